@@ -56,6 +56,10 @@ METRICS = [
     "collisions",
     "busy_time_s",
     "fairness",
+    "air_time_s",
+    "uplink_air_time_s",
+    "mobile_energy_j",
+    "energy_per_bit_j",
 ]
 TRAFFIC_METRICS = [
     "sent_packets",

@@ -82,6 +82,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
         {"leave_error": 0.2, "leave_error_free": 0.7, "error_rate": 0.005},
     ),
     "radio.outage": ("radio.outage", {"first": "1 s", "lasts": "1 s"}),
+    "radio.power": ("radio.power", {"transmit": "2 W", "receive": "1 W", "idle": "500 mW"}),
     "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
     "radio.arq.selective-repeat": ("radio.arq.selective-repeat", {}),
     "cell": ("cell", {}),
@@ -244,7 +245,8 @@ def test_every_choice_is_documented(path: str) -> None:
 def test_every_key_of_a_direction_is_documented() -> None:
     text = (DOCS / "scenarios.md").read_text()
     (section,) = re.findall(r"### `\[radio.uplink\]`\n(.*?)\n#", text, re.DOTALL)
-    both = {"outage": {"first": "1 s", "lasts": "1 s"}, "uplink": {}, "preset": "geo"}
+    power = {"transmit": "2 W", "receive": "1 W", "idle": "1 W"}
+    both = {"outage": {"first": "1 s", "lasts": "1 s"}, "power": power, "uplink": {}, "preset": "geo"}
     of_cells = {"drop": {"up": 0.1}}
     prose = section.split("```")[0]
     assert list(dict.fromkeys(re.findall(r"`(\w+)`", prose))) == [

@@ -29,4 +29,4 @@ pub use invalid::Invalid;
 pub use rng::{Stream, Streams};
 pub use steps::{Steps, StepsReader};
 pub use time::{Duration, Time};
-pub use units::{BitRate, Bytes, Decibels, Probability, UnitError};
+pub use units::{BitRate, Bytes, Decibels, Power, Probability, UnitError};

@@ -1,4 +1,4 @@
-//! Sizes, rates, probabilities and decibels, with their text formats.
+//! Sizes, rates, power, probabilities and decibels, with their text formats.
 
 use alloc::string::String;
 use core::fmt;
@@ -19,6 +19,10 @@ pub struct Bytes(pub u64);
 /// A positive rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(u64);
+
+/// Electric power in whole microwatts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Power(u64);
 
 /// A number in [0, 1].
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
@@ -112,6 +116,13 @@ impl BitRate {
     }
 }
 
+impl Power {
+    /// The power in watts.
+    pub fn as_watts(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
 impl Probability {
     /// `p`, or `None` outside [0, 1].
     pub fn new(p: f64) -> Option<Probability> {
@@ -154,6 +165,12 @@ impl fmt::Display for BitRate {
             self.0,
             &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")],
         )
+    }
+}
+
+impl fmt::Display for Power {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::write_scaled(f, self.0, &[(1_000_000, "W"), (1_000, "mW"), (1, "uW")])
     }
 }
 
@@ -220,6 +237,14 @@ impl FromStr for BitRate {
     }
 }
 
+impl FromStr for Power {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Power, UnitError> {
+        const UNITS: &[(&str, f64)] = &[("W", 1e6), ("mW", 1e3), ("uW", 1.0), ("µW", 1.0), ("kW", 1e9)];
+        parse::quantity(text, Quantity { what: "a power", example: "900 mW", units: UNITS }).map(Power)
+    }
+}
+
 impl FromStr for Probability {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Probability, UnitError> {
@@ -271,6 +296,7 @@ macro_rules! serde_as_text {
 
 serde_as_text!(Bytes, "a size with its unit, such as \"576 B\" or \"4 KiB\"");
 serde_as_text!(BitRate, "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"");
+serde_as_text!(Power, "a power with its unit, such as \"1.3 W\" or \"900 mW\"");
 serde_as_text!(Duration, "a duration with its unit, such as \"30 ms\" or \"1.5 s\"");
 serde_as_text!(Decibels, "a ratio with its unit, such as \"5 dB\"");
 
@@ -331,6 +357,12 @@ mod tests {
         assert_eq!("1%".parse(), Ok(Probability(0.01)));
         assert_eq!("19.2 kbps".parse::<BitRate>().unwrap().to_string(), "19.2 kbps");
         assert_eq!("56 kbit/s".parse::<BitRate>().unwrap().to_string(), "56 kbps");
+        assert_eq!(("1.3 W".parse(), "900mW".parse()), (Ok(Power(1_300_000)), Ok(Power(900_000))));
+        assert_eq!(
+            ["0 W", "1.3 W", "900 mW", "17 uW"].map(|text| text.parse::<Power>().unwrap().to_string()),
+            ["0 W", "1.3 W", "900 mW", "17 uW"]
+        );
+        assert_eq!("739.44 mW".parse::<Power>().unwrap().as_watts(), 0.739_44);
         assert_eq!("-2.5dB".parse(), Ok(Decibels(-2.5)));
         assert_eq!(Decibels(-2.5).to_string(), "-2.5 dB");
     }

@@ -31,6 +31,6 @@ pub use measure::{
 pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
-    LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, Random, Scenario,
-    Shared, Stations, Strongest, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
+    LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,
+    Scenario, Shared, Stations, Strongest, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
 };

@@ -17,9 +17,9 @@ use crate::build::{self, ConnectionComponents, ConnectionPart, Layout, Workload,
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
     AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters,
-    DropTap, EndpointCounters, Events, Measured, MetricName, MetricNames, MetricPlace, Metrics, Recorder,
-    RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters, TrafficMetrics, UnknownMetric, Value,
-    Values, by_scheme,
+    DropTap, EndpointCounters, Events, Measured, MetricName, MetricNames, MetricPlace, Metrics, RadioUse,
+    Recorder, RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters, TrafficMetrics, UnknownMetric,
+    Value, Values, by_scheme,
 };
 use crate::schema::Scenario;
 
@@ -653,7 +653,12 @@ impl Setup<'_> {
                 Workload::Responses(_) => {}
             }
         }
-        let metrics = measured.total(&connections);
+        let delivered = connections.iter().map(|each| each.metrics.delivered_bytes);
+        let dialogues = applications.iter().map(|each| each.request_bytes + each.response_bytes);
+        let delivered = Bytes(delivered.chain(dialogues).sum()) + measured.delivered_by_datagrams();
+        let radios = self.layout.radio_directions();
+        let radios = RadioUse::new(self.layout.network(), radios, measured, delivered);
+        let metrics = measured.total(&connections, radios);
         let agents = measured.agents();
         let counters = by_scheme(self.layout.agents().map(|agent| agent.scheme).zip(&agents));
         let connections = connections.into_iter().map(|each| each.metrics).collect();

@@ -10,6 +10,8 @@ pub(crate) struct OnAir {
     pub(crate) begin: Time,
     /// When its last bits are sent.
     pub(crate) end: Time,
+    /// How long the radio sends.
+    pub(crate) time: Duration,
 }
 
 /// Rate, delay and outlet of one direction of a link. Times do not go back.
@@ -41,7 +43,7 @@ impl Pace for Fixed {
 
     #[inline(always)]
     fn transmit(&mut self, start: Time, _bits: u64, time: Duration) -> OnAir {
-        OnAir { begin: start, end: start + time }
+        OnAir { begin: start, end: start + time, time }
     }
 
     #[inline(always)]

@@ -282,6 +282,42 @@ fn a_wireless_link_with_a_fixed_timing_equals_the_fixed_link() {
     assert!(failed > 1_000, "{failed} failed attempts");
 }
 
+/// By hand: 8000 bits in the first second, none in the next two, and 4000 bits in a quarter of a second. Of a trace, 12,000
+/// bits at the mean rate of three opportunities in 6 ms.
+#[test]
+fn air_time_is_what_the_bits_take_at_the_rate_of_their_time() {
+    let series = stated("rate.series.file = \"t\"", &["time_s,rate_bps\n0,8000\n1,0\n3,16000\n4,16000\n"]);
+    let trace = stated("rate.mahimahi.file = \"t\"", &["1\n2\n6\n"]);
+    let of_trace = trace.0.nominal().time_for(Bytes(1_500));
+    assert_eq!(of_trace.as_nanos(), 12_000_000_000_000_u64.div_ceil(6_016_000));
+    let repeat = Config::SelectiveRepeat(selective_repeat::Params::default());
+    for (link, arq, air_time) in [
+        (&series, Config::None, Duration::from_millis(1_250)),
+        (&series, repeat, Duration::from_millis(1_250)),
+        (&trace, Config::None, of_trace),
+        (&trace, repeat, of_trace),
+    ] {
+        let config = RadioConfig {
+            rate: link.0.nominal(),
+            delay: Duration::ZERO,
+            queue: QueueLimit::Unlimited,
+            expansion: Expansion::NONE,
+            mtu: None,
+            unit: None,
+            fec: None,
+            exposed: Exposed::OnAir,
+            arq,
+        };
+        let streams = Streams::new(9, 0);
+        let channel = Model::default().build(streams.stream("channel"));
+        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(name));
+        let queue = tail(QueueLimit::Unlimited);
+        let mut radio = RadioLink::varying(config, timing(link, 0), queue, channel, bits, backoff);
+        drive(&mut radio, &[(Time::ZERO, 1_500)], true);
+        assert_eq!((radio.stats().air_time, radio.stats().bits_on_air), (air_time, 12_000));
+    }
+}
+
 /// Over a trace too, packets survive as the channel has it, and an ARQ repairs them in later opportunities.
 #[test]
 fn a_trace_composes_with_losses_and_an_arq() {

@@ -16,8 +16,9 @@ SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
 _TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
 _SHARES = frozenset({"goodput", "finished", "aborted"})
 _BELOW_ONE = _SHARES | {"fairness"}
-_AMOUNTS = ("_bps", "_bytes", "_s", "_bits")
-_SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]))
+_AMOUNTS = ("_bps", "_bytes", "_s", "_bits", "_j")
+_ENERGIES = (("nJ", 1e-9), ("µJ", 1e-6), ("mJ", 1e-3), ("J", 1.0))
+_SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]), ("_j", _ENERGIES))
 
 _SETTINGS = {
     "good": "good period",

@@ -75,6 +75,8 @@ pub(crate) struct Layout {
     parts: Vec<Vec<ConnectionPart>>,
     /// How each flow is split.
     splits: Vec<Option<Box<Split>>>,
+    /// The directions of wireless links, in the order in which runs count them: each with the end that sends.
+    radio_directions: Vec<(LinkId, usize)>,
 }
 
 /// The components of a run.
@@ -152,7 +154,13 @@ impl Layout {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        Layout { network, wiring, has_proxies, agents, split_at, movement, parts, splits }
+        let radio_directions = radio_directions(&network, &wiring);
+        Layout { network, wiring, has_proxies, agents, split_at, movement, parts, splits, radio_directions }
+    }
+
+    /// The directions of wireless links, in the order in which runs count them: each with the end that sends.
+    pub(crate) fn radio_directions(&self) -> &[(LinkId, usize)] {
+        &self.radio_directions
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -591,6 +599,23 @@ impl Layout {
             Workload::Responses(_) => unreachable!("the client is where the requests begin"),
         }
     }
+}
+
+/// The directions of wireless links: first those with components of their own, then those of shared radios.
+fn radio_directions(network: &Network, wiring: &Wiring) -> Vec<(LinkId, usize)> {
+    let mobile_end = |link: LinkId| match &network.links[usize::from(link.0)] {
+        NetworkLink::Radio(hop) => Some(hop.mobile),
+        NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+    };
+    let own = wiring.components.iter().filter_map(|kind| match kind {
+        ComponentKind::Link(link, from) => mobile_end(*link).map(|_| (*link, *from)),
+        _ => None,
+    });
+    let shared = wiring.components.iter().flat_map(|kind| match kind {
+        ComponentKind::Shared(radio) => network.graph.shared(*radio),
+        _ => &[],
+    });
+    own.chain(shared.filter_map(|&link| Some((link, 1 - mobile_end(link)?)))).collect()
 }
 
 fn custom(component: impl Component + 'static) -> Node {

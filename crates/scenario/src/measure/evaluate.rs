@@ -1,12 +1,15 @@
 //! Metrics computed from counters.
 
+use std::iter;
+
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::traffic::Config;
 use lasthop_proto::traffic::voip::{Impairments, PlayoutStats, Voip, mos};
+use lasthop_proto::traffic::{Config, HEADERS};
 use lasthop_sim::RadioStats;
 
 use super::agents::AgentCounters;
 use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters, TrafficCounters};
+use super::energy::RadioUse;
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
 /// The counters at the end of a run, and at the end of the warm-up.
@@ -125,7 +128,7 @@ impl Measured<'_> {
     }
 
     /// Metrics of all connections together.
-    pub(crate) fn total(&self, connections: &[MeasuredConnection]) -> Metrics {
+    pub(crate) fn total(&self, connections: &[MeasuredConnection], radios: RadioUse) -> Metrics {
         let metrics = || connections.iter().map(|each| &each.metrics);
         let sum = |count: fn(&ConnectionMetrics) -> u64| metrics().map(count).sum();
         let with_an_end = || connections.iter().filter(|each| each.ends).map(|each| &each.metrics);
@@ -175,8 +178,35 @@ impl Measured<'_> {
                 collisions: self.in_bsses(|bss| bss.collisions),
                 busy_time_s: Duration::from_nanos(self.in_bsses(|bss| bss.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
+                air_time_s: self.air_times().map(Duration::as_secs_f64).sum(),
+                uplink_air_time_s: radios.uplink_air_time.as_secs_f64(),
+                mobile_energy_j: radios.mobile_energy_j,
+                energy_per_bit_j: radios
+                    .mobile_energy_j
+                    .filter(|_| radios.delivered != Bytes::ZERO)
+                    .map(|energy| energy / radios.delivered.bits() as f64),
             },
         }
+    }
+
+    /// Payload of the datagrams that were delivered.
+    pub(crate) fn delivered_by_datagrams(&self) -> Bytes {
+        let payload = |counts: &Counters| {
+            counts.traffic.iter().map(|each| each.sink.bytes - HEADERS * each.sink.packets).sum::<Bytes>()
+        };
+        payload(self.end) - payload(self.warmup)
+    }
+
+    /// The time from the end of the warm-up until the end.
+    pub(super) fn length(&self) -> Duration {
+        self.end.at.since(self.warmup.at)
+    }
+
+    /// The air time of each direction of a radio.
+    pub(super) fn air_times(&self) -> impl Iterator<Item = Duration> {
+        let before =
+            self.warmup.radios.iter().map(|radio| radio.air_time).chain(iter::repeat(Duration::ZERO));
+        self.end.radios.iter().zip(before).map(|(end, before)| end.air_time - before)
     }
 
     /// Packets lost of a flow; connections come first.
@@ -287,7 +317,7 @@ mod tests {
         };
         let (warmup, end) = (counts(2, [10, 0]), counts(7, [13, 400]));
         let measured = Measured { warmup: &warmup, end: &end };
-        assert_eq!(measured.total(&[]).network.ecn_marks, 5 + 3 + 400);
+        assert_eq!(measured.total(&[], RadioUse::default()).network.ecn_marks, 5 + 3 + 400);
     }
 
     #[test]

@@ -182,6 +182,15 @@ metrics! {
         /// Jain's fairness index of the throughputs of connections active after the warm-up: 1 if all are
         /// equal, 1/n if one of n has everything. Null if nothing was delivered.
         fairness: Option<f64> => Higher,
+        /// Time for which radios sent, of both directions; without cells.
+        air_time_s: f64 => Lower,
+        /// Of these, the time for which mobile hosts sent.
+        uplink_air_time_s: f64 => Lower,
+        /// Energy that the radios of mobile hosts took, of those whose power is stated. Null without any.
+        mobile_energy_j: Option<f64> => Lower,
+        /// This energy divided by the payload bits that were delivered, of connections, applications and other traffic.
+        /// Null without any.
+        energy_per_bit_j: Option<f64> => Lower,
     }
 
     /// Metrics of a source of other traffic, from the end of the warm-up on.

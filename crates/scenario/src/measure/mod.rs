@@ -10,6 +10,7 @@
 mod agents;
 mod channel_bursts;
 mod counters;
+mod energy;
 mod evaluate;
 mod link_timing;
 mod metric_name;
@@ -33,6 +34,7 @@ pub(crate) use agents::{AgentCounters, by_scheme};
 pub(crate) use counters::{
     ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters, TrafficCounters,
 };
+pub(crate) use energy::RadioUse;
 pub(crate) use evaluate::Measured;
 pub(crate) use metric_name::Values;
 pub(crate) use series::Recorder;

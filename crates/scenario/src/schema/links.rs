@@ -1,6 +1,6 @@
 //! The schema of links: `[wired]`, `[radio]` and `[link.NAME]`.
 
-use lasthop_base::Unread;
+use lasthop_base::{Power, Unread};
 use lasthop_channel::{Model, Outages};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
@@ -145,6 +145,9 @@ radio_schema! {
         /// Outages: times at which everything is lost in both directions. By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
         outage: Option<Outages>;
+        /// The power that the radio of the mobile host takes. By default unknown.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        power: Option<RadioPower>;
         /// ARQ, for schemes that use it. By default none.
         arq: arq::Config;
         /// Error-correcting code. By default none.
@@ -157,6 +160,19 @@ radio_schema! {
         #[serde(skip_serializing_if = "Option::is_none")]
         preset: Option<String>;
     }
+}
+
+/// The power that the radio of a mobile host takes: the table `[radio.power]`. What it takes besides, as for the tail of a
+/// cellular connection, is part of `idle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys transmit, receive and idle")]
+pub struct RadioPower {
+    /// While it sends.
+    pub transmit: Power,
+    /// While the base station sends to it.
+    pub receive: Power,
+    /// Otherwise.
+    pub idle: Power,
 }
 
 /// What a link protects with its code.

@@ -26,7 +26,7 @@ mod topology;
 
 pub use cell::Cell;
 pub use flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
-pub use links::{LinkOverride, LinkProtection, Radio, Wired};
+pub use links::{LinkOverride, LinkProtection, Radio, RadioPower, Wired};
 pub use mobility::{Mobility, Move, Moves, Periodic, Random, Strongest};
 pub use scenario::Scenario;
 pub use shared::Shared;

@@ -57,7 +57,7 @@ pub struct RadioStats {
     pub failed_attempts: u64,
     /// Bits put on the air, after expansion.
     pub bits_on_air: u64,
-    /// Total air time.
+    /// Total air time. Of a link whose rate is given by opportunities, that at their mean rate.
     pub air_time: Duration,
     /// Packets that arrived intact.
     pub delivered: u64,

@@ -92,10 +92,10 @@ impl Transmitter {
         sent: &mut Transmission,
     ) {
         let unit = self.air.unit(size, coding);
-        let OnAir { begin: start, end: ended } = pace.transmit(*end, unit.on_air, unit.time);
+        let OnAir { begin: start, end: ended, time } = pace.transmit(*end, unit.on_air, unit.time);
         *end = ended;
         sent.units += 1;
-        sent.air_time += unit.time;
+        sent.air_time += time;
         sent.bits_on_air += unit.on_air;
         let lost = start <= self.horizon && !self.air.survives(unit, start, *end);
         sent.lost_units += u32::from(lost);

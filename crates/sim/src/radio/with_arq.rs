@@ -236,8 +236,9 @@ impl<P: Pace> WithArq<P> {
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
         let units = &self.packets[self.place(attempt)].units;
         let coding = self.fragmenter.coding_of(units, attempt.number);
-        let unit = self.air.unit(units.size(attempt.unit), coding);
-        let OnAir { begin, end } = self.pace.transmit(start, unit.on_air, unit.time);
+        let mut unit = self.air.unit(units.size(attempt.unit), coding);
+        let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
+        unit.time = time;
         Transmitter::Sending { attempt, unit, start: begin, end }
     }
 

@@ -89,12 +89,13 @@ impl Timing {
         if ready <= self.horizon { ready } else { Time::NEVER }
     }
 
-    /// The end of `bits` sent from `start` on, which [`ready`](Timing::ready) returned; [`Time::NEVER`] if that is after
-    /// the run.
-    fn send(&mut self, start: Time, bits: u64) -> Time {
-        match &mut self.rate {
+    /// The end of `bits` sent from `start` on, which [`ready`](Timing::ready) returned, and for how long the rate is zero
+    /// until then. The end is [`Time::NEVER`] if it is after the run.
+    fn send(&mut self, start: Time, bits: u64) -> (Time, Duration) {
+        let mut pauses = Duration::ZERO;
+        let end = match &mut self.rate {
             Capacity::Opportunities(taker) => taker.send(start, bits, self.horizon),
-            Capacity::Steps(reader) => {
+            Capacity::Steps(reader) => 'sent: {
                 let mut at = start;
                 // In billionths of a bit, so that the sums are exact.
                 let mut left = u128::from(bits) * 1_000_000_000;
@@ -102,14 +103,18 @@ impl Timing {
                     let (bps, until) = reader.at(at);
                     let within = u128::from(bps) * u128::from(until.since(at).as_nanos());
                     if left <= within {
-                        return at + Duration::from_nanos(left.div_ceil(u128::from(bps.max(1))) as u64);
+                        break 'sent at + Duration::from_nanos(left.div_ceil(u128::from(bps.max(1))) as u64);
+                    }
+                    if bps == 0 {
+                        pauses += until.since(at);
                     }
                     left -= within;
                     at = until;
                 }
                 Time::NEVER
             }
-        }
+        };
+        (end, pauses)
     }
 
     /// The times, in milliseconds, of the opportunities until `until` of a link that always has something to send: a
@@ -119,7 +124,7 @@ impl Timing {
         let mut at = Time::ZERO;
         loop {
             let ready = self.ready(at);
-            let end = if ready == Time::NEVER { ready } else { self.send(ready, OPPORTUNITY.bits()) };
+            let end = if ready == Time::NEVER { ready } else { self.send(ready, OPPORTUNITY.bits()).0 };
             if end > until {
                 return times;
             }
@@ -161,11 +166,18 @@ impl Pace for Timing {
         }
     }
 
-    fn transmit(&mut self, start: Time, bits: u64, _time: Duration) -> OnAir {
+    fn transmit(&mut self, start: Time, bits: u64, nominal: Duration) -> OnAir {
         let begin = self.ready(start);
-        let end = if begin == Time::NEVER { begin } else { self.send(begin, bits) };
+        let never = (Time::NEVER, Duration::ZERO);
+        let (end, pauses) = if begin == Time::NEVER { never } else { self.send(begin, bits) };
         // One that does not end within the run does not begin: nobody asks what became of it.
-        OnAir { begin: if end == Time::NEVER { end } else { begin }, end }
+        let begin = if end == Time::NEVER { end } else { begin };
+        let time = match self.rate {
+            // Opportunities are instants, and no rate tells how long each lasts.
+            Capacity::Opportunities(_) => nominal,
+            Capacity::Steps(_) => end.since(begin).saturating_sub(pauses),
+        };
+        OnAir { begin, end, time }
     }
 
     fn arrival(&mut self, end: Time) -> Time {

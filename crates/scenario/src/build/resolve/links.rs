@@ -279,7 +279,9 @@ impl Resolver<'_> {
             let problem = "found it on a wireless link, expected it on those of cells only";
             self.fault(&[table, vec!["drop"]].concat(), problem);
         }
-        for key in ["outage", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
+        for key in
+            ["outage", "power", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key)))
+        {
             let table = self.table_of(name, key, true);
             self.fault(
                 &[table, vec![key]].concat(),
