@@ -2,7 +2,7 @@
 //! not.
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::application::ClientStats;
+use lasthop_proto::application::VideoStats;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::{SinkStats, SourceStats};
 
@@ -41,12 +41,17 @@ fn receiver(factor: u64, instant: u64) -> ReceiverStats {
     }
 }
 
-fn client(factor: u64, greatest: u64) -> ClientStats {
-    ClientStats {
-        requests: 2 * factor,
-        responses: 3 * factor,
-        total_response_time: Duration::from_nanos(5 * factor),
-        greatest_response_time: Duration::from_nanos(greatest),
+fn video(factor: u64, instant: u64) -> VideoStats {
+    let nanos = |factor| Duration::from_nanos(factor);
+    VideoStats {
+        segments: 2 * factor,
+        fetched: nanos(3 * factor),
+        bits: 5 * factor,
+        switches: 7 * factor,
+        startup_delay: Some(nanos(instant)),
+        played: nanos(11 * factor),
+        stalls: 13 * factor,
+        stalled: nanos(17 * factor),
     }
 }
 
@@ -69,7 +74,7 @@ fn sink(factor: u64, instant: u64) -> SinkStats {
 fn what_was_counted_before_is_left_out() {
     assert_eq!(sender(10, 100).since(&sender(3, 50)), sender(7, 100));
     assert_eq!(receiver(10, 100).since(&receiver(3, 50)), receiver(7, 100));
-    assert_eq!(client(10, 100).since(&client(3, 50)), client(7, 100));
+    assert_eq!(video(10, 100).since(&video(3, 50)), video(7, 100));
     assert_eq!(source(10).since(&source(3)), source(7));
     assert_eq!(sink(10, 100).since(&sink(3, 50)), sink(7, 100));
 }

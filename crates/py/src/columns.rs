@@ -1,6 +1,6 @@
 //! Columns as NumPy arrays.
 
-use lasthop_scenario::{Events, Series};
+use lasthop_scenario::{Events, Series, Wait};
 use numpy::{PyArray1, PyFixedUnicode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -26,6 +26,16 @@ pub(crate) fn series<'py>(py: Python<'py>, series: &Series) -> PyResult<Bound<'p
     for (name, values) in &series.columns {
         columns.set_item(name, PyArray1::from_slice(py, values))?;
     }
+    Ok(columns)
+}
+
+/// Waiting times: when each began, and its length.
+pub(crate) fn waits<'py>(py: Python<'py>, waits: &[Wait]) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    columns
+        .set_item("since_s", PyArray1::from_iter(py, waits.iter().map(|wait| wait.since.as_secs_f64())))?;
+    columns
+        .set_item("time_s", PyArray1::from_iter(py, waits.iter().map(|wait| wait.length.as_secs_f64())))?;
     Ok(columns)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lasthop_scenario::report::ended_key;
-use lasthop_scenario::{ConnectionRun, PartRun};
+use lasthop_scenario::{ApplicationRun, ConnectionRun, PartRun};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -60,16 +60,12 @@ impl Run {
 
     /// The connection called `name`, or the first.
     fn connection(&self, name: Option<&str>) -> PyResult<&ConnectionRun> {
-        let connections = &self.run.connections;
-        let found = match name {
-            None => connections.first(),
-            Some(name) => connections.iter().find(|each| each.name == name),
-        };
-        found.ok_or_else(|| {
-            let names: Vec<&str> = connections.iter().map(|each| each.name.as_str()).collect();
-            let name = name.unwrap_or_default();
-            PyKeyError::new_err(format!("no connection is called {name:?}; there are {}", names.join(", ")))
-        })
+        named("connection", &self.run.connections, |each| &each.name, name)
+    }
+
+    /// The application with this name; by default the first.
+    fn application(&self, name: Option<&str>) -> PyResult<&ApplicationRun> {
+        named("application", &self.run.applications, |each| &each.name, name)
     }
 
     /// A part of that connection.
@@ -183,7 +179,7 @@ impl Run {
 
     #[getter]
     fn applications<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = |(name, metrics): &(String, _)| Ok((name.clone(), plain(py, metrics)?));
+        let each = |each: &ApplicationRun| Ok((each.name.clone(), plain(py, each)?));
         self.run.applications.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
     }
 
@@ -207,6 +203,54 @@ impl Run {
     fn parts(&self, connection: Option<&str>) -> PyResult<Vec<(String, String)>> {
         let parts = &self.connection(connection)?.parts;
         Ok(parts.iter().map(|part| (part.from.clone(), part.to.clone())).collect())
+    }
+
+    /// Return the time of each response to an application that arrived after the warm-up.
+    ///
+    /// Parameters
+    /// ----------
+    /// application : str, optional
+    ///     Its name. By default the first.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to numpy.ndarray
+    ///     ``since_s``, when each request was made, and ``time_s``, how long its whole response took, in order of
+    ///     arrival.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     If there is no such application.
+    #[pyo3(signature = (application = None))]
+    fn response_times<'py>(
+        &self,
+        py: Python<'py>,
+        application: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        columns::waits(py, &self.application(application)?.responses)
+    }
+
+    /// Return the time of each page that an application loaded after the warm-up.
+    ///
+    /// Parameters
+    /// ----------
+    /// application : str, optional
+    ///     Its name. By default the first.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to numpy.ndarray
+    ///     ``since_s``, when each page was opened, and ``time_s``, how long all of it took. Empty if the application
+    ///     loads no pages.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     If there is no such application.
+    #[pyo3(signature = (application = None))]
+    fn page_times<'py>(&self, py: Python<'py>, application: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+        columns::waits(py, &self.application(application)?.pages)
     }
 
     /// Return the packet trace of a connection, or of one part of a split connection.
@@ -319,4 +363,27 @@ impl Run {
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("lasthop.notebook")?.call_method1("run_html", (slf,))
     }
+}
+
+/// The one of several that is called `name`; by default the first.
+fn named<'a, T>(
+    kind: &str,
+    all: &'a [T],
+    name_of: impl Fn(&T) -> &String,
+    name: Option<&str>,
+) -> PyResult<&'a T> {
+    let found = match name {
+        None => all.first(),
+        Some(name) => all.iter().find(|each| name_of(each) == name),
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|each| name_of(each).as_str()).collect();
+        PyKeyError::new_err(match (names.is_empty(), name) {
+            (true, _) => format!("there is no {kind}"),
+            (_, name) => {
+                let name = name.unwrap_or_default();
+                format!("no {kind} is called {name:?}; there are {}", names.join(", "))
+            }
+        })
+    })
 }

@@ -16,6 +16,7 @@ mod run;
 mod schema;
 
 pub use lasthop_base::{Bytes, Duration, Time};
+pub use lasthop_proto::application::Wait;
 pub use lasthop_proto::scheme::{Scheme, Schemes};
 pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;
@@ -24,11 +25,13 @@ pub use build::Fault;
 pub use emulation::{Carried, Emulation, LinkCounters, Side};
 pub use file::{Preset, ScenarioError};
 pub use measure::{
-    ApplicationMetrics, Better, ChannelBursts, ConnectionMetrics, Events, LinkAsked, MetricName, MetricNames,
-    MetricPlace, Metrics, Misnamed, NetworkMetrics, PartKind, SchemeCounter, Series, TrafficMetrics,
-    UnknownMetric, Value, report,
+    ActivityMetrics, ApplicationMetrics, Better, ChannelBursts, ConnectionMetrics, Events, LinkAsked,
+    MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics, PartKind,
+    SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, report,
 };
-pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
+pub use run::{
+    AgentRun, ApplicationRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup,
+};
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,

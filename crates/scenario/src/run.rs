@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
+use lasthop_proto::application::Wait;
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
@@ -16,12 +17,13 @@ use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap
 use crate::build::{self, ConnectionComponents, ConnectionPart, Layout, Workload, World};
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
-    AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters,
-    DropTap, EndpointCounters, Events, Measured, MetricName, MetricNames, MetricPlace, Metrics, RadioUse,
-    Recorder, RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters, TrafficMetrics, UnknownMetric,
-    Value, Values, by_scheme,
+    ActivityMetrics, AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics,
+    Counters, DropTap, EndpointCounters, Events, Measured, MeasuredApplication, MetricName, MetricNames,
+    MetricPlace, Metrics, RadioUse, Recorder, RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters,
+    TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
 };
 use crate::schema::Scenario;
+use serde::Serialize;
 
 /// Limit of packets in queues and in flight: about half a gigabyte of memory.
 const MAX_PACKETS_HELD: usize = 4_000_000;
@@ -66,8 +68,8 @@ pub struct Run {
     pub connections: Vec<ConnectionRun>,
     /// Traffic sources by name, in the order of the scenario.
     pub traffic: Vec<(String, TrafficMetrics)>,
-    /// Applications by name, in the order of the scenario.
-    pub applications: Vec<(String, ApplicationMetrics)>,
+    /// The applications, in the order of the scenario.
+    pub applications: Vec<ApplicationRun>,
     /// Counters of the schemes, each of all agents together.
     pub counters: Vec<SchemeCounter>,
     /// The agents of the schemes. Those that report nothing are omitted.
@@ -85,6 +87,26 @@ pub struct ConnectionRun {
     pub metrics: ConnectionMetrics,
     /// Its parts in path order: one, or several if base stations split it.
     pub parts: Vec<PartRun>,
+}
+
+/// The result of one application.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ApplicationRun {
+    /// Its name.
+    #[serde(skip)]
+    pub name: String,
+    /// Metrics of its messages.
+    #[serde(flatten)]
+    pub metrics: ApplicationMetrics,
+    /// Metrics of what its user does with them.
+    #[serde(flatten)]
+    pub activity: ActivityMetrics,
+    /// The time of each response that arrived after the warm-up, in order of arrival.
+    #[serde(skip)]
+    pub responses: Vec<Wait>,
+    /// The time of each page that was loaded after the warm-up, in order.
+    #[serde(skip)]
+    pub pages: Vec<Wait>,
 }
 
 /// The result of one agent.
@@ -143,7 +165,9 @@ impl Run {
         let mut names = MetricNames::new(self.counters.iter());
         self.connections.iter().for_each(|each| names.connection(&each.name));
         self.traffic.iter().for_each(|(name, _)| names.traffic(name));
-        self.applications.iter().for_each(|(name, _)| names.application(name));
+        for each in &self.applications {
+            names.application(&each.name, each.activity.named().iter().map(|(name, _)| *name));
+        }
         for agent in &self.agents {
             names.agent(&agent.name, agent.counters.iter().map(|(counter, _)| *counter).collect());
         }
@@ -168,8 +192,9 @@ impl Values for Run {
         &self.traffic[index].1
     }
 
-    fn application(&self, index: usize) -> &ApplicationMetrics {
-        &self.applications[index].1
+    fn application(&self, index: usize) -> (&ApplicationMetrics, &ActivityMetrics) {
+        let ApplicationRun { metrics, activity, .. } = &self.applications[index];
+        (metrics, activity)
     }
 
     fn agent(&self, index: usize, counter: usize) -> u64 {
@@ -201,7 +226,7 @@ pub struct RunSummary {
     agents: Vec<AgentCounters>,
     connections: Vec<ConnectionMetrics>,
     traffic: Vec<TrafficMetrics>,
-    applications: Vec<ApplicationMetrics>,
+    applications: Vec<MeasuredApplication>,
     handled: u64,
 }
 
@@ -232,8 +257,9 @@ impl Values for RunSummary {
         &self.traffic[index]
     }
 
-    fn application(&self, index: usize) -> &ApplicationMetrics {
-        &self.applications[index]
+    fn application(&self, index: usize) -> (&ApplicationMetrics, &ActivityMetrics) {
+        let MeasuredApplication { metrics, activity, .. } = &self.applications[index];
+        (metrics, activity)
     }
 
     fn agent(&self, index: usize, counter: usize) -> u64 {
@@ -337,6 +363,7 @@ impl Scenario {
         let network = setup.layout.network();
         let (transfers, others) = network.flows.split_at(connections.len());
         let (others, dialogues) = others.split_at(traffic.len());
+        let dialogues = dialogues.iter().filter(|flow| matches!(flow.workload, Workload::Application(_)));
         let Recordings { parts: records, agents: series } = records;
         let series = series.into_iter().map(Some).chain(iter::repeat(None));
         let agents = setup.layout.agent_names().into_iter().zip(&agents).zip(series);
@@ -359,7 +386,10 @@ impl Scenario {
             ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
         });
         let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
-        let applications = dialogues.iter().step_by(2).map(|flow| flow.name.clone()).zip(applications);
+        let applications = dialogues.zip(applications).map(|(flow, measured)| {
+            let MeasuredApplication { metrics, activity, responses, pages } = measured;
+            ApplicationRun { name: flow.name.clone(), metrics, activity, responses, pages }
+        });
         Ok(Run {
             sender: self.sender.clone(),
             scheme: setup.combination.name().to_owned(),
@@ -453,12 +483,14 @@ impl Setup<'_> {
         let counters = by_scheme(self.layout.agents().map(|agent| agent.scheme).zip(&agents));
         let mut names = MetricNames::new(counters.iter());
         for flow in &self.layout.network().flows {
-            match flow.workload {
+            match &flow.workload {
                 Workload::Transfer { .. } => names.connection(&flow.name),
                 Workload::Traffic { .. } => names.traffic(&flow.name),
-                Workload::Requests(_) => names.application(&flow.name),
-                // Measured together with its requests.
-                Workload::Responses(_) => {}
+                Workload::Application(config) => {
+                    names.application(&flow.name, ActivityMetrics::names(&config.activity).iter().copied());
+                }
+                // Measured together with the first.
+                Workload::FurtherOf(_) => {}
             }
         }
         for (name, counters) in self.layout.agent_names().iter().zip(&agents) {
@@ -639,7 +671,8 @@ impl Setup<'_> {
 
     fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> RunSummary {
         let (mut connections, mut traffic, mut applications) = (Vec::new(), Vec::new(), Vec::new());
-        for flow in &self.layout.network().flows {
+        let flows = &self.layout.network().flows;
+        for (index, flow) in flows.iter().enumerate() {
             match &flow.workload {
                 Workload::Transfer { transfer, .. } => {
                     let size = transfer.bytes.map(Bytes);
@@ -648,13 +681,17 @@ impl Setup<'_> {
                 Workload::Traffic { config, voip } => {
                     traffic.push(measured.traffic(traffic.len(), config, voip.as_ref()));
                 }
-                Workload::Requests(_) => applications.push(measured.application(applications.len())),
-                // Measured together with its requests.
-                Workload::Responses(_) => {}
+                Workload::Application(config) => {
+                    let flows = index..index + 2 * usize::from(config.activity.connections());
+                    applications.push(measured.application(applications.len(), flows));
+                }
+                // Measured together with the first.
+                Workload::FurtherOf(_) => {}
             }
         }
         let delivered = connections.iter().map(|each| each.metrics.delivered_bytes);
-        let dialogues = applications.iter().map(|each| each.request_bytes + each.response_bytes);
+        let dialogues =
+            applications.iter().map(|each| each.metrics.request_bytes + each.metrics.response_bytes);
         let delivered = Bytes(delivered.chain(dialogues).sum()) + measured.delivered_by_datagrams();
         let radios = self.layout.radio_directions();
         let radios = RadioUse::new(self.layout.network(), radios, measured, delivered);
@@ -763,12 +800,7 @@ impl CountedComponents<'_> {
             else {
                 unreachable!("an application has a client and a server")
             };
-            ApplicationCounters {
-                client: *client.stats(),
-                senders: [*client.sender().stats(), *server.sender().stats()],
-                asked: server.receiver().stats().delivered,
-                answered: client.receiver().stats().delivered,
-            }
+            ApplicationCounters::of(client, server, engine.now())
         });
         let radios = self.radios.iter().map(|&id| match engine.node(id) {
             Node::Radio(radio) => *radio.stats(),

@@ -7,7 +7,7 @@ use lasthop_base::{Bytes, Streams};
 use lasthop_proto::application::{ApplicationKind, Distribution};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Settings};
-use lasthop_scenario::{ApplicationMetrics, Ended, Observe, Run, Scenario};
+use lasthop_scenario::{ApplicationMetrics, ApplicationRun, Ended, Observe, Run, Scenario};
 use lasthop_testing::schemes::{extending, installed};
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
@@ -21,8 +21,8 @@ fn run(scenario: &Scenario, scheme: &str, number: u64) -> Run {
 }
 
 fn application<'a>(run: &'a Run, name: &str) -> &'a ApplicationMetrics {
-    let found = run.applications.iter().find(|each| each.0 == name);
-    &found.unwrap_or_else(|| panic!("there is no {name}")).1
+    let found = run.applications.iter().find(|each| each.name == name);
+    &found.unwrap_or_else(|| panic!("there is no {name}")).metrics
 }
 
 #[track_caller]
@@ -289,7 +289,7 @@ fn every_request_is_answered_once_with_every_scheme() {
             let told = format!("{}, run {number}", scheme.name());
             assert_eq!(result.ended, Ended::Finished, "{told}");
             assert!(result.metrics.connections.finished, "{told}");
-            for (name, metrics) in &result.applications {
+            for ApplicationRun { name, metrics, .. } in &result.applications {
                 let stated = &scenario.application[name];
                 let count = stated.requests.unwrap();
                 assert_eq!((metrics.requests, metrics.responses), (count, count), "{name}: {told}");
@@ -352,7 +352,7 @@ fn every_request_is_answered_once_in_random_worlds() {
         let scenario = read(&lossy(&format!("{scheme:?}")), &overrides);
         let result = run(&scenario, scheme, number);
         assert_eq!(result.ended, Ended::Finished, "{scheme}, {overrides:?}");
-        for (name, metrics) in &result.applications {
+        for ApplicationRun { name, metrics, .. } in &result.applications {
             let stated = &scenario.application[name];
             let count = stated.requests.unwrap();
             assert_eq!((metrics.requests, metrics.responses), (count, count), "{scheme}, {overrides:?}");
@@ -433,7 +433,7 @@ fn another_application_leaves_random_streams_unchanged() {
     let beside = run(&read(&text(""), &random), "basic", 0);
     assert_eq!(application(&alone, "web"), application(&beside, "web"));
     assert_eq!(beside.applications.len(), 2);
-    let names: Vec<_> = beside.applications.iter().map(|each| each.0.as_str()).collect();
+    let names: Vec<_> = beside.applications.iter().map(|each| each.name.as_str()).collect();
     assert_eq!(names, ["web", "other"]);
     let later = run(&read(&text("requests = 3"), &random), "basic", 1);
     assert_eq!(application(&later, "other").responses, 3);
@@ -528,11 +528,14 @@ fn the_canonical_form_expands_the_kind() {
         ("http", ApplicationKind::Http),
         ("database", ApplicationKind::Database),
         ("email", ApplicationKind::Email),
+        ("ssh", ApplicationKind::Ssh),
+        ("telemetry", ApplicationKind::Telemetry),
+        ("page", ApplicationKind::Page),
     ] {
         let scenario = read(&format!("{OFFICE}{stated}{name:?}"), &[]);
         let x = &scenario.application["x"];
-        assert_eq!((x.request, x.response), (Some(kind.request()), Some(kind.response())));
-        assert_eq!(x.think, Some(kind.think()));
+        assert_eq!((x.request, x.response), (Some(kind.request()), kind.response()));
+        assert_eq!(x.think, kind.think());
         let again = read(&scenario.to_toml(), &[]);
         assert_eq!(again, scenario);
         let own = read(&format!("{OFFICE}{stated}{name:?}\nthink.constant = \"3 s\""), &[]);
@@ -540,7 +543,7 @@ fn the_canonical_form_expands_the_kind() {
             own.application["x"].think,
             Some(Distribution::Constant(lasthop_base::Duration::from_secs(3)))
         );
-        assert_eq!(own.application["x"].response, Some(kind.response()));
+        assert_eq!(own.application["x"].response, kind.response());
         assert_ne!(own.hash(), scenario.hash());
     }
     assert!(!read(SCENARIO, &[]).to_toml().contains("application"));

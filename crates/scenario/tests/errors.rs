@@ -476,6 +476,47 @@ fn invalid_applications_are_reported() {
     insta::assert_snapshot!(told);
 }
 
+/// Tables that pages and videos refuse, after `from` and `to`.
+const WEB_TABLES: &[(&str, &str)] = &[
+    ("both", "kind = \"page\"\nvideo = {}"),
+    ("responses of pages", "kind = \"page\"\nresponse.constant = \"1 KB\""),
+    ("pages that do not wait", "kind = \"page\"\nwaits = false"),
+    ("pages without a reading time", "page = {}\nrequest.constant = \"300 B\""),
+    ("no such version", "kind = \"page\"\npage.http = \"3\""),
+    ("no connection", "kind = \"page\"\npage.connections = 0"),
+    (
+        "the wave of the HTML",
+        "kind = \"page\"\n[[application.a.page.objects]]\ncount = 1\nwave = 0\nsize.constant = \"1 B\"",
+    ),
+    (
+        "too many objects",
+        "kind = \"page\"\n[[application.a.page.objects]]\ncount = 100001\nsize.constant = \"1 B\"",
+    ),
+    ("an object without a size", "kind = \"page\"\n[[application.a.page.objects]]\ncount = 1"),
+    ("an invalid size", "kind = \"page\"\npage.html.exponential = \"0 B\""),
+    ("a misspelt key", "kind = \"page\"\npage.htmll.constant = \"1 B\""),
+    ("a number of requests of a video", "kind = \"video\"\nrequests = 3"),
+    ("a thoughtful video", "kind = \"video\"\nthink.constant = \"3 s\""),
+    ("no bitrate", "kind = \"video\"\nvideo.bitrates = []"),
+    ("bitrates out of order", "kind = \"video\"\nvideo.bitrates = [\"2 Mbps\", \"1 Mbps\"]"),
+    ("a buffer below a segment", "kind = \"video\"\nvideo.buffer = \"1 s\""),
+    ("a late start", "kind = \"video\"\nvideo.startup = \"70 s\""),
+    ("an endless video", "kind = \"video\"\nvideo.length = \"400000 s\""),
+    ("a flat map", "kind = \"video\"\nvideo.adaptation.buffer = { reservoir = \"5 s\", cushion = \"0 s\" }"),
+    ("two adaptations", "kind = \"video\"\nvideo.adaptation = { buffer = {}, rate = {} }"),
+];
+
+#[test]
+fn invalid_pages_and_videos_are_reported() {
+    let mut told = String::new();
+    for (what, tables) in WEB_TABLES {
+        let text = format!("{NETWORK}\n[application.a]\nfrom = \"fixed\"\nto = \"mobile\"\n{tables}\n");
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
+        writeln!(told, "# {what}\n{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
 #[test]
 fn invalid_files_are_reported() {
     let mut told = String::new();

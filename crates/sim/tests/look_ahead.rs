@@ -143,7 +143,7 @@ impl World {
             let segments = if alike.is_some() { 10 } else { 1 + random.below(30) };
             let transfer = is_tcp.then_some(1_000 * segments);
             flows.push(Flow { connection, start, transfer, pattern });
-            paths.push(FlowPath { nodes, others: Vec::new(), one_way: !is_tcp, answers: None });
+            paths.push(FlowPath { nodes, others: Vec::new(), one_way: !is_tcp, joins: None });
         }
         let agents = vec![[0; 2]; links.len()];
         let wiring = Wiring::new(&graph, &agents, &paths, &MovingHosts::new());

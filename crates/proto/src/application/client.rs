@@ -1,188 +1,251 @@
-//! The client of a request/response application.
+//! The client of an application.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Bytes, Streams, Time};
 
-use super::endpoints::Endpoints;
-use super::{REQUESTS, RESPONSES, Script};
+use super::activity::Behaviour;
+use super::endpoints::{Endpoints, TwoWay};
+use super::{Asked, Config, Experience, Wait, connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
-use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
+use crate::tcp::{Receiver, Sender};
 
-/// Counters of a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClientStats {
-    /// Requests handed to TCP.
-    pub requests: u64,
-    /// Responses received completely.
-    pub responses: u64,
-    /// Sum of all response times, each from handing the request to TCP until the last byte of the response
-    /// was delivered.
-    pub total_response_time: Duration,
-    /// The longest response time among the responses received after the [warm-up](super::Config::warmup).
-    pub greatest_response_time: Duration,
-}
+/// The ClientHello of a TLS 1.3 handshake (RFC 8446 section 2), as long as today's browsers pad it (RFC 7685). Chosen
+/// here.
+const CLIENT_HELLO: Bytes = Bytes(517);
+/// The server's side of the handshake, with a chain of two or three certificates. Chosen here.
+const SERVER_HELLO: Bytes = Bytes(4_000);
 
-impl ClientStats {
-    /// The difference to `earlier` counters; `longest` is not a difference.
-    pub fn since(&self, earlier: &ClientStats) -> ClientStats {
-        ClientStats {
-            requests: self.requests - earlier.requests,
-            responses: self.responses - earlier.responses,
-            total_response_time: self.total_response_time - earlier.total_response_time,
-            greatest_response_time: self.greatest_response_time,
-        }
-    }
-}
-
-/// State of the client.
-#[derive(Clone, Copy, Debug)]
-enum State {
-    /// Thinking; the next request is sent at this instant.
-    Thinking(Time),
-    /// Waiting for a response to the request sent at `since`, until a total of `until_delivered` bytes has
-    /// arrived.
-    Waiting { since: Time, until_delivered: u64 },
-    /// No more requests.
-    Over,
-}
-
-/// Sends requests and waits for responses, with sizes and think times from a [`Script`]. Uses the ports
-/// [`REQUESTS`] and [`RESPONSES`].
+/// Makes the requests of an [`Activity`](super::Activity) and waits for their responses. Its connection number `c` has the
+/// ports [`requests(c)`](requests) and [`responses(c)`](responses), and is opened with its first request.
 ///
-/// After the last response, the client closes the request connection and the server the response connection,
+/// After the last response, the client closes the request connections and the server the response connections,
 /// if the settings close connections at all. Then the client signals that it finished. It also finishes when
-/// either connection is aborted or reset; the other one is then aborted.
+/// any connection is aborted or reset; the others are then aborted.
 #[derive(Debug)]
 pub struct Client {
-    endpoints: Endpoints,
-    /// Boxed because its streams are large.
-    script: Box<Script>,
-    state: State,
-    /// Bytes of all responses requested so far.
-    expected: u64,
+    connections: Vec<ClientConnection>,
+    behaviour: Box<dyn Behaviour>,
+    /// Whether connections begin with a TLS handshake.
+    tls: bool,
+    requests: u64,
+    waits: Vec<Wait>,
+    /// Whether the connections are closed, after the last response or a loss of one of them.
+    closes: bool,
     finished: bool,
-    stats: ClientStats,
 }
 
-impl Client {
-    /// A client that sends over the connection `requests` and receives over `responses`; `reaction` is the
-    /// scheme's extension of its sender.
-    pub fn new(
-        requests: Connection,
-        responses: Connection,
-        settings: (&Settings, &Settings),
-        reactions: (Reactions, ReceiverReactions),
-        mut script: Script,
-    ) -> Client {
-        let first = script.config.start + script.think_time();
-        Client {
-            endpoints: Endpoints::new((requests, REQUESTS), (responses, RESPONSES), settings, reactions),
-            script: Box::new(script),
-            state: State::Thinking(first),
-            expected: 0,
-            finished: false,
-            stats: ClientStats::default(),
-        }
-    }
+/// The client's end of a connection.
+#[derive(Debug)]
+pub struct ClientConnection {
+    endpoints: Endpoints,
+    /// Bytes of all responses asked for.
+    expected: u64,
+    pending: VecDeque<Pending>,
+    /// Requests that wait for the end of the TLS handshake, and since when.
+    held: Vec<(Time, Asked)>,
+}
 
-    /// The counters.
-    pub fn stats(&self) -> &ClientStats {
-        &self.stats
-    }
+/// A request without its whole response.
+#[derive(Debug)]
+struct Pending {
+    /// When it was asked for; `None` for the TLS handshake.
+    since: Option<Time>,
+    /// The response is there when this total of bytes is.
+    until_delivered: u64,
+}
 
-    /// The sender of the request connection.
+impl ClientConnection {
+    /// The sender of the requests.
     pub fn sender(&self) -> &Sender {
         &self.endpoints.sender
     }
 
-    /// The receiver of the response connection.
+    /// The receiver of the responses.
     pub fn receiver(&self) -> &Receiver {
         &self.endpoints.receiver
     }
 
-    fn send_request(&mut self, now: Time, out: &mut Out) {
-        let (request, response) = (self.script.request(), self.script.response());
-        self.expected += response;
-        self.stats.requests += 1;
-        self.state = State::Waiting { since: now, until_delivered: self.expected };
-        self.endpoints.drive_sender(out, |sender, out| sender.supply(now, request, out));
+    fn is_used(&self) -> bool {
+        self.expected > 0
     }
 
-    /// Called after every event: processes a complete response, and signals the end of the application.
+    fn has_closed(&self) -> bool {
+        let Endpoints { sender, receiver, closes, .. } = &self.endpoints;
+        sender.stats().completed.is_some() && (!closes || receiver.has_ended())
+    }
+
+    /// Sends a request that was made at `since`.
+    fn send(&mut self, now: Time, since: Option<Time>, asked: Asked, out: &mut Out) {
+        self.expected += asked.response.0;
+        self.pending.push_back(Pending { since, until_delivered: self.expected });
+        out.signal(Signal::Asked(asked));
+        self.endpoints.drive_sender(out, |sender, out| sender.supply(now, asked.request.0, out));
+    }
+
+    /// Sends a request, after a TLS handshake if it is the first.
+    fn send_encrypted(&mut self, now: Time, asked: Asked, out: &mut Out) {
+        if !self.is_used() {
+            let hello = Asked { request: CLIENT_HELLO, response: SERVER_HELLO, ..asked };
+            self.send(now, None, hello, out);
+        }
+        let in_handshake = self.pending.front().is_some_and(|first| first.since.is_none());
+        match in_handshake {
+            true => self.held.push((now, asked)),
+            false => self.send(now, Some(now), asked, out),
+        }
+    }
+}
+
+impl Client {
+    /// The client of the application called `name`, with the client's ends of the activity's
+    /// [number](super::Activity::connections) of connections.
+    ///
+    /// # Panics
+    /// If the parameters are not [valid](Config::validate).
+    pub fn new<'a>(
+        config: &Config,
+        connections: impl IntoIterator<Item = TwoWay<'a>>,
+        streams: Streams,
+        name: &str,
+    ) -> Client {
+        if let Err((key, invalid)) = config.validate() {
+            panic!("{key}.{invalid}");
+        }
+        let connections = (0..).zip(connections).map(|(number, ends)| ClientConnection {
+            endpoints: ends.client(requests(number), responses(number)),
+            expected: 0,
+            pending: VecDeque::new(),
+            held: Vec::new(),
+        });
+        Client {
+            connections: connections.collect(),
+            behaviour: config.activity.behaviour(config.start, config.stop, streams, name),
+            tls: config.tls,
+            requests: 0,
+            waits: Vec::new(),
+            closes: false,
+            finished: false,
+        }
+    }
+
+    /// Requests made. TLS handshakes do not count.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The time of each response, from when the request was made until the last byte of the response was delivered, in
+    /// order of arrival.
+    pub fn waits(&self) -> &[Wait] {
+        &self.waits
+    }
+
+    /// What the user went through until `now`.
+    pub fn experience(&self, now: Time) -> Experience {
+        self.behaviour.experience(now)
+    }
+
+    /// Its connections.
+    pub fn connections(&self) -> &[ClientConnection] {
+        &self.connections
+    }
+
+    fn ask(&mut self, now: Time, asked: &[Asked], out: &mut Out) {
+        for &asked in asked {
+            self.requests += 1;
+            let connection = &mut self.connections[usize::from(asked.connection)];
+            match self.tls {
+                true => connection.send_encrypted(now, asked, out),
+                false => connection.send(now, Some(now), asked, out),
+            }
+        }
+    }
+
+    /// Called after every event: processes complete responses, and signals the end of the application.
     fn update(&mut self, now: Time, out: &mut Out) {
-        if self.endpoints.is_lost() && !self.finished {
-            self.endpoints.abort_both(now, out);
-            (self.state, self.finished) = (State::Over, true);
+        if self.finished {
+            return;
+        }
+        if self.connections.iter().any(|connection| connection.endpoints.is_lost()) {
+            self.connections.iter_mut().for_each(|connection| connection.endpoints.abort_both(now, out));
+            (self.closes, self.finished) = (true, true);
             out.signal(Signal::Finished);
+            return;
         }
-        if let State::Waiting { since, until_delivered } = self.state
-            && self.endpoints.delivered() >= until_delivered
-        {
-            let time = now.since(since);
-            self.stats.responses += 1;
-            self.stats.total_response_time += time;
-            if now > self.script.config.warmup {
-                self.stats.greatest_response_time = self.stats.greatest_response_time.max(time);
-            }
-            let config = &self.script.config;
-            if config.requests == Some(self.stats.requests) || now >= config.stop {
-                self.stop(now, out);
-            } else {
-                // Without this, links without delay would lead to endless requests at the same instant.
-                let least = since + Duration::from_nanos(1);
-                self.state = State::Thinking((now + self.script.think_time()).max(least));
+        for number in 0..self.connections.len() {
+            self.take_responses(now, number, out);
+        }
+        let waits = |connection: &ClientConnection| !connection.pending.is_empty();
+        if !self.closes && self.behaviour.is_over() && !self.connections.iter().any(waits) {
+            self.closes = true;
+            for connection in self.connections.iter_mut().filter(|connection| connection.is_used()) {
+                connection.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
             }
         }
-        let all_closed = self.endpoints.sender.stats().completed.is_some()
-            && (!self.endpoints.closes || self.endpoints.receiver.has_ended());
-        if all_closed && !self.finished {
+        let mut used = self.connections.iter().filter(|connection| connection.is_used());
+        if self.closes && used.all(ClientConnection::has_closed) {
             self.finished = true;
             out.signal(Signal::Finished);
         }
     }
 
-    /// Stops sending requests. If none was sent, there is no connection to close.
-    fn stop(&mut self, now: Time, out: &mut Out) {
-        self.state = State::Over;
-        if self.stats.requests > 0 {
-            self.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
-        } else {
-            self.finished = true;
-            out.signal(Signal::Finished);
+    fn take_responses(&mut self, now: Time, number: usize, out: &mut Out) {
+        let mut asked = Vec::new();
+        loop {
+            let connection = &mut self.connections[number];
+            let delivered = connection.endpoints.delivered();
+            let Some(Pending { since, .. }) =
+                connection.pending.pop_front_if(|first| first.until_delivered <= delivered)
+            else {
+                break;
+            };
+            match since {
+                Some(since) => {
+                    self.waits.push(Wait { since, length: now.since(since) });
+                    self.behaviour.answered(now, number as u8, since, &mut asked);
+                }
+                None => {
+                    for (since, asked) in core::mem::take(&mut connection.held) {
+                        connection.send(now, Some(since), asked, out);
+                    }
+                }
+            }
         }
+        self.ask(now, &asked, out);
     }
 }
 
 impl Component for Client {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
-        self.endpoints.receive(now, packet, port, out);
+        self.connections[connection_of(port)].endpoints.receive(now, packet, port, out);
         self.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.endpoints.wake(now, out);
-        if let State::Thinking(due) = self.state {
-            if now >= self.script.config.stop {
-                self.stop(now, out);
-            } else if now >= due {
-                self.send_request(now, out);
-            }
+        for connection in &mut self.connections {
+            connection.endpoints.wake(now, out);
+        }
+        if self.behaviour.next_wakeup() <= now && !self.finished {
+            let mut asked = Vec::new();
+            self.behaviour.wake(now, &mut asked);
+            self.ask(now, &asked, out);
         }
         self.update(now, out);
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        self.endpoints.on_signal(now, signal, out);
+        for connection in &mut self.connections {
+            connection.endpoints.on_signal(now, signal, out);
+        }
         self.update(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
-        let own = match self.state {
-            State::Thinking(due) => due.min(self.script.config.stop),
-            State::Waiting { .. } | State::Over => Time::NEVER,
-        };
-        own.min(self.endpoints.next_wakeup())
+        let ends = self.connections.iter().map(|connection| connection.endpoints.next_wakeup());
+        let own = if self.finished { Time::NEVER } else { self.behaviour.next_wakeup() };
+        ends.fold(own, Time::min)
     }
 }

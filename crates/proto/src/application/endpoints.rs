@@ -1,4 +1,4 @@
-//! The TCP endpoints of a client or a server.
+//! The TCP endpoints of one connection of an application, at the client or at the server.
 
 use lasthop_base::Time;
 
@@ -19,19 +19,48 @@ pub(super) struct Endpoints {
     pub(super) closes: bool,
 }
 
-impl Endpoints {
-    /// A sender and a receiver, each with its port.
-    pub(super) fn new(
-        (sends, sender_port): (Connection, Port),
-        (receives, receiver_port): (Connection, Port),
-        (sending, receiving): (&Settings, &Settings),
-        (reactions, receiver_reactions): (Reactions, ReceiverReactions),
-    ) -> Endpoints {
-        let sender = Sender::supplied(sends, sending, reactions).without_nagle();
-        let receiver = Receiver::new(receives, receiving).with_reactions(receiver_reactions);
-        Endpoints { sender, receiver, sender_port, receiver_port, closes: sending.close }
+/// One connection of an application: the two TCP connections of its directions, at one of its ends.
+#[derive(Debug)]
+pub struct TwoWay<'a> {
+    /// The connection of the requests.
+    pub requests: Connection,
+    /// The connection of the responses.
+    pub responses: Connection,
+    /// Settings of what this end sends.
+    pub sending: &'a Settings,
+    /// Settings of what this end receives.
+    pub receiving: &'a Settings,
+    /// Reactions of the schemes at this end's sender.
+    pub reactions: Reactions,
+    /// Reactions of the schemes at this end's receiver.
+    pub receiver_reactions: ReceiverReactions,
+}
+
+impl TwoWay<'_> {
+    /// The client's end.
+    pub(super) fn client(self, requests: Port, responses: Port) -> Endpoints {
+        let (sends, receives) = (self.requests, self.responses);
+        self.end((sends, requests), (receives, responses))
     }
 
+    /// The server's end.
+    pub(super) fn server(self, requests: Port, responses: Port) -> Endpoints {
+        let (sends, receives) = (self.responses, self.requests);
+        self.end((sends, responses), (receives, requests))
+    }
+
+    fn end(
+        self,
+        (sends, sender_port): (Connection, Port),
+        (receives, receiver_port): (Connection, Port),
+    ) -> Endpoints {
+        let sender = Sender::supplied(sends, self.sending, self.reactions).without_nagle();
+        let receiver = Receiver::new(receives, self.receiving).with_reactions(self.receiver_reactions);
+        Endpoints { sender, receiver, sender_port, receiver_port, closes: self.sending.close }
+    }
+}
+
+impl Endpoints {
     /// Bytes delivered in order.
     pub(super) fn delivered(&self) -> u64 {
         self.receiver.stats().delivered.0

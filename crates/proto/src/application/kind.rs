@@ -17,6 +17,14 @@ pub enum ApplicationKind {
     Database,
     /// E-mail: a user who fetches and reads one message after the other.
     Email,
+    /// A remote shell: keystrokes and their echoes.
+    Ssh,
+    /// A sensor that reports at fixed intervals.
+    Telemetry,
+    /// Web browsing: whole pages, of the HTTP Archive's median [size](super::Page).
+    Page,
+    /// A [video](super::Video) of adaptive bitrate.
+    Video,
 }
 
 /// 3GPP2 C.R1002: the size of an HTTP request.
@@ -46,32 +54,67 @@ const MAIL_SIGMA: f64 = 2.0;
 /// Chosen here: mean reading time.
 const MAIL_READING: Duration = Duration::from_secs(60);
 
+/// One keystroke, or its echo, of OpenSSH's default cipher: 10 B of SSH_MSG_CHANNEL_DATA (RFC 4254 section 5.2) with the
+/// length of its padding, padded to 16 B, its own length of 4 B (RFC 4253 section 6) and a tag of 16 B.
+const KEYSTROKE: Bytes = Bytes(36);
+/// Dhakal, Feit, Kristensson and Oulasvirta, "Observations on Typing from 136 Million Keystrokes" (CHI 2018): intervals
+/// between keystrokes of 239 ms on average, with a standard deviation of 112 ms; a lognormal distribution with these.
+const TYPING_MEDIAN: Duration = Duration::from_millis(216);
+/// As [`TYPING_MEDIAN`].
+const TYPING_SIGMA: f64 = 0.446;
+
+/// 3GPP TR 45.820 annex E.2.1: the payload of periodic reports is Pareto distributed with this shape, from 20 B to 200 B.
+const REPORT: [Bytes; 2] = [Bytes(20), Bytes(200)];
+/// As [`REPORT`].
+const REPORT_SHAPE: f64 = 2.5;
+/// A PUBACK of MQTT (version 3.1.1, section 3.4).
+const PUBACK: Bytes = Bytes(4);
+/// Chosen here: the interval between reports.
+const REPORTING: Duration = Duration::from_secs(10);
+
 impl ApplicationKind {
     /// Distribution of request sizes.
     pub const fn request(self) -> Distribution<Bytes> {
         match self {
-            ApplicationKind::Http => Distribution::Constant(HTTP_REQUEST),
+            ApplicationKind::Http | ApplicationKind::Page | ApplicationKind::Video => {
+                Distribution::Constant(HTTP_REQUEST)
+            }
             ApplicationKind::Database => Distribution::Uniform { least: STATEMENT[0], most: STATEMENT[1] },
             ApplicationKind::Email => Distribution::Constant(FETCH),
+            ApplicationKind::Ssh => Distribution::Constant(KEYSTROKE),
+            ApplicationKind::Telemetry => {
+                Distribution::Pareto { least: REPORT[0], most: REPORT[1], shape: REPORT_SHAPE }
+            }
         }
     }
 
-    /// Distribution of response sizes.
-    pub const fn response(self) -> Distribution<Bytes> {
-        match self {
+    /// Distribution of response sizes; `None` if pages or a video give them.
+    pub const fn response(self) -> Option<Distribution<Bytes>> {
+        Some(match self {
             ApplicationKind::Http => Distribution::Lognormal { median: HTTP_MEDIAN, sigma: HTTP_SIGMA },
             ApplicationKind::Database => Distribution::Exponential(SCREEN),
             ApplicationKind::Email => Distribution::Lognormal { median: MAIL_MEDIAN, sigma: MAIL_SIGMA },
-        }
+            ApplicationKind::Ssh => Distribution::Constant(KEYSTROKE),
+            ApplicationKind::Telemetry => Distribution::Constant(PUBACK),
+            ApplicationKind::Page | ApplicationKind::Video => return None,
+        })
     }
 
-    /// Distribution of think times.
-    pub const fn think(self) -> Distribution<Duration> {
-        match self {
-            ApplicationKind::Http => Distribution::Exponential(HTTP_READING),
+    /// Distribution of think times; `None` for a video.
+    pub const fn think(self) -> Option<Distribution<Duration>> {
+        Some(match self {
+            ApplicationKind::Http | ApplicationKind::Page => Distribution::Exponential(HTTP_READING),
             ApplicationKind::Database => Distribution::Exponential(ORDERING),
             ApplicationKind::Email => Distribution::Exponential(MAIL_READING),
-        }
+            ApplicationKind::Ssh => Distribution::Lognormal { median: TYPING_MEDIAN, sigma: TYPING_SIGMA },
+            ApplicationKind::Telemetry => Distribution::Constant(REPORTING),
+            ApplicationKind::Video => return None,
+        })
+    }
+
+    /// Whether the next request waits for the response.
+    pub const fn waits(self) -> bool {
+        !matches!(self, ApplicationKind::Ssh | ApplicationKind::Telemetry)
     }
 }
 
@@ -81,10 +124,18 @@ mod tests {
 
     #[test]
     fn every_kind_is_sound() {
-        for kind in [ApplicationKind::Http, ApplicationKind::Database, ApplicationKind::Email] {
+        for kind in [
+            ApplicationKind::Http,
+            ApplicationKind::Database,
+            ApplicationKind::Email,
+            ApplicationKind::Ssh,
+            ApplicationKind::Telemetry,
+            ApplicationKind::Page,
+            ApplicationKind::Video,
+        ] {
             assert_eq!(kind.request().validate(), Ok(()));
-            assert_eq!(kind.response().validate(), Ok(()));
-            assert_eq!(kind.think().validate(), Ok(()));
+            assert!(kind.response().is_none_or(|law| law.validate() == Ok(())));
+            assert!(kind.think().is_none_or(|law| law.validate() == Ok(())));
         }
         // The values stated in the comments above.
         assert_eq!(libm::round(libm::exp(8.37)) as u64, HTTP_MEDIAN.0);
@@ -93,5 +144,9 @@ mod tests {
         assert!((mean(MAIL_MEDIAN, MAIL_SIGMA) - 59_000.0).abs() < 200.0);
         let beyond = 0.5 * libm::erfc(libm::log(50.0) / MAIL_SIGMA / core::f64::consts::SQRT_2);
         assert!((beyond - 1.0 / 40.0).abs() < 0.001);
+        let variance = TYPING_SIGMA * TYPING_SIGMA;
+        let typing = TYPING_MEDIAN.as_secs_f64() * libm::exp(variance / 2.0);
+        assert!((typing - 0.239).abs() < 0.001);
+        assert!((typing * libm::sqrt(libm::exp(variance) - 1.0) - 0.112).abs() < 0.001);
     }
 }

@@ -1,34 +1,65 @@
-//! Request/response applications: a client thinks, sends a request, waits for the complete response, and
-//! repeats.
+//! Applications: what users do over TCP, and how long they wait.
 //!
-//! TCP is unidirectional here, so an application uses two connections: requests from the [`Client`] to the
-//! [`Server`], and responses back. Each application component contains the sender of one and the receiver of
-//! the other. Both know the size of every message in advance, because they draw from streams of the same name
-//! with the same [`Config`].
+//! A [`Client`] asks a [`Server`] for messages. What it asks for, when, and over which of its connections is its
+//! [`Activity`]: [messages](Messages) one by one, [pages](Page) of many objects, or a [video](Video).
+//!
+//! ```text
+//!  Client                                      Server
+//!  +-----------+  request k, at REQUESTS(c)   +------------------+
+//!  | activity  | ---------------------------> | answers each     |
+//!  | (when and | <--------------------------- | connection's     |
+//!  |  what)    |  response k, at RESPONSES(c) | requests in turn |
+//!  +-----------+                              +------------------+
+//!        +- - - - - - Signal::Asked - - - - - - - - ^
+//! ```
+//!
+//! TCP is unidirectional here, so each connection `c` of an application is two: requests from the client, and
+//! responses back. Each component contains the sender of one and the receiver of the other.
+//!
+//! Packets have no contents here. What a request asks for is told to the server by [`Signal::Asked`], at the instant at
+//! which it is made; the server responds when the request's last byte has arrived.
 //!
 //! Nagle's algorithm is off, as in most request/response programs (`TCP_NODELAY`). Otherwise the end of a
 //! response would wait for the acknowledgement of its beginning, and the acknowledgement for the delayed ACK
 //! timer.
 //!
 //! The server responds at once; its processing time is not modelled.
+//!
+//! [`Signal::Asked`]: crate::component::Signal::Asked
 
+mod activity;
 mod client;
 mod distribution;
 mod endpoints;
 mod kind;
-mod script;
+mod messages;
+mod page;
 mod server;
+mod video;
 
-pub use client::{Client, ClientStats};
+pub use activity::{Activity, Asked, Config, Experience, Wait};
+pub use client::{Client, ClientConnection};
 pub use distribution::{Amount, Distribution};
+pub use endpoints::TwoWay;
 pub use kind::ApplicationKind;
-pub use script::{Config, Script};
-pub use server::Server;
+pub use messages::Messages;
+pub use page::{Http, Objects, Page, Pages};
+pub use server::{Server, ServerConnection};
+pub use video::{Adaptation, Video, VideoStats, Viewing};
 
 use crate::component::Port;
 
-/// The port of the request connection, at the client and at the server.
-pub const REQUESTS: Port = Port(0);
+/// The port of the requests of the application's connection number `connection`, at the client and at the server.
+pub const fn requests(connection: u8) -> Port {
+    Port(2 * connection as u16)
+}
 
-/// The port of the response connection, at the client and at the server.
-pub const RESPONSES: Port = Port(1);
+/// The port of the responses of the application's connection number `connection`, at the client and at the server.
+pub const fn responses(connection: u8) -> Port {
+    Port(2 * connection as u16 + 1)
+}
+
+/// The connection to which a port belongs.
+const fn connection_of(port: Port) -> usize {
+    port.0 as usize / 2
+}

@@ -1,51 +1,44 @@
-//! The server of a request/response application.
+//! The server of an application.
 
-use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use lasthop_base::Time;
+use lasthop_base::{Bytes, Time};
 
-use super::endpoints::Endpoints;
-use super::{REQUESTS, RESPONSES, Script};
+use super::endpoints::{Endpoints, TwoWay};
+use super::{connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
-use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
+use crate::tcp::{Receiver, Sender};
 
-/// Responds to each request as soon as it is complete, with sizes from a [`Script`]. Uses the ports
-/// [`REQUESTS`] and [`RESPONSES`].
+/// Responds to each request as soon as it is complete. A connection's responses are sent in the order of its requests. Uses
+/// the ports of the [`Client`](super::Client).
 ///
-/// Opens its connection when the first packet of the client arrives, so that both connections open together.
+/// Opens the response connection when the first packet of the client arrives, so that both directions open together.
 /// Closes it when the client has closed the request connection, and aborts it when that one is lost.
 #[derive(Debug)]
 pub struct Server {
+    connections: Vec<ServerConnection>,
+}
+
+/// The server's end of a connection.
+#[derive(Debug)]
+pub struct ServerConnection {
     endpoints: Endpoints,
-    /// Boxed because its streams are large.
-    script: Box<Script>,
-    /// Bytes of all requests up to and including the current one.
-    expected: u64,
+    /// Bytes of all requests.
+    asked: u64,
+    /// Requests without a response: the total of bytes with which each is complete, and the response's size.
+    pending: VecDeque<(u64, Bytes)>,
     closed: bool,
 }
 
-impl Server {
-    /// A server that receives over the connection `requests` and sends over `responses`; `reaction` is the
-    /// scheme's extension of its sender.
-    pub fn new(
-        requests: Connection,
-        responses: Connection,
-        settings: (&Settings, &Settings),
-        reactions: (Reactions, ReceiverReactions),
-        mut script: Script,
-    ) -> Server {
-        let expected = script.request();
-        let endpoints = Endpoints::new((responses, RESPONSES), (requests, REQUESTS), settings, reactions);
-        Server { endpoints, script: Box::new(script), expected, closed: false }
-    }
-
-    /// The sender of the response connection.
+impl ServerConnection {
+    /// The sender of the responses.
     pub fn sender(&self) -> &Sender {
         &self.endpoints.sender
     }
 
-    /// The receiver of the request connection.
+    /// The receiver of the requests.
     pub fn receiver(&self) -> &Receiver {
         &self.endpoints.receiver
     }
@@ -59,10 +52,9 @@ impl Server {
             }
             return;
         }
-        if self.endpoints.delivered() >= self.expected {
-            self.expected += self.script.request();
-            let response = self.script.response();
-            self.endpoints.drive_sender(out, |sender, out| sender.supply(now, response, out));
+        let delivered = self.endpoints.delivered();
+        while let Some((_, response)) = self.pending.pop_front_if(|(until, _)| *until <= delivered) {
+            self.endpoints.drive_sender(out, |sender, out| sender.supply(now, response.0, out));
         }
         if self.endpoints.receiver.has_ended() && !self.closed {
             self.closed = true;
@@ -71,26 +63,59 @@ impl Server {
     }
 }
 
+impl Server {
+    /// A server with the server's ends of the client's connections.
+    pub fn new<'a>(connections: impl IntoIterator<Item = TwoWay<'a>>) -> Server {
+        let connections = (0..).zip(connections).map(|(number, ends)| ServerConnection {
+            endpoints: ends.server(requests(number), responses(number)),
+            asked: 0,
+            pending: VecDeque::new(),
+            closed: false,
+        });
+        Server { connections: connections.collect() }
+    }
+
+    /// Its connections.
+    pub fn connections(&self) -> &[ServerConnection] {
+        &self.connections
+    }
+}
+
 impl Component for Server {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
-        self.endpoints.receive(now, packet, port, out);
-        if port == REQUESTS {
-            self.endpoints.drive_sender(out, |sender, out| sender.open(now, out));
+        let number = connection_of(port);
+        let connection = &mut self.connections[number];
+        connection.endpoints.receive(now, packet, port, out);
+        if port == requests(number as u8) {
+            connection.endpoints.drive_sender(out, |sender, out| sender.open(now, out));
         }
-        self.update(now, out);
+        connection.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.endpoints.wake(now, out);
-        self.update(now, out);
+        for connection in &mut self.connections {
+            if connection.endpoints.next_wakeup() <= now {
+                connection.endpoints.wake(now, out);
+                connection.update(now, out);
+            }
+        }
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        self.endpoints.on_signal(now, signal, out);
-        self.update(now, out);
+        if let Signal::Asked(asked) = signal {
+            let connection = &mut self.connections[usize::from(asked.connection)];
+            connection.asked += asked.request.0;
+            connection.pending.push_back((connection.asked, asked.response));
+            return;
+        }
+        for connection in &mut self.connections {
+            connection.endpoints.on_signal(now, signal, out);
+            connection.update(now, out);
+        }
     }
 
     fn next_wakeup(&self) -> Time {
-        self.endpoints.next_wakeup()
+        let ends = self.connections.iter().map(|connection| connection.endpoints.next_wakeup());
+        ends.fold(Time::NEVER, Time::min)
     }
 }

@@ -26,7 +26,11 @@ impl Attachment {
         let is_attached = match *signal {
             Signal::Attached { station, .. } => self.station == Some(station),
             Signal::Detached { .. } => false,
-            Signal::Link(_) | Signal::Corrupted(_) | Signal::Reach(_) | Signal::Finished => return false,
+            Signal::Link(_)
+            | Signal::Corrupted(_)
+            | Signal::Reach(_)
+            | Signal::Asked(_)
+            | Signal::Finished => return false,
         };
         core::mem::replace(&mut self.is_attached, is_attached) != is_attached
     }

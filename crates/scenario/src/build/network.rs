@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
-use lasthop_proto::{HostId, application, tcp, traffic};
+use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::Dispatch;
 use lasthop_sim::network::{FlowPath, Graph, LinkId, MovingHosts};
 use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
@@ -156,25 +156,16 @@ pub(crate) enum Workload {
         /// What the packets carry, if it is speech.
         voip: Option<traffic::voip::Voip>,
     },
-    /// The requests of an application. The next flow carries the responses.
-    Requests(application::Config),
-    /// The responses of an application to the requests of the flow that its path `answers`.
-    Responses(application::Config),
+    /// The requests of an application's first connection. The next flow carries the responses, and two flows each its
+    /// further connections.
+    Application(Box<application::Config>),
+    /// A further flow of the application whose first flow this is.
+    FurtherOf(FlowId),
 }
 
 impl Flow {
     pub(crate) fn source(&self) -> HostId {
         self.path.nodes[0]
-    }
-
-    /// Whether the flow is finite: a transfer of given size, or a given number of requests or responses. A
-    /// run waits for its end.
-    pub(crate) fn ends(&self) -> bool {
-        match &self.workload {
-            Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
-            Workload::Requests(config) | Workload::Responses(config) => config.requests.is_some(),
-            Workload::Traffic { .. } => false,
-        }
     }
 
     /// Whether it is a TCP connection.
@@ -188,6 +179,16 @@ impl Flow {
 }
 
 impl Network {
+    /// Whether a flow is finite: a transfer of given size, or an application that has an end. A run waits for its end.
+    pub(crate) fn ends(&self, index: usize) -> bool {
+        match &self.flows[index].workload {
+            Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
+            Workload::Application(config) => config.activity.ends(),
+            Workload::FurtherOf(first) => self.ends(usize::from(first.0)),
+            Workload::Traffic { .. } => false,
+        }
+    }
+
     /// TCP settings of all connections.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &tcp::Settings> {
         self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)

@@ -175,7 +175,7 @@ impl Scenario {
     fn refusal(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
         let LinkUse { arq, protects } = combination.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
-        let ends = network.flows.iter().any(|flow| flow.ends());
+        let ends = (0..network.flows.len()).any(|index| network.ends(index));
         let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| combination.split(tcp)).collect();
         let faults = self.all_tcp(network).find_map(|tcp| combination.faults(tcp).next());
         if let Some((scheme, key, problem)) = faults {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::{Channel, Presence, Sojourn, State};
+use lasthop_proto::application::TwoWay;
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
@@ -171,9 +172,10 @@ impl Layout {
     /// The components that a run waits for: sources of finite flows, and their relays.
     pub(crate) fn awaited(&self) -> Vec<ComponentId> {
         let mut awaited = Vec::new();
-        for (index, flow) in self.network.flows.iter().enumerate().filter(|(_, flow)| flow.ends()) {
+        let flows = self.network.flows.iter().enumerate();
+        for (index, flow) in flows.filter(|(index, _)| self.network.ends(*index)) {
             // The client finishes last, so only the client is awaited.
-            if !matches!(flow.workload, Workload::Responses(_)) {
+            if !matches!(flow.workload, Workload::FurtherOf(_)) {
                 awaited.push(self.wiring.flows[index].source.0);
             }
             awaited.extend(self.relays(index));
@@ -380,10 +382,17 @@ impl Layout {
             let of = flows.filter(move |(flow, _)| wanted(&flow.workload));
             of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
         };
+        let (traffic, applications): (Vec<_>, Vec<_>) = (
+            ends(|workload| matches!(workload, Workload::Traffic { .. })),
+            ends(|workload| matches!(workload, Workload::Application(_))),
+        );
+        for &(client, server) in &applications {
+            builder.watch(client, server);
+        }
         World {
             connections: connections.collect(),
-            traffic: ends(|workload| matches!(workload, Workload::Traffic { .. })),
-            applications: ends(|workload| matches!(workload, Workload::Requests(_))),
+            traffic,
+            applications,
             builder,
             radios,
             managed,
@@ -395,7 +404,7 @@ impl Layout {
     fn component(&self, kind: &ComponentKind, combination: &Combination<'_>, streams: Streams) -> Node {
         match kind {
             ComponentKind::Source(flow) => self.source(*flow, combination, streams),
-            ComponentKind::Sink(flow) => self.sink(*flow, combination, streams),
+            ComponentKind::Sink(flow) => self.sink(*flow, combination),
             ComponentKind::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams),
                 NetworkLink::Radio(hop) => {
@@ -514,8 +523,9 @@ impl Layout {
                 true => (combination.reactions(), ReceiverReactions::default()),
                 false => (Reactions::default(), combination.receiver_reactions()),
             };
-            let whole = &self.network.flows[usize::from(flow.0)];
-            proxy.join(self.connection(flow), (&whole.tcp, split), from, whole.ends(), reactions);
+            let index = usize::from(flow.0);
+            let (whole, ends) = (&self.network.flows[index].tcp, self.network.ends(index));
+            proxy.join(self.connection(flow), (whole, split), from, ends, reactions);
         }
         proxy
     }
@@ -563,19 +573,16 @@ impl Layout {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
                 traffic::Source::new(connection, *config, stream).into()
             }
-            Workload::Requests(config) => {
-                let responses = self.connection(FlowId(id.0 + 1));
-                let (sending, reactions) = self.first(id, combination, false);
-                let settings = (sending, self.last(FlowId(id.0 + 1)));
-                let script = application::Script::new(*config, streams, &flow.name);
-                let reactions = (reactions, self.receiver_reactions(FlowId(id.0 + 1), combination, false));
-                application::Client::new(connection, responses, settings, reactions, script).into()
+            Workload::Application(config) => {
+                let numbers = 0..config.activity.connections();
+                let connections = numbers.map(|number| self.two_way(id, number, true, combination));
+                application::Client::new(config, connections, streams, &flow.name).into()
             }
-            Workload::Responses(_) => unreachable!("the server is where the requests end"),
+            Workload::FurtherOf(_) => unreachable!("its source is that of the application's first flow"),
         }
     }
 
-    fn sink(&self, id: FlowId, combination: &Combination<'_>, streams: Streams) -> Node {
+    fn sink(&self, id: FlowId, combination: &Combination<'_>) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         match &flow.workload {
             Workload::Transfer { plain, .. } => {
@@ -587,16 +594,34 @@ impl Layout {
                 let buffer = traffic::voip::PlayoutBuffer::new(voip.playout_buffer);
                 traffic::Sink::with_playout(buffer).into()
             }
-            Workload::Requests(config) => {
-                let answer = FlowId(id.0 + 1);
-                let (sending, reactions) = self.first(answer, combination, false);
-                let settings = (sending, self.last(id));
-                let script = application::Script::new(*config, streams, &flow.name);
-                let responses = self.connection(answer);
-                let reactions = (reactions, self.receiver_reactions(id, combination, false));
-                application::Server::new(self.connection(id), responses, settings, reactions, script).into()
+            Workload::Application(config) => {
+                let numbers = 0..config.activity.connections();
+                let connections = numbers.map(|number| self.two_way(id, number, false, combination));
+                application::Server::new(connections).into()
             }
-            Workload::Responses(_) => unreachable!("the client is where the requests begin"),
+            Workload::FurtherOf(_) => unreachable!("its sink is that of the application's first flow"),
+        }
+    }
+
+    /// One end of connection number `number` of the application whose first flow is `first`.
+    fn two_way(
+        &self,
+        first: FlowId,
+        number: u8,
+        at_client: bool,
+        combination: &Combination<'_>,
+    ) -> TwoWay<'_> {
+        let requests = FlowId(first.0 + 2 * u16::from(number));
+        let responses = FlowId(requests.0 + 1);
+        let (sends, receives) = if at_client { (requests, responses) } else { (responses, requests) };
+        let (sending, reactions) = self.first(sends, combination, false);
+        TwoWay {
+            requests: self.connection(requests),
+            responses: self.connection(responses),
+            sending,
+            receiving: self.last(receives),
+            reactions,
+            receiver_reactions: self.receiver_reactions(receives, combination, false),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Counters of a run's components at one instant.
 
 use lasthop_base::{Bytes, Duration, Histogram, Time};
-use lasthop_proto::application::ClientStats;
 use lasthop_proto::split::Relay;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
@@ -11,6 +10,7 @@ use lasthop_sim::wlan::Bss;
 use lasthop_sim::{RadioStats, Tap};
 
 use super::agents::AgentCounters;
+use super::applications::ApplicationCounters;
 
 /// The counters of all components at one instant.
 #[derive(Clone, Debug, Default)]
@@ -80,18 +80,6 @@ impl TrafficCounters {
             playout: self.playout.since(&earlier.playout),
         }
     }
-}
-
-/// Counters of an application's endpoints.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ApplicationCounters {
-    pub(crate) client: ClientStats,
-    /// The senders of its two connections: the client's and the server's.
-    pub(crate) senders: [SenderStats; 2],
-    /// Payload delivered to the server.
-    pub(crate) asked: Bytes,
-    /// Payload delivered to the client.
-    pub(crate) answered: Bytes,
 }
 
 /// Counters of the base stations that split a connection.

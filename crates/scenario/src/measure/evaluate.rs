@@ -1,6 +1,7 @@
 //! Metrics computed from counters.
 
 use std::iter;
+use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::traffic::voip::{Impairments, PlayoutStats, Voip, mos};
@@ -8,9 +9,10 @@ use lasthop_proto::traffic::{Config, HEADERS};
 use lasthop_sim::RadioStats;
 
 use super::agents::AgentCounters;
+use super::applications::{ApplicationCounters, MeasuredApplication};
 use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters, TrafficCounters};
 use super::energy::RadioUse;
-use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
+use super::metrics::{ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
 /// The counters at the end of a run, and at the end of the warm-up.
 pub(crate) struct Measured<'a> {
@@ -97,28 +99,12 @@ impl Measured<'_> {
         }
     }
 
-    /// Metrics of application number `index`.
-    pub(crate) fn application(&self, index: usize) -> ApplicationMetrics {
-        let end = &self.end.applications[index];
-        let before = self.warmup.applications.get(index).copied().unwrap_or_default();
-        let client = end.client.since(&before.client);
-        let senders = [0, 1].map(|sender| end.senders[sender].since(&before.senders[sender]));
-        // Each application has two flows, after all others.
-        let first = self.end.connections.len() + self.end.traffic.len() + 2 * index;
-        let lost = [first, first + 1].map(|flow| self.drops(flow).total());
-        let answered = client.responses > 0;
-        let mean = client.total_response_time.as_secs_f64() / client.responses as f64;
-        ApplicationMetrics {
-            requests: client.requests,
-            responses: client.responses,
-            mean_response_time_s: answered.then_some(mean),
-            greatest_response_time_s: answered.then(|| client.greatest_response_time.as_secs_f64()),
-            request_bytes: (end.asked - before.asked).0,
-            response_bytes: (end.answered - before.answered).0,
-            retransmitted_segments: senders.iter().map(|sender| sender.retransmitted_segments).sum(),
-            timeouts: senders.iter().map(|sender| sender.timeouts).sum(),
-            lost_packets: lost.iter().sum(),
-        }
+    /// What was measured of application number `index`, whose connections are these flows.
+    pub(crate) fn application(&self, index: usize, flows: Range<usize>) -> MeasuredApplication {
+        let none = ApplicationCounters::default();
+        let before = self.warmup.applications.get(index).unwrap_or(&none);
+        let lost = flows.map(|flow| self.drops(flow).total()).sum();
+        self.end.applications[index].since(before, lost)
     }
 
     /// The counters of each agent.

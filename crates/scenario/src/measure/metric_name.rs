@@ -16,7 +16,8 @@ use serde::Deserialize;
 
 use super::agents::SchemeCounter;
 use super::metrics::{
-    ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, counts, direction,
+    ActivityMetrics, ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, counts,
+    direction,
 };
 
 /// What has metrics of its own in a run.
@@ -213,8 +214,10 @@ impl MetricNames {
         self.part(PartKind::Traffic, name, TrafficMetrics::NAMES.to_vec());
     }
 
-    pub(crate) fn application(&mut self, name: &str) {
-        self.part(PartKind::Application, name, ApplicationMetrics::NAMES.to_vec());
+    /// An application whose activity has these metrics.
+    pub(crate) fn application(&mut self, name: &str, activity: impl IntoIterator<Item = &'static str>) {
+        let metrics = ApplicationMetrics::NAMES.iter().copied().chain(activity);
+        self.part(PartKind::Application, name, metrics.collect());
     }
 
     pub(crate) fn agent(&mut self, name: &str, counters: Vec<&'static str>) {
@@ -309,7 +312,7 @@ pub(crate) trait Values {
     fn counter(&self, index: usize) -> u64;
     fn connection(&self, index: usize) -> &ConnectionMetrics;
     fn traffic(&self, index: usize) -> &TrafficMetrics;
-    fn application(&self, index: usize) -> &ApplicationMetrics;
+    fn application(&self, index: usize) -> (&ApplicationMetrics, &ActivityMetrics);
     fn agent(&self, index: usize, counter: usize) -> u64;
 
     /// The value at a place that the names of this run have.
@@ -322,7 +325,9 @@ pub(crate) trait Values {
             }
             MetricPlace::Part(PartKind::Traffic, index, metric) => self.traffic(index).values().nth(metric),
             MetricPlace::Part(PartKind::Application, index, metric) => {
-                self.application(index).values().nth(metric)
+                let (messages, activity) = self.application(index);
+                let of_activity = activity.named().into_iter().map(|(_, value)| value);
+                messages.values().chain(of_activity).nth(metric)
             }
             MetricPlace::Part(PartKind::Agent, index, counter) => {
                 Some(Value::Count(self.agent(index, counter)))

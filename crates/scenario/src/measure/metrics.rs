@@ -1,5 +1,6 @@
 //! Names, definitions and order of the metrics.
 
+use lasthop_proto::application::Activity;
 use serde::Serialize;
 
 /// Value of a metric.
@@ -228,7 +229,7 @@ metrics! {
         mos: Option<f64> => Higher,
     }
 
-    /// Metrics of an application, from the end of the warm-up on.
+    /// Metrics of the messages of an application, from the end of the warm-up on.
     struct ApplicationMetrics {
         /// Requests sent.
         requests: u64 => Depends,
@@ -237,6 +238,13 @@ metrics! {
         /// Mean time from handing a request to TCP until the last byte of its response was delivered. Null
         /// without responses.
         mean_response_time_s: Option<f64> => Lower,
+        /// The median of these times. Null without responses. Quantiles are interpolated linearly between the two
+        /// nearest values.
+        p50_response_time_s: Option<f64> => Lower,
+        /// The time that 95 % of them do not exceed. Null without responses.
+        p95_response_time_s: Option<f64> => Lower,
+        /// The time that 99 % of them do not exceed. Null without responses.
+        p99_response_time_s: Option<f64> => Lower,
         /// The longest of these times. Null without responses.
         greatest_response_time_s: Option<f64> => Lower,
         /// Payload delivered in order to the server.
@@ -247,8 +255,76 @@ metrics! {
         retransmitted_segments: u64 => Lower,
         /// Retransmission timeouts of client and server.
         timeouts: u64 => Lower,
-        /// Packets of both connections that were lost.
+        /// Packets of its connections that were lost.
         lost_packets: u64 => Lower,
+    }
+
+    /// Metrics of an application that loads pages, from the end of the warm-up on.
+    struct PageMetrics {
+        /// Pages loaded.
+        pages: u64 => Higher,
+        /// Mean time from the opening of a page until the last byte of its last object was delivered. Null without
+        /// pages.
+        mean_page_time_s: Option<f64> => Lower,
+        /// The median of these times. Null without pages.
+        p50_page_time_s: Option<f64> => Lower,
+        /// The time that 95 % of them do not exceed. Null without pages.
+        p95_page_time_s: Option<f64> => Lower,
+        /// The time that 99 % of them do not exceed. Null without pages.
+        p99_page_time_s: Option<f64> => Lower,
+        /// The longest of these times. Null without pages.
+        greatest_page_time_s: Option<f64> => Lower,
+    }
+
+    /// Metrics of an application that plays a video, from the end of the warm-up on.
+    struct VideoMetrics {
+        /// Time from the start until playback began, warm-up or not. Null if it did not.
+        startup_delay_s: Option<f64> => Lower,
+        /// Playing time that was shown.
+        played_s: f64 => Higher,
+        /// Stalls of the playback after it had begun.
+        stalls: u64 => Lower,
+        /// Time for which it stalled.
+        stalled_s: f64 => Lower,
+        /// Mean bitrate of the fetched segments, by their playing time. Null without segments.
+        mean_bitrate_bps: Option<f64> => Higher,
+        /// Changes of the bitrate from one segment to the next.
+        bitrate_switches: u64 => Lower,
+    }
+}
+
+/// Metrics of what the user of an application does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ActivityMetrics {
+    /// Of messages there are no others.
+    Messages {},
+    /// Of pages.
+    Pages(PageMetrics),
+    /// Of a video.
+    Video(VideoMetrics),
+}
+
+impl ActivityMetrics {
+    /// The names of the metrics of an activity, in order.
+    pub fn names(activity: &Activity) -> &'static [&'static str] {
+        match activity {
+            Activity::Messages(_) => &[],
+            Activity::Pages(_) => PageMetrics::NAMES,
+            Activity::Video(_) => VideoMetrics::NAMES,
+        }
+    }
+
+    /// The names and values of its metrics, in order.
+    pub fn named(&self) -> Vec<(&'static str, Value)> {
+        fn zip(names: &[&'static str], values: impl Iterator<Item = Value>) -> Vec<(&'static str, Value)> {
+            names.iter().copied().zip(values).collect()
+        }
+        match self {
+            ActivityMetrics::Messages {} => Vec::new(),
+            ActivityMetrics::Pages(pages) => zip(PageMetrics::NAMES, pages.values()),
+            ActivityMetrics::Video(video) => zip(VideoMetrics::NAMES, video.values()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! [`packet_loss`] is not measured: it computes the closed form of a link's channel.
 
 mod agents;
+mod applications;
 mod channel_bursts;
 mod counters;
 mod energy;
@@ -25,15 +26,15 @@ pub use channel_bursts::ChannelBursts;
 pub use link_timing::LinkAsked;
 pub use metric_name::{MetricName, MetricNames, MetricPlace, Misnamed, PartKind, UnknownMetric};
 pub use metrics::{
-    ApplicationMetrics, Better, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value,
+    ActivityMetrics, ApplicationMetrics, Better, ConnectionMetrics, Metrics, NetworkMetrics, PageMetrics,
+    TrafficMetrics, Value, VideoMetrics,
 };
 pub use series::Series;
 pub use trace::Events;
 
 pub(crate) use agents::{AgentCounters, by_scheme};
-pub(crate) use counters::{
-    ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters, TrafficCounters,
-};
+pub(crate) use applications::{ApplicationCounters, MeasuredApplication};
+pub(crate) use counters::{BssCounters, Counters, DropTap, EndpointCounters, RelayCounters, TrafficCounters};
 pub(crate) use energy::RadioUse;
 pub(crate) use evaluate::Measured;
 pub(crate) use metric_name::Values;

@@ -23,7 +23,7 @@
 //! A result also has the key `sender` if its scenario names one. `hash` is [`Scenario::hash`], computed
 //! without the choice of sender if several were run. `ended` is `"finished"`, `"time-limit"` or `"idle"`. The
 //! metrics are those of [`Metrics`], in its order, followed by name by those of each connection
-//! ([`ConnectionMetrics`]), traffic source ([`TrafficMetrics`]) and application ([`ApplicationMetrics`]), and by the
+//! ([`ConnectionMetrics`]), traffic source ([`TrafficMetrics`]) and application ([`ApplicationRun`]), and by the
 //! counters of each agent. The metrics are followed by the [counters](SchemeCounter) of the schemes of all
 //! results, such as `ebsn.notices_sent`. A metric that does not apply to a run is null.
 
@@ -34,8 +34,8 @@ use lasthop_sim::Ended;
 use serde::Serialize;
 
 use super::agents::SchemeCounter;
-use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, TrafficMetrics};
-use crate::run::Run;
+use super::metrics::{ConnectionMetrics, Metrics, TrafficMetrics};
+use crate::run::{ApplicationRun, Run};
 use crate::schema::Scenario;
 
 /// The version of Lasthop.
@@ -78,7 +78,7 @@ struct ResultEntry<'a> {
     metrics: AllMetrics<'a>,
     connections: IndexMap<&'a str, &'a ConnectionMetrics>,
     traffic: IndexMap<&'a str, &'a TrafficMetrics>,
-    applications: IndexMap<&'a str, &'a ApplicationMetrics>,
+    applications: IndexMap<&'a str, &'a ApplicationRun>,
     agents: IndexMap<&'a str, IndexMap<&'static str, u64>>,
 }
 
@@ -134,7 +134,7 @@ impl Scenario {
             metrics: run.all_metrics(&counters),
             connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
             traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
-            applications: run.applications.iter().map(|(name, each)| (name.as_str(), each)).collect(),
+            applications: run.applications.iter().map(|each| (each.name.as_str(), each)).collect(),
             agents: run.agent_counters(),
         });
         let scenario = Provenance { title: &self.title, file: &self.file, hash: self.hash() };

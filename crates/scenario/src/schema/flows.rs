@@ -109,11 +109,11 @@ impl Traffic {
     }
 }
 
-/// A request/response application over TCP, with one request at a time: the table `[application.NAME]`.
+/// An application over TCP: messages one by one, pages or a video. The table `[application.NAME]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stated")]
 pub struct Application {
-    /// A typical application, which gives the distributions that are not stated.
+    /// A typical application, which gives what is not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<application::ApplicationKind>,
     /// The client's host.
@@ -126,18 +126,32 @@ pub struct Application {
     /// Distribution of request sizes. Like the other distributions, required unless `kind` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<application::Distribution<Bytes>>,
-    /// Distribution of response sizes.
+    /// Distribution of response sizes; of messages only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<application::Distribution<Bytes>>,
-    /// Distribution of think times: before the first request, and after each response.
+    /// Distribution of think times: before the first request or page, and after each response or page. Not of a
+    /// video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<application::Distribution<Duration>>,
+    /// Whether the next message waits for the response to the last; of messages only. By default that of the kind, else
+    /// true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<bool>,
+    /// The pages, if these are what the user reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<application::Page>,
+    /// The video, if the user watches one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<application::Video>,
+    /// Whether each connection begins with a TLS handshake. By default for pages and video only.
+    pub tls: bool,
     /// Start of the first think time. By default 0.
     pub start: Duration,
-    /// Time of the last request at the latest; pending responses are completed. By default never.
+    /// Time of the last request or page at the latest; pending ones are completed. By default never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Number of requests; a run waits for their responses. By default unlimited, and no run waits.
+    /// Number of requests, or of pages; a run waits for them. By default unlimited, and no run waits. Not of a video, which
+    /// has a length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
@@ -153,24 +167,37 @@ struct Stated {
     request: Option<application::Distribution<Bytes>>,
     response: Option<application::Distribution<Bytes>>,
     think: Option<application::Distribution<Duration>>,
+    waits: Option<bool>,
+    page: Option<application::Page>,
+    video: Option<application::Video>,
+    tls: Option<bool>,
     #[serde(default)]
     start: Duration,
     stop: Option<Duration>,
     requests: Option<u64>,
 }
 
-/// Fills in the distributions of the kind.
+/// Fills in what the kind gives.
 impl From<Stated> for Application {
     fn from(stated: Stated) -> Application {
-        let Stated { kind, from, to, via, request, response, think, start, stop, requests } = stated;
+        use application::ApplicationKind;
+        let Stated { kind, from, to, via, request, response, think, waits, page, video, .. } = stated;
+        let Stated { tls, start, stop, requests, .. } = stated;
+        let page = page.or_else(|| (kind == Some(ApplicationKind::Page)).then(Default::default));
+        let video = video.or_else(|| (kind == Some(ApplicationKind::Video)).then(Default::default));
+        let is_web = page.is_some() || video.is_some();
         Application {
             kind,
             from,
             to,
             via,
-            request: request.or(kind.map(application::ApplicationKind::request)),
-            response: response.or(kind.map(application::ApplicationKind::response)),
-            think: think.or(kind.map(application::ApplicationKind::think)),
+            request: request.or(kind.map(ApplicationKind::request)),
+            response: response.or(kind.and_then(ApplicationKind::response)),
+            think: think.or(kind.and_then(ApplicationKind::think)),
+            waits: waits.or((!is_web).then(|| kind.is_none_or(ApplicationKind::waits))),
+            page,
+            video,
+            tls: tls.unwrap_or(is_web),
             start,
             stop,
             requests,

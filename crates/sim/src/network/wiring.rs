@@ -19,9 +19,18 @@ pub struct FlowPath {
     pub others: Vec<Vec<HostId>>,
     /// Whether the flow has no packets in the reverse direction.
     pub one_way: bool,
-    /// The request flow that this flow responds to: an earlier flow with the same ends, in the opposite
-    /// direction.
-    pub answers: Option<FlowId>,
+    /// Set if the flow ends at the components of an earlier one, as all connections of an application do.
+    pub joins: Option<Join>,
+}
+
+/// The place of a flow at the end components of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The earlier flow.
+    pub flow: FlowId,
+    /// The port at both components. Flows at odd ports go in the opposite direction: from the earlier flow's sink to its
+    /// source.
+    pub port: Port,
 }
 
 impl FlowPath {
@@ -37,9 +46,9 @@ pub type MovingHosts = BTreeMap<HostId, Vec<HostId>>;
 /// Kind of a component of the network.
 #[derive(Clone, Debug)]
 pub enum ComponentKind {
-    /// The source of a flow, and the sink of the flow that responds to it.
+    /// The source of a flow, where the flows that join it end, too.
     Source(FlowId),
-    /// The sink of a flow, and the source of the flow that responds to it.
+    /// The sink of a flow, where the flows that join it end, too.
     Sink(FlowId),
     /// The direction of a link that leads away from its first (0) or second (1) end.
     Link(LinkId, usize),
@@ -198,17 +207,20 @@ impl WiringBuilder<'_> {
     }
 
     fn add_flow(&mut self, flow: FlowId, path: &FlowPath) {
-        // The ends of a response flow are those of its request flow, at another port.
-        let asked = path.answers.map(|asked| self.wiring.flows[usize::from(asked.0)]);
-        let source = match asked {
-            Some(ends) => (ends.sink.0, Port(1)),
+        let joined = path.joins.map(|Join { flow, port }| {
+            let FlowEnds { source, sink } = self.wiring.flows[usize::from(flow.0)];
+            let ends = if port.0 % 2 == 1 { [sink, source] } else { [source, sink] };
+            ends.map(|(component, _)| (component, port))
+        });
+        let source = match joined {
+            Some([source, _]) => source,
             None => (self.add(ComponentKind::Source(flow)), Port::ONLY),
         };
         for nodes in path.all() {
             self.add_links(nodes);
         }
-        let sink = match asked {
-            Some(ends) => (ends.source.0, Port(1)),
+        let sink = match joined {
+            Some([_, sink]) => sink,
             None => (self.add(ComponentKind::Sink(flow)), Port::ONLY),
         };
         self.wiring.flows.push(FlowEnds { source, sink });

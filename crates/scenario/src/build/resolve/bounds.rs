@@ -115,7 +115,7 @@ impl Resolver<'_> {
             agents + usize::from(combination.splitter().is_some())
         });
         let agents = at_each.max().unwrap_or(0) * agents.len();
-        let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();
+        let ends = 2 * flows.iter().filter(|flow| flow.path.joins.is_none()).count();
         // Packets may part ways where two flows meet.
         let routers = visits.iter().filter(|&&flows| flows > 1).count();
         let watched = self.combinations.iter().any(|(_, combination)| combination.signal_lead().is_some());

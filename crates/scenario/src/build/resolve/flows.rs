@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
-use lasthop_sim::network::FlowPath;
+use lasthop_proto::application::{self, Activity, Messages, Pages, Viewing};
+use lasthop_proto::{FlowId, HostId, Port, tcp, traffic};
+use lasthop_sim::network::{FlowPath, Join};
 
 use super::Resolver;
 use super::mobility::Paths;
@@ -76,7 +77,7 @@ impl Resolver<'_> {
         if let Some(Paths { first: nodes, others }) = self.path(from, to, via.map(Vec::as_slice), &keys) {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
             let workload = Workload::Transfer { transfer, spread, plain: own.plain };
-            let path = FlowPath { nodes, others, one_way: false, answers: None };
+            let path = FlowPath { nodes, others, one_way: false, joins: None };
             let tcp = self.tcp(&path.nodes, Some((name, &own.tcp)));
             self.add_flow(Flow { name: name.to_owned(), path, workload, tcp });
         }
@@ -147,7 +148,7 @@ impl Resolver<'_> {
             let config = self.traffic_config(name, traffic);
             let paths = self.path(&traffic.from, &traffic.to, traffic.via.as_deref(), &keys);
             if let Some((Paths { first: nodes, others }, config)) = paths.zip(config) {
-                let path = FlowPath { nodes, others, one_way: true, answers: None };
+                let path = FlowPath { nodes, others, one_way: true, joins: None };
                 let workload = Workload::Traffic { config, voip: traffic.voip };
                 let tcp = self.scenario.tcp.clone();
                 self.add_flow(Flow { name: name.clone(), path, workload, tcp });
@@ -219,11 +220,16 @@ impl Resolver<'_> {
                 continue;
             };
             let back = paths.reversed();
-            let asked = FlowId(self.network.flows.len() as u16);
-            for (Paths { first: nodes, others }, answers, workload) in
-                [(paths, None, Workload::Requests(config)), (back, Some(asked), Workload::Responses(config))]
-            {
-                let path = FlowPath { nodes, others, one_way: false, answers };
+            let first = FlowId(self.network.flows.len() as u16);
+            for number in 0..2 * config.activity.connections() {
+                let Paths { first: nodes, others } = if number % 2 == 0 { &paths } else { &back };
+                let joins = (number > 0).then_some(Join { flow: first, port: Port(u16::from(number)) });
+                let workload = match joins {
+                    None => Workload::Application(Box::new(config.clone())),
+                    Some(_) => Workload::FurtherOf(first),
+                };
+                let (nodes, others) = (nodes.clone(), others.clone());
+                let path = FlowPath { nodes, others, one_way: false, joins };
                 let tcp = self.tcp(&path.nodes, None);
                 self.add_flow(Flow { name: name.clone(), path, workload, tcp });
             }
@@ -232,12 +238,44 @@ impl Resolver<'_> {
 
     /// The parameters of an application; `None` if some are missing.
     fn application_config(&mut self, name: &str, stated: &Application) -> Option<application::Config> {
-        let Application { request, response, think, start, stop, requests, .. } = *stated;
-        let (start, stop) = self.times(["application", name], start, stop);
+        let (start, stop) = self.times(["application", name], stated.start, stated.stop);
+        let activity = self.activity(name, stated)?;
+        let config = application::Config { start, stop, tls: stated.tls, activity };
+        if let Err((key, invalid)) = config.validate() {
+            let keys = key.split('.').chain(invalid.field.split('.')).filter(|key| !key.is_empty());
+            let path: Vec<&str> = ["application", name].into_iter().chain(keys).collect();
+            self.fault(&path, invalid.problem);
+        }
+        Some(config)
+    }
+
+    fn activity(&mut self, name: &str, stated: &Application) -> Option<Activity> {
+        let Application { request, response, think, waits, requests, .. } = *stated;
+        let what = match (&stated.page, &stated.video) {
+            (Some(_), Some(_)) => {
+                let problem = "found both a page and a video, expected one of them; write two applications";
+                self.fault(&["application", name, "video"], problem);
+                return None;
+            }
+            (Some(_), None) => "a page",
+            (None, Some(_)) => "a video",
+            (None, None) => "messages",
+        };
+        let web = stated.page.is_some() || stated.video.is_some();
+        let unused = [
+            ("response", web && response.is_some()),
+            ("waits", web && waits.is_some()),
+            ("think", stated.video.is_some() && think.is_some()),
+            ("requests", stated.video.is_some() && requests.is_some()),
+        ];
+        for (key, _) in unused.into_iter().filter(|(_, unused)| *unused) {
+            let problem = format!("found {key}, which {what} does not have; remove it");
+            self.fault(&["application", name, key], problem);
+        }
         let laws = [
             ("request", "constant = \"350 B\"", request.is_some()),
-            ("response", "exponential = \"10 KB\"", response.is_some()),
-            ("think", "exponential = \"30 s\"", think.is_some()),
+            ("response", "exponential = \"10 KB\"", response.is_some() || web),
+            ("think", "exponential = \"30 s\"", think.is_some() || stated.video.is_some()),
         ];
         for (key, usual, _) in laws.into_iter().filter(|law| !law.2) {
             let problem = format!(
@@ -245,14 +283,19 @@ impl Resolver<'_> {
             );
             self.fault(&["application", name], problem);
         }
-        let warmup = Time::ZERO + self.scenario.warmup;
-        let (request, response, think) = (request?, response?, think?);
-        let config = application::Config { request, response, think, start, stop, requests, warmup };
-        if let Err((key, invalid)) = config.validate() {
-            let keys = invalid.field.split('.').filter(|key| !key.is_empty());
-            let path: Vec<&str> = ["application", name, key].into_iter().chain(keys).collect();
-            self.fault(&path, invalid.problem);
-        }
-        Some(config)
+        let request = request?;
+        Some(match (&stated.page, &stated.video) {
+            (Some(page), _) => {
+                Activity::Pages(Pages { page: page.clone(), request, reading: think?, pages: requests })
+            }
+            (_, Some(video)) => Activity::Video(Viewing { video: video.clone(), request }),
+            _ => Activity::Messages(Messages {
+                request,
+                response: response?,
+                think: think?,
+                waits: waits.unwrap_or(true),
+                requests,
+            }),
+        })
     }
 }

@@ -169,14 +169,13 @@ impl Resolver<'_> {
     fn fault_of_flow(&mut self, index: usize, problem: String) {
         let network = &self.network;
         let flow = network.flows[index].name.clone();
-        if matches!(network.flows[index].workload, Workload::Requests(_) | Workload::Responses(_)) {
-            self.fault(&["application", &flow], problem);
-        } else if matches!(network.flows[index].workload, Workload::Traffic { .. }) {
-            self.fault(&["traffic", &flow], problem);
-        } else if self.scenario.connection.contains_key(&flow) {
-            self.fault(&["connection", &flow], problem);
-        } else {
-            self.fault(&["transfer"], problem);
+        match network.flows[index].workload {
+            Workload::Application(_) | Workload::FurtherOf(_) => self.fault(&["application", &flow], problem),
+            Workload::Traffic { .. } => self.fault(&["traffic", &flow], problem),
+            Workload::Transfer { .. } if self.scenario.connection.contains_key(&flow) => {
+                self.fault(&["connection", &flow], problem);
+            }
+            Workload::Transfer { .. } => self.fault(&["transfer"], problem),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! A client and a server over two wired links with scripted losses.
 
+mod pages;
+mod video;
+
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::application::{
-    Client, ClientStats, Config, Distribution, REQUESTS, RESPONSES, Script, Server,
+    self, Activity, Client, Distribution, Messages, Server, TwoWay, requests, responses,
 };
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
@@ -37,18 +40,39 @@ struct Net {
     server: ComponentId,
 }
 
+fn two_way(settings: &Settings, number: u8) -> TwoWay<'_> {
+    TwoWay {
+        requests: Connection { flow: FlowId(2 * u16::from(number)), ..ASKS },
+        responses: Connection { flow: FlowId(2 * u16::from(number) + 1), ..ANSWERS },
+        sending: settings,
+        receiving: settings,
+        reactions: Default::default(),
+        receiver_reactions: Default::default(),
+    }
+}
+
+/// A client and its server.
+fn ends(net: &mut Builder, settings: &Settings, config: &application::Config, run: u64) -> [ComponentId; 2] {
+    let number = config.activity.connections();
+    let connections = || (0..number).map(|number| two_way(settings, number));
+    let client = net.add(Client::new(config, connections(), Streams::new(1, run), "test"));
+    let server = net.add(Server::new(connections()));
+    net.watch(client, server);
+    [client, server]
+}
+
 /// 1 Mb/s and 10 ms each way.
-fn net(settings: &Settings, config: Config, run: u64, lost: [u32; 2]) -> Net {
+fn net(settings: &Settings, config: impl Into<application::Config>, run: u64, lost: [u32; 2]) -> Net {
     let mut net = Builder::new();
     let rate = BitRate::from_bps(1_000_000).unwrap();
-    let script = || Script::new(config, Streams::new(1, run), "test");
-    let client = net.add(Client::new(ASKS, ANSWERS, (settings, settings), Default::default(), script()));
-    let server = net.add(Server::new(ASKS, ANSWERS, (settings, settings), Default::default(), script()));
+    let config = config.into();
+    let number = config.activity.connections();
+    let [client, server] = ends(&mut net, settings, &config, run);
     for (from, to, pattern) in [(client, server, lost[0]), (server, client, lost[1])] {
         let link = net.add(WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited));
         let filter = net.add(Box::new(Filter { pattern, count: 0 }) as Box<dyn Component>);
         net.connect((link, Port::ONLY), (filter, Port::ONLY));
-        for port in [REQUESTS, RESPONSES] {
+        for port in (0..number).flat_map(|number| [requests(number), responses(number)]) {
             net.connect((from, port), (link, Port::ONLY));
             net.connect((filter, port), (to, port));
         }
@@ -56,15 +80,52 @@ fn net(settings: &Settings, config: Config, run: u64, lost: [u32; 2]) -> Net {
     Net { builder: net, client, server }
 }
 
+/// An exchange of messages.
+#[derive(Clone, Copy)]
+struct Config {
+    request: Distribution<Bytes>,
+    response: Distribution<Bytes>,
+    think: Distribution<Duration>,
+    stop: Time,
+    requests: Option<u64>,
+    waits: bool,
+}
+
+impl From<Config> for application::Config {
+    fn from(config: Config) -> application::Config {
+        let Config { request, response, think, stop, requests, waits } = config;
+        let activity = Activity::Messages(Messages { request, response, think, waits, requests });
+        application::Config { start: Time::ZERO, stop, tls: false, activity }
+    }
+}
+
+/// What a client counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    requests: u64,
+    responses: u64,
+    total_response_time: Duration,
+    greatest_response_time: Duration,
+}
+
+fn counts(client: &Client) -> Counts {
+    let times = || client.waits().iter().map(|wait| wait.length);
+    Counts {
+        requests: client.requests(),
+        responses: times().count() as u64,
+        total_response_time: times().fold(Duration::ZERO, |sum, time| sum + time),
+        greatest_response_time: times().max().unwrap_or_default(),
+    }
+}
+
 fn config() -> Config {
     Config {
         request: Distribution::Constant(Bytes(460)),
         response: Distribution::Constant(Bytes(960)),
         think: Distribution::Constant(Duration::from_millis(100)),
-        start: Time::ZERO,
         stop: Time::NEVER,
         requests: Some(3),
-        warmup: Time::ZERO,
+        waits: true,
     }
 }
 
@@ -113,12 +174,11 @@ fn request_and_response_times_by_hand() {
     let Net { builder, client: asks, .. } = net(&bare(), config(), 0, [0, 0]);
     let mut engine = builder.build(Sent::default());
     assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
-    let stats = *client(&engine, asks).stats();
+    let stats = counts(client(&engine, asks));
     let took = 14_000 + 320 + 8_000 + 10_000;
     let time = Duration::from_micros(took);
     let total_response_time = time * 3;
-    let expected =
-        ClientStats { requests: 3, responses: 3, total_response_time, greatest_response_time: time };
+    let expected = Counts { requests: 3, responses: 3, total_response_time, greatest_response_time: time };
     assert_eq!(stats, expected);
     let cycle = |k: u64| {
         let asked = 100_000 + k * (100_000 + took);
@@ -165,12 +225,12 @@ fn handshake_and_termination_by_hand() {
         (closed, 1, 0),
     ];
     assert_eq!(sent[..expected.len()], expected);
-    assert_eq!(client(&engine, asks).stats().total_response_time.as_nanos() / 1_000, answered - 100_000);
+    assert_eq!(counts(client(&engine, asks)).total_response_time.as_nanos() / 1_000, answered - 100_000);
     // The server's FIN follows its acknowledgement of the client's.
     assert_eq!(*finished, [(closed + 640 + 10_000, 0)]);
     // The remaining segments do not prevent termination.
     assert_eq!(engine.run(&[], at(10_000_000)), Ended::Idle);
-    assert!(server(&engine, answers).sender().stats().completed.is_some());
+    assert!(server(&engine, answers).connections()[0].sender().stats().completed.is_some());
 }
 
 /// With constant sizes and think times all cycles are equal, to the nanosecond: segments sent together arrive
@@ -196,12 +256,15 @@ fn constant_messages_give_exact_cycle_times() {
         let Net { builder, client: asks, server: answers } = net(&bare(), config, 0, [0, 0]);
         let mut engine = builder.build(NoTap);
         assert_eq!(engine.run(&[asks], Time::NEVER), Ended::Finished);
-        let stats = *client(&engine, asks).stats();
+        let stats = counts(client(&engine, asks));
         assert_eq!((stats.requests, stats.responses), (200, 200));
         assert_eq!(stats.greatest_response_time, took, "{request} B, {response} B");
         assert_eq!(stats.total_response_time, took * 200);
         assert_eq!(engine.now(), Time::ZERO + (took + think) * 200);
-        let heard = [server(&engine, answers).receiver(), client(&engine, asks).receiver()];
+        let heard = [
+            server(&engine, answers).connections()[0].receiver(),
+            client(&engine, asks).connections()[0].receiver(),
+        ];
         let heard = heard.map(|receiver| receiver.stats().delivered);
         assert_eq!(heard, [Bytes(request) * 200, Bytes(response) * 200]);
     }
@@ -216,7 +279,7 @@ fn the_last_segment_is_not_delayed_by_nagle() {
     let mut engine = builder.build(NoTap);
     assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
     let took = Duration::from_micros(14_000 + 12_000 + 328 + 10_000);
-    assert_eq!(client(&engine, asks).stats().greatest_response_time, took);
+    assert_eq!(counts(client(&engine, asks)).greatest_response_time, took);
 }
 
 /// Random distributions of sizes and think times.
@@ -247,13 +310,17 @@ fn check_answered(
         let mut stream = Streams::new(1, run).stream(name);
         *size = (0..count).map(|_| distribution.draw(&mut stream)).sum();
     }
-    let stats = client(engine, asks).stats();
+    let stats = counts(client(engine, asks));
     assert_eq!((stats.requests, stats.responses), (count, count));
-    let heard = [server(engine, answers).receiver(), client(engine, asks).receiver()];
+    let heard = [
+        server(engine, answers).connections()[0].receiver(),
+        client(engine, asks).connections()[0].receiver(),
+    ];
     assert_eq!(heard.map(|receiver| receiver.stats().delivered), sizes);
     // The server has no unfinished work either.
     engine.run(&[], Time::NEVER);
-    let sent = [client(engine, asks).sender(), server(engine, answers).sender()];
+    let sent =
+        [client(engine, asks).connections()[0].sender(), server(engine, answers).connections()[0].sender()];
     assert_eq!(sent.map(|sender| Bytes(sender.acknowledged())), sizes);
     assert_eq!(sent.map(|sender| sender.unsent()), [0, 0]);
 }
@@ -312,7 +379,7 @@ fn requests_are_independent_of_losses() {
 /// Records a client's think times, and the bytes received at the end of each response.
 #[derive(Default)]
 struct Progress {
-    seen: ClientStats,
+    seen: Counts,
     since: Time,
     thoughts: Vec<Duration>,
     sizes: Vec<Bytes>,
@@ -321,13 +388,13 @@ struct Progress {
 impl Tap for Progress {
     fn handled(&mut self, now: Time, _id: ComponentId, component: &Node) {
         let Node::Client(client) = component else { return };
-        let stats = *client.stats();
+        let stats = counts(client);
         if stats.requests > self.seen.requests {
             self.thoughts.push(now.since(self.since));
         }
         if stats.responses > self.seen.responses {
             self.since = now;
-            self.sizes.push(client.receiver().stats().delivered);
+            self.sizes.push(client.connections()[0].receiver().stats().delivered);
         }
         self.seen = stats;
     }
@@ -343,10 +410,13 @@ fn no_request_is_made_at_or_after_the_stop_time() {
         let mut engine = builder.build(Sent::default());
         let ended = engine.run(&[asks], at(10_000_000));
         assert_eq!(ended, Ended::Finished);
-        let stats = *client(&engine, asks).stats();
+        let stats = counts(client(&engine, asks));
         assert_eq!(stats.requests, stats.responses);
         engine.run(&[], Time::NEVER);
-        assert_eq!(server(&engine, answers).sender().stats().completed.is_some(), stats.requests > 0);
+        assert_eq!(
+            server(&engine, answers).connections()[0].sender().stats().completed.is_some(),
+            stats.requests > 0
+        );
         let Sent(sent, finished) = engine.into_tap();
         assert_eq!(finished.len(), 1, "it says so once");
         (stats.requests, sent.len(), finished[0].0)
@@ -378,9 +448,9 @@ fn an_aborted_dialogue_finishes() {
             let mut engine = builder.build(Sent::default());
             assert_ne!(engine.run(&[asks], at(3_600_000_000)), Ended::TimeLimit, "{lost:?}");
             assert_eq!(engine.run(&[], at(3_600_000_000)), Ended::Idle, "{lost:?}");
-            assert!(client(&engine, asks).stats().responses < 50);
-            let client = client(&engine, asks).sender().is_aborted();
-            let server = server(&engine, answers).sender().is_aborted();
+            assert!(counts(client(&engine, asks)).responses < 50);
+            let client = client(&engine, asks).connections()[0].sender().is_aborted();
+            let server = server(&engine, answers).connections()[0].sender().is_aborted();
             assert!(client || server, "{lost:?}");
             assert_eq!(engine.tap().1.len(), usize::from(client), "{lost:?}: it says so once");
             told += usize::from(client);
@@ -395,41 +465,22 @@ fn zero_delay_requests_advance_time() {
     let mut net = Builder::new();
     let think = Distribution::Constant(Duration::ZERO);
     let config = Config { think, requests: None, ..config() };
-    let script = || Script::new(config, Streams::new(1, 0), "test");
-    let asks = net.add(Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script()));
-    let answers = net.add(Server::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script()));
-    for port in [REQUESTS, RESPONSES] {
+    let [asks, answers] = ends(&mut net, &bare(), &config.into(), 0);
+    for port in [requests(0), responses(0)] {
         net.connect((asks, port), (answers, port));
         net.connect((answers, port), (asks, port));
     }
     let mut engine = net.build(NoTap);
     assert_eq!(engine.run(&[], Time::from_nanos(99)), Ended::TimeLimit);
-    let stats = *client(&engine, asks).stats();
+    let stats = counts(client(&engine, asks));
     assert_eq!((stats.requests, stats.responses), (100, 100));
     assert_eq!(stats.total_response_time, Duration::ZERO);
 }
 
-/// The greatest response time covers responses after the warm-up only.
-#[test]
-fn the_greatest_response_time_excludes_the_warmup() {
-    // The first request is lost, and takes a second longer.
-    let greatest = |warmup| {
-        let Net { builder, client: asks, .. } = net(&bare(), Config { warmup, ..config() }, 0, [1, 0]);
-        let mut engine = builder.build(NoTap);
-        engine.run(&[asks], at(10_000_000));
-        client(&engine, asks).stats().greatest_response_time
-    };
-    let (usual, late) = (Duration::from_micros(32_320), Duration::from_micros(1_032_320));
-    assert_eq!(greatest(Time::ZERO), late);
-    assert_eq!(greatest(at(1_132_319)), late);
-    assert_eq!(greatest(at(1_132_320)), usual);
-    assert_eq!(greatest(at(10_000_000)), Duration::ZERO);
-}
-
 #[test]
 fn packets_other_than_segments_are_ignored() {
-    let script = || Script::new(config(), Streams::new(1, 0), "test");
-    let mut client = Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script());
+    let settings = bare();
+    let mut client = Client::new(&config().into(), [two_way(&settings, 0)], Streams::new(1, 0), "test");
     let mut out = Out::default();
     let body = Body::Datagram(lasthop_proto::Datagram { seq: 0, sent: Time::ZERO });
     let packet = Packet {
@@ -442,7 +493,7 @@ fn packets_other_than_segments_are_ignored() {
         handle: Handle::NONE,
         body,
     };
-    for port in [REQUESTS, RESPONSES] {
+    for port in [requests(0), responses(0)] {
         client.receive(at(1), &packet, port, &mut out);
     }
     assert!(out.is_empty());
@@ -453,11 +504,37 @@ fn packets_other_than_segments_are_ignored() {
 #[should_panic(expected = "think.exponential")]
 fn building_an_invalid_config_panics() {
     let think = Distribution::Exponential(Duration::ZERO);
-    Script::new(Config { think, ..config() }, Streams::new(1, 0), "test");
+    let config = Config { think, ..config() };
+    Client::new(&config.into(), [two_way(&bare(), 0)], Streams::new(1, 0), "test");
 }
 
 #[test]
 #[should_panic(expected = "requests")]
 fn zero_requests_panic() {
-    Script::new(Config { requests: Some(0), ..config() }, Streams::new(1, 0), "test");
+    let config = Config { requests: Some(0), ..config() };
+    Client::new(&config.into(), [two_way(&bare(), 0)], Streams::new(1, 0), "test");
+}
+
+/// Who does not wait asks at times that do not depend on the network, and each answer is matched to its own request.
+#[test]
+fn requests_do_not_wait_for_responses_of_who_types() {
+    let keys = |lost| {
+        let config = Config { waits: false, requests: Some(20), ..random(20) };
+        let Net { builder, client: asks, .. } = net(&Settings::default(), config, 5, lost);
+        let mut engine = builder.build(NoTap);
+        assert_eq!(engine.run(&[asks], at(3_600_000_000)), Ended::Finished);
+        client(&engine, asks).waits().to_vec()
+    };
+    let (fast, slow) = (keys([0, 0]), keys([0b1011, 0b1_0110_1001]));
+    let since = |waits: &[application::Wait]| waits.iter().map(|wait| wait.since).collect::<Vec<_>>();
+    assert_eq!(since(&fast).len(), 20);
+    assert_eq!(since(&fast), since(&slow));
+    assert!(fast.is_sorted_by_key(|wait| wait.until()));
+    assert!(fast.iter().map(|wait| wait.length).max() < slow.iter().map(|wait| wait.length).max());
+    let mut stream = Streams::new(1, 5).stream("think:test");
+    let mut due = Time::ZERO;
+    for wait in &fast {
+        due = (due + random(20).think.draw(&mut stream)).max(due);
+        assert_eq!(wait.since, due);
+    }
 }

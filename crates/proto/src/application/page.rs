@@ -1,0 +1,284 @@
+//! Pages of many objects, as a browser loads them.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
+use serde::{Deserialize, Serialize};
+
+use super::Distribution;
+use super::activity::{Asked, Behaviour, Experience, Wait};
+use super::messages::at_least_one;
+
+/// A user who reads pages one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pages {
+    /// The pages.
+    pub page: Page,
+    /// Distribution of the sizes of requests.
+    pub request: Distribution<Bytes>,
+    /// Distribution of reading times: before the first page, and after each.
+    pub reading: Distribution<Duration>,
+    /// Number of pages; `None` for no limit.
+    pub pages: Option<u64>,
+}
+
+/// What a page consists of, and how a browser fetches it. By default the median mobile home page of the HTTP Archive in
+/// October 2024.
+///
+/// The browser fetches the HTML, then the objects of wave 1, which the HTML names, then those of wave 2, which objects of wave
+/// 1 name, and so on. The page is loaded when all are there. Connections stay open from page to page. Nothing is cached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Page {
+    /// The version of HTTP.
+    pub http: Http,
+    /// The most connections that HTTP/1.1 opens.
+    pub connections: u8,
+    /// Distribution of the size of the HTML.
+    pub html: Distribution<Bytes>,
+    /// The other objects, in the order in which they are asked for within each wave.
+    pub objects: Vec<Objects>,
+    /// Distribution of the time before each wave in which the browser parses what names it.
+    pub parsing: Distribution<Duration>,
+}
+
+/// Version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Http {
+    /// Several connections, each with one request at a time (RFC 9112).
+    #[serde(rename = "1.1")]
+    Http11,
+    /// One connection with all requests at once (RFC 9113). The server sends the responses one after the other, as the
+    /// priorities of most browsers ask for what blocks the page.
+    #[default]
+    #[serde(rename = "2")]
+    Http2,
+}
+
+/// Several objects of a page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys count and size")]
+pub struct Objects {
+    /// How many.
+    pub count: u32,
+    /// Distribution of the size of each.
+    pub size: Distribution<Bytes>,
+    /// The wave in which they are asked for, from 1.
+    #[serde(default = "first")]
+    pub wave: u8,
+}
+
+fn first() -> u8 {
+    1
+}
+
+/// HTTP Archive, Web Almanac 2024, "Page Weight": requests of the median mobile page by type of content, and the median
+/// weight of each type on mobile home pages: 18 KB of HTML, 73 KB of CSS, 558 KB of JavaScript, 900 KB of images and 111 KB
+/// of fonts. The objects of a type are equally large here. That fonts come last, since style sheets name them, is our choice.
+const HTML: Bytes = Bytes(18_000);
+const OBJECTS: [(u32, Bytes, u8); 4] = [
+    (8, Bytes(73_000 / 8), 1),
+    (22, Bytes(558_000 / 22), 1),
+    (16, Bytes(900_000 / 16), 1),
+    (3, Bytes(111_000 / 3), 2),
+];
+/// What Chromium and Firefox open to one server.
+const CONNECTIONS: u8 = 6;
+/// The most objects of a page: beyond any page seen.
+const MAX_OBJECTS: u64 = 100_000;
+/// The most connections: beyond what any browser opens.
+const MAX_CONNECTIONS: u8 = 32;
+
+impl Default for Page {
+    fn default() -> Page {
+        let objects =
+            OBJECTS.map(|(count, size, wave)| Objects { count, size: Distribution::Constant(size), wave });
+        Page {
+            http: Http::default(),
+            connections: CONNECTIONS,
+            html: Distribution::Constant(HTML),
+            objects: objects.into(),
+            parsing: Distribution::Constant(Duration::ZERO),
+        }
+    }
+}
+
+impl Page {
+    /// The number of connections.
+    pub(super) fn connections(&self) -> u8 {
+        match self.http {
+            Http::Http11 => self.connections,
+            Http::Http2 => 1,
+        }
+    }
+}
+
+impl Pages {
+    /// Checks what the fields' types cannot express.
+    ///
+    /// # Errors
+    /// The path of the invalid key, and the problem.
+    pub(super) fn validate(&self) -> Result<(), (&'static str, Invalid)> {
+        let of = |key| move |invalid| (key, invalid);
+        at_least_one("requests", self.pages)?;
+        self.request.validate().map_err(of("request"))?;
+        self.reading.validate().map_err(of("think"))?;
+        self.page.html.validate().map_err(of("page.html"))?;
+        self.page.parsing.validate().map_err(of("page.parsing"))?;
+        let invalid = |key, problem| Err((key, Invalid { field: "", problem }));
+        if !(1..=MAX_CONNECTIONS).contains(&self.page.connections) {
+            return invalid("page.connections", "expected a number of connections from 1 to 32");
+        }
+        for objects in &self.page.objects {
+            objects.size.validate().map_err(of("page.objects"))?;
+            if objects.wave == 0 {
+                return invalid("page.objects", "found wave 0, expected at least 1; wave 0 is the HTML");
+            }
+        }
+        if self.page.objects.iter().map(|objects| u64::from(objects.count)).sum::<u64>() > MAX_OBJECTS {
+            return invalid("page.objects", "found more than 100,000 objects in a page");
+        }
+        Ok(())
+    }
+}
+
+/// A browser in a run. The sizes of the k-th page do not depend on the network.
+#[derive(Debug)]
+pub(super) struct Browser {
+    config: Pages,
+    stop: Time,
+    requests: Stream,
+    sizes: Stream,
+    times: Stream,
+    state: State,
+    /// Sizes of the objects of this wave that were not asked for yet.
+    queue: VecDeque<Bytes>,
+    /// Responses under way on each connection.
+    under_way: Vec<u32>,
+    loaded: Vec<Wait>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// The next page is opened at this instant.
+    Reading(Time),
+    /// The objects of this wave of the page opened at `since` are under way; wave 0 is the HTML.
+    Loading { since: Time, wave: u8 },
+    /// What names this wave is parsed until `due`.
+    Parsing { since: Time, wave: u8, due: Time },
+    /// No more pages.
+    Over,
+}
+
+impl Browser {
+    pub(super) fn new(config: Pages, start: Time, stop: Time, streams: Streams, name: &str) -> Browser {
+        let stream = |of: &str| streams.stream(&[of, name].concat());
+        let mut times = stream("think:");
+        let first = start + config.reading.draw(&mut times);
+        Browser {
+            under_way: alloc::vec![0; usize::from(config.page.connections())],
+            config,
+            stop,
+            requests: stream("request:"),
+            sizes: stream("response:"),
+            times,
+            state: State::Reading(first),
+            queue: VecDeque::new(),
+            loaded: Vec::new(),
+        }
+    }
+
+    /// Asks for the objects of a wave.
+    fn begin_wave(&mut self, since: Time, wave: u8, asked: &mut Vec<Asked>) {
+        let Page { html, objects, .. } = &self.config.page;
+        if wave == 0 {
+            self.queue.push_back(html.draw(&mut self.sizes));
+        }
+        for group in objects.iter().filter(|group| group.wave == wave) {
+            self.queue.extend((0..group.count).map(|_| group.size.draw(&mut self.sizes)));
+        }
+        self.state = State::Loading { since, wave };
+        self.ask(asked);
+    }
+
+    /// Asks for as many objects of the wave as the connections take.
+    fn ask(&mut self, asked: &mut Vec<Asked>) {
+        let at_once = match self.config.page.http {
+            Http::Http11 => 1,
+            Http::Http2 => u32::MAX,
+        };
+        for (connection, under_way) in (0..).zip(&mut self.under_way) {
+            while *under_way < at_once
+                && let Some(response) = self.queue.pop_front()
+            {
+                *under_way += 1;
+                let request = self.config.request.draw(&mut self.requests);
+                asked.push(Asked { connection, request, response });
+            }
+        }
+    }
+
+    /// The next wave after `wave` that has objects.
+    fn following(&self, wave: u8) -> Option<u8> {
+        let objects = self.config.page.objects.iter().filter(|group| group.wave > wave && group.count > 0);
+        objects.map(|group| group.wave).min()
+    }
+
+    /// The state after the last object of a page.
+    fn read(&mut self, now: Time) -> State {
+        if self.config.pages == Some(self.loaded.len() as u64) || now >= self.stop {
+            return State::Over;
+        }
+        // Links without delay would otherwise lead to endless pages at the same instant.
+        let least = now + Duration::from_nanos(1);
+        State::Reading((now + self.config.reading.draw(&mut self.times)).max(least))
+    }
+}
+
+impl Behaviour for Browser {
+    fn wake(&mut self, now: Time, asked: &mut Vec<Asked>) {
+        match self.state {
+            State::Reading(_) if now >= self.stop => self.state = State::Over,
+            State::Reading(due) if now >= due => self.begin_wave(now, 0, asked),
+            State::Parsing { since, wave, due } if now >= due => self.begin_wave(since, wave, asked),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, now: Time, connection: u8, _since: Time, asked: &mut Vec<Asked>) {
+        let State::Loading { since, wave } = self.state else { return };
+        self.under_way[usize::from(connection)] -= 1;
+        self.ask(asked);
+        if self.under_way.iter().any(|&number| number > 0) {
+            return;
+        }
+        match self.following(wave) {
+            Some(wave) => {
+                let due = now + self.config.page.parsing.draw(&mut self.times);
+                self.state = State::Parsing { since, wave, due };
+                self.wake(now, asked);
+            }
+            None => {
+                self.loaded.push(Wait { since, length: now.since(since) });
+                self.state = self.read(now);
+            }
+        }
+    }
+
+    fn next_wakeup(&self) -> Time {
+        match self.state {
+            State::Reading(due) => due.min(self.stop),
+            State::Parsing { due, .. } => due,
+            State::Loading { .. } | State::Over => Time::NEVER,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    fn experience(&self, _now: Time) -> Experience {
+        Experience::Pages(self.loaded.clone())
+    }
+}

@@ -1,0 +1,106 @@
+//! Playback of a video, by hand, over two links of 1 Mb/s and 10 ms each way.
+
+use super::*;
+use lasthop_proto::application::{Adaptation, Experience, Video, VideoStats, Viewing};
+
+fn video(bps: &[u64], adaptation: Adaptation) -> Video {
+    let bitrates = bps.iter().map(|&bps| BitRate::from_bps(bps).unwrap());
+    Video {
+        length: Duration::from_millis(4_500),
+        segment: Duration::from_secs(1),
+        bitrates: bitrates.collect(),
+        adaptation,
+        buffer: Duration::from_secs(3),
+        startup: Duration::from_secs(1),
+    }
+}
+
+const RATE: Adaptation = Adaptation::Rate { segments: 5 };
+
+fn config(video: Video, stop: Time) -> application::Config {
+    let viewing = Viewing { video, request: Distribution::Constant(Bytes(460)) };
+    application::Config { start: Time::ZERO, stop, tls: false, activity: Activity::Video(viewing) }
+}
+
+/// The counters at the end of the transfers, the time of that, and the counters at `later`.
+fn watch(video: Video, stop: Time, later: Time) -> (VideoStats, u64, VideoStats) {
+    let Net { builder, client: asks, .. } = net(&bare(), config(video, stop), 0, [0, 0]);
+    let mut engine = builder.build(NoTap);
+    assert_eq!(engine.run(&[asks], at(100_000_000)), Ended::Finished);
+    let stats = |at| match client(&engine, asks).experience(at) {
+        Experience::Video(stats) => stats,
+        _ => panic!("it plays a video"),
+    };
+    (stats(engine.now()), engine.now().as_nanos() / 1_000, stats(later))
+}
+
+fn us(us: u64) -> Duration {
+    Duration::from_micros(us)
+}
+
+/// The time of a segment of a second, from the request on, without the acknowledgement of the one before.
+fn fetched(bytes: u64) -> u64 {
+    14_000 + 320 + (bytes + 40 * bytes.div_ceil(1_460)) * 8 + 10_000
+}
+
+/// At a tenth of the link's rate the player is ahead at once, and then fetches a segment whenever there is room.
+#[test]
+fn a_slow_video_plays_without_a_stall() {
+    let (stats, end, later) = watch(video(&[100_000], RATE), Time::NEVER, at(60_000_000));
+    let first = fetched(12_500);
+    // The buffer holds three seconds. The fourth segment is asked for when 1 s was played, the fifth, of half a second,
+    // half a second later.
+    assert_eq!(end, first + 1_500_000 + fetched(6_250));
+    let expected = VideoStats {
+        segments: 5,
+        fetched: us(4_500_000),
+        bits: 450_000,
+        switches: 0,
+        startup_delay: Some(us(first)),
+        played: us(end - first),
+        stalls: 0,
+        stalled: Duration::ZERO,
+    };
+    assert_eq!(stats, expected);
+    // It is played to its end, and then there is nothing more.
+    assert_eq!(later, VideoStats { played: us(4_500_000), ..expected });
+}
+
+/// At twice the link's rate, playback stalls after each segment until the next one is there.
+#[test]
+fn a_fast_video_stalls_after_each_segment() {
+    let (stats, end, later) = watch(video(&[2_000_000], RATE), Time::NEVER, at(60_000_000));
+    let [first, last] = [fetched(250_000), 320 + fetched(125_000)];
+    let next = 320 + first;
+    assert_eq!(end, first + 3 * next + last);
+    let stalled = 3 * (next - 1_000_000) + (last - 1_000_000);
+    let expected = VideoStats {
+        segments: 5,
+        fetched: us(4_500_000),
+        bits: 9_000_000,
+        switches: 0,
+        startup_delay: Some(us(first)),
+        played: us(4_000_000),
+        stalls: 4,
+        stalled: us(stalled),
+    };
+    assert_eq!(stats, expected);
+    assert_eq!(later, VideoStats { played: us(4_500_000), ..expected });
+}
+
+/// From the lowest bitrate to the highest that the measured throughput carries.
+#[test]
+fn a_player_by_rate_settles_below_the_rate_of_the_link() {
+    let (stats, ..) = watch(video(&[100_000, 600_000, 2_000_000], RATE), Time::NEVER, at(60_000_000));
+    assert_eq!((stats.switches, stats.stalls), (1, 0));
+    assert_eq!(stats.bits, 100_000 + 600_000 * 7 / 2);
+}
+
+/// What is fetched is still played, and the end is no stall.
+#[test]
+fn a_player_that_is_stopped_fetches_no_more() {
+    let (stats, _, later) = watch(video(&[2_000_000], RATE), at(3_000_000), at(60_000_000));
+    assert_eq!((stats.segments, stats.stalls), (2, 1));
+    let waited = 320 + fetched(250_000) - 1_000_000;
+    assert_eq!((later.played, later.stalled), (us(2_000_000), us(waited)));
+}
