@@ -10,7 +10,8 @@ use lasthop_proto::{
     Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
 use lasthop_sim::network::{
-    AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, MovingHosts, PortRef, ShortestPaths, Wiring,
+    AgentPlace, BssId, ComponentKind, FlowPath, Graph, Join, LinkId, MovingHosts, PortRef, ShortestPaths,
+    Wiring,
 };
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
@@ -119,16 +120,20 @@ impl Case {
             nodes,
             others: Vec::new(),
             one_way: random.bernoulli(0.3),
-            answers: None,
+            joins: None,
         });
         let mut flows: Vec<FlowPath> = flows.filter(|flow| agree(&graph, &mut ways, flow)).collect();
-        // Some flows have reply flows, which may have much higher numbers.
-        for asked in 0..flows.len() {
-            let nodes = flows[asked].nodes.iter().rev().copied().collect();
-            let answer =
-                FlowPath { nodes, others: Vec::new(), one_way: false, answers: Some(FlowId(asked as u16)) };
-            if random.bernoulli(0.3) && agree(&graph, &mut ways, &answer) {
-                flows.push(answer);
+        // Up to five flows join some of them, which may have much higher numbers. Those at odd ports go back.
+        for first in 0..flows.len() {
+            let mut nodes = flows[first].nodes.clone();
+            let joining = if random.bernoulli(0.3) { 1 + (random.uniform() * 5.0) as u16 } else { 0 };
+            for port in (1..=joining).map(Port) {
+                nodes.reverse();
+                let joins = Some(Join { flow: FlowId(first as u16), port });
+                let flow = FlowPath { nodes: nodes.clone(), others: Vec::new(), one_way: false, joins };
+                if agree(&graph, &mut ways, &flow) {
+                    flows.push(flow);
+                }
             }
         }
         let wiring = Wiring::new(&graph, &agents, &flows, &MovingHosts::new());
@@ -174,13 +179,13 @@ impl Case {
                 all.push(if up { path } else { path.into_iter().rev().collect() });
             }
             if !all.is_empty() {
-                flows.push(FlowPath { nodes: all.remove(0), others: all, one_way, answers: None });
+                flows.push(FlowPath { nodes: all.remove(0), others: all, one_way, joins: None });
             }
             // Between two hosts that stay.
             let other = hosts[random.below(hosts.len() as u64) as usize];
             if other != host {
                 let nodes = paths.between(&fixed, host, other).expect("the network is connected");
-                flows.push(FlowPath { nodes, others: Vec::new(), one_way, answers: None });
+                flows.push(FlowPath { nodes, others: Vec::new(), one_way, joins: None });
             }
         }
         let moving = MovingHosts::from([(mobile, stations.clone())]);
@@ -213,7 +218,7 @@ impl Case {
             let (id, port) = self.wires[&at];
             let out = match &self.wiring.components[usize::from(id.0)] {
                 ComponentKind::Source(end) | ComponentKind::Sink(end) => {
-                    assert_eq!(*end, self.flows[flow].answers.unwrap_or(flow_id));
+                    assert_eq!(*end, self.flows[flow].joins.map_or(flow_id, |join| join.flow));
                     return Walk { links, agents, end: (id, port) };
                 }
                 ComponentKind::Link(link, from) => {
@@ -409,22 +414,25 @@ fn packets_of_a_moving_host_follow_it() {
     assert!(walks > 10_000 && routers > 3_000, "{walks} walks, {routers} routers");
 }
 
-/// A reply flow starts where the original ends and ends where it starts, at ports of its own.
+/// A flow that joins another has its end components, at ports of its own; at an odd port, it goes back.
 #[test]
-fn a_reply_flow_swaps_the_endpoints() {
-    let mut answers = 0;
+fn a_joining_flow_shares_the_endpoints() {
+    let mut joining = [0; 2];
     for run in 0..200 {
         let case = Case::random(run);
         for (ends, flow) in case.wiring.flows.iter().zip(&case.flows) {
-            let Some(asked) = flow.answers else { continue };
-            let of_asked = case.wiring.flows[usize::from(asked.0)];
-            assert_eq!((ends.source.0, ends.sink.0), (of_asked.sink.0, of_asked.source.0));
-            assert_eq!([of_asked.source.1, of_asked.sink.1], [Port(0), Port(0)]);
-            assert_eq!([ends.source.1, ends.sink.1], [Port(1), Port(1)]);
-            answers += 1;
+            let Some(Join { flow, port }) = flow.joins else { continue };
+            let first = case.wiring.flows[usize::from(flow.0)];
+            let [source, sink] = match port.0 % 2 == 1 {
+                true => [first.sink.0, first.source.0],
+                false => [first.source.0, first.sink.0],
+            };
+            assert_eq!((ends.source, ends.sink), ((source, port), (sink, port)));
+            assert_eq!([first.source.1, first.sink.1], [Port(0), Port(0)]);
+            joining[usize::from(port.0 % 2)] += 1;
         }
     }
-    assert!(answers > 200, "{answers}");
+    assert!(joining.iter().all(|&number| number > 200), "{joining:?}");
 }
 
 /// An agent forwards a packet through the opposite port, and replies through the port of arrival.
@@ -492,7 +500,7 @@ fn a_bss_is_one_component() {
         nodes: nodes.to_vec(),
         others: Vec::new(),
         one_way: false,
-        answers: None,
+        joins: None,
     };
     let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
     let wiring = Wiring::new(&graph, &[[0, 0], [1, 0], [1, 0], [0, 0]], &flows, &MovingHosts::new());
@@ -521,7 +529,7 @@ fn a_chain_needs_no_router() {
         nodes: nodes[from..=to].to_vec(),
         others: Vec::new(),
         one_way,
-        answers: None,
+        joins: None,
     };
     let routers = |flows: &[FlowPath]| {
         let wiring = Wiring::new(&graph, &[[0; 2]; 5], flows, &MovingHosts::new());
