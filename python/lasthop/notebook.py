@@ -80,13 +80,24 @@ def run_html(run: Run) -> str:
     for name, metrics in run.traffic.items():
         rows.append([f"traffic {name}", _shown("throughput_bps", metrics["throughput_bps"])])
     for name, metrics in run.applications.items():
-        rows.append([f"application {name}", f"{metrics['responses']:,} responses"])
+        rows.append([f"application {name}", _experience(metrics)])
     rows += [[name, f"{value:,}"] for name, value in run.metrics.items() if "." in name and value]
     caption = f"{escape(run.title or 'A run')} · <b>{escape(run.label)}</b>"
     foot = f"seed {run.seed}, run {run.run}: {run.ended}"
     if run.recorded_rows:
         foot += f"; {run.recorded_rows:,} rows recorded"
     return _table(caption, ["", ""], rows, foot)
+
+
+def _experience(metrics: dict[str, Any]) -> str:
+    """Return what the user of an application went through, in a few words."""
+    if "pages" in metrics:
+        count, time = metrics["pages"], metrics["p50_page_time_s"]
+        return f"{count:,} pages" + (f", median {time:.2f} s" if time is not None else "")
+    if "played_s" in metrics:
+        return f"{metrics['played_s']:.0f} s played, {metrics['stalled_s']:.1f} s stalled"
+    count, time = metrics["responses"], metrics["p50_response_time_s"]
+    return f"{count:,} responses" + (f", median {time:.3f} s" if time is not None else "")
 
 
 def scenario_html(scenario: Scenario) -> str:

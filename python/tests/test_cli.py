@@ -228,7 +228,7 @@ def test_applications_have_a_row_each(command: Command) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     _, _, *rows = result.stdout.split("\n\n")[2].splitlines()
     assert "mean response (s)" in result.stdout
-    assert [row.split()[-7] for row in rows] == 2 * ["web", "mail", "database"]
+    assert [row.split()[-9] for row in rows] == 2 * ["web", "mail", "database"]
     assert [row.split()[0] for row in rows[::3]] == ["basic", "local-recovery"]
 
 

@@ -96,3 +96,19 @@ def test_the_office_waits_for_timeouts_unless_its_links_recover() -> None:
         assert abs(ratio("database") - 1) < 0.05
         bulk = [run.metrics["throughput_bps"] for run in (basic, local)]
         assert bulk[0] < 0.3 * 2e6 < 0.85 * 2e6 < bulk[1]
+
+
+def test_an_arq_helps_a_film_and_delays_keystrokes() -> None:
+    found = {}
+    for sender, scheme in (("linux", "basic"), ("linux", "arq"), ("linux-bbr", "basic")):
+        scenario = lasthop.load(ROOT / "scenarios" / "users.toml", [f'sender="{sender}"'])
+        runs = [scenario.run(scheme, run=number) for number in range(RUNS)]
+        names = ("film.mean_bitrate_bps", "shell.p50_response_time_s", "shell.p99_response_time_s")
+        values = [[run.value(f"application.{name}") for name in names] for run in runs]
+        found[sender, scheme] = np.array(values, dtype=float).mean(axis=0)
+    basic, arq, bbr = found["linux", "basic"], found["linux", "arq"], found["linux-bbr", "basic"]
+    assert 2.2e6 < basic[0] < 2.8e6
+    assert min(arq[0], bbr[0]) > 3.8e6
+    assert arq[1] > 1.8 * basic[1]
+    assert arq[2] < 0.6 * basic[2]
+    assert bbr[1] < 1.3 * basic[1]

@@ -271,17 +271,67 @@ def _print_traffic(runs: list[Run]) -> None:
 
 
 def _print_applications(runs: list[Run]) -> None:
-    """Print a row for each application of each run."""
+    """Print a row for each application of each run, in a table for each kind of activity."""
     from lasthop.cli.table import Table
 
-    headers = ["requests", "responses", "mean response (s)", "longest (s)", "timeouts", "lost packets"]
-    table = Table(*_headers(runs), "application", *(f">{header}" for header in headers))
-    for run in runs:
-        for index, (name, each) in enumerate(run.applications.items()):
-            times = [_number(each[f"{which}_response_time_s"], 3) for which in ("mean", "greatest")]
-            counts = [f"{each[key]:,}" for key in ("requests", "responses", "timeouts", "lost_packets")]
-            table.row(*_labels(run, shown=index == 0), name, *counts[:2], *times, *counts[2:])
-    table.print()
+    first = True
+    for is_of, cells_of in _ACTIVITIES:
+        if not any(is_of(metrics) for metrics in runs[0].applications.values()):
+            continue
+        if not first:
+            emit()
+        first = False
+        table: Table | None = None
+        for run in runs:
+            chosen = ((name, metrics) for name, metrics in run.applications.items() if is_of(metrics))
+            for index, (name, metrics) in enumerate(chosen):
+                cells = cells_of(metrics)
+                cells |= {key.replace("_", " "): f"{metrics[key]:,}" for key in ("timeouts", "lost_packets")}
+                table = table or Table(*_headers(runs), "application", *(f">{header}" for header in cells))
+                table.row(*_labels(run, shown=index == 0), name, *cells.values())
+        if table is not None:
+            table.print()
+
+
+def _message_cells(metrics: dict[str, Any]) -> dict[str, str]:
+    return {
+        "requests": f"{metrics['requests']:,}",
+        "responses": f"{metrics['responses']:,}",
+        "mean response (s)": _number(metrics["mean_response_time_s"], 3),
+        "median (s)": _number(metrics["p50_response_time_s"], 3),
+        "95 % (s)": _number(metrics["p95_response_time_s"], 3),
+        "longest (s)": _number(metrics["greatest_response_time_s"], 3),
+    }
+
+
+def _page_cells(metrics: dict[str, Any]) -> dict[str, str]:
+    return {
+        "pages": f"{metrics['pages']:,}",
+        "mean page time (s)": _number(metrics["mean_page_time_s"], 2),
+        "median (s)": _number(metrics["p50_page_time_s"], 2),
+        "95 % (s)": _number(metrics["p95_page_time_s"], 2),
+        "longest (s)": _number(metrics["greatest_page_time_s"], 2),
+    }
+
+
+def _video_cells(metrics: dict[str, Any]) -> dict[str, str]:
+    bitrate = metrics["mean_bitrate_bps"]
+    return {
+        "played (s)": _number(metrics["played_s"]),
+        "startup (s)": _number(metrics["startup_delay_s"], 2),
+        "stalls": f"{metrics['stalls']:,}",
+        "stalled (s)": _number(metrics["stalled_s"]),
+        "mean bitrate (kbps)": _number(bitrate and bitrate / 1e3, 0),
+        "switches": f"{metrics['bitrate_switches']:,}",
+    }
+
+
+_ACTIVITIES: list[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]], dict[str, str]]]] = [
+    (lambda metrics: "pages" in metrics, _page_cells),
+    (lambda metrics: "played_s" in metrics, _video_cells),
+    (lambda metrics: not {"pages", "played_s"} & metrics.keys(), _message_cells),
+]
+"""For each kind of activity how its metrics are recognised, and its columns."""
 
 
 def _headers(runs: list[Run]) -> list[str]:
@@ -323,6 +373,7 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
                 warn(f"{run.label} {why} before {which} finished: {arrived}")
         for name, metrics in run.applications.items():
             requests = said["application"][name].get("requests")
-            if run.ended != "finished" and requests is not None and metrics["responses"] < requests:
-                arrived = f"{metrics['responses']} of {requests} responses {counted}"
+            what = "pages" if "pages" in metrics else "responses"
+            if run.ended != "finished" and requests is not None and metrics[what] < requests:
+                arrived = f"{metrics[what]} of {requests} {what} {counted}"
                 warn(f"{run.label} {ended} before application {name} finished: {arrived}")

@@ -201,7 +201,9 @@ enum Fetching {
     At(Time),
     /// A segment is under way.
     UnderWay,
-    /// All were fetched.
+    /// All were fetched; the playback ends at this instant.
+    Done(Time),
+    /// The playback is over.
     Over,
 }
 
@@ -238,13 +240,14 @@ impl Player {
         let passed = if now > self.at { now.since(self.at) } else { Duration::ZERO };
         match playback {
             Playback::Waiting => {}
+            Playback::Stalled if self.is_over() => {}
             Playback::Stalled => stats.stalled += passed,
             Playback::Playing => {
                 let played = passed.min(buffered);
                 stats.played += played;
                 buffered = buffered - played;
                 // The end of what is fetched is no stall.
-                if played < passed && !self.is_over() {
+                if played < passed && matches!(self.fetching, Fetching::At(_) | Fetching::UnderWay) {
                     playback = Playback::Stalled;
                     stats.stalls += 1;
                     stats.stalled += passed - played;
@@ -292,14 +295,19 @@ impl Player {
 
 impl Behaviour for Player {
     fn wake(&mut self, now: Time, asked: &mut Vec<Asked>) {
-        let Fetching::At(due) = self.fetching else { return };
+        let (Fetching::At(due) | Fetching::Done(due)) = self.fetching else { return };
         (self.stats, self.playback, self.buffered) = self.played_until(now);
         self.at = now;
-        if now >= self.stop {
-            self.fetching = Fetching::Over;
-            if self.playback == Playback::Stalled {
-                self.playback = Playback::Playing;
+        if matches!(self.fetching, Fetching::Done(_)) {
+            if now >= due {
+                self.fetching = Fetching::Over;
             }
+        } else if now >= self.stop {
+            // Where playback stands still, it is over.
+            self.fetching = match self.playback {
+                Playback::Playing => Fetching::Done(now + self.buffered),
+                Playback::Waiting | Playback::Stalled => Fetching::Over,
+            };
         } else if now >= due {
             let quality = self.choose();
             self.stats.switches += u64::from(self.asked > 0 && quality != self.quality);
@@ -335,7 +343,7 @@ impl Behaviour for Player {
             self.playback = Playback::Playing;
         }
         self.fetching = if is_last {
-            Fetching::Over
+            Fetching::Done(now + self.buffered)
         } else {
             let room = (self.buffered + self.length(self.asked)).saturating_sub(self.video.buffer);
             Fetching::At(now + room)
@@ -346,6 +354,7 @@ impl Behaviour for Player {
     fn next_wakeup(&self) -> Time {
         match self.fetching {
             Fetching::At(due) => due.min(self.stop),
+            Fetching::Done(end) => end,
             Fetching::UnderWay | Fetching::Over => Time::NEVER,
         }
     }

@@ -22,16 +22,15 @@ fn config(video: Video, stop: Time) -> application::Config {
     application::Config { start: Time::ZERO, stop, tls: false, activity: Activity::Video(viewing) }
 }
 
-/// The counters at the end of the transfers, the time of that, and the counters at `later`.
-fn watch(video: Video, stop: Time, later: Time) -> (VideoStats, u64, VideoStats) {
+/// The counters when the viewer is done, the time of that, and of the last response.
+fn watch(video: Video, stop: Time) -> (VideoStats, u64, u64) {
     let Net { builder, client: asks, .. } = net(&bare(), config(video, stop), 0, [0, 0]);
     let mut engine = builder.build(NoTap);
     assert_eq!(engine.run(&[asks], at(100_000_000)), Ended::Finished);
-    let stats = |at| match client(&engine, asks).experience(at) {
-        Experience::Video(stats) => stats,
-        _ => panic!("it plays a video"),
-    };
-    (stats(engine.now()), engine.now().as_nanos() / 1_000, stats(later))
+    let client = client(&engine, asks);
+    let Experience::Video(stats) = client.experience(at(60_000_000)) else { panic!("it plays a video") };
+    let last = client.waits().last().expect("there are responses").until();
+    (stats, engine.now().as_nanos() / 1_000, last.as_nanos() / 1_000)
 }
 
 fn us(us: u64) -> Duration {
@@ -46,33 +45,31 @@ fn fetched(bytes: u64) -> u64 {
 /// At a tenth of the link's rate the player is ahead at once, and then fetches a segment whenever there is room.
 #[test]
 fn a_slow_video_plays_without_a_stall() {
-    let (stats, end, later) = watch(video(&[100_000], RATE), Time::NEVER, at(60_000_000));
+    let (stats, end, last) = watch(video(&[100_000], RATE), Time::NEVER);
     let first = fetched(12_500);
     // The buffer holds three seconds. The fourth segment is asked for when 1 s was played, the fifth, of half a second,
     // half a second later.
-    assert_eq!(end, first + 1_500_000 + fetched(6_250));
+    assert_eq!(last, first + 1_500_000 + fetched(6_250));
     let expected = VideoStats {
         segments: 5,
         fetched: us(4_500_000),
         bits: 450_000,
         switches: 0,
         startup_delay: Some(us(first)),
-        played: us(end - first),
+        played: us(4_500_000),
         stalls: 0,
         stalled: Duration::ZERO,
     };
-    assert_eq!(stats, expected);
-    // It is played to its end, and then there is nothing more.
-    assert_eq!(later, VideoStats { played: us(4_500_000), ..expected });
+    assert_eq!((stats, end), (expected, first + 4_500_000));
 }
 
 /// At twice the link's rate, playback stalls after each segment until the next one is there.
 #[test]
 fn a_fast_video_stalls_after_each_segment() {
-    let (stats, end, later) = watch(video(&[2_000_000], RATE), Time::NEVER, at(60_000_000));
+    let (stats, end, fetched_at) = watch(video(&[2_000_000], RATE), Time::NEVER);
     let [first, last] = [fetched(250_000), 320 + fetched(125_000)];
     let next = 320 + first;
-    assert_eq!(end, first + 3 * next + last);
+    assert_eq!(fetched_at, first + 3 * next + last);
     let stalled = 3 * (next - 1_000_000) + (last - 1_000_000);
     let expected = VideoStats {
         segments: 5,
@@ -80,18 +77,17 @@ fn a_fast_video_stalls_after_each_segment() {
         bits: 9_000_000,
         switches: 0,
         startup_delay: Some(us(first)),
-        played: us(4_000_000),
+        played: us(4_500_000),
         stalls: 4,
         stalled: us(stalled),
     };
-    assert_eq!(stats, expected);
-    assert_eq!(later, VideoStats { played: us(4_500_000), ..expected });
+    assert_eq!((stats, end), (expected, fetched_at + 500_000));
 }
 
 /// From the lowest bitrate to the highest that the measured throughput carries.
 #[test]
 fn a_player_by_rate_settles_below_the_rate_of_the_link() {
-    let (stats, ..) = watch(video(&[100_000, 600_000, 2_000_000], RATE), Time::NEVER, at(60_000_000));
+    let (stats, ..) = watch(video(&[100_000, 600_000, 2_000_000], RATE), Time::NEVER);
     assert_eq!((stats.switches, stats.stalls), (1, 0));
     assert_eq!(stats.bits, 100_000 + 600_000 * 7 / 2);
 }
@@ -99,8 +95,8 @@ fn a_player_by_rate_settles_below_the_rate_of_the_link() {
 /// What is fetched is still played, and the end is no stall.
 #[test]
 fn a_player_that_is_stopped_fetches_no_more() {
-    let (stats, _, later) = watch(video(&[2_000_000], RATE), at(3_000_000), at(60_000_000));
+    let (stats, end, last) = watch(video(&[2_000_000], RATE), at(3_000_000));
     assert_eq!((stats.segments, stats.stalls), (2, 1));
     let waited = 320 + fetched(250_000) - 1_000_000;
-    assert_eq!((later.played, later.stalled), (us(2_000_000), us(waited)));
+    assert_eq!((stats.played, stats.stalled, end), (us(2_000_000), us(waited), last + 1_000_000));
 }
