@@ -4,7 +4,8 @@ mod common;
 
 use common::SCENARIO;
 use lasthop_scenario::{
-    ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, Run, Scenario, Time, Value,
+    Application, ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, Run, Scenario, Time,
+    Value,
 };
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
@@ -229,9 +230,11 @@ fn bundled_scenarios_run() {
     let paths = in_folder(folder).chain(in_folder(&format!("{folder}/traces")));
     for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
         let scenario = Scenario::load::<&str>(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
-        let expected = match scenario.transfer.as_ref().and_then(|transfer| transfer.size) {
-            Some(_) => Ended::Finished,
-            None => Ended::TimeLimit,
+        let transfer = scenario.transfer.as_ref().is_some_and(|transfer| transfer.size.is_some());
+        let ends = |each: &Application| each.requests.is_some() || each.video.is_some();
+        let expected = match transfer || scenario.application.values().any(ends) {
+            true => Ended::Finished,
+            false => Ended::TimeLimit,
         };
         for scheme in &scenario.schemes {
             assert_eq!(run(&scenario, scheme, 0, Observe::default()).ended, expected, "{path:?}");
