@@ -18,6 +18,10 @@ use crate::search::minimise;
 /// Fewer periods do not tell one law from another.
 const FEWEST: usize = 20;
 
+/// Shorter periods, in gaps between probes, are not decoded reliably: most of them meet one probe or none, and which that
+/// was looks like a law of their lengths.
+const SHORTEST: f64 = 2.0;
+
 /// The least probability of a period. Those of single periods are far larger; rounding leaves about 1e-12.
 const LEAST: f64 = 1e-10;
 
@@ -51,8 +55,12 @@ struct Period {
     after: f64,
 }
 
-/// The laws of the periods of a record, as decoded with `chain`; `None` if there are too few of them.
+/// The laws of the periods of a record, as decoded with `chain`; `None` if there are too few of them, or if they are too
+/// short.
 pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNormals) -> Option<Laws> {
+    if chain.good.min(chain.bad) < SHORTEST * losses.spacing_s() {
+        return None;
+    }
     let (good, bad) = decode(losses, chain);
     if good.len() < FEWEST || bad.len() < FEWEST {
         return None;

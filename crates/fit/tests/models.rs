@@ -72,6 +72,21 @@ fn the_family_is_recognised() {
     }
 }
 
+/// Bad periods that are hardly longer than the gaps between probes are not taken for periods of another law, with another
+/// loss than the record's.
+#[test]
+fn short_periods_are_not_decoded() {
+    for number in 0..40 {
+        let losses = record(markov(0.62, 0.0243, 0.002, 0.53), 0.02, 300.0, number);
+        let fates = losses.fates().expect("a record of probes");
+        let share = fates.iter().filter(|&&lost| lost).count() as f64 / fates.len() as f64;
+        let found = periods(&chosen(&losses));
+        let (good, bad) = (found.good.mean_s(), found.bad.mean_s());
+        let loss = (good * found.loss_good + bad * found.loss_bad) / (good + bad);
+        assert!((loss / share - 1.0).abs() < 0.1, "record {number}: {loss} of {share}");
+    }
+}
+
 /// The median of twelve fits is within a fifth of the truth, for long and short fades and for probes that are frequent,
 /// rare and irregular.
 #[test]
