@@ -254,3 +254,20 @@ def test_schemes_describe_themselves() -> None:
 def test_values_have_a_readable_repr(example: Scenario, runs: dict[str, Run]) -> None:
     assert example.title in repr(example)
     assert "ebsn" in repr(runs["ebsn"])
+
+
+def test_delays_have_a_row_for_each_packet(network: Run) -> None:
+    with pytest.raises(ValueError, match="run with delays=True"):
+        network.delays()
+    scenario = lasthop.load("split-wlan", ["transfer.size=50 KB"])
+    run = scenario.run("i-tcp", delays=True)
+    delays = run.delays()
+    assert run.recorded_rows == len(delays["time_s"])
+    assert (np.diff(delays["time_s"]) >= 0).all()
+    # Each part of the split connection carries all data.
+    for start, end in run.parts():
+        part = ~delays["link"] & (delays["from"] == start) & (delays["to"] == end)
+        assert part.sum() > 10
+        assert set(delays["flow"][part]) == {"transfer"}
+    figure = lasthop.plots.delays(run)
+    assert {"transfer fixed-base", "transfer base-mobile"} <= set(figure.data["way"])

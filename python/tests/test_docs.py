@@ -466,6 +466,10 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
     events = runs["basic"].events()
     assert [row[0] for row in documented["Events"]] == list(events)
     assert [row[0] for row in documented["Series"]] == list(runs["basic"].series())
+    delays = scenario_with("traffic.x", TRAFFIC).run(delays=True).delays()
+    assert [name for row in documented["Delays"] for name in row[0].replace("`", "").split(", ")] == list(
+        delays
+    )
     split = lasthop.load(ROOT / "scenarios/split-wlan.toml", ["transfer.size=5 KB"])
     relay = split.run("metp", series=True).series(part=1)
     assert list(relay) == [*runs["basic"].series(), "held_bytes"]

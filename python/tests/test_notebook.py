@@ -273,6 +273,17 @@ def test_further_figures_on_the_command_line(command: Command, tmp_path: Path) -
     assert "need --out DIR" in command("run", "ebsn-example", "--figure", "cwnd").stderr
 
 
+def test_distributions_of_delays_on_the_command_line(command: Command, tmp_path: Path) -> None:
+    line = ["run", "ebsn-example", "--scheme", "ebsn", "--set", "transfer.size=20 KB", "--out", tmp_path]
+    result = command(*line, "--figure", "delays")
+    assert result.returncode == 0, result.stderr
+    drawn = [f"ebsn.{name}.{kind}" for name in ("delays", "queueing") for kind in ("csv", "png", "svg")]
+    assert results(tmp_path) == sorted([*drawn, "results.json", "scenario.toml"])
+    header, *rows = (tmp_path / "ebsn.queueing.csv").read_text().splitlines()
+    assert header == "way,queueing_s,share"
+    assert {row.split(",")[0] for row in rows} >= {"fixed-base", "base-mobile"}
+
+
 def test_a_figure_for_each_part_of_a_split_connection(command: Command, tmp_path: Path) -> None:
     line = ["run", "split-wlan", "--scheme", "i-tcp", "--set", "transfer.size=50 KB", "--out", tmp_path]
     assert command(*line, "--figure", "cwnd").returncode == 0

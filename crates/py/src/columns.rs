@@ -1,6 +1,6 @@
 //! Columns as NumPy arrays.
 
-use lasthop_scenario::{Events, Series, Wait};
+use lasthop_scenario::{Delays, Events, Series, Wait, Way};
 use numpy::{PyArray1, PyFixedUnicode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -36,6 +36,28 @@ pub(crate) fn waits<'py>(py: Python<'py>, waits: &[Wait]) -> PyResult<Bound<'py,
         .set_item("since_s", PyArray1::from_iter(py, waits.iter().map(|wait| wait.since.as_secs_f64())))?;
     columns
         .set_item("time_s", PyArray1::from_iter(py, waits.iter().map(|wait| wait.length.as_secs_f64())))?;
+    Ok(columns)
+}
+
+pub(crate) fn delays<'py>(py: Python<'py>, delays: &Delays) -> PyResult<Bound<'py, PyDict>> {
+    let numpy = py.import("numpy")?;
+    let named = |names: Vec<&str>, index: Bound<'py, PyAny>| {
+        let names = numpy.call_method1("array", (names, "str"))?;
+        names.call_method1("take", (index,))
+    };
+    let way = || PyArray1::from_slice(py, &delays.way).into_any();
+    let ways = |name: fn(&Way) -> &str| named(delays.ways.iter().map(name).collect(), way());
+    let columns = PyDict::new(py);
+    columns.set_item("time_s", PyArray1::from_slice(py, &delays.time_s))?;
+    let flows = delays.flows.iter().map(String::as_str).collect();
+    columns.set_item("flow", named(flows, PyArray1::from_slice(py, &delays.flow).into_any())?)?;
+    columns.set_item("from", ways(|way| &way.from)?)?;
+    columns.set_item("to", ways(|way| &way.to)?)?;
+    let is_link = delays.way.iter().map(|&way| delays.ways[way as usize].is_link);
+    columns.set_item("link", PyArray1::from_iter(py, is_link))?;
+    columns.set_item("size_bytes", PyArray1::from_slice(py, &delays.size_bytes))?;
+    columns.set_item("delay_s", PyArray1::from_slice(py, &delays.delay_s))?;
+    columns.set_item("queueing_s", PyArray1::from_slice(py, &delays.queueing_s))?;
     Ok(columns)
 }
 

@@ -287,6 +287,31 @@ impl Run {
         columns::events(py, self.part(connection, part)?.events.as_ref().ok_or_else(missing)?)
     }
 
+    /// Return the delays of packets: a row for each that arrived, at the end of its flow or of a link.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to numpy.ndarray
+    ///     The columns ``time_s``, ``flow``, ``from``, ``to``, ``link`` (whether it is that of a link), ``size_bytes``,
+    ///     ``delay_s`` and ``queueing_s``.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If the run was made without ``delays=True``.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> delays = lasthop.load("ebsn-example").run("ebsn", delays=True).delays()
+    /// >>> acknowledgements = delays["link"] & (delays["from"] == "mobile")
+    /// >>> float(delays["delay_s"][acknowledgements].min().round(3))
+    /// 0.025
+    fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let missing = || PyValueError::new_err("there are no delays: run with delays=True");
+        columns::delays(py, self.run.delays.as_ref().ok_or_else(missing)?)
+    }
+
     /// Return the time series of a connection's sender, or of the sender of one part of a split connection.
     ///
     /// Parameters

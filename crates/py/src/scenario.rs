@@ -670,6 +670,8 @@ impl Scenario {
     ///     Whether to record packet traces, for `Run.events`.
     /// series : bool, default False
     ///     Whether to record time series of senders, for `Run.series`.
+    /// delays : bool, default False
+    ///     Whether to record the delays of packets, for `Run.delays`.
     /// pcap : str or os.PathLike, optional
     ///     Path of a pcapng file to write, captured at the source and at base stations.
     /// progress : callable, optional
@@ -684,11 +686,11 @@ impl Scenario {
     /// ------
     /// ScenarioError
     ///     If the scheme is unknown or does not support the links of this scenario; or if the run exceeds the
-    ///     memory limit: too many packets in flight, or more than 4,000,000 rows in trace and series.
+    ///     memory limit: too many packets in flight, or more than 4,000,000 rows in trace, series and delays.
     /// OSError
     ///     If the pcapng file cannot be written.
     #[pyo3(signature = (
-        scheme = None, *, seed = 1, run = 0, trace = false, series = false, pcap = None, progress = None
+        scheme = None, *, seed = 1, run = 0, trace = false, series = false, delays = false, pcap = None, progress = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn run(
@@ -699,12 +701,13 @@ impl Scenario {
         run: u64,
         trace: bool,
         series: bool,
+        delays: bool,
         pcap: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Run> {
         let scenario = &self.0;
         let scheme = scheme.unwrap_or(&scenario.schemes[0]);
-        let observe = Observe { trace, series, pcap: pcap.as_deref() };
+        let observe = Observe { trace, series, delays, pcap: pcap.as_deref() };
         let mut watch = Watch::new(progress);
         let result =
             py.detach(|| scenario.run_while(scheme, seed, run, observe, |now| watch.keeps_going(now)));

@@ -25,9 +25,9 @@ pub use build::Fault;
 pub use emulation::{Carried, Emulation, LinkCounters, Side};
 pub use file::{Preset, ScenarioError};
 pub use measure::{
-    ActivityMetrics, ApplicationMetrics, Better, ChannelBursts, ConnectionMetrics, Events, LinkAsked,
+    ActivityMetrics, ApplicationMetrics, Better, ChannelBursts, ConnectionMetrics, Delays, Events, LinkAsked,
     MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics, PartKind,
-    SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, report,
+    SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, Way, report,
 };
 pub use run::{
     AgentRun, ApplicationRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup,

@@ -18,9 +18,9 @@ use crate::build::{self, ConnectionComponents, ConnectionPart, Layout, Workload,
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
     ActivityMetrics, AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics,
-    Counters, DropTap, EndpointCounters, Events, Measured, MeasuredApplication, MetricName, MetricNames,
-    MetricPlace, Metrics, RadioUse, Recorder, RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters,
-    TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
+    Counters, DelayRecorder, Delays, DropTap, EndpointCounters, Events, Measured, MeasuredApplication,
+    MetricName, MetricNames, MetricPlace, Metrics, RadioUse, Recorder, RelayCounters, SchemeCounter, Series,
+    Tracer, TrafficCounters, TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
 };
 use crate::schema::Scenario;
 use serde::Serialize;
@@ -44,6 +44,8 @@ pub struct Observe<'a> {
     pub trace: bool,
     /// Time series of each sender's state.
     pub series: bool,
+    /// Delays of packets.
+    pub delays: bool,
     /// Path of a pcapng file to write: a capture at the first connection's source, at the base stations that split it,
     /// and on both sides of agents at base stations, with all losses on a separate interface.
     pub pcap: Option<&'a Path>,
@@ -74,6 +76,8 @@ pub struct Run {
     pub counters: Vec<SchemeCounter>,
     /// The agents of the schemes. Those that report nothing are omitted.
     pub agents: Vec<AgentRun>,
+    /// Delays of packets, if requested.
+    pub delays: Option<Delays>,
     /// Number of wake-ups, packets and signals handled: the work of the run.
     pub handled: u64,
 }
@@ -154,7 +158,9 @@ impl Run {
                 + part.series.as_ref().map_or(0, rows)
         };
         let parts = self.connections.iter().flat_map(|each| &each.parts).map(of_part);
-        parts.chain(self.agents.iter().filter_map(|agent| agent.series.as_ref()).map(rows)).sum()
+        let of_agents = self.agents.iter().filter_map(|agent| agent.series.as_ref()).map(rows);
+        let of_delays = self.delays.as_ref().map_or(0, |delays| delays.time_s.len());
+        parts.chain(of_agents).sum::<usize>() + of_delays
     }
 
     /// The value of a metric.
@@ -277,6 +283,7 @@ struct Recordings {
     parts: Vec<PartRecording>,
     /// The agents of the schemes, in order.
     agents: Vec<Series>,
+    delays: Option<Delays>,
 }
 
 /// A scenario with one of its combinations of schemes: common to all runs of a study.
@@ -364,7 +371,7 @@ impl Scenario {
         let (transfers, others) = network.flows.split_at(connections.len());
         let (others, dialogues) = others.split_at(traffic.len());
         let dialogues = dialogues.iter().filter(|flow| matches!(flow.workload, Workload::Application(_)));
-        let Recordings { parts: records, agents: series } = records;
+        let Recordings { parts: records, agents: series, delays } = records;
         let series = series.into_iter().map(Some).chain(iter::repeat(None));
         let agents = setup.layout.agent_names().into_iter().zip(&agents).zip(series);
         let agents = agents.map(|((name, counters), series)| AgentRun {
@@ -402,6 +409,7 @@ impl Scenario {
             traffic: traffic.collect(),
             applications: applications.collect(),
             agents: agents.collect(),
+            delays,
             handled,
         })
     }
@@ -546,11 +554,14 @@ impl Setup<'_> {
         let agents = self.layout.agents().filter(|_| observe.series);
         let agents: Vec<_> = agents.map(|agent| Recorder::new(agent.id, FlowId(0))).collect();
         let rows = |recorder: &Option<Recorder>| recorder.as_ref().map_or(0, Recorder::rows);
-        let check = |now, ((recorders, agents), capture): &((Vec<_>, Vec<Recorder>), Option<Pcapng<_>>)| {
+        let delays = observe.delays.then(|| DelayRecorder::new(&self.layout));
+        type Recorders = (Vec<(Option<Tracer>, Option<Recorder>)>, (Vec<Recorder>, Option<DelayRecorder>));
+        let check = |now, ((recorders, (agents, delays)), capture): &(Recorders, Option<Pcapng<_>>)| {
             let of_parts = recorders.iter().map(|(tracer, recorder): &(Option<Tracer>, _)| {
                 tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
             });
-            let recorded = of_parts.chain(agents.iter().map(Recorder::rows)).sum::<usize>();
+            let recorded = of_parts.chain(agents.iter().map(Recorder::rows)).sum::<usize>()
+                + delays.as_ref().map_or(0, DelayRecorder::rows);
             if recorded > MAX_ROWS_RECORDED {
                 return Err(self.overrecorded(now));
             }
@@ -564,14 +575,15 @@ impl Setup<'_> {
             }
             check_progress(&mut keep_going, now)
         };
-        let (outcome, ((recorders, agents), capture)) =
-            self.play(world, ((recorders, agents), capture), check);
+        let (outcome, ((recorders, (agents, delays)), capture)) =
+            self.play(world, ((recorders, (agents, delays)), capture), check);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
         let parts = recorders
             .into_iter()
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
         let agents = agents.into_iter().map(Recorder::into_series);
-        let records = Recordings { parts: parts.collect(), agents: agents.collect() };
+        let delays = delays.map(DelayRecorder::into_delays);
+        let records = Recordings { parts: parts.collect(), agents: agents.collect(), delays };
         Ok((outcome?, records))
     }
 
@@ -653,7 +665,7 @@ impl Setup<'_> {
     fn overrecorded(&self, now: Time) -> RunError {
         let message = format!(
             "after {now} the traces and series of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
-             limit or the size of transfers, or run without traces and series"
+             limit or the size of transfers, or run without them"
         );
         let location = Location::File { name: &self.scenario.file, text: "", span: None };
         RunError::Scenario(ScenarioError::new(message, location))

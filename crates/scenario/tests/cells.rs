@@ -3,7 +3,7 @@
 use lasthop_base::Bytes;
 use lasthop_scenario::{ConnectionRun, Ended, Events, Observe, Run, Scenario, TrafficMetrics, Value};
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
 
 /// Four stations that download.
 const CELL: &str = r#"

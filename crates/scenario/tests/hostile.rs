@@ -373,8 +373,12 @@ fn try_scenario(number: u64) -> bool {
         }
     };
     for (run, scheme) in (0..).zip(&scenario.schemes) {
-        let observe =
-            Observe { trace: number.is_multiple_of(4), series: number.is_multiple_of(2), pcap: None };
+        let observe = Observe {
+            trace: number.is_multiple_of(4),
+            series: number.is_multiple_of(2),
+            delays: false,
+            pcap: None,
+        };
         let mut polls = 0;
         let result = scenario.run_while(scheme, 1, run, observe, |_| {
             polls += 1;

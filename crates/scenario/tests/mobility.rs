@@ -5,7 +5,7 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, Run, Scenario, TrafficMetrics};
 use lasthop_testing::random::{coin, pick};
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

@@ -10,7 +10,7 @@ use lasthop_scenario::{
 };
 use lasthop_testing::schemes::extending;
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

@@ -8,7 +8,7 @@ use lasthop_scenario::{
     Value,
 };
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
 
 fn read(overrides: &[&str]) -> Scenario {
     Scenario::parse(SCENARIO, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

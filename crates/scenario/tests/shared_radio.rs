@@ -2,7 +2,7 @@
 
 use lasthop_scenario::{Observe, Run, Scenario, TrafficMetrics};
 
-const NOTHING: Observe<'_> = Observe { trace: false, series: false, pcap: None };
+const NOTHING: Observe<'_> = Observe { trace: false, series: false, delays: false, pcap: None };
 
 /// The base station has more to send to each of four mobile hosts than the radio carries: 1500 B take 6 ms.
 const SATURATED: &str = r#"

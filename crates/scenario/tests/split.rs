@@ -7,7 +7,7 @@ use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_scenario::{ConnectionRun, Ended, Events, Observe, PartRun, Run, Scenario};
 use lasthop_testing::schemes::installed;
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
 const SPLITTING: [&str; 3] = ["i-tcp", "metp", "vs-tcp"];
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {

@@ -151,7 +151,7 @@ def run(
         typer.Option(
             metavar="NAME",
             autocompletion=complete.run_figure,
-            help="Also draw time-sequence or cwnd of each run; may be repeated. Needs --out.",
+            help="Also draw time-sequence, cwnd or delays of each run; may be repeated. Needs --out.",
         ),
     ] = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,

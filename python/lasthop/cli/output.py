@@ -27,7 +27,7 @@ except ImportError:  # Windows
 FILES = ".lasthop-files"
 """The list of files that the last command wrote, one name per line. The next command replaces them."""
 
-FIGURES = ("time-sequence", "cwnd")
+FIGURES = ("time-sequence", "cwnd", "delays")
 """The figures of `lasthop run --figure`, besides those of `--trace`."""
 
 _STAGING = ".lasthop-part-"
@@ -178,9 +178,15 @@ class Output:
                 plots.save(figure, self.path(stem, "figures"))
 
     def figures(self, scenario: Scenario, runs: Sequence[Run], name: str) -> None:
-        """Draw one of `FIGURES` for each part of the first connection of each run."""
+        """Draw one of `FIGURES` for each run, or for each part of its first connection."""
         from lasthop import plots
 
+        if name == "delays":
+            for run in runs:
+                for kind, queueing in (("delays", False), ("queueing", True)):
+                    figure = plots.delays(run, queueing=queueing)
+                    plots.save(figure, self.path(f"{run_stem(run.label)}.{kind}", "figures"))
+            return
         draw = plots.cwnd if name == "cwnd" else plots.time_sequence
         for run in runs:
             for part in range(len(run.parts()) if run.connections else 0):

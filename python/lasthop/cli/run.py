@@ -104,8 +104,18 @@ def _run(
 ) -> Run:
     stem = run_stem(_name(scenario.sender, scheme))
     pcap = output.path(f"{stem}.pcapng", "pcapng") if output is not None and request.pcap else None
-    seed, run, record = request.seed, request.run, request.trace or bool(request.figures)
-    return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap, progress=progress)
+    seed, run, delays = request.seed, request.run, "delays" in request.figures
+    record = request.trace or bool({*request.figures} - {"delays"})
+    return scenario.run(
+        scheme,
+        seed=seed,
+        run=run,
+        trace=record,
+        series=record,
+        delays=delays,
+        pcap=pcap,
+        progress=progress,
+    )
 
 
 def _check_rows(runs: list[Run], ordered: int) -> None:

@@ -5,6 +5,7 @@ Each function returns a matplotlib figure that carries its data; `save` writes i
 
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
+from lasthop.plots.delays import delays
 from lasthop.plots.heat import heat_map, sweep_map
 from lasthop.plots.link import link_timing
 from lasthop.plots.losses import loss_checks
@@ -17,6 +18,7 @@ __all__ = [
     "cdf",
     "curve",
     "cwnd",
+    "delays",
     "heat_map",
     "link_timing",
     "loss_checks",

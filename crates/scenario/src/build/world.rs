@@ -76,8 +76,6 @@ pub(crate) struct Layout {
     parts: Vec<Vec<ConnectionPart>>,
     /// How each flow is split.
     splits: Vec<Option<Box<Split>>>,
-    /// The directions of wireless links, in the order in which runs count them: each with the end that sends.
-    radio_directions: Vec<(LinkId, usize)>,
 }
 
 /// The components of a run.
@@ -155,13 +153,36 @@ impl Layout {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        let radio_directions = radio_directions(&network, &wiring);
-        Layout { network, wiring, has_proxies, agents, split_at, movement, parts, splits, radio_directions }
+        Layout { network, wiring, has_proxies, agents, split_at, movement, parts, splits }
+    }
+
+    /// The components of links, each with its link and the end that sends; without cells and shared radios.
+    pub(crate) fn link_components(&self) -> impl Iterator<Item = (ComponentId, LinkId, usize)> {
+        let components = (0..).map(ComponentId).zip(&self.wiring.components);
+        components.filter_map(|(id, kind)| match kind {
+            ComponentKind::Link(link, from) => Some((id, *link, *from)),
+            _ => None,
+        })
+    }
+
+    /// The source and the sink of each flow.
+    pub(crate) fn flow_ends(&self) -> impl Iterator<Item = (ComponentId, ComponentId)> {
+        self.wiring.flows.iter().map(|ends| (ends.source.0, ends.sink.0))
     }
 
     /// The directions of wireless links, in the order in which runs count them: each with the end that sends.
-    pub(crate) fn radio_directions(&self) -> &[(LinkId, usize)] {
-        &self.radio_directions
+    pub(crate) fn radio_directions(&self) -> impl Iterator<Item = (LinkId, usize)> {
+        let mobile_end = |link: LinkId| match &self.network.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) => Some(hop.mobile),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        };
+        let own = self.link_components().filter(move |(_, link, _)| mobile_end(*link).is_some());
+        let shared = self.wiring.components.iter().flat_map(|kind| match kind {
+            ComponentKind::Shared(radio) => self.network.graph.shared(*radio),
+            _ => &[],
+        });
+        let down = shared.filter_map(move |&link| Some((link, 1 - mobile_end(link)?)));
+        own.map(|(_, link, from)| (link, from)).chain(down)
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -624,23 +645,6 @@ impl Layout {
             receiver_reactions: self.receiver_reactions(receives, combination, false),
         }
     }
-}
-
-/// The directions of wireless links: first those with components of their own, then those of shared radios.
-fn radio_directions(network: &Network, wiring: &Wiring) -> Vec<(LinkId, usize)> {
-    let mobile_end = |link: LinkId| match &network.links[usize::from(link.0)] {
-        NetworkLink::Radio(hop) => Some(hop.mobile),
-        NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
-    };
-    let own = wiring.components.iter().filter_map(|kind| match kind {
-        ComponentKind::Link(link, from) => mobile_end(*link).map(|_| (*link, *from)),
-        _ => None,
-    });
-    let shared = wiring.components.iter().flat_map(|kind| match kind {
-        ComponentKind::Shared(radio) => network.graph.shared(*radio),
-        _ => &[],
-    });
-    own.chain(shared.filter_map(|&link| Some((link, 1 - mobile_end(link)?)))).collect()
 }
 
 fn custom(component: impl Component + 'static) -> Node {

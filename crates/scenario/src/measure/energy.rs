@@ -21,7 +21,7 @@ impl RadioUse {
     /// `directions` are the links of the radios, each with the end that sends, in the order of their counters.
     pub(crate) fn new(
         network: &Network,
-        directions: &[(LinkId, usize)],
+        directions: impl Iterator<Item = (LinkId, usize)>,
         measured: &Measured<'_>,
         delivered: Bytes,
     ) -> RadioUse {
@@ -35,7 +35,7 @@ impl RadioUse {
         let idle = radios.filter_map(|hop| hop.down.power).map(|power| power.idle.as_watts() * span);
         let mut energy = idle.reduce(|one, other| one + other);
         let mut uplink_air_time = Duration::ZERO;
-        for (&(link, from), air_time) in directions.iter().zip(measured.air_times()) {
+        for ((link, from), air_time) in directions.zip(measured.air_times()) {
             let NetworkLink::Radio(hop) = &network.links[usize::from(link.0)] else {
                 unreachable!("a radio is at the end of a wireless link")
             };

@@ -1,7 +1,7 @@
 //! Metrics computed from counters.
 
 use std::iter;
-use std::ops::Range;
+use std::ops::{Add, Range};
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::traffic::voip::{Impairments, PlayoutStats, Voip, mos};
@@ -164,7 +164,7 @@ impl Measured<'_> {
                 collisions: self.in_bsses(|bss| bss.collisions),
                 busy_time_s: Duration::from_nanos(self.in_bsses(|bss| bss.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
-                air_time_s: self.air_times().map(Duration::as_secs_f64).sum(),
+                air_time_s: self.air_times().fold(Duration::ZERO, Add::add).as_secs_f64(),
                 uplink_air_time_s: radios.uplink_air_time.as_secs_f64(),
                 mobile_energy_j: radios.mobile_energy_j,
                 energy_per_bit_j: radios

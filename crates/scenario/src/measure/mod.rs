@@ -11,6 +11,7 @@ mod agents;
 mod applications;
 mod channel_bursts;
 mod counters;
+mod delays;
 mod energy;
 mod evaluate;
 mod link_timing;
@@ -23,6 +24,7 @@ mod trace;
 
 pub use agents::SchemeCounter;
 pub use channel_bursts::ChannelBursts;
+pub use delays::{Delays, Way};
 pub use link_timing::LinkAsked;
 pub use metric_name::{MetricName, MetricNames, MetricPlace, Misnamed, PartKind, UnknownMetric};
 pub use metrics::{
@@ -35,6 +37,7 @@ pub use trace::Events;
 pub(crate) use agents::{AgentCounters, by_scheme};
 pub(crate) use applications::{ApplicationCounters, MeasuredApplication};
 pub(crate) use counters::{BssCounters, Counters, DropTap, EndpointCounters, RelayCounters, TrafficCounters};
+pub(crate) use delays::DelayRecorder;
 pub(crate) use energy::RadioUse;
 pub(crate) use evaluate::Measured;
 pub(crate) use metric_name::Values;

@@ -84,7 +84,7 @@ impl Scenario {
 }
 
 /// The number of units of a packet, the number of bits exposed to errors, and the total air time.
-fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
+pub(super) fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
     let units = match radio.unit {
         None => Fragments::of(size, radio.mtu),
         // The last unit is padded.
