@@ -19,7 +19,7 @@ from lasthop.study.plan import Progress
 from lasthop.study.statistics import Sample
 
 WORTH = 1.05
-"""A remedy is worth its effort if the 95 % interval of its mean gain is above this."""
+"""A remedy is worth its effort if its mean gain is told from none and at least this."""
 
 NO_USE = 1.02
 """A remedy is of no use if its gain is below this with 95 %."""
@@ -78,8 +78,8 @@ class Remedy:
     status : str
         Among all remedies: `"best"`, `"as good"` as any other, `"worse"` than the best, or `"cannot tell"`.
     worth : bool
-        Whether its mean gain is told from none, with all others accounted for by Holm's method, and the 95 %
-        interval of that mean is above a twentieth.
+        Whether its mean gain is at least a twentieth and told from none, with all others accounted for by
+        Holm's method.
     """
 
     arm: Arm
@@ -329,7 +329,7 @@ def _remedies(
                 short_s=math.nan if page is None else page["mean"],
                 status=row["status"],
                 worth=bool(row["significant"])
-                and (row["ci_low"] > 0 if math.isinf(ratios[0]) else row["ratio_low"] >= WORTH),
+                and (row["ci_low"] > 0 if math.isinf(ratios[0]) else ratios[0] >= WORTH),
             )
         )
     return sorted(found, key=lambda each: -each.throughput_bps)
