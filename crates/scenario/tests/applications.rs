@@ -402,6 +402,34 @@ fn connections_of_applications_are_split() {
     assert!(split.mean_response_time_s < whole.mean_response_time_s);
 }
 
+/// A browser leaves connections unused for which it has no object. The run does not wait for them at the base station.
+#[test]
+fn runs_do_not_wait_for_unused_split_connections() {
+    let text = r#"
+        limit = "300 s"
+        schemes = ["basic", "i-tcp"]
+        [application.web]
+        kind = "page"
+        from = "mobile"
+        to = "fixed"
+        think.constant = "1 s"
+        requests = 2
+        page = { http = "1.1", objects = [{ count = 1, size.constant = "10 KB" }] }
+        [application.sensor]
+        kind = "telemetry"
+        from = "mobile"
+        to = "fixed"
+        [wired]
+        rate = "10 Mbps"
+        delay = "25 ms"
+        [radio]
+        rate = "2 Mbps"
+    "#;
+    for scheme in ["basic", "i-tcp"] {
+        assert_eq!(run(&read(text, &[]), scheme, 0).ended, Ended::Finished, "{scheme}");
+    }
+}
+
 /// Notices of a base station reach the senders of applications at either end.
 #[test]
 fn senders_of_applications_react_to_notices() {

@@ -199,9 +199,18 @@ impl Layout {
             if !matches!(flow.workload, Workload::FurtherOf(_)) {
                 awaited.push(self.wiring.flows[index].source.0);
             }
-            awaited.extend(self.relays(index));
+            if self.awaits_relays(index) {
+                awaited.extend(self.relays(index));
+            }
         }
         awaited
+    }
+
+    /// Whether a run waits for the relays of flow number `index`. Relays of an application's second connection and later ones
+    /// are not awaited, since the client may leave these connections unused.
+    fn awaits_relays(&self, index: usize) -> bool {
+        let joins = self.network.flows[index].path.joins;
+        self.network.ends(index) && joins.is_none_or(|join| join.port <= application::responses(0))
     }
 
     /// The agents of the schemes. Proxies are excluded: their quantities are reported per part.
@@ -545,8 +554,8 @@ impl Layout {
                 false => (Reactions::default(), combination.receiver_reactions()),
             };
             let index = usize::from(flow.0);
-            let (whole, ends) = (&self.network.flows[index].tcp, self.network.ends(index));
-            proxy.join(self.connection(flow), (whole, split), from, ends, reactions);
+            let (whole, is_awaited) = (&self.network.flows[index].tcp, self.awaits_relays(index));
+            proxy.join(self.connection(flow), (whole, split), from, is_awaited, reactions);
         }
         proxy
     }
