@@ -12,7 +12,7 @@ use super::activity::{Asked, Behaviour, Experience};
 /// Pensieve" (SIGCOMM 2017), section 5.1, except that all segments are equally long.
 ///
 /// The player fetches segments one after the other until its buffer is full, and then one whenever there is room. Playback
-/// begins, and goes on after a stall, when `startup` is in the buffer, or the rest of the video.
+/// begins, and goes on after a stall, when `startup` is in the buffer, or the rest of the video, or as many segments as fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Video {
@@ -158,7 +158,7 @@ pub struct VideoStats {
 }
 
 impl VideoStats {
-    /// The difference to `earlier` counters. The startup delay is none.
+    /// The difference to `earlier` counters; the startup delay is not a difference.
     pub fn since(&self, earlier: &VideoStats) -> VideoStats {
         VideoStats {
             segments: self.segments - earlier.segments,
@@ -336,17 +336,21 @@ impl Behaviour for Player {
             self.throughputs.push(bits as f64 / took.as_secs_f64());
         }
         let is_last = self.stats.segments == self.video.segments();
-        if self.playback != Playback::Playing && (is_last || self.buffered >= self.video.startup) {
+        // How much must be played before the next segment has room.
+        let surplus = match is_last {
+            true => Duration::ZERO,
+            false => (self.buffered + self.length(self.asked)).saturating_sub(self.video.buffer),
+        };
+        let is_enough = is_last || !surplus.is_zero() || self.buffered >= self.video.startup;
+        if self.playback != Playback::Playing && is_enough {
             if self.playback == Playback::Waiting {
                 self.stats.startup_delay = Some(now.since(self.opened));
             }
             self.playback = Playback::Playing;
         }
-        self.fetching = if is_last {
-            Fetching::Done(now + self.buffered)
-        } else {
-            let room = (self.buffered + self.length(self.asked)).saturating_sub(self.video.buffer);
-            Fetching::At(now + room)
+        self.fetching = match is_last {
+            true => Fetching::Done(now + self.buffered),
+            false => Fetching::At(now + surplus),
         };
         self.wake(now, asked);
     }

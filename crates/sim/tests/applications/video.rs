@@ -100,3 +100,14 @@ fn a_player_that_is_stopped_fetches_no_more() {
     let waited = 320 + fetched(250_000) - 1_000_000;
     assert_eq!((stats.played, stats.stalled, end), (us(2_000_000), us(waited), last + 1_000_000));
 }
+
+/// The buffer of 3 s has no room for a second segment of 2 s, so that playback does not wait for 3 s.
+#[test]
+fn playback_begins_when_the_buffer_has_no_room_for_more() {
+    let segment = Duration::from_secs(2);
+    let startup = Duration::from_secs(3);
+    let (stats, end, _) = watch(Video { segment, startup, ..video(&[100_000], RATE) }, Time::NEVER);
+    let first = fetched(25_000);
+    assert_eq!((stats.startup_delay, stats.stalls), (Some(us(first)), 0));
+    assert_eq!((stats.played, end), (us(4_500_000), first + 4_500_000));
+}
