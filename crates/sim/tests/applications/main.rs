@@ -63,14 +63,23 @@ fn ends(net: &mut Builder, settings: &Settings, config: &application::Config, ru
 
 /// 1 Mb/s and 10 ms each way.
 fn net(settings: &Settings, config: impl Into<application::Config>, run: u64, lost: [u32; 2]) -> Net {
+    net_with(settings, config.into(), run, lost.map(|pattern| Filter { pattern, count: 0 }))
+}
+
+/// As [`net`], with these filters behind the links.
+fn net_with<F: Component + 'static>(
+    settings: &Settings,
+    config: application::Config,
+    run: u64,
+    filters: [F; 2],
+) -> Net {
     let mut net = Builder::new();
     let rate = BitRate::from_bps(1_000_000).unwrap();
-    let config = config.into();
     let number = config.activity.connections();
     let [client, server] = ends(&mut net, settings, &config, run);
-    for (from, to, pattern) in [(client, server, lost[0]), (server, client, lost[1])] {
+    for ((from, to), filter) in [(client, server), (server, client)].into_iter().zip(filters) {
         let link = net.add(WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited));
-        let filter = net.add(Box::new(Filter { pattern, count: 0 }) as Box<dyn Component>);
+        let filter = net.add(Box::new(filter) as Box<dyn Component>);
         net.connect((link, Port::ONLY), (filter, Port::ONLY));
         for port in (0..number).flat_map(|number| [requests(number), responses(number)]) {
             net.connect((from, port), (link, Port::ONLY));

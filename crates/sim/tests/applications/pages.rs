@@ -114,3 +114,36 @@ fn connections_are_opened_when_needed() {
     let used = client(&engine, asks).connections().iter().map(|end| end.sender().stats().segments_sent > 0);
     assert_eq!(used.collect::<Vec<_>>(), [true, true, true, false, false, false]);
 }
+
+/// Drops every packet of a flow.
+struct Cut(FlowId);
+
+impl Component for Cut {
+    fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
+        match packet.flow == self.0 {
+            true => out.drop(*packet, DropReason::Scripted),
+            false => out.send(Port(packet.flow.0), *packet),
+        }
+    }
+}
+
+/// If one of six connections aborts, so do the others, those that were never opened included; the client finishes once.
+#[test]
+fn one_aborted_connection_ends_the_application() {
+    let settings = Settings { user_timeout: Some(Duration::from_secs(5)), ..Settings::default() };
+    for (cut, objects) in (2..8).flat_map(|flow| [(flow, &[1; 4][..]), (flow, &[1; 9])]) {
+        let config = page(Http::Http11, 6, objects, false);
+        let Net { builder, client: asks, server: answers } =
+            net_with(&settings, config, 0, [Cut(FlowId(cut)), Cut(FlowId(cut))]);
+        let mut engine = builder.build(Sent::default());
+        assert_eq!(engine.run(&[asks], at(60_000_000)), Ended::Finished, "{cut}");
+        assert_eq!(engine.run(&[], at(3_600_000_000)), Ended::Idle, "{cut}");
+        assert_eq!(engine.tap().1.len(), 1, "{cut}");
+        let client = client(&engine, asks);
+        assert_eq!(client.experience(engine.now()), Experience::Pages(Vec::new()));
+        let unused = client.connections().iter().filter(|end| end.sender().stats().segments_sent == 0);
+        assert_eq!(unused.count(), 6 - objects.len().min(6), "{cut}");
+        let opened = server(&engine, answers).connections().iter();
+        assert!(opened.filter(|end| end.sender().stats().segments_sent > 0).count() <= objects.len().min(6));
+    }
+}
