@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::Time;
 
-use crate::application::Asked;
+use crate::application::Request;
 use crate::packet::{DropReason, HostId, Packet};
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
@@ -134,8 +134,8 @@ pub enum Signal {
     },
     /// A mobile host's radio signal has changed, or is about to.
     Reach(Reach),
-    /// A client asks its server for a response. Packets have no contents that could say so.
-    Asked(Asked),
+    /// A client makes a request. Packets have no contents, so the server learns the sizes from this signal.
+    Request(Request),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
     Finished,

@@ -498,7 +498,7 @@ impl Setup<'_> {
                     names.application(&flow.name, ActivityMetrics::names(&config.activity).iter().copied());
                 }
                 // Measured together with the first.
-                Workload::FurtherOf(_) => {}
+                Workload::Joined(_) => {}
             }
         }
         for (name, counters) in self.layout.agent_names().iter().zip(&agents) {
@@ -698,7 +698,7 @@ impl Setup<'_> {
                     applications.push(measured.application(applications.len(), flows));
                 }
                 // Measured together with the first.
-                Workload::FurtherOf(_) => {}
+                Workload::Joined(_) => {}
             }
         }
         let delivered = connections.iter().map(|each| each.metrics.delivered_bytes);

@@ -12,26 +12,26 @@ use super::video::{Player, VideoStats, Viewing};
 
 /// A request that a client makes: its connection and size, and the size of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Asked {
+pub struct Request {
     /// The number of the connection.
     pub connection: u8,
-    /// Size of the request.
-    pub request: Bytes,
+    /// Its size, without the response.
+    pub size: Bytes,
     /// Size of the response.
     pub response: Bytes,
 }
 
-/// For how long a user waited.
+/// A user's wait for a response or a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// When the user asked.
+    /// Time of the request.
     pub since: Time,
-    /// The time until everything asked for was there.
+    /// From the request until its last byte was delivered.
     pub length: Duration,
 }
 
 impl Wait {
-    /// When it was over.
+    /// The end of the wait.
     pub fn until(&self) -> Time {
         self.since + self.length
     }
@@ -42,7 +42,7 @@ impl Wait {
 pub struct Config {
     /// When the activity begins.
     pub start: Time,
-    /// Nothing new is begun from this instant on; [`Time::NEVER`] for no end.
+    /// No request, page or segment begins from this instant on; [`Time::NEVER`] if unlimited.
     pub stop: Time,
     /// Whether each connection begins with a TLS 1.3 handshake: an exchange of its own before the first request.
     pub tls: bool,
@@ -113,10 +113,10 @@ impl Activity {
     }
 }
 
-/// What a user went through, beyond the time of each response.
+/// What a user experienced, beyond the response times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Experience {
-    /// Nothing beyond that.
+    /// Of messages there are response times only.
     #[default]
     Messages,
     /// The pages that were loaded, in order.
@@ -128,18 +128,18 @@ pub enum Experience {
 /// The running activity of a client. It decides what is asked for; the [`Client`](super::Client) carries it out.
 pub(super) trait Behaviour: Debug + Send {
     /// Does what is due at `now`, the [next wakeup](Behaviour::next_wakeup) or later.
-    fn wake(&mut self, now: Time, asked: &mut Vec<Asked>);
+    fn wake(&mut self, now: Time, asked: &mut Vec<Request>);
 
     /// The oldest request of a connection, made at `since`, has its whole response. A connection answers in the order of
     /// its requests.
-    fn answered(&mut self, now: Time, connection: u8, since: Time, asked: &mut Vec<Asked>);
+    fn answered(&mut self, now: Time, connection: u8, since: Time, asked: &mut Vec<Request>);
 
     /// When it has something to do next; [`Time::NEVER`] if that depends on a response.
     fn next_wakeup(&self) -> Time;
 
-    /// Whether it asks for nothing more.
+    /// Whether it makes no more requests.
     fn is_over(&self) -> bool;
 
-    /// What the user went through until `now`.
+    /// What the user experienced until `now`.
     fn experience(&self, now: Time) -> Experience;
 }

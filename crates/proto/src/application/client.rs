@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Streams, Time};
 
 use super::activity::Behaviour;
-use super::endpoints::{Endpoints, TwoWay};
-use super::{Asked, Config, Experience, Wait, connection_of, requests, responses};
+use super::endpoints::{ConnectionEnd, Endpoints};
+use super::{Config, Experience, Request, Wait, connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Receiver, Sender};
@@ -33,7 +33,7 @@ pub struct Client {
     tls: bool,
     requests: u64,
     waits: Vec<Wait>,
-    /// Whether the connections are closed, after the last response or a loss of one of them.
+    /// Whether the connections were closed, after the last response, or aborted.
     closes: bool,
     finished: bool,
 }
@@ -46,15 +46,15 @@ pub struct ClientConnection {
     expected: u64,
     pending: VecDeque<Pending>,
     /// Requests that wait for the end of the TLS handshake, and since when.
-    held: Vec<(Time, Asked)>,
+    held: Vec<(Time, Request)>,
 }
 
 /// A request without its whole response.
 #[derive(Debug)]
 struct Pending {
-    /// When it was asked for; `None` for the TLS handshake.
+    /// Time of the request; `None` for the TLS handshake.
     since: Option<Time>,
-    /// The response is there when this total of bytes is.
+    /// The response is complete once this many bytes of the connection were delivered.
     until_delivered: u64,
 }
 
@@ -79,17 +79,17 @@ impl ClientConnection {
     }
 
     /// Sends a request that was made at `since`.
-    fn send(&mut self, now: Time, since: Option<Time>, asked: Asked, out: &mut Out) {
+    fn send(&mut self, now: Time, since: Option<Time>, asked: Request, out: &mut Out) {
         self.expected += asked.response.0;
         self.pending.push_back(Pending { since, until_delivered: self.expected });
-        out.signal(Signal::Asked(asked));
-        self.endpoints.drive_sender(out, |sender, out| sender.supply(now, asked.request.0, out));
+        out.signal(Signal::Request(asked));
+        self.endpoints.drive_sender(out, |sender, out| sender.supply(now, asked.size.0, out));
     }
 
     /// Sends a request, after a TLS handshake if it is the first.
-    fn send_encrypted(&mut self, now: Time, asked: Asked, out: &mut Out) {
+    fn send_encrypted(&mut self, now: Time, asked: Request, out: &mut Out) {
         if !self.is_used() {
-            let hello = Asked { request: CLIENT_HELLO, response: SERVER_HELLO, ..asked };
+            let hello = Request { size: CLIENT_HELLO, response: SERVER_HELLO, ..asked };
             self.send(now, None, hello, out);
         }
         let in_handshake = self.pending.front().is_some_and(|first| first.since.is_none());
@@ -108,7 +108,7 @@ impl Client {
     /// If the parameters are not [valid](Config::validate).
     pub fn new<'a>(
         config: &Config,
-        connections: impl IntoIterator<Item = TwoWay<'a>>,
+        connections: impl IntoIterator<Item = ConnectionEnd<'a>>,
         streams: Streams,
         name: &str,
     ) -> Client {
@@ -143,7 +143,7 @@ impl Client {
         &self.waits
     }
 
-    /// What the user went through until `now`.
+    /// What the user experienced until `now`.
     pub fn experience(&self, now: Time) -> Experience {
         self.behaviour.experience(now)
     }
@@ -153,7 +153,7 @@ impl Client {
         &self.connections
     }
 
-    fn ask(&mut self, now: Time, asked: &[Asked], out: &mut Out) {
+    fn ask(&mut self, now: Time, asked: &[Request], out: &mut Out) {
         for &asked in asked {
             self.requests += 1;
             let connection = &mut self.connections[usize::from(asked.connection)];

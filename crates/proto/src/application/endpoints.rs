@@ -19,9 +19,9 @@ pub(super) struct Endpoints {
     pub(super) closes: bool,
 }
 
-/// One connection of an application: the two TCP connections of its directions, at one of its ends.
+/// One end of an application's connection, which is a pair of TCP connections, one for each direction.
 #[derive(Debug)]
-pub struct TwoWay<'a> {
+pub struct ConnectionEnd<'a> {
     /// The connection of the requests.
     pub requests: Connection,
     /// The connection of the responses.
@@ -36,7 +36,7 @@ pub struct TwoWay<'a> {
     pub receiver_reactions: ReceiverReactions,
 }
 
-impl TwoWay<'_> {
+impl ConnectionEnd<'_> {
     /// The client's end.
     pub(super) fn client(self, requests: Port, responses: Port) -> Endpoints {
         let (sends, receives) = (self.requests, self.responses);

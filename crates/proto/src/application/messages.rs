@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
 
 use super::Distribution;
-use super::activity::{Asked, Behaviour, Experience};
+use super::activity::{Behaviour, Experience, Request};
 
 /// An exchange of messages over one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,10 +82,10 @@ impl Exchanges {
         }
     }
 
-    fn ask(&mut self) -> Asked {
+    fn ask(&mut self) -> Request {
         self.made += 1;
-        let request = self.config.request.draw(&mut self.requests);
-        Asked { connection: 0, request, response: self.config.response.draw(&mut self.responses) }
+        let size = self.config.request.draw(&mut self.requests);
+        Request { connection: 0, size, response: self.config.response.draw(&mut self.responses) }
     }
 
     /// The state after the request made at `asked`, from which on the user thinks.
@@ -100,7 +100,7 @@ impl Exchanges {
 }
 
 impl Behaviour for Exchanges {
-    fn wake(&mut self, now: Time, asked: &mut Vec<Asked>) {
+    fn wake(&mut self, now: Time, asked: &mut Vec<Request>) {
         let State::Thinking(due) = self.state else { return };
         if now >= self.stop {
             self.state = State::Over;
@@ -110,7 +110,7 @@ impl Behaviour for Exchanges {
         }
     }
 
-    fn answered(&mut self, now: Time, _connection: u8, since: Time, _asked: &mut Vec<Asked>) {
+    fn answered(&mut self, now: Time, _connection: u8, since: Time, _asked: &mut Vec<Request>) {
         if self.config.waits {
             self.state = self.think(now, since);
         }

@@ -10,14 +10,14 @@
 //!  | (when and | <--------------------------- | connection's     |
 //!  |  what)    |  response k, at RESPONSES(c) | requests in turn |
 //!  +-----------+                              +------------------+
-//!        +- - - - - - Signal::Asked - - - - - - - - ^
+//!        +- - - - - - Signal::Request - - - - - - - ^
 //! ```
 //!
 //! TCP is unidirectional here, so each connection `c` of an application is two: requests from the client, and
 //! responses back. Each component contains the sender of one and the receiver of the other.
 //!
-//! Packets have no contents here. What a request asks for is told to the server by [`Signal::Asked`], at the instant at
-//! which it is made; the server responds when the request's last byte has arrived.
+//! Packets have no contents here. The server learns the sizes of a request and its response from [`Signal::Request`],
+//! emitted when the client makes the request; the server responds when the request's last byte has arrived.
 //!
 //! Nagle's algorithm is off, as in most request/response programs (`TCP_NODELAY`). Otherwise the end of a
 //! response would wait for the acknowledgement of its beginning, and the acknowledgement for the delayed ACK
@@ -25,7 +25,7 @@
 //!
 //! The server responds at once; its processing time is not modelled.
 //!
-//! [`Signal::Asked`]: crate::component::Signal::Asked
+//! [`Signal::Request`]: crate::component::Signal::Request
 
 mod activity;
 mod client;
@@ -37,10 +37,10 @@ mod page;
 mod server;
 mod video;
 
-pub use activity::{Activity, Asked, Config, Experience, Wait};
+pub use activity::{Activity, Config, Experience, Request, Wait};
 pub use client::{Client, ClientConnection};
 pub use distribution::{Amount, Distribution};
-pub use endpoints::TwoWay;
+pub use endpoints::ConnectionEnd;
 pub use kind::ApplicationKind;
 pub use messages::Messages;
 pub use page::{Http, Objects, Page, Pages};

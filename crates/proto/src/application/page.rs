@@ -7,7 +7,7 @@ use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
-use super::activity::{Asked, Behaviour, Experience, Wait};
+use super::activity::{Behaviour, Experience, Request, Wait};
 use super::messages::at_least_one;
 
 /// A user who reads pages one after the other.
@@ -165,7 +165,7 @@ enum State {
     Reading(Time),
     /// The objects of this wave of the page opened at `since` are under way; wave 0 is the HTML.
     Loading { since: Time, wave: u8 },
-    /// What names this wave is parsed until `due`.
+    /// The browser parses until `due`, and then asks for the objects of this wave.
     Parsing { since: Time, wave: u8, due: Time },
     /// No more pages.
     Over,
@@ -190,7 +190,7 @@ impl Browser {
     }
 
     /// Asks for the objects of a wave.
-    fn begin_wave(&mut self, since: Time, wave: u8, asked: &mut Vec<Asked>) {
+    fn begin_wave(&mut self, since: Time, wave: u8, asked: &mut Vec<Request>) {
         let Page { html, objects, .. } = &self.config.page;
         if wave == 0 {
             self.queue.push_back(html.draw(&mut self.sizes));
@@ -203,7 +203,7 @@ impl Browser {
     }
 
     /// Asks for as many objects of the wave as the connections take.
-    fn ask(&mut self, asked: &mut Vec<Asked>) {
+    fn ask(&mut self, asked: &mut Vec<Request>) {
         let at_once = match self.config.page.http {
             Http::Http11 => 1,
             Http::Http2 => u32::MAX,
@@ -213,8 +213,8 @@ impl Browser {
                 && let Some(response) = self.queue.pop_front()
             {
                 *under_way += 1;
-                let request = self.config.request.draw(&mut self.requests);
-                asked.push(Asked { connection, request, response });
+                let size = self.config.request.draw(&mut self.requests);
+                asked.push(Request { connection, size, response });
             }
         }
     }
@@ -237,7 +237,7 @@ impl Browser {
 }
 
 impl Behaviour for Browser {
-    fn wake(&mut self, now: Time, asked: &mut Vec<Asked>) {
+    fn wake(&mut self, now: Time, asked: &mut Vec<Request>) {
         match self.state {
             State::Reading(_) if now >= self.stop => self.state = State::Over,
             State::Reading(due) if now >= due => self.begin_wave(now, 0, asked),
@@ -246,7 +246,7 @@ impl Behaviour for Browser {
         }
     }
 
-    fn answered(&mut self, now: Time, connection: u8, _since: Time, asked: &mut Vec<Asked>) {
+    fn answered(&mut self, now: Time, connection: u8, _since: Time, asked: &mut Vec<Request>) {
         let State::Loading { since, wave } = self.state else { return };
         self.under_way[usize::from(connection)] -= 1;
         self.ask(asked);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
 
-use super::endpoints::{Endpoints, TwoWay};
+use super::endpoints::{ConnectionEnd, Endpoints};
 use super::{connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
@@ -65,7 +65,7 @@ impl ServerConnection {
 
 impl Server {
     /// A server with the server's ends of the client's connections.
-    pub fn new<'a>(connections: impl IntoIterator<Item = TwoWay<'a>>) -> Server {
+    pub fn new<'a>(connections: impl IntoIterator<Item = ConnectionEnd<'a>>) -> Server {
         let connections = (0..).zip(connections).map(|(number, ends)| ServerConnection {
             endpoints: ends.server(requests(number), responses(number)),
             asked: 0,
@@ -102,9 +102,9 @@ impl Component for Server {
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        if let Signal::Asked(asked) = signal {
+        if let Signal::Request(asked) = signal {
             let connection = &mut self.connections[usize::from(asked.connection)];
-            connection.asked += asked.request.0;
+            connection.asked += asked.size.0;
             connection.pending.push_back((connection.asked, asked.response));
             return;
         }

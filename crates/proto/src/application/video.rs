@@ -6,7 +6,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Invalid, Stream, Streams, Time};
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
-use super::activity::{Asked, Behaviour, Experience};
+use super::activity::{Behaviour, Experience, Request};
 
 /// A video and its player. By default the test video of Mao, Netravali and Alizadeh, "Neural Adaptive Video Streaming with
 /// Pensieve" (SIGCOMM 2017), section 5.1, except that all segments are equally long.
@@ -201,7 +201,7 @@ enum Fetching {
     At(Time),
     /// A segment is under way.
     UnderWay,
-    /// All were fetched; the playback ends at this instant.
+    /// No segment follows; playback ends at this instant.
     Done(Time),
     /// The playback is over.
     Over,
@@ -234,7 +234,7 @@ impl Player {
         }
     }
 
-    /// The counters at `now`, and what is then left in the buffer.
+    /// The counters at `now`, the state of the playback and the playing time in the buffer.
     fn played_until(&self, now: Time) -> (VideoStats, Playback, Duration) {
         let (mut stats, mut playback, mut buffered) = (self.stats, self.playback, self.buffered);
         let passed = if now > self.at { now.since(self.at) } else { Duration::ZERO };
@@ -294,7 +294,7 @@ impl Player {
 }
 
 impl Behaviour for Player {
-    fn wake(&mut self, now: Time, asked: &mut Vec<Asked>) {
+    fn wake(&mut self, now: Time, asked: &mut Vec<Request>) {
         let (Fetching::At(due) | Fetching::Done(due)) = self.fetching else { return };
         (self.stats, self.playback, self.buffered) = self.played_until(now);
         self.at = now;
@@ -303,7 +303,7 @@ impl Behaviour for Player {
                 self.fetching = Fetching::Over;
             }
         } else if now >= self.stop {
-            // Where playback stands still, it is over.
+            // Playback that has not begun or is stalled ends at once.
             self.fetching = match self.playback {
                 Playback::Playing => Fetching::Done(now + self.buffered),
                 Playback::Waiting | Playback::Stalled => Fetching::Over,
@@ -315,11 +315,11 @@ impl Behaviour for Player {
                 self.video.size(self.video.bitrates[quality], self.length(self.asked)).max(Bytes(1));
             (self.quality, self.fetching) = (quality, Fetching::UnderWay);
             self.asked += 1;
-            asked.push(Asked { connection: 0, request: self.request.draw(&mut self.requests), response });
+            asked.push(Request { connection: 0, size: self.request.draw(&mut self.requests), response });
         }
     }
 
-    fn answered(&mut self, now: Time, _connection: u8, since: Time, asked: &mut Vec<Asked>) {
+    fn answered(&mut self, now: Time, _connection: u8, since: Time, asked: &mut Vec<Request>) {
         (self.stats, self.playback, self.buffered) = self.played_until(now);
         self.at = now;
         let length = self.length(self.stats.segments);
@@ -416,6 +416,21 @@ mod tests {
         // 2 / (1/1 + 1/3) = 1.5 Mb/s; the arithmetic mean would carry 1850 kb/s.
         assert_eq!(chosen(&[1e6, 3e6]), 2);
         assert_eq!((chosen(&[1.851e6]), chosen(&[1.849e6]), chosen(&[1.0])), (3, 2, 0));
+    }
+
+    /// A buffer of 1 s, empty until 4 s: a warm-up that ends at 3 s has the stall, and what follows has its last second.
+    #[test]
+    fn a_stall_counts_once_and_its_time_is_divided() {
+        let player = Player {
+            playback: Playback::Playing,
+            fetching: Fetching::UnderWay,
+            buffered: SECOND,
+            ..player(Video::default().adaptation)
+        };
+        let [warmup, end] = [3, 4].map(|seconds| player.played_until(Time::ZERO + SECOND * seconds).0);
+        assert_eq!((warmup.played, warmup.stalls, warmup.stalled), (SECOND, 1, SECOND * 2));
+        let rest = end.since(&warmup);
+        assert_eq!((rest.played, rest.stalls, rest.stalled), (Duration::ZERO, 0, SECOND));
     }
 
     #[test]

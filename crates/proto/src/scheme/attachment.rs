@@ -29,7 +29,7 @@ impl Attachment {
             Signal::Link(_)
             | Signal::Corrupted(_)
             | Signal::Reach(_)
-            | Signal::Asked(_)
+            | Signal::Request(_)
             | Signal::Finished => return false,
         };
         core::mem::replace(&mut self.is_attached, is_attached) != is_attached

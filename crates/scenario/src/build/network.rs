@@ -156,11 +156,11 @@ pub(crate) enum Workload {
         /// What the packets carry, if it is speech.
         voip: Option<traffic::voip::Voip>,
     },
-    /// The requests of an application's first connection. The next flow carries the responses, and two flows each its
-    /// further connections.
+    /// The requests of an application's first connection. The flow of its responses follows, and then two flows for each
+    /// further connection.
     Application(Box<application::Config>),
-    /// A further flow of the application whose first flow this is.
-    FurtherOf(FlowId),
+    /// Another flow of an application: the id is that of the application's first flow.
+    Joined(FlowId),
 }
 
 impl Flow {
@@ -184,7 +184,7 @@ impl Network {
         match &self.flows[index].workload {
             Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
             Workload::Application(config) => config.activity.ends(),
-            Workload::FurtherOf(first) => self.ends(usize::from(first.0)),
+            Workload::Joined(first) => self.ends(usize::from(first.0)),
             Workload::Traffic { .. } => false,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::{Channel, Presence, Sojourn, State};
-use lasthop_proto::application::TwoWay;
+use lasthop_proto::application::ConnectionEnd;
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
@@ -196,7 +196,7 @@ impl Layout {
         let flows = self.network.flows.iter().enumerate();
         for (index, flow) in flows.filter(|(index, _)| self.network.ends(*index)) {
             // The client finishes last, so only the client is awaited.
-            if !matches!(flow.workload, Workload::FurtherOf(_)) {
+            if !matches!(flow.workload, Workload::Joined(_)) {
                 awaited.push(self.wiring.flows[index].source.0);
             }
             if self.awaits_relays(index) {
@@ -605,10 +605,10 @@ impl Layout {
             }
             Workload::Application(config) => {
                 let numbers = 0..config.activity.connections();
-                let connections = numbers.map(|number| self.two_way(id, number, true, combination));
+                let connections = numbers.map(|number| self.connection_end(id, number, true, combination));
                 application::Client::new(config, connections, streams, &flow.name).into()
             }
-            Workload::FurtherOf(_) => unreachable!("its source is that of the application's first flow"),
+            Workload::Joined(_) => unreachable!("its source is that of the application's first flow"),
         }
     }
 
@@ -626,26 +626,26 @@ impl Layout {
             }
             Workload::Application(config) => {
                 let numbers = 0..config.activity.connections();
-                let connections = numbers.map(|number| self.two_way(id, number, false, combination));
+                let connections = numbers.map(|number| self.connection_end(id, number, false, combination));
                 application::Server::new(connections).into()
             }
-            Workload::FurtherOf(_) => unreachable!("its sink is that of the application's first flow"),
+            Workload::Joined(_) => unreachable!("its sink is that of the application's first flow"),
         }
     }
 
     /// One end of connection number `number` of the application whose first flow is `first`.
-    fn two_way(
+    fn connection_end(
         &self,
         first: FlowId,
         number: u8,
         at_client: bool,
         combination: &Combination<'_>,
-    ) -> TwoWay<'_> {
+    ) -> ConnectionEnd<'_> {
         let requests = FlowId(first.0 + 2 * u16::from(number));
         let responses = FlowId(requests.0 + 1);
         let (sends, receives) = if at_client { (requests, responses) } else { (responses, requests) };
         let (sending, reactions) = self.first(sends, combination, false);
-        TwoWay {
+        ConnectionEnd {
             requests: self.connection(requests),
             responses: self.connection(responses),
             sending,

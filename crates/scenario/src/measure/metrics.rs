@@ -297,7 +297,7 @@ metrics! {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ActivityMetrics {
-    /// Of messages there are no others.
+    /// Messages have no further metrics.
     Messages {},
     /// Of pages.
     Pages(PageMetrics),

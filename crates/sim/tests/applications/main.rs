@@ -5,7 +5,7 @@ mod video;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::application::{
-    self, Activity, Client, Distribution, Messages, Server, TwoWay, requests, responses,
+    self, Activity, Client, ConnectionEnd, Distribution, Messages, Server, requests, responses,
 };
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
@@ -40,8 +40,8 @@ struct Net {
     server: ComponentId,
 }
 
-fn two_way(settings: &Settings, number: u8) -> TwoWay<'_> {
-    TwoWay {
+fn connection_end(settings: &Settings, number: u8) -> ConnectionEnd<'_> {
+    ConnectionEnd {
         requests: Connection { flow: FlowId(2 * u16::from(number)), ..ASKS },
         responses: Connection { flow: FlowId(2 * u16::from(number) + 1), ..ANSWERS },
         sending: settings,
@@ -54,7 +54,7 @@ fn two_way(settings: &Settings, number: u8) -> TwoWay<'_> {
 /// A client and its server.
 fn ends(net: &mut Builder, settings: &Settings, config: &application::Config, run: u64) -> [ComponentId; 2] {
     let number = config.activity.connections();
-    let connections = || (0..number).map(|number| two_way(settings, number));
+    let connections = || (0..number).map(|number| connection_end(settings, number));
     let client = net.add(Client::new(config, connections(), Streams::new(1, run), "test"));
     let server = net.add(Server::new(connections()));
     net.watch(client, server);
@@ -489,7 +489,8 @@ fn zero_delay_requests_advance_time() {
 #[test]
 fn packets_other_than_segments_are_ignored() {
     let settings = bare();
-    let mut client = Client::new(&config().into(), [two_way(&settings, 0)], Streams::new(1, 0), "test");
+    let mut client =
+        Client::new(&config().into(), [connection_end(&settings, 0)], Streams::new(1, 0), "test");
     let mut out = Out::default();
     let body = Body::Datagram(lasthop_proto::Datagram { seq: 0, sent: Time::ZERO });
     let packet = Packet {
@@ -514,14 +515,14 @@ fn packets_other_than_segments_are_ignored() {
 fn building_an_invalid_config_panics() {
     let think = Distribution::Exponential(Duration::ZERO);
     let config = Config { think, ..config() };
-    Client::new(&config.into(), [two_way(&bare(), 0)], Streams::new(1, 0), "test");
+    Client::new(&config.into(), [connection_end(&bare(), 0)], Streams::new(1, 0), "test");
 }
 
 #[test]
 #[should_panic(expected = "requests")]
 fn zero_requests_panic() {
     let config = Config { requests: Some(0), ..config() };
-    Client::new(&config.into(), [two_way(&bare(), 0)], Streams::new(1, 0), "test");
+    Client::new(&config.into(), [connection_end(&bare(), 0)], Streams::new(1, 0), "test");
 }
 
 /// Who does not wait asks at times that do not depend on the network, and each answer is matched to its own request.

@@ -226,7 +226,7 @@ impl Resolver<'_> {
                 let joins = (number > 0).then_some(Join { flow: first, port: Port(u16::from(number)) });
                 let workload = match joins {
                     None => Workload::Application(Box::new(config.clone())),
-                    Some(_) => Workload::FurtherOf(first),
+                    Some(_) => Workload::Joined(first),
                 };
                 let (nodes, others) = (nodes.clone(), others.clone());
                 let path = FlowPath { nodes, others, one_way: false, joins };

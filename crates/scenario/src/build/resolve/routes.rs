@@ -170,7 +170,7 @@ impl Resolver<'_> {
         let network = &self.network;
         let flow = network.flows[index].name.clone();
         match network.flows[index].workload {
-            Workload::Application(_) | Workload::FurtherOf(_) => self.fault(&["application", &flow], problem),
+            Workload::Application(_) | Workload::Joined(_) => self.fault(&["application", &flow], problem),
             Workload::Traffic { .. } => self.fault(&["traffic", &flow], problem),
             Workload::Transfer { .. } if self.scenario.connection.contains_key(&flow) => {
                 self.fault(&["connection", &flow], problem);
