@@ -232,6 +232,18 @@ def test_applications_have_a_row_each(command: Command) -> None:
     assert [row.split()[0] for row in rows[::3]] == ["basic", "local-recovery"]
 
 
+def test_tables_show_pages_and_videos_and_what_was_cut_off(command: Command) -> None:
+    result = command("run", "scenarios/users.toml", "--set", "limit=60 s", "--scheme", "basic")
+    assert result.returncode == 0
+    for header in ("mean page time (s)", "mean bitrate (kbps)", "mean response (s)", "MOS"):
+        assert header in result.stdout
+    assert re.search(
+        r"linux basic reached the limit of 60 s before application film finished: 5\d\.\d s of", result.stderr
+    )
+    late = command("run", "scenarios/users.toml", "--set", "warmup=60 s", "--scheme", "basic")
+    assert "film" not in late.stderr
+
+
 def test_an_unfinished_application_is_reported(command: Command) -> None:
     limits = ("--set", "application.web.requests=50", "--set", "limit=40 s", "--scheme", "basic")
     told = command("run", "scenarios/office.toml", *limits).stderr

@@ -367,6 +367,8 @@ def _number(value: float | None, decimals: int = 1) -> str:
 
 def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
     """Warn of transfers and applications that did not finish, with how far they got."""
+    from lasthop.study.quantity import number
+
     said = tomllib.loads(scenario.to_toml())
     counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"
     for run in runs:
@@ -387,3 +389,8 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
             if run.ended != "finished" and requests is not None and metrics[what] < requests:
                 arrived = f"{metrics[what]} of {requests} {what} {counted}"
                 warn(f"{run.label} {ended} before application {name} finished: {arrived}")
+            length = said["application"][name].get("video", {}).get("length")
+            left = length and number(length) - number(said["warmup"]) > metrics["played_s"]
+            if run.ended != "finished" and left:
+                played = f"{metrics['played_s']:.1f} s of {length} were played"
+                warn(f"{run.label} {ended} before application {name} finished: {played}")
