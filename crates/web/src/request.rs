@@ -227,11 +227,6 @@ fn check(scenario: &Scenario) -> Result<Checked, Failure> {
 }
 
 fn ran(scenario: &Scenario, seed: u64, run: u64, columns: &mut Columns) -> Result<Ran, Failure> {
-    if scenario.transfer.is_none() {
-        return Err(Failure::plain(
-            "the page shows the packets of the first connection, and this scenario has none; add a table [transfer]",
-        ));
-    }
     let observe = Observe { trace: true, series: true, delays: false, pcap: None };
     let mut runs: Vec<Run> = Vec::new();
     for scheme in &scenario.schemes {
