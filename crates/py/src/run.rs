@@ -65,7 +65,7 @@ impl Run {
 
     /// The application with this name; by default the first.
     fn application(&self, name: Option<&str>) -> PyResult<&ApplicationRun> {
-        named("application", &self.run.applications, |each| &each.name, name)
+        named("application", &self.run.applications, |(name, _)| name, name).map(|(_, each)| each)
     }
 
     /// A part of that connection.
@@ -179,7 +179,7 @@ impl Run {
 
     #[getter]
     fn applications<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = |each: &ApplicationRun| Ok((each.name.clone(), plain(py, each)?));
+        let each = |(name, each): &(String, _)| Ok((name.clone(), plain(py, each)?));
         self.run.applications.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
     }
 

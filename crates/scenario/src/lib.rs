@@ -25,13 +25,11 @@ pub use build::Fault;
 pub use emulation::{Carried, Emulation, LinkCounters, Side};
 pub use file::{Preset, ScenarioError};
 pub use measure::{
-    ActivityMetrics, ApplicationMetrics, Better, ChannelBursts, ConnectionMetrics, Delays, Events, LinkAsked,
-    MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics, PartKind,
-    SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, Way, report,
+    ActivityMetrics, ApplicationMetrics, ApplicationRun, Better, ChannelBursts, ConnectionMetrics, Delays,
+    Events, LinkAsked, MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics,
+    PartKind, SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, Way, report,
 };
-pub use run::{
-    AgentRun, ApplicationRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup,
-};
+pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::application::Wait;
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
@@ -17,13 +16,12 @@ use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap
 use crate::build::{self, ConnectionComponents, ConnectionPart, Layout, Workload, World};
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
-    ActivityMetrics, AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics,
-    Counters, DelayRecorder, Delays, DropTap, EndpointCounters, Events, Measured, MeasuredApplication,
-    MetricName, MetricNames, MetricPlace, Metrics, RadioUse, Recorder, RelayCounters, SchemeCounter, Series,
-    Tracer, TrafficCounters, TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
+    ActivityMetrics, AgentCounters, ApplicationCounters, ApplicationRun, BssCounters, ConnectionMetrics,
+    Counters, DelayRecorder, Delays, DropTap, EndpointCounters, Events, Measured, MetricName, MetricNames,
+    MetricPlace, Metrics, RadioUse, Recorder, RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters,
+    TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
 };
 use crate::schema::Scenario;
-use serde::Serialize;
 
 /// Limit of packets in queues and in flight: about half a gigabyte of memory.
 const MAX_PACKETS_HELD: usize = 4_000_000;
@@ -70,8 +68,8 @@ pub struct Run {
     pub connections: Vec<ConnectionRun>,
     /// Traffic sources by name, in the order of the scenario.
     pub traffic: Vec<(String, TrafficMetrics)>,
-    /// The applications, in the order of the scenario.
-    pub applications: Vec<ApplicationRun>,
+    /// Applications by name, in the order of the scenario.
+    pub applications: Vec<(String, ApplicationRun)>,
     /// Counters of the schemes, each of all agents together.
     pub counters: Vec<SchemeCounter>,
     /// The agents of the schemes. Those that report nothing are omitted.
@@ -91,26 +89,6 @@ pub struct ConnectionRun {
     pub metrics: ConnectionMetrics,
     /// Its parts in path order: one, or several if base stations split it.
     pub parts: Vec<PartRun>,
-}
-
-/// The result of one application.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ApplicationRun {
-    /// Its name.
-    #[serde(skip)]
-    pub name: String,
-    /// Metrics of its messages.
-    #[serde(flatten)]
-    pub metrics: ApplicationMetrics,
-    /// Metrics of what its user does with them.
-    #[serde(flatten)]
-    pub activity: ActivityMetrics,
-    /// The time of each response that arrived after the warm-up, in order of arrival.
-    #[serde(skip)]
-    pub responses: Vec<Wait>,
-    /// The time of each page that was loaded after the warm-up, in order.
-    #[serde(skip)]
-    pub pages: Vec<Wait>,
 }
 
 /// The result of one agent.
@@ -171,8 +149,8 @@ impl Run {
         let mut names = MetricNames::new(self.counters.iter());
         self.connections.iter().for_each(|each| names.connection(&each.name));
         self.traffic.iter().for_each(|(name, _)| names.traffic(name));
-        for each in &self.applications {
-            names.application(&each.name, each.activity.named().iter().map(|(name, _)| *name));
+        for (name, each) in &self.applications {
+            names.application(name, each.activity.named().iter().map(|(metric, _)| *metric));
         }
         for agent in &self.agents {
             names.agent(&agent.name, agent.counters.iter().map(|(counter, _)| *counter).collect());
@@ -198,9 +176,8 @@ impl Values for Run {
         &self.traffic[index].1
     }
 
-    fn application(&self, index: usize) -> (&ApplicationMetrics, &ActivityMetrics) {
-        let ApplicationRun { metrics, activity, .. } = &self.applications[index];
-        (metrics, activity)
+    fn application(&self, index: usize) -> &ApplicationRun {
+        &self.applications[index].1
     }
 
     fn agent(&self, index: usize, counter: usize) -> u64 {
@@ -232,7 +209,7 @@ pub struct RunSummary {
     agents: Vec<AgentCounters>,
     connections: Vec<ConnectionMetrics>,
     traffic: Vec<TrafficMetrics>,
-    applications: Vec<MeasuredApplication>,
+    applications: Vec<ApplicationRun>,
     handled: u64,
 }
 
@@ -263,9 +240,8 @@ impl Values for RunSummary {
         &self.traffic[index]
     }
 
-    fn application(&self, index: usize) -> (&ApplicationMetrics, &ActivityMetrics) {
-        let MeasuredApplication { metrics, activity, .. } = &self.applications[index];
-        (metrics, activity)
+    fn application(&self, index: usize) -> &ApplicationRun {
+        &self.applications[index]
     }
 
     fn agent(&self, index: usize, counter: usize) -> u64 {
@@ -393,10 +369,7 @@ impl Scenario {
             ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
         });
         let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
-        let applications = dialogues.zip(applications).map(|(flow, measured)| {
-            let MeasuredApplication { metrics, activity, responses, pages } = measured;
-            ApplicationRun { name: flow.name.clone(), metrics, activity, responses, pages }
-        });
+        let applications = dialogues.map(|flow| flow.name.clone()).zip(applications);
         Ok(Run {
             sender: self.sender.clone(),
             scheme: setup.combination.name().to_owned(),

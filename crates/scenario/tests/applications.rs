@@ -21,8 +21,8 @@ fn run(scenario: &Scenario, scheme: &str, number: u64) -> Run {
 }
 
 fn application<'a>(run: &'a Run, name: &str) -> &'a ApplicationMetrics {
-    let found = run.applications.iter().find(|each| each.name == name);
-    &found.unwrap_or_else(|| panic!("there is no {name}")).metrics
+    let found = run.applications.iter().find(|each| each.0 == name);
+    &found.unwrap_or_else(|| panic!("there is no {name}")).1.metrics
 }
 
 #[track_caller]
@@ -289,7 +289,7 @@ fn every_request_is_answered_once_with_every_scheme() {
             let told = format!("{}, run {number}", scheme.name());
             assert_eq!(result.ended, Ended::Finished, "{told}");
             assert!(result.metrics.connections.finished, "{told}");
-            for ApplicationRun { name, metrics, .. } in &result.applications {
+            for (name, ApplicationRun { metrics, .. }) in &result.applications {
                 let stated = &scenario.application[name];
                 let count = stated.requests.unwrap();
                 assert_eq!((metrics.requests, metrics.responses), (count, count), "{name}: {told}");
@@ -352,7 +352,7 @@ fn every_request_is_answered_once_in_random_worlds() {
         let scenario = read(&lossy(&format!("{scheme:?}")), &overrides);
         let result = run(&scenario, scheme, number);
         assert_eq!(result.ended, Ended::Finished, "{scheme}, {overrides:?}");
-        for ApplicationRun { name, metrics, .. } in &result.applications {
+        for (name, ApplicationRun { metrics, .. }) in &result.applications {
             let stated = &scenario.application[name];
             let count = stated.requests.unwrap();
             assert_eq!((metrics.requests, metrics.responses), (count, count), "{scheme}, {overrides:?}");
@@ -461,7 +461,7 @@ fn another_application_leaves_random_streams_unchanged() {
     let beside = run(&read(&text(""), &random), "basic", 0);
     assert_eq!(application(&alone, "web"), application(&beside, "web"));
     assert_eq!(beside.applications.len(), 2);
-    let names: Vec<_> = beside.applications.iter().map(|each| each.name.as_str()).collect();
+    let names: Vec<_> = beside.applications.iter().map(|each| each.0.as_str()).collect();
     assert_eq!(names, ["web", "other"]);
     let later = run(&read(&text("requests = 3"), &random), "basic", 1);
     assert_eq!(application(&later, "other").responses, 3);

@@ -341,7 +341,7 @@ fn everything_is_accounted_for_in_random_worlds() {
             assert!(connection.metrics.finished, "{} in {case}", connection.name);
             assert_eq!(connection.metrics.delivered_bytes, 200_000, "{} in {case}", connection.name);
         }
-        assert_eq!(result.applications[0].metrics.responses, 5, "{case}");
+        assert_eq!(result.applications[0].1.metrics.responses, 5, "{case}");
         for (name, metrics) in &result.traffic {
             let TrafficMetrics { sent_packets, delivered_packets, lost_packets, .. } = *metrics;
             assert_eq!(sent_packets, delivered_packets + lost_packets, "{name} in {case}");

@@ -880,7 +880,7 @@ fn every_scheme_runs_over_every_shape() {
             };
             assert_eq!(result.ended, Ended::Finished, "{} over {shape:?}", scheme.name());
             assert!(Metrics::names().count() == result.metrics.values().count());
-            let web = &result.applications[0].metrics;
+            let web = &result.applications[0].1.metrics;
             assert_eq!((web.requests, web.responses), (4, 4), "{} over {shape:?}", scheme.name());
             for each in &result.connections {
                 let received = times_of(events(each), "notice-received");

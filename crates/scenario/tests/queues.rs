@@ -42,7 +42,7 @@ fn run(overrides: &[&str]) -> Run {
 
 /// Mean response time in seconds.
 fn response_time(run: &Run) -> f64 {
-    run.applications[0].metrics.mean_response_time_s.expect("there are responses")
+    run.applications[0].1.metrics.mean_response_time_s.expect("there are responses")
 }
 
 /// Behind a bulk transfer that fills a deep queue, requests take a second. CoDel and RED keep the queue

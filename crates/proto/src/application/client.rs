@@ -33,9 +33,18 @@ pub struct Client {
     tls: bool,
     requests: u64,
     waits: Vec<Wait>,
-    /// Whether the connections were closed, after the last response, or aborted.
-    closes: bool,
-    finished: bool,
+    phase: Phase,
+}
+
+/// How far a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Requests or responses follow.
+    Active,
+    /// The connections were closed, after the last response.
+    Closing,
+    /// The client signalled its end.
+    Finished,
 }
 
 /// The client's end of a connection.
@@ -127,8 +136,7 @@ impl Client {
             tls: config.tls,
             requests: 0,
             waits: Vec::new(),
-            closes: false,
-            finished: false,
+            phase: Phase::Active,
         }
     }
 
@@ -166,30 +174,33 @@ impl Client {
 
     /// Called after every event: processes complete responses, and signals the end of the application.
     fn update(&mut self, now: Time, out: &mut Out) {
-        if self.finished {
+        if self.phase == Phase::Finished {
             return;
         }
         if self.connections.iter().any(|connection| connection.endpoints.is_lost()) {
             self.connections.iter_mut().for_each(|connection| connection.endpoints.abort_both(now, out));
-            (self.closes, self.finished) = (true, true);
-            out.signal(Signal::Finished);
+            self.finish(out);
             return;
         }
         for number in 0..self.connections.len() {
             self.take_responses(now, number, out);
         }
         let waits = |connection: &ClientConnection| !connection.pending.is_empty();
-        if !self.closes && self.behaviour.is_over() && !self.connections.iter().any(waits) {
-            self.closes = true;
+        if self.phase == Phase::Active && self.behaviour.is_over() && !self.connections.iter().any(waits) {
+            self.phase = Phase::Closing;
             for connection in self.connections.iter_mut().filter(|connection| connection.is_used()) {
                 connection.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
             }
         }
         let mut used = self.connections.iter().filter(|connection| connection.is_used());
-        if self.closes && used.all(ClientConnection::has_closed) {
-            self.finished = true;
-            out.signal(Signal::Finished);
+        if self.phase == Phase::Closing && used.all(ClientConnection::has_closed) {
+            self.finish(out);
         }
+    }
+
+    fn finish(&mut self, out: &mut Out) {
+        self.phase = Phase::Finished;
+        out.signal(Signal::Finished);
     }
 
     fn take_responses(&mut self, now: Time, number: usize, out: &mut Out) {
@@ -228,7 +239,7 @@ impl Component for Client {
         for connection in &mut self.connections {
             connection.endpoints.wake(now, out);
         }
-        if self.behaviour.next_wakeup() <= now && !self.finished {
+        if self.behaviour.next_wakeup() <= now && self.phase != Phase::Finished {
             let mut asked = Vec::new();
             self.behaviour.wake(now, &mut asked);
             self.ask(now, &asked, out);
@@ -245,7 +256,10 @@ impl Component for Client {
 
     fn next_wakeup(&self) -> Time {
         let ends = self.connections.iter().map(|connection| connection.endpoints.next_wakeup());
-        let own = if self.finished { Time::NEVER } else { self.behaviour.next_wakeup() };
+        let own = match self.phase {
+            Phase::Finished => Time::NEVER,
+            Phase::Active | Phase::Closing => self.behaviour.next_wakeup(),
+        };
         ends.fold(own, Time::min)
     }
 }

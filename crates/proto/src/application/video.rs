@@ -183,7 +183,6 @@ pub(super) struct Player {
     fetching: Fetching,
     /// Index of the bitrate of the last segment that was asked for.
     quality: usize,
-    asked: u64,
     /// Bits per second of the last segments.
     throughputs: Vec<f64>,
     /// Playback up to `self.at`.
@@ -224,7 +223,6 @@ impl Player {
             stop,
             fetching: Fetching::At(start),
             quality: 0,
-            asked: 0,
             throughputs: Vec::new(),
             stats: VideoStats::default(),
             playback: Playback::Waiting,
@@ -268,7 +266,7 @@ impl Player {
         let bitrates = &self.video.bitrates;
         let highest = bitrates.len() - 1;
         match self.video.adaptation {
-            _ if self.asked == 0 => 0,
+            _ if self.stats.segments == 0 => 0,
             Adaptation::Rate { .. } => {
                 let inverse: f64 = self.throughputs.iter().map(|rate| 1.0 / rate).sum();
                 let mean = self.throughputs.len() as f64 / inverse;
@@ -310,11 +308,10 @@ impl Behaviour for Player {
             };
         } else if now >= due {
             let quality = self.choose();
-            self.stats.switches += u64::from(self.asked > 0 && quality != self.quality);
-            let response =
-                self.video.size(self.video.bitrates[quality], self.length(self.asked)).max(Bytes(1));
+            self.stats.switches += u64::from(self.stats.segments > 0 && quality != self.quality);
+            let length = self.length(self.stats.segments);
+            let response = self.video.size(self.video.bitrates[quality], length).max(Bytes(1));
             (self.quality, self.fetching) = (quality, Fetching::UnderWay);
-            self.asked += 1;
             asked.push(Request { connection: 0, size: self.request.draw(&mut self.requests), response });
         }
     }
@@ -339,7 +336,7 @@ impl Behaviour for Player {
         // How much must be played before the next segment has room.
         let surplus = match is_last {
             true => Duration::ZERO,
-            false => (self.buffered + self.length(self.asked)).saturating_sub(self.video.buffer),
+            false => (self.buffered + self.length(self.stats.segments)).saturating_sub(self.video.buffer),
         };
         let is_enough = is_last || !surplus.is_zero() || self.buffered >= self.video.startup;
         if self.playback != Playback::Playing && is_enough {
@@ -385,7 +382,7 @@ mod tests {
         };
         assert_eq!(config.validate(), Ok(()));
         let mut player = Player::new(config, Time::ZERO, Time::NEVER, Streams::new(1, 0), "film");
-        player.asked = 1;
+        player.stats.segments = 1;
         player
     }
 

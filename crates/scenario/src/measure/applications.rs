@@ -3,8 +3,9 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::application::{Client, Experience, Server, VideoStats, Wait};
 use lasthop_proto::tcp::SenderStats;
+use serde::Serialize;
 
-use super::metrics::{ActivityMetrics, ApplicationMetrics, PageMetrics, VideoMetrics};
+use super::metrics::{ActivityMetrics, ApplicationMetrics, PageMetrics, Value, VideoMetrics};
 
 /// Counters of an application's endpoints.
 #[derive(Clone, Debug, Default)]
@@ -23,15 +24,29 @@ pub(crate) struct ApplicationCounters {
     answered: Bytes,
 }
 
-/// What was measured of an application.
-#[derive(Clone, Debug)]
-pub(crate) struct MeasuredApplication {
-    pub(crate) metrics: ApplicationMetrics,
-    pub(crate) activity: ActivityMetrics,
-    /// Of each response.
-    pub(crate) responses: Vec<Wait>,
-    /// Of each page.
-    pub(crate) pages: Vec<Wait>,
+/// The result of one application.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ApplicationRun {
+    /// Metrics of its messages.
+    #[serde(flatten)]
+    pub metrics: ApplicationMetrics,
+    /// Metrics of what its user does with them.
+    #[serde(flatten)]
+    pub activity: ActivityMetrics,
+    /// The time of each response that arrived after the warm-up, in order of arrival.
+    #[serde(skip)]
+    pub responses: Vec<Wait>,
+    /// The time of each page that was loaded after the warm-up, in order.
+    #[serde(skip)]
+    pub pages: Vec<Wait>,
+}
+
+impl ApplicationRun {
+    /// The value of metric number `index`: those of messages come first.
+    pub(super) fn value(&self, index: usize) -> Option<Value> {
+        let of_activity = self.activity.named().into_iter().map(|(_, value)| value);
+        self.metrics.values().chain(of_activity).nth(index)
+    }
 }
 
 impl ApplicationCounters {
@@ -60,7 +75,7 @@ impl ApplicationCounters {
     }
 
     /// What was measured since `before`; `lost_packets` were lost meanwhile.
-    pub(super) fn since(&self, before: &ApplicationCounters, lost_packets: u64) -> MeasuredApplication {
+    pub(super) fn since(&self, before: &ApplicationCounters, lost_packets: u64) -> ApplicationRun {
         let responses = &self.waits[before.waits.len()..];
         let times = Times::new(responses);
         let metrics = ApplicationMetrics {
@@ -84,7 +99,7 @@ impl ApplicationCounters {
             (Experience::Video(end), _) => (video(end), &[][..]),
             (Experience::Messages, _) => (ActivityMetrics::Messages {}, &[][..]),
         };
-        MeasuredApplication { metrics, activity, responses: responses.to_vec(), pages: pages.to_vec() }
+        ApplicationRun { metrics, activity, responses: responses.to_vec(), pages: pages.to_vec() }
     }
 }
 

@@ -9,7 +9,7 @@ use lasthop_proto::traffic::{Config, HEADERS};
 use lasthop_sim::RadioStats;
 
 use super::agents::AgentCounters;
-use super::applications::{ApplicationCounters, MeasuredApplication};
+use super::applications::{ApplicationCounters, ApplicationRun};
 use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters, TrafficCounters};
 use super::energy::RadioUse;
 use super::metrics::{ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
@@ -100,7 +100,7 @@ impl Measured<'_> {
     }
 
     /// What was measured of application number `index`, whose connections are these flows.
-    pub(crate) fn application(&self, index: usize, flows: Range<usize>) -> MeasuredApplication {
+    pub(crate) fn application(&self, index: usize, flows: Range<usize>) -> ApplicationRun {
         let none = ApplicationCounters::default();
         let before = self.warmup.applications.get(index).unwrap_or(&none);
         let lost = flows.map(|flow| self.drops(flow).total()).sum();

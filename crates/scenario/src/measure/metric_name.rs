@@ -15,9 +15,9 @@ use std::str::FromStr;
 use serde::Deserialize;
 
 use super::agents::SchemeCounter;
+use super::applications::ApplicationRun;
 use super::metrics::{
-    ActivityMetrics, ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, counts,
-    direction,
+    ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, counts, direction,
 };
 
 /// What has metrics of its own in a run.
@@ -312,7 +312,7 @@ pub(crate) trait Values {
     fn counter(&self, index: usize) -> u64;
     fn connection(&self, index: usize) -> &ConnectionMetrics;
     fn traffic(&self, index: usize) -> &TrafficMetrics;
-    fn application(&self, index: usize) -> (&ApplicationMetrics, &ActivityMetrics);
+    fn application(&self, index: usize) -> &ApplicationRun;
     fn agent(&self, index: usize, counter: usize) -> u64;
 
     /// The value at a place that the names of this run have.
@@ -324,11 +324,7 @@ pub(crate) trait Values {
                 self.connection(index).values().nth(metric)
             }
             MetricPlace::Part(PartKind::Traffic, index, metric) => self.traffic(index).values().nth(metric),
-            MetricPlace::Part(PartKind::Application, index, metric) => {
-                let (messages, activity) = self.application(index);
-                let of_activity = activity.named().into_iter().map(|(_, value)| value);
-                messages.values().chain(of_activity).nth(metric)
-            }
+            MetricPlace::Part(PartKind::Application, index, metric) => self.application(index).value(metric),
             MetricPlace::Part(PartKind::Agent, index, counter) => {
                 Some(Value::Count(self.agent(index, counter)))
             }

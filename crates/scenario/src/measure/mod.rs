@@ -23,6 +23,7 @@ mod series;
 mod trace;
 
 pub use agents::SchemeCounter;
+pub use applications::ApplicationRun;
 pub use channel_bursts::ChannelBursts;
 pub use delays::{Delays, Way};
 pub use link_timing::LinkAsked;
@@ -35,7 +36,7 @@ pub use series::Series;
 pub use trace::Events;
 
 pub(crate) use agents::{AgentCounters, by_scheme};
-pub(crate) use applications::{ApplicationCounters, MeasuredApplication};
+pub(crate) use applications::ApplicationCounters;
 pub(crate) use counters::{BssCounters, Counters, DropTap, EndpointCounters, RelayCounters, TrafficCounters};
 pub(crate) use delays::DelayRecorder;
 pub(crate) use energy::RadioUse;

@@ -34,8 +34,9 @@ use lasthop_sim::Ended;
 use serde::Serialize;
 
 use super::agents::SchemeCounter;
+use super::applications::ApplicationRun;
 use super::metrics::{ConnectionMetrics, Metrics, TrafficMetrics};
-use crate::run::{ApplicationRun, Run};
+use crate::run::Run;
 use crate::schema::Scenario;
 
 /// The version of Lasthop.
@@ -134,7 +135,7 @@ impl Scenario {
             metrics: run.all_metrics(&counters),
             connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
             traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
-            applications: run.applications.iter().map(|each| (each.name.as_str(), each)).collect(),
+            applications: run.applications.iter().map(|(name, each)| (name.as_str(), each)).collect(),
             agents: run.agent_counters(),
         });
         let scenario = Provenance { title: &self.title, file: &self.file, hash: self.hash() };
