@@ -15,6 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from lasthop._lasthop import Link, Run, Scenario, Scheme
+from lasthop.application import Kind, kind_of
 
 if TYPE_CHECKING:
     from lasthop.advice import Advice
@@ -91,10 +92,11 @@ def run_html(run: Run) -> str:
 
 def _experience(metrics: dict[str, Any]) -> str:
     """Return what the user of an application went through, in a few words."""
-    if "pages" in metrics:
+    kind = kind_of(metrics)
+    if kind is Kind.PAGES:
         count, time = metrics["pages"], metrics["p50_page_time_s"]
         return f"{count:,} pages" + (f", median {time:.2f} s" if time is not None else "")
-    if "played_s" in metrics:
+    if kind is Kind.VIDEO:
         return f"{metrics['played_s']:.0f} s played, {metrics['stalled_s']:.1f} s stalled"
     count, time = metrics["responses"], metrics["p50_response_time_s"]
     return f"{count:,} responses" + (f", median {time:.3f} s" if time is not None else "")

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from lasthop import Run
 from lasthop.cli.streams import emit
 
 GAP = "   "
@@ -166,3 +167,19 @@ def _longest_word(text: str) -> int:
 def _fold(text: str, width: int) -> list[str]:
     """Wrap a text at its spaces; break a word only if it alone is too long."""
     return [line.plain.rstrip() for line in Text(text).wrap(_FOLDING, max(width, 1))] or [""]
+
+
+def run_headers(runs: list[Run]) -> list[str]:
+    """Return the headers of what a run is called."""
+    return ["scheme"] if runs[0].sender is None else ["sender", "scheme"]
+
+
+def run_labels(run: Run, *, shown: bool = True) -> list[str]:
+    """Return what a run is called, a cell for each header; empty ones where it was said before."""
+    labels = [run.scheme] if run.sender is None else [run.sender, run.scheme]
+    return labels if shown else [""] * len(labels)
+
+
+def fixed(value: float | None, decimals: int = 1) -> str:
+    """Return a number with so many decimals, a dash for none."""
+    return "-" if value is None else f"{value:,.{decimals}f}"
