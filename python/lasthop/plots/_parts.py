@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,52 @@ def shade(axes: Axes, periods: Periods, until: float) -> None:
         # One collection for all periods: there may be thousands.
         edge = axes.get_xaxis_transform()
         axes.broken_barh(spans, (0, 1), transform=edge, color=_style.SHADE, linewidth=0, zorder=0)
+
+
+@contextmanager
+def over_time(
+    data: _figure.Columns, height: float, until: float, shaded: Periods, ax: Axes | None
+) -> Iterator[tuple[Figure, Axes]]:
+    """Draw against time from zero to `until`, over the shade of bad periods; otherwise as `drawing`."""
+    with _figure.drawing(data, 8.0, height, ax) as (figure, axes):
+        shade(axes, shaded, until)
+        axes.set_xlim(0.0, until)
+        axes.set_xlabel("time (s)")
+        yield figure, axes
+
+
+def distribution(
+    axes: Axes, label: str, values: npt.ArrayLike, shares: npt.ArrayLike, until: float, **look: Any
+) -> None:
+    """Draw a distribution function: from zero, a step at each of the sorted values, level until the end."""
+    x, y = np.asarray(values, dtype=float), np.asarray(shares, dtype=float)
+    axes.step(
+        np.concatenate([x[:1], x, [until]]),
+        np.concatenate([np.zeros(len(x[:1])), y, y[-1:] if len(y) else [0.0]]),
+        where="post",
+        label=literal(label),
+        gid=label,
+        **look,
+    )
+
+
+def of_shares(axes: Axes, what: str) -> None:
+    """Let the vertical axis show shares of `what`, as distribution functions have them."""
+    axes.set_ylim(0, 1.03)
+    axes.set_ylabel(f"share of {what} with at most this")
+    grid(axes)
+
+
+def grid(axes: Axes) -> None:
+    """Draw horizontal lines at the ticks, below all curves."""
+    axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def heading(axes: Axes, text: str) -> None:
+    """Write a title above the axes, if there is one."""
+    if text:
+        axes.set_title(literal(text), loc="left", fontweight="bold")
 
 
 def rug(axes: Axes, times: npt.NDArray[Any]) -> None:

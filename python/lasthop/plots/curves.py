@@ -19,7 +19,17 @@ from matplotlib.transforms import ScaledTranslation
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure, drawing, legend, result
 from lasthop.plots._looks import Look, looks
-from lasthop.plots._parts import PRINTED, literal, refer, statistic, statistic_reading
+from lasthop.plots._parts import (
+    PRINTED,
+    distribution,
+    grid,
+    heading,
+    literal,
+    of_shares,
+    refer,
+    statistic,
+    statistic_reading,
+)
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
 
@@ -154,10 +164,8 @@ def curve(
         refer(figure, axes, heights)
         axes.set_xlabel(literal(x.label))
         axes.set_ylabel(literal(y.label))
-        axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
-        axes.set_axisbelow(True)
-        if title:
-            axes.set_title(literal(title), loc="left", fontweight="bold")
+        grid(axes)
+        heading(axes, title)
         intervals = ("bands" if bands else "bars") if any(line.low is not None for line in lines) else None
         open_ended = any(np.isinf([*(line.low or []), *(line.high or [])]).any() for line in lines)
         _explain(figure, axes, len(lines), intervals, peaks, open_ended)
@@ -309,24 +317,19 @@ def cdf(
             # Marks at every run would hide the line.
             apart = max(1, len(line.x) // 8)
             values = np.asarray(line.x) / reading.size
-            # From zero up to the greatest value, and level beyond.
-            axes.step(
-                np.concatenate([values[:1], values, [greatest / reading.size]]),
-                np.concatenate([np.zeros(len(values[:1])), line.y, line.y[-1:] or [0.0]]),
-                where="post",
-                label=literal(line.label),
-                gid=line.label,
+            distribution(
+                axes,
+                line.label,
+                values,
+                line.y,
+                greatest / reading.size,
                 markevery=(apart * (i + 1) // (len(lines) + 1), apart),
                 markersize=5.0,
                 **look,
             )
-        axes.set_ylim(0, 1.03)
+        of_shares(axes, "runs")
         axes.set_xlabel(reading.label)
-        axes.set_ylabel("share of runs with at most this")
-        axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
-        axes.set_axisbelow(True)
-        if title:
-            axes.set_title(literal(title), loc="left", fontweight="bold")
+        heading(axes, title)
         _explain(figure, axes, len(lines), None)
     return result(figure, ax)
 

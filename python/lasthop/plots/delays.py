@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lasthop import Run
-from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure, drawing, result
-from lasthop.plots._parts import literal
+from lasthop.plots._parts import distribution, heading, of_shares
 
 
 @overload
@@ -40,7 +39,7 @@ def delays(run: Run, *, queueing: bool = False, title: str = "", ax: Axes | None
     Examples
     --------
     >>> import lasthop
-    >>> figure = lasthop.plots.delays(lasthop.load("ebsn-example").run("ebsn", delays=True))
+    >>> figure = lasthop.plots.delays(lasthop.run("ebsn-example", "ebsn", delays=True))
     >>> list(dict.fromkeys(figure.data["way"]))
     ['transfer', 'fixed-base', 'base-mobile', 'mobile-base', 'base-fixed']
     """
@@ -68,24 +67,13 @@ def delays(run: Run, *, queueing: bool = False, title: str = "", ax: Axes | None
     }
     with drawing(data, 6.4, 4.2, ax) as (figure, axes):
         for (link, name), found in ordered:
-            heights = np.arange(len(found) + 1) / len(found)
+            shares = np.arange(1, len(found) + 1) / len(found)
             times = 1e3 * np.sort(found)
-            style = "--" if link else "-"
-            axes.step(
-                np.concatenate([times[:1], times]),
-                heights,
-                where="post",
-                label=literal(name),
-                linestyle=style,
-            )
-        axes.set_ylim(0, 1.03)
+            distribution(axes, name, times, shares, times[-1], linestyle="--" if link else "-")
+        of_shares(axes, "packets")
         axes.set_xlim(left=0)
         axes.set_xlabel("queueing (ms)" if queueing else "delay (ms)")
-        axes.set_ylabel("share of packets with at most this")
-        axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
-        axes.set_axisbelow(True)
         if ordered:
             axes.legend(frameon=False)
-        if title:
-            axes.set_title(literal(title), loc="left", fontweight="bold")
+        heading(axes, title)
     return result(figure, ax)

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from lasthop import Run
 from lasthop.plots import _parts
-from lasthop.plots._figure import Columns, DataFigure, drawing, panels_of, result
+from lasthop.plots._figure import Columns, DataFigure, panels_of, result
 from lasthop.plots._parts import Periods
 
 USUAL_MODULO = 90
@@ -93,13 +93,12 @@ def packet_trace(
     columns = _parts.events(run, "sent", "timeout", connection=connection, part=part)
     until = _parts.end(run.events(connection, part))
     modulo = modulo or _modulo([columns], until)
-    with drawing(_with_printed(columns, printed), 8.0, 3.4, ax) as (figure, axes):
-        _panel(axes, columns, modulo, bad_periods, until)
+    with _parts.over_time(_with_printed(columns, printed), 3.4, until, bad_periods, ax) as (figure, axes):
+        _panel(axes, columns, modulo, until)
         if printed:
             times, packets = np.asarray(printed, dtype=float).T
             axes.plot(times, packets if modulo is None else packets % modulo, gid="printed", **_parts.PRINTED)
         _parts.title(axes, run, connection, part)
-        axes.set_xlabel("time (s)")
         axes.set_ylabel(_label(modulo))
         rings = ("printed",) if printed else ()
         _parts.legend(figure, axes, "sent", "again", "timeout", *rings, shaded=len(bad_periods) > 0)
@@ -188,7 +187,9 @@ def packet_traces(
     modulo = modulo or _modulo(data, until)
     with panels_of(_stacked(runs, data), 8.0, 0.8 + 1.55 * len(runs), len(runs), ax) as (figure, panels):
         for axes, run, each, columns in zip(panels, runs, parts, data, strict=True):
-            _panel(axes, columns, modulo, bad_periods, until)
+            _parts.shade(axes, bad_periods, until)
+            axes.set_xlim(0.0, until)
+            _panel(axes, columns, modulo, until)
             _parts.title(axes, run, part=each)
         panels[-1].set_xlabel("time (s)")
         if ax is None:
@@ -217,7 +218,7 @@ def _label(modulo: int | None) -> str:
     return "packet number" if modulo is None else f"packet number mod {modulo}"
 
 
-def _panel(axes: Axes, columns: Columns, modulo: int | None, bad_periods: Periods, until: float) -> None:
+def _panel(axes: Axes, columns: Columns, modulo: int | None, until: float) -> None:
     time, packet = columns["time_s"], columns["packet"]
     # SYN and FIN have no packet number.
     sent = (columns["event"] == "sent") & (columns["packet"] >= 0) & (time <= until)
@@ -225,11 +226,9 @@ def _panel(axes: Axes, columns: Columns, modulo: int | None, bad_periods: Period
     first = sent & ~again
     if modulo is not None:
         packet = packet % modulo
-    _parts.shade(axes, bad_periods, until)
     _parts.marks(axes, time[first], packet[first], _parts.FIRST, "first")
     _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
     _parts.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
-    axes.set_xlim(0.0, until)
     if modulo is None:
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from lasthop import Run
 from lasthop.plots import _parts
-from lasthop.plots._figure import DataFigure, drawing, legend, result
+from lasthop.plots._figure import DataFigure, legend, result
 from lasthop.plots._looks import looks
 from lasthop.plots._parts import Periods
 
@@ -79,8 +79,7 @@ def time_sequence(
     again = sent & (columns["transmission"] > 1)
     # Acknowledgements are cumulative.
     steps = np.concatenate([[0], np.maximum.accumulate(packet[acknowledged])])
-    with drawing(columns, 8.0, 4.2, ax) as (figure, axes):
-        _parts.shade(axes, bad_periods, until)
+    with _parts.over_time(columns, 4.2, until, bad_periods, ax) as (figure, axes):
         axes.plot(
             np.concatenate([[0.0], time[acknowledged], [until]]),
             np.append(steps, steps[-1]),
@@ -92,8 +91,6 @@ def time_sequence(
         _parts.marks(axes, time[sent & ~again], packet[sent & ~again], _parts.FIRST, "first")
         _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
         _parts.rug(axes, time[event == "timeout"])
-        axes.set_xlim(0.0, until)
-        axes.set_xlabel("time (s)")
         axes.set_ylim(bottom=0)
         axes.set_ylabel("packet number")
         _parts.title(axes, run, connection, part)
@@ -157,14 +154,11 @@ def cwnd(
     time = np.asarray(series["time_s"])
     until = _parts.end(series)
     looks = {"cwnd_bytes": _parts.CWND, "ssthresh_bytes": _parts.SSTHRESH, "flight_bytes": _parts.FLIGHT}
-    with drawing(series, 8.0, 3.4, ax) as (figure, axes):
-        _parts.shade(axes, bad_periods, until)
+    with _parts.over_time(series, 3.4, until, bad_periods, ax) as (figure, axes):
         for name, look in looks.items():
             held = np.asarray(series[name]) / 1000
             x, y = np.append(time, until), np.append(held, held[-1:])
             axes.plot(x, y, drawstyle="steps-post", gid=name, **look)
-        axes.set_xlim(0.0, until)
-        axes.set_xlabel("time (s)")
         # An unset threshold is far above the range of interest.
         axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
         axes.set_ylabel("window (KB)")
@@ -235,13 +229,10 @@ def segment_size(
     begins, sizes = series["time_s"][changed], series["mss_bytes"][changed]
     held = np.append(begins[1:], until) - begins
     data = {"time_s": begins, "held_s": held, "mss_bytes": sizes}
-    with drawing(data, 8.0, 3.4, ax) as (figure, axes):
-        _parts.shade(axes, bad_periods, until)
+    with _parts.over_time(data, 3.4, until, bad_periods, ax) as (figure, axes):
         x, y = np.append(begins, until), np.append(sizes, sizes[-1:])
         axes.plot(x, y, drawstyle="steps-post", gid="size", **_parts.SIZE)
         _parts.rug(axes, timeouts)
-        axes.set_xlim(0.0, until)
-        axes.set_xlabel("time (s)")
         axes.set_ylim(0, 1.1 * float(np.max(sizes, initial=1.0)))
         if held.sum() > 0:
             _parts.refer(figure, axes, {"mean over time": float(np.average(sizes, weights=held))})
@@ -317,16 +308,13 @@ def windows(
         "cwnd_segments": np.concatenate([each["cwnd_bytes"] / mss for each in series.values()]),
     }
     until = max(_parts.end(each) for each in series.values())
-    with drawing(columns, 8.0, 3.4, ax) as (figure, axes):
-        _parts.shade(axes, shaded, until)
+    with _parts.over_time(columns, 3.4, until, shaded, ax) as (figure, axes):
         of_schemes = looks([run.scheme for run in runs.values()])
         for (label, each), look in zip(series.items(), of_schemes, strict=True):
             held = each["cwnd_bytes"] / mss
             x, y = np.append(each["time_s"], until), np.append(held, held[-1:])
             line = {"color": look["color"], "linestyle": look["linestyle"], "linewidth": 1.3}
             axes.plot(x, y, drawstyle="steps-post", label=_parts.literal(label), gid=label, **line)
-        axes.set_xlim(0.0, until)
-        axes.set_xlabel("time (s)")
         axes.set_ylim(bottom=0)
         _parts.refer(figure, axes, references or {})
         axes.set_ylabel("congestion window (segments)")
