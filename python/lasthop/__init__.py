@@ -12,10 +12,24 @@ Examples
 (0, 0)
 """
 
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from lasthop._lasthop import Link, Run, Scenario, ScenarioError, Scheme, __version__, links, schemes
 from lasthop.api import build, compare, events_frame, load, run, series_frame
 from lasthop.notebook import Runs
 from lasthop.packaged import scenarios
+
+if TYPE_CHECKING:
+    # `as` makes them public for type checkers, without a part in `import *`.
+    from lasthop import advice as advice
+    from lasthop import comparison as comparison
+    from lasthop import fitting as fitting
+    from lasthop import measurement as measurement
+    from lasthop import papers as papers
+    from lasthop import plots as plots
+    from lasthop import study as study
 
 __all__ = [
     "Link",
@@ -35,3 +49,17 @@ __all__ = [
     "schemes",
     "series_frame",
 ]
+
+_MODULES = frozenset({"advice", "comparison", "fitting", "measurement", "papers", "plots", "study"})
+"""Imported when first used, since what they need takes longer to load than a run takes."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> ModuleType:
+        if name in _MODULES:
+            return import_module(f"lasthop.{name}")
+        raise AttributeError(f"module 'lasthop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | _MODULES)

@@ -96,6 +96,7 @@ def run(
     run: int = 0,
     trace: bool = False,
     series: bool = False,
+    delays: bool = False,
     pcap: str | Path | None = None,
 ) -> Run:
     """Run a scenario with one scheme.
@@ -117,6 +118,8 @@ def run(
         Whether to record the events of each packet, for `Run.events`.
     series : bool, default False
         Whether to record the source's state over time, for `Run.series`.
+    delays : bool, default False
+        Whether to record the delay of each packet, for `Run.delays`.
     pcap : str or Path, optional
         A pcapng file to write.
 
@@ -141,7 +144,7 @@ def run(
     """
     if not isinstance(scenario, Scenario):
         scenario = load(scenario)
-    return scenario.run(scheme, seed=seed, run=run, trace=trace, series=series, pcap=pcap)
+    return scenario.run(scheme, seed=seed, run=run, trace=trace, series=series, delays=delays, pcap=pcap)
 
 
 def compare(
@@ -152,6 +155,7 @@ def compare(
     run: int = 0,
     trace: bool = False,
     series: bool = False,
+    delays: bool = False,
 ) -> Runs:
     """Run a scenario with several schemes over the same channel.
 
@@ -161,7 +165,7 @@ def compare(
         The scenario, its file, or the name of a worked scenario.
     schemes : sequence of str, optional
         The schemes' names. By default all that the scenario names.
-    seed, run, trace, series
+    seed, run, trace, series, delays
         As in `run`.
 
     Returns
@@ -179,7 +183,9 @@ def compare(
     if not isinstance(scenario, Scenario):
         scenario = load(scenario)
     names = scenario.schemes if schemes is None else schemes
-    return Runs(scenario.run(name, seed=seed, run=run, trace=trace, series=series) for name in names)
+    return Runs(
+        scenario.run(name, seed=seed, run=run, trace=trace, series=series, delays=delays) for name in names
+    )
 
 
 def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import tomllib
 from pathlib import Path
@@ -271,3 +273,20 @@ def test_delays_have_a_row_for_each_packet(network: Run) -> None:
         assert set(delays["flow"][part]) == {"transfer"}
     figure = lasthop.plots.delays(run)
     assert {"transfer fixed-base", "transfer base-mobile"} <= set(figure.data["way"])
+
+
+def test_modules_are_there_without_being_imported() -> None:
+    code = (
+        "import sys, lasthop; assert 'pandas' not in sys.modules; assert 'plots' in dir(lasthop); "
+        "print(lasthop.study.quantile([1, 2, 3], 0.5).value, lasthop.plots.cdf.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("2.0 cdf\n", "")
+    with pytest.raises(AttributeError, match="'studies'"):
+        lasthop.studies  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_delays_are_recorded_on_request() -> None:
+    (one,) = lasthop.compare("ebsn-example", ["ebsn"], delays=True)
+    other = lasthop.run("ebsn-example", "ebsn", delays=True)
+    assert one.delays()["delay_s"].tolist() == other.delays()["delay_s"].tolist() != []

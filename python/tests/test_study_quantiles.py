@@ -14,6 +14,7 @@ import pytest
 from conftest import ROOT, Command
 from scipy import stats
 
+import lasthop
 from lasthop import Scenario
 from lasthop.plots.curves import sweep_curve
 from lasthop.plots.heat import sweep_map
@@ -23,6 +24,9 @@ from lasthop.study.statistics import Sample, runs_to_tell
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SIZES = '\n[sweep]\ntcp.packet_size = ["576 B", "1536 B"]\n'
 TWO = 'schemes=["basic", "ebsn"]'
+
+
+OFFICE_RUNS = 200
 
 
 def scenario(sweep: str = SIZES, *overrides: str) -> Scenario:
@@ -244,3 +248,18 @@ def test_figures_show_quantiles_and_intervals_without_an_end() -> None:
         assert math.isfinite(drawn.get_ylim()[1])
         heat = sweep_map(table, "tcp.packet_size", "radio.channel.two-state.bad")
         assert heat.axes[-1].get_ylabel() == "p95 of completion time (s)"
+
+
+def test_intervals_within_a_run_hold_as_often_as_the_documentation_says() -> None:
+    office = lasthop.load("office")
+    times = [office.run("basic", run=n).response_times("web")["time_s"] for n in range(OFFICE_RUNS)]
+    together = np.concatenate(times)
+    held = []
+    for share in (0.95, 0.5):
+        truth = float(np.quantile(together, share))
+        found = [quantile(each, share) for each in times]
+        assert all(math.isfinite(each.high) for each in found)
+        held.append(sum(each.low <= truth <= each.high for each in found))
+    text = " ".join((ROOT / "docs/metrics.md").read_text().split())
+    assert f"in {OFFICE_RUNS} runs of this scenario" in text
+    assert f"together {held[0]} times at 95 %, and {held[1]} times at the median" in text
