@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.measurement import frames, tcp, tcp_receiver, tcp_sender
+from lasthop.measurement import frames, tcp
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
 from lasthop.measurement.source import (
@@ -75,11 +75,11 @@ class _Found:
     missed: int = 0
     joined: int = 0
     plain: int = 0
-    holes: bool = False
+    before: bool = False
     numbered: int = 0
 
-    def add(self, fates: tcp.Fates, stream: tcp.Stream, holes: bool) -> None:
-        """Add a connection."""
+    def add(self, fates: tcp.Fates, stream: tcp.Stream, before: bool) -> None:
+        """Add a connection, whose losses are those before the capture or those behind it."""
         self.times.append(fates.time_s)
         self.lost.append(fates.lost)
         self.carried_s.append(fates.carried_s)
@@ -96,7 +96,7 @@ class _Found:
         self.missed += fates.missed
         self.joined += stream.joined
         self.plain += not stream.sack
-        self.holes = holes
+        self.before = before
         self.numbered += fates.numbered
 
 
@@ -351,15 +351,15 @@ def _read_connections(
             (True, connection.client, connection.server),
             (False, connection.server, connection.client),
         ):
-            stream = tcp.stream(packets, there, back)
+            stream = tcp.Stream.of(packets, there, back)
             if stream is None or len(stream.time_s) < _FEWEST:
                 continue
             direction = way(from_client, user)
             # The last hop is between the user and anywhere else: it is before the capture for what comes to
             # the user's own capture, and for what the user sends to any other.
-            holes = (direction is Direction.DOWN) == (place == user)
-            # Without acknowledgements there are only holes.
-            if holes or not len(stream.ack):
+            before = (direction is Direction.DOWN) == (place == user)
+            # Without acknowledgements there are no losses behind it to be seen.
+            if before or not len(stream.ack):
                 echo_at_s, echo_s = _echoes(packets, back, there)
                 whole_s = connection.to_client_s + connection.to_server_s
                 # A handshake of a second is one that was retransmitted.
@@ -367,20 +367,20 @@ def _read_connections(
                 # Half a round trip: a retransmission needs a whole one, and nothing is late by so much.
                 window_s = max(least_s / 2, 1e-4)
                 longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
-                fates = tcp_receiver.received(stream, window_s)
+                fates = tcp.by_holes(stream, window_s)
                 arrived.append((direction, stream, there, fates, window_s, longest_s))
                 if place != "between" and len(echo_s):
                     round_trips.append((echo_at_s, echo_s))
             else:
-                fates, at_s, rtt_s = tcp_sender.sent(packets, stream)
-                found[direction].add(fates, stream, holes)
+                fates, at_s, rtt_s = tcp.by_retransmissions(packets, stream)
+                found[direction].add(fates, stream, before)
                 if place != "between":
                     round_trips.append((at_s, rtt_s))
     # What the capture missed has an identification, too.
     complete = not any(fates.missed for _, _, _, fates, _, _ in arrived)
     for direction, stream, there, fates, window_s, longest_s in arrived:
         counted = (
-            tcp_receiver.numbered(packets, stream, there, fates, window_s, longest_s) if complete else None
+            tcp.by_identifications(packets, stream, there, fates, window_s, longest_s) if complete else None
         )
         found[direction].add(counted or fates, stream, True)
 
@@ -402,19 +402,19 @@ def _explain(
     for direction, one in found.items():
         if not one.streams:
             continue
-        if one.holes and one.numbered:
+        if one.before and one.numbered:
             notes.append(
                 f"{direction.capitalize()}, losses are the gaps in the IP identifications of "
                 f"{plural(one.numbered, 'connection')}, which count every packet sent, retransmissions too. "
                 "When packets of a long gap would have arrived is not known; they are spread over it."
             )
-        if one.holes and one.numbered < one.streams:
+        if one.before and one.numbered < one.streams:
             notes.append(
                 f"{direction.capitalize()}, losses of {plural(one.streams - one.numbered, 'connection')} are "
                 "the holes in the sequence that retransmissions fill. Lost retransmissions, and a whole "
                 "window or the end of a transfer that is lost, leave no hole."
             )
-        if not one.holes:
+        if not one.before:
             notes.append(
                 f"{direction.capitalize()}, losses are retransmissions less those that were not needed, "
                 "anywhere behind the capture: on the last hop, in queues and beyond."
@@ -434,7 +434,7 @@ def _explain(
                 f"{direction.capitalize()}: the capture missed more packets than were lost; its losses are "
                 "not to be relied on. Capture only headers, with `tcpdump -s 128 -B 65536`."
             )
-        if one.plain and not one.holes:
+        if one.plain and not one.before:
             notes.append(
                 f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, of which "
                 "spurious retransmissions after a timeout may count as losses."

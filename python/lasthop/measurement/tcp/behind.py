@@ -1,4 +1,4 @@
-"""Losses on the way from a capture on: what the sender's side of one TCP connection shows of them."""
+"""Losses from the capture on: by the retransmissions that were needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Counters, Floats
-from lasthop.measurement.tcp import Fates, Stream, by_place, covered, difference, split
+from lasthop.measurement.tcp.fates import Fates, by_place
+from lasthop.measurement.tcp.stream import Stream, covered, difference, split
 
 _MOST_UNITS = 2000
 """Limit of the packets that one retransmission or report stands for."""
@@ -32,7 +33,7 @@ class _Again:
     duplicate_s: list[float] = field(default_factory=list)
 
 
-def sent(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
+def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
     """Infer losses on the way from the capture on: retransmissions that were needed.
 
     Data are counted in units, the packets of their first transmission. Of several transmissions of a unit

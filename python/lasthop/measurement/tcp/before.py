@@ -1,4 +1,4 @@
-"""Losses on the way to a capture: what the receiver's side of one TCP connection shows of them."""
+"""Losses on the way to the capture: by the holes that they leave, or by the identifications of IPv4."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Floats
-from lasthop.measurement.tcp import Fates, Rows, Stream, by_place, difference, split
+from lasthop.measurement.tcp.fates import Fates, by_place
+from lasthop.measurement.tcp.stream import Rows, Stream, difference, split
 
 _ABANDONED_S = 3.0
 """A hole that is open for longer was filled by a packet that the capture missed."""
@@ -29,7 +30,7 @@ _TIMEOUTS = 16
 """Packets missing in a row beside those in flight: retransmissions after timeouts."""
 
 
-def received(stream: Stream, window_s: float) -> Fates:
+def by_holes(stream: Stream, window_s: float) -> Fates:
     """Infer losses on the way to the capture: holes in the sequence that retransmissions fill.
 
     A packet that fills a hole is late, not retransmitted, if its timestamp is not newer than that of the
@@ -60,7 +61,7 @@ def received(stream: Stream, window_s: float) -> Fates:
     )
 
 
-def numbered(
+def by_identifications(
     packets: Packets, stream: Stream, forward: Rows, holes: Fates, window_s: float, longest_s: float
 ) -> Fates | None:
     """Return the losses on the way to the capture by the identifications of IPv4, if they count packets.
@@ -80,7 +81,7 @@ def numbered(
     holes : Fates
         What the sequence numbers say.
     window_s : float
-        As in `received`.
+        As in `by_holes`.
     longest_s : float
         A round trip with its queues.
     """
@@ -134,7 +135,7 @@ class _Hole:
 
 
 class _Holes:
-    """The holes of a connection at the receiver's side, while its packets arrive."""
+    """The holes of a connection while its packets pass the capture."""
 
     def __init__(self, stream: Stream, window_s: float) -> None:
         self.stream = stream

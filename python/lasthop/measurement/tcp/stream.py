@@ -1,15 +1,15 @@
-"""The data of one TCP connection in a capture, and what is inferred about its packets."""
+"""The data of one direction of a TCP connection as a capture shows them, and their acknowledgements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from lasthop.measurement.frames import Packets
-from lasthop.measurement.model import Counters, Flags, Floats
+from lasthop.measurement.model import Counters, Floats
 
 _SYN, _ACK = 2, 16
 
@@ -20,44 +20,6 @@ _MOST_PIECES = 20_000_000
 """Limit of the packets in a direction."""
 
 Rows = npt.NDArray[np.intp]
-
-
-@dataclass(slots=True)
-class Fates:
-    """The packets of one direction of a connection, in the order of sending as far as it is known.
-
-    Attributes
-    ----------
-    time_s : array of float64
-        When each was sent, at the sender's side; or when it arrived or would have, at the receiver's.
-    lost : array of bool
-        Whether it was lost on the way from the capture on, or on the way to it.
-    carried_s, carried_bits : arrays of float64
-        When bits arrived, or were acknowledged.
-    idle_s : float
-        How long the sender had nothing to send, as far as the capture shows.
-    numbered : bool
-        Whether the losses are gaps in the identifications of IPv4.
-    unknown : int
-        Packets whose fate the capture does not show, left out.
-    spurious : int
-        Retransmissions of what had arrived.
-    reordered : int
-        Packets that came out of order and were not retransmissions.
-    missed : int
-        Packets that the receiver acknowledged and the capture never saw.
-    """
-
-    time_s: Floats
-    lost: Flags
-    carried_s: Floats
-    carried_bits: Floats
-    idle_s: float = 0.0
-    numbered: bool = False
-    unknown: int = 0
-    spurious: int = 0
-    reordered: int = 0
-    missed: int = 0
 
 
 @dataclass(slots=True)
@@ -102,6 +64,53 @@ class Stream:
     headers: int
     sack: bool
 
+    @classmethod
+    def of(cls, packets: Packets, forward: Rows, backward: Rows) -> Self | None:
+        """Return the data of the rows `forward`, which the rows `backward` acknowledge; None without data.
+
+        None also if the sizes are those of no network.
+        """
+        payload = packets.payload[forward]
+        carrying = payload > 0
+        data = forward[carrying]
+        if len(data) < 2:
+            return None
+        opening = forward[(packets.flags[forward] & _SYN) != 0]
+        first = packets.seq[data[0]]
+        seq = unwrap(packets.seq[data]) - first
+        # Acknowledgements count in the same numbers.
+        acks = backward[(packets.flags[backward] & _ACK) != 0]
+        ack = unwrap(packets.ack[acks])
+        if len(ack):
+            ack = ack - ack[0] + int(difference(packets.ack[acks[0]], first))
+        both = np.concatenate((opening, backward[(packets.flags[backward] & _SYN) != 0]))
+        announced = packets.mss[both]
+        announced = announced[announced > 0]
+        sizes = payload[carrying]
+        headers = int(np.median(packets.size[data] - sizes))
+        largest = int(announced.min()) if len(announced) else 1500 - headers
+        # A full packet is as large as most are; options and tunnels take some of what was announced.
+        plain = sizes[sizes <= largest]
+        common = int(np.bincount(plain).argmax()) if len(plain) else 0
+        mss = common if common > largest // 2 else largest
+        if sizes.sum() // max(mss, _SMALLEST) > _MOST_PIECES:
+            return None
+        return cls(
+            time_s=packets.time_s[data],
+            seq=seq,
+            end=seq + sizes,
+            size=packets.size[data],
+            timestamp=packets.timestamp[data],
+            ack_s=packets.time_s[acks],
+            ack=np.maximum.accumulate(ack) if len(ack) else ack,
+            own_ack=ack,
+            ack_rows=acks,
+            mss=max(mss, _SMALLEST),
+            largest=max(largest, _SMALLEST),
+            headers=headers,
+            sack=bool(packets.sacks[acks].any()) or bool(packets.sack_permitted[both].sum() >= 2),
+        )
+
     @property
     def joined(self) -> int:
         """The number of super-packets."""
@@ -137,53 +146,6 @@ def difference(later: Any, earlier: Any) -> Any:
     return ((later - earlier + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
-def stream(packets: Packets, forward: Rows, backward: Rows) -> Stream | None:
-    """Return the data of the rows `forward`, which the rows `backward` acknowledge; None without data.
-
-    None also if the sizes are those of no network.
-    """
-    payload = packets.payload[forward]
-    carrying = payload > 0
-    data = forward[carrying]
-    if len(data) < 2:
-        return None
-    opening = forward[(packets.flags[forward] & _SYN) != 0]
-    first = packets.seq[data[0]]
-    seq = unwrap(packets.seq[data]) - first
-    # Acknowledgements count in the same numbers.
-    acks = backward[(packets.flags[backward] & _ACK) != 0]
-    ack = unwrap(packets.ack[acks])
-    if len(ack):
-        ack = ack - ack[0] + int(difference(packets.ack[acks[0]], first))
-    both = np.concatenate((opening, backward[(packets.flags[backward] & _SYN) != 0]))
-    announced = packets.mss[both]
-    announced = announced[announced > 0]
-    sizes = payload[carrying]
-    headers = int(np.median(packets.size[data] - sizes))
-    largest = int(announced.min()) if len(announced) else 1500 - headers
-    # A full packet is as large as most are; options and tunnels take some of what was announced.
-    plain = sizes[sizes <= largest]
-    common = int(np.bincount(plain).argmax()) if len(plain) else 0
-    mss = common if common > largest // 2 else largest
-    if sizes.sum() // max(mss, _SMALLEST) > _MOST_PIECES:
-        return None
-    return Stream(
-        time_s=packets.time_s[data],
-        seq=seq,
-        end=seq + sizes,
-        size=packets.size[data],
-        timestamp=packets.timestamp[data],
-        ack_s=packets.time_s[acks],
-        ack=np.maximum.accumulate(ack) if len(ack) else ack,
-        own_ack=ack,
-        ack_rows=acks,
-        mss=max(mss, _SMALLEST),
-        largest=max(largest, _SMALLEST),
-        headers=headers,
-        sack=bool(packets.sacks[acks].any()) or bool(packets.sack_permitted[both].sum() >= 2),
-    )
-
-
 def covered(stream: Stream, ends: Counters) -> Floats:
     """Return when each byte before `ends` was acknowledged cumulatively; infinite if never."""
     index = np.searchsorted(stream.ack, ends, side="left")
@@ -193,7 +155,7 @@ def covered(stream: Stream, ends: Counters) -> Floats:
 
 def answer_s(packets: Packets, there: Rows, back: Rows) -> float | None:
     """Return how soon data of the rows `there` were acknowledged at the soonest; None without such."""
-    found = stream(packets, there, back)
+    found = Stream.of(packets, there, back)
     if found is None or not len(found.ack):
         return None
     # Data that are sent again are acknowledged sooner.
@@ -215,10 +177,3 @@ def split(pieces: Counters) -> tuple[Rows, Counters]:
     """
     owner = np.repeat(np.arange(len(pieces)), pieces)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-
-
-def by_place(place: Any, arrived_s: Floats, lost_s: Floats) -> tuple[Floats, Flags]:
-    """Return the times of what arrived and was lost, in the order of their places, and which was lost."""
-    order = np.argsort(place, kind="stable")
-    lost = np.concatenate((np.zeros(len(arrived_s), np.bool_), np.ones(len(lost_s), np.bool_)))
-    return np.concatenate((arrived_s, lost_s))[order], lost[order]
