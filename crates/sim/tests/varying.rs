@@ -282,6 +282,25 @@ fn a_wireless_link_with_a_fixed_timing_equals_the_fixed_link() {
     assert!(failed > 1_000, "{failed} failed attempts");
 }
 
+/// A wireless link at the rate of `link`, without delay, queue limit or framing.
+fn radio(link: &(Rate, Delay), arq: Config, model: Model) -> RadioLink {
+    let config = RadioConfig {
+        rate: link.0.nominal(),
+        delay: Duration::ZERO,
+        queue: QueueLimit::Unlimited,
+        expansion: Expansion::NONE,
+        mtu: None,
+        unit: None,
+        fec: None,
+        exposed: Exposed::OnAir,
+        arq,
+    };
+    let streams = Streams::new(9, 0);
+    let channel = model.build(streams.stream("channel"));
+    let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(name));
+    RadioLink::varying(config, timing(link, 0), tail(QueueLimit::Unlimited), channel, bits, backoff)
+}
+
 /// By hand: 8000 bits in the first second, none in the next two, and 4000 bits in a quarter of a second. Of a trace, 12,000
 /// bits at the mean rate of three opportunities in 6 ms.
 #[test]
@@ -297,22 +316,7 @@ fn air_time_is_what_the_bits_take_at_the_rate_of_their_time() {
         (&trace, Config::None, of_trace),
         (&trace, repeat, of_trace),
     ] {
-        let config = RadioConfig {
-            rate: link.0.nominal(),
-            delay: Duration::ZERO,
-            queue: QueueLimit::Unlimited,
-            expansion: Expansion::NONE,
-            mtu: None,
-            unit: None,
-            fec: None,
-            exposed: Exposed::OnAir,
-            arq,
-        };
-        let streams = Streams::new(9, 0);
-        let channel = Model::default().build(streams.stream("channel"));
-        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(name));
-        let queue = tail(QueueLimit::Unlimited);
-        let mut radio = RadioLink::varying(config, timing(link, 0), queue, channel, bits, backoff);
+        let mut radio = radio(link, arq, Model::default());
         drive(&mut radio, &[(Time::ZERO, 1_500)], true);
         assert_eq!((radio.stats().air_time, radio.stats().bits_on_air), (air_time, 12_000));
     }
@@ -332,27 +336,7 @@ fn a_trace_composes_with_losses_and_an_arq() {
     let patient =
         selective_repeat::Params { retransmissions: Retransmissions::Unlimited, ..Default::default() };
     for arq in [Config::None, Config::SelectiveRepeat(patient)] {
-        let config = RadioConfig {
-            rate: link.0.nominal(),
-            delay: Duration::ZERO,
-            queue: QueueLimit::Unlimited,
-            expansion: Expansion::NONE,
-            mtu: None,
-            unit: None,
-            fec: None,
-            exposed: Exposed::OnAir,
-            arq,
-        };
-        let streams = Streams::new(9, 0);
-        let (channel, bits) = (model().build(streams.stream("channel")), streams.stream("bits"));
-        let mut radio = RadioLink::varying(
-            config,
-            timing(&link, 0),
-            tail(QueueLimit::Unlimited),
-            channel,
-            bits,
-            streams.stream("b"),
-        );
+        let mut radio = radio(&link, arq, model());
         let fates = drive(&mut radio, &arrivals, true);
         let lost = fates.iter().filter(|fate| fate.is_none()).count() as f64 / 3_000.0;
         if arq == Config::None {

@@ -1,30 +1,26 @@
 //! The components of a run, and their ids and ports for measurement. Runs, metrics and traces use only
-//! [`World`].
+//! [`World`]. [`flow_ends`] builds what sends and receives, [`links`] the links between.
 
 use std::collections::BTreeMap;
 
-use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
-use lasthop_channel::{Channel, Presence, Sojourn, State};
-use lasthop_proto::application::ConnectionEnd;
-use lasthop_proto::fec::Covers;
-use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
-use lasthop_proto::split::{Proxy, Split};
-use lasthop_proto::tcp::{Reactions, ReceiverReactions};
-use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
-use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, SharedId, Wiring};
-use lasthop_sim::queue::{Discipline, DropTail, Queue};
-use lasthop_sim::varying::{Timing, TimingStreams, VaryingLink};
+use lasthop_base::{Duration, Streams, Time};
+use lasthop_channel::{Sojourn, State};
+use lasthop_proto::scheme::{Combination, LinkEnd, Site};
+use lasthop_proto::split::Split;
+use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, tcp};
+use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
 use lasthop_sim::wlan::Bss;
-use lasthop_sim::{
-    Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, SharedLink, SharedRadio,
-    SignalMeter, WireId, WiredLink,
-};
+use lasthop_sim::{Builder, Mover, Node, SignalMeter, WireId};
 
 use super::movement::{Movement, WatchedSignal};
-use super::network::{LastHop, Network, NetworkLink, Workload};
+use super::network::{Network, NetworkLink, Workload};
 use super::split_segments::{self, ConnectionPart};
 use crate::measure::AgentCounters;
-use crate::schema::{LinkProtection, Radio, Wired};
+
+mod flow_ends;
+mod links;
+
+pub(crate) use links::link_timing;
 
 /// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
 /// start and end. If its mobile host moves: the periods in which none of its base stations reaches it well. Channel
@@ -466,47 +462,6 @@ impl Layout {
         }
     }
 
-    /// The direction of a wired link that leads away from its end `from`.
-    fn wired(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
-        let (rate, delay, queue) = (wired.rate.nominal(), wired.delay.nominal(), wired.queue);
-        if wired.rate.varies() || wired.delay.varies() {
-            return self.varying(wired, link, from, streams);
-        }
-        match queue {
-            Queue::DropTail(limit) => WiredLink::new(rate, delay, limit).into(),
-            Queue::Managed(management) => {
-                let ends = self.network.graph.ends(link);
-                let [here, there] = [from, 1 - from].map(|end| &self.network.names[usize::from(ends[end].0)]);
-                let random = streams.stream(&["queue:", here, "-", there].concat());
-                let queue = management.build(|size| rate.time_for(size), random);
-                ManagedLink::new(rate, delay, queue).into()
-            }
-        }
-    }
-
-    /// Like [`wired`](Layout::wired), where rate or delay vary.
-    fn varying(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
-        let timing = wired_timing(&self.network, wired, link, from, streams);
-        let ends = self.network.graph.ends(link).map(|end| &self.network.names[usize::from(end.0)]);
-        let random = streams.stream(&["queue:", ends[from], "-", ends[1 - from]].concat());
-        VaryingLink::new(timing, discipline(wired.queue, |size| wired.rate.nominal().time_for(size), random))
-            .into()
-    }
-
-    /// The direction of a shared radio that leads to the mobile hosts.
-    fn shared(&self, id: SharedId, combination: &Combination<'_>, streams: Streams) -> SharedRadio {
-        let Network { graph, links, dispatch, .. } = &self.network;
-        let links = graph.shared(id).iter().enumerate().map(|(index, link)| {
-            let NetworkLink::Radio(hop) = &links[usize::from(link.0)] else {
-                unreachable!("a wireless link shares a radio")
-            };
-            let hosts = self.wiring.reached_by_radio.get(&(id, index as u16));
-            let hosts = hosts.into_iter().flatten().copied().collect();
-            hop.shared(hosts, combination.link(), &self.network, streams)
-        });
-        SharedRadio::new(*dispatch, links.collect())
-    }
-
     fn bss(&self, id: BssId, streams: Streams) -> Bss {
         let links = self.network.graph.bss(id);
         let stations = links.iter().enumerate().map(|(index, link)| {
@@ -521,11 +476,6 @@ impl Layout {
         let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
         let backoff = streams.stream(&["ap-backoff:", ap].concat());
         Bss::new(self.network.bss, backoff, stations.collect())
-    }
-
-    fn connection(&self, id: FlowId) -> tcp::Connection {
-        let flow = &self.network.flows[usize::from(id.0)];
-        tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
 
     /// The place of an agent at one end of the wireless link called `link`.
@@ -543,117 +493,6 @@ impl Layout {
         let station = place_of_station.map(|(_, station)| station);
         Site { end, node: self.node_name(place), station, link, rate, delay, streams }
     }
-
-    /// The proxy of a link, which splits the connections that cross the link.
-    fn proxy(&self, link: LinkId, combination: &Combination<'_>) -> Proxy {
-        let mut proxy = Proxy::new();
-        for &(flow, from) in self.split_at.get(&link).into_iter().flatten() {
-            let Some(split) = &self.splits[usize::from(flow.0)] else { continue };
-            let reactions = match from == Port::WIRED {
-                true => (combination.reactions(), ReceiverReactions::default()),
-                false => (Reactions::default(), combination.receiver_reactions()),
-            };
-            let index = usize::from(flow.0);
-            let (whole, is_awaited) = (&self.network.flows[index].tcp, self.awaits_relays(index));
-            proxy.join(self.connection(flow), (whole, split), from, is_awaited, reactions);
-        }
-        proxy
-    }
-
-    /// TCP settings and reactions at the source of a flow; no reactions if `plain`.
-    fn first(&self, id: FlowId, combination: &Combination<'_>, plain: bool) -> (&tcp::Settings, Reactions) {
-        let index = usize::from(id.0);
-        let part = &self.parts[index][0];
-        let knows = !plain && (self.splits[index].is_none() || part.wireless);
-        (self.settings(index, part), if knows { combination.reactions() } else { Reactions::default() })
-    }
-
-    /// TCP settings at the destination of a flow.
-    fn last(&self, id: FlowId) -> &tcp::Settings {
-        let part = self.parts[usize::from(id.0)].last().expect("a connection has a part");
-        self.settings(usize::from(id.0), part)
-    }
-
-    /// The reactions at the destination of a flow; none if `plain`.
-    fn receiver_reactions(
-        &self,
-        id: FlowId,
-        combination: &Combination<'_>,
-        plain: bool,
-    ) -> ReceiverReactions {
-        let index = usize::from(id.0);
-        let is_wireless = self.parts[index].last().is_some_and(|part| part.wireless);
-        let knows = !plain && (self.splits[index].is_none() || is_wireless);
-        if knows { combination.receiver_reactions() } else { ReceiverReactions::default() }
-    }
-
-    fn source(&self, id: FlowId, combination: &Combination<'_>, streams: Streams) -> Node {
-        let flow = &self.network.flows[usize::from(id.0)];
-        let connection = self.connection(id);
-        match &flow.workload {
-            Workload::Transfer { transfer, spread, plain } => {
-                let mut transfer = *transfer;
-                if !spread.is_zero() {
-                    transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
-                }
-                let (settings, reactions) = self.first(id, combination, *plain);
-                tcp::Sender::new(connection, settings, transfer, reactions).into()
-            }
-            Workload::Traffic { config, .. } => {
-                let stream = streams.stream(&format!("traffic:{}", flow.name));
-                traffic::Source::new(connection, *config, stream).into()
-            }
-            Workload::Application(config) => {
-                let numbers = 0..config.activity.connections();
-                let connections = numbers.map(|number| self.connection_end(id, number, true, combination));
-                application::Client::new(config, connections, streams, &flow.name).into()
-            }
-            Workload::Joined(_) => unreachable!("its source is that of the application's first flow"),
-        }
-    }
-
-    fn sink(&self, id: FlowId, combination: &Combination<'_>) -> Node {
-        let flow = &self.network.flows[usize::from(id.0)];
-        match &flow.workload {
-            Workload::Transfer { plain, .. } => {
-                let receiver = tcp::Receiver::new(self.connection(id), self.last(id));
-                receiver.with_reactions(self.receiver_reactions(id, combination, *plain)).into()
-            }
-            Workload::Traffic { voip: None, .. } => traffic::Sink::new().into(),
-            Workload::Traffic { voip: Some(voip), .. } => {
-                let buffer = traffic::voip::PlayoutBuffer::new(voip.playout_buffer);
-                traffic::Sink::with_playout(buffer).into()
-            }
-            Workload::Application(config) => {
-                let numbers = 0..config.activity.connections();
-                let connections = numbers.map(|number| self.connection_end(id, number, false, combination));
-                application::Server::new(connections).into()
-            }
-            Workload::Joined(_) => unreachable!("its sink is that of the application's first flow"),
-        }
-    }
-
-    /// One end of connection number `number` of the application whose first flow is `first`.
-    fn connection_end(
-        &self,
-        first: FlowId,
-        number: u8,
-        at_client: bool,
-        combination: &Combination<'_>,
-    ) -> ConnectionEnd<'_> {
-        let requests = FlowId(first.0 + 2 * u16::from(number));
-        let responses = FlowId(requests.0 + 1);
-        let (sends, receives) = if at_client { (requests, responses) } else { (responses, requests) };
-        let (sending, reactions) = self.first(sends, combination, false);
-        ConnectionEnd {
-            requests: self.connection(requests),
-            responses: self.connection(responses),
-            sending,
-            receiving: self.last(receives),
-            reactions,
-            receiver_reactions: self.receiver_reactions(receives, combination, false),
-        }
-    }
 }
 
 fn custom(component: impl Component + 'static) -> Node {
@@ -667,150 +506,5 @@ fn base_station_end(link: &NetworkLink) -> Option<usize> {
         NetworkLink::Radio(hop) => Some(1 - hop.mobile),
         NetworkLink::Station(_) => Some(0),
         NetworkLink::Wired(_) => None,
-    }
-}
-
-impl LastHop {
-    /// The direction that leads away from one of its ends.
-    fn direction(&self, from: usize, link: LinkUse, network: &Network, streams: Streams) -> RadioLink {
-        let (radio, direction) = match from == self.mobile {
-            true => (&self.up, "up"),
-            false => (&self.down, "down"),
-        };
-        let channel = self.channel(from, network, streams);
-        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
-        let config = RadioConfig { arq: self.arq(from, link), ..config(radio, link) };
-        let (bits, backoff) = (stream("bits"), stream("backoff"));
-        let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
-        let link = match radio.queue {
-            queue if radio.rate.varies() || radio.delay.varies() => {
-                let timing = self.timing(radio, direction, streams, network.limit);
-                let queue = discipline(queue, air_time, stream("queue"));
-                RadioLink::varying(config, timing, queue, channel, bits, backoff)
-            }
-            Queue::DropTail(_) => RadioLink::new(config, channel, bits, backoff),
-            Queue::Managed(management) => {
-                let queue = management.build(air_time, stream("queue"));
-                RadioLink::managed(config, queue, channel, bits, backoff)
-            }
-        };
-        link.until(network.limit).of_station(self.place.map_or(0, |(_, station)| station))
-    }
-
-    /// The direction to the mobile host, on a shared radio.
-    fn shared(&self, hosts: Vec<HostId>, link: LinkUse, network: &Network, streams: Streams) -> SharedLink {
-        let base = 1 - self.mobile;
-        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":down"].concat());
-        let config = RadioConfig { arq: self.arq(base, link), ..config(&self.down, link) };
-        let air_time = |size: Bytes| config.rate.time_for_bits(self.down.expansion.on_air(size.bits()));
-        SharedLink {
-            hosts,
-            config,
-            queue: match self.down.queue {
-                Queue::DropTail(_) => None,
-                Queue::Managed(management) => Some(management.build(air_time, stream("queue"))),
-            },
-            channel: self.channel(base, network, streams),
-            bits: stream("bits"),
-            backoff: stream("backoff"),
-        }
-    }
-
-    /// The ARQ of the direction that leads away from one of its ends.
-    pub(super) fn arq(&self, from: usize, link: LinkUse) -> arq::Config {
-        let (own, opposite) =
-            if from == self.mobile { (&self.up, &self.down) } else { (&self.down, &self.up) };
-        link.arq.of(own.arq, opposite.arq)
-    }
-
-    /// The channel of the direction that leads away from one of its ends. Both directions use copies of one random
-    /// stream, so that they meet the same fades, unless they have separate channels.
-    pub(super) fn channel(&self, from: usize, network: &Network, streams: Streams) -> Box<dyn Channel> {
-        let (radio, name, lag) = match from == self.mobile {
-            true if self.up_has_channel => (&self.up, "uplink-channel", Duration::ZERO),
-            true => (&self.up, "channel", Duration::ZERO),
-            false => (&self.down, "channel", self.down.delay.nominal()),
-        };
-        let channel = radio.channel.build(streams.stream(&[name, &self.suffix].concat()));
-        let channel = match radio.outage {
-            Some(outages) => outages.interrupt(channel),
-            None => channel,
-        };
-        match self.place {
-            Some((index, station)) => {
-                let itinerary = network.moving[index].itinerary(streams, network.limit);
-                Box::new(Presence::new(station, itinerary, channel, lag))
-            }
-            None => channel,
-        }
-    }
-
-    /// Rate and delay over time of a direction. Slots of both directions change together.
-    fn timing(&self, radio: &Radio, direction: &str, streams: Streams, limit: Time) -> Timing {
-        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
-        let slots = streams.stream(&["slots", &self.suffix].concat());
-        Timing::new(&radio.rate, &radio.delay, timing_streams(stream, slots), limit)
-    }
-}
-
-/// Rate and delay over time of the direction of a wired link that leads away from its end `from`. Slots of both
-/// directions change together.
-fn wired_timing(network: &Network, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Timing {
-    let ends = network.graph.ends(link).map(|end| &network.names[usize::from(end.0)]);
-    let direction = [ends[from].as_str(), "-", ends[1 - from]].concat();
-    let slots = streams.stream(&["slots:", ends[0], "-", ends[1]].concat());
-    let streams = timing_streams(|name| streams.stream(&[name, ":", &direction].concat()), slots);
-    Timing::new(&wired.rate, &wired.delay, streams, network.limit)
-}
-
-/// Rate and delay over time of a direction of a link; `None` for the links of a cell.
-pub(crate) fn link_timing(network: &Network, link: LinkId, up: bool, streams: Streams) -> Option<Timing> {
-    match &network.links[usize::from(link.0)] {
-        NetworkLink::Wired(wired) => Some(wired_timing(network, wired, link, usize::from(up), streams)),
-        NetworkLink::Radio(hop) => {
-            let (radio, direction) = if up { (&hop.up, "up") } else { (&hop.down, "down") };
-            Some(hop.timing(radio, direction, streams, network.limit))
-        }
-        NetworkLink::Station(_) => None,
-    }
-}
-
-/// The streams of a rate and a delay, by their names, and that of their slots.
-fn timing_streams(stream: impl Fn(&str) -> Stream, phase: Stream) -> TimingStreams {
-    TimingStreams {
-        rate: [stream("rate"), stream("rate-slots")],
-        delay: [stream("delay"), stream("delay-slots")],
-        phase,
-    }
-}
-
-/// The queue of a link that is served packet by packet.
-fn discipline(queue: Queue, air_time: impl Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline> {
-    match queue {
-        Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
-        Queue::Managed(management) => management.build(air_time, random),
-    }
-}
-
-/// Parameters of one direction of a last hop under a combination of schemes.
-fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
-    let covers = match radio.protect {
-        LinkProtection::Scheme => link.protects,
-        LinkProtection::Repeats => Some(Covers::Repeats),
-        LinkProtection::All => Some(Covers::All),
-    };
-    RadioConfig {
-        rate: radio.rate.nominal(),
-        delay: radio.delay.nominal(),
-        queue: match radio.queue {
-            Queue::DropTail(limit) => limit,
-            Queue::Managed(_) => QueueLimit::Unlimited,
-        },
-        expansion: radio.expansion,
-        mtu: radio.mtu,
-        unit: radio.unit,
-        fec: covers.zip(radio.fec).map(|(covers, code)| Fec { code, covers }),
-        exposed: radio.errors_on,
-        arq: radio.arq,
     }
 }
