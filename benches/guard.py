@@ -1,12 +1,12 @@
-"""Guard against regressions: instructions of fixed runs, which no load of a machine changes, and cycles.
+"""Guard against regressions: instruction counts of fixed runs, which do not depend on the load, and cycles.
 
 Valgrind counts what the compiled extension module executes between the call of ``Scenario.run`` and
-its return. The same code gives the same number within a hundredth of a percent, so a difference comes
-from the code or from the compiler; numbers of another compiler are not compared.
+its return. Counts of the same code agree within a hundredth of a percent, so a difference comes from the
+code or from the compiler. Counts of another compiler are not compared.
 
 Perf counts the processor's cycles for many more runs, in user mode, where the machine counts them. They
-differ by some percent from time to time, so they are shown beside the recorded ones and not judged;
-numbers of another processor are not compared.
+vary by some percent, so they are printed beside the recorded ones without a verdict. Counts of another
+processor are not compared.
 
 ``python benches/guard.py`` compares with what is recorded in ``instructions.toml``;
 ``python benches/guard.py --record`` records.
@@ -27,18 +27,18 @@ ROOT = HERE.parent
 RECORD = HERE / "instructions.toml"
 TOLERANCE = 0.03
 
-# By name: the scenario, the scheme and the number of runs.
+# Scenario, scheme and number of runs of each case.
 CASES = {
     "bulk": (HERE / "bulk.toml", "basic", 1),
     "ebsn": (ROOT / "scenarios" / "ebsn-wide-area.toml", "ebsn", 20),
     "fec": (HERE / "selective-fec.toml", "selective-fec", 100),
 }
 
-# Cycles are counted for so many times the runs, and the median is taken of so many measurements.
+# Repetitions of the runs in one measurement of cycles, and measurements of which the median is taken.
 CYCLES_RUNS = 20
 CYCLES_REPEATS = 5
 
-# Loads the extension alone, so that Valgrind need not see NumPy start.
+# Loads only the extension module, so that Valgrind does not run the imports of NumPy.
 RUN = """
 import importlib.machinery, importlib.util, sys
 extension, scenario, scheme, runs = sys.argv[1:]
@@ -52,11 +52,11 @@ for run in range(int(runs)):
 
 
 class NotMeasuredError(Exception):
-    """There is nothing to compare, and why."""
+    """The reason why nothing can be compared."""
 
 
 class Count(NamedTuple):
-    """The instructions or the cycles of one case."""
+    """Recorded and current instructions, or cycles, of one case."""
 
     case: str
     recorded: int
@@ -64,17 +64,17 @@ class Count(NamedTuple):
 
     @property
     def change(self) -> float:
-        """How much more there are than were recorded, as a share of those."""
+        """Relative change from the recorded count."""
         return self.counted / self.recorded - 1
 
     @property
     def holds(self) -> bool:
-        """Whether that is within the tolerance, in either direction."""
+        """Whether the change, in either direction, is within the tolerance."""
         return abs(self.change) <= TOLERANCE
 
 
 def compiler() -> str:
-    """Name the compiler, its target and its flags, on which the numbers depend."""
+    """Return the compiler, its target and its flags, which determine the counts."""
     if shutil.which("rustc") is None:
         raise NotMeasuredError("there is no rustc")
     said = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -85,19 +85,19 @@ def compiler() -> str:
 
 
 def processor() -> str:
-    """Name the processor, on which cycles depend."""
+    """Return the processor, which determines the cycles."""
     cpus = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*: (.*)$", cpus.read_text(), re.MULTILINE) if cpus.exists() else None
     return found[1] if found else "?"
 
 
 def command(case: str, times: int) -> list[str]:
-    """Compose the command that makes the runs of a case so many times."""
+    """Return the command that performs the runs of a case ``times`` times."""
     extension = next((ROOT / "python" / "lasthop").glob("_lasthop*.so"), None)
     if extension is None:
         raise NotMeasuredError("the extension module is not built")
     scenario, scheme, runs = CASES[case]
-    # Not the link in a virtual environment: what is counted needs nothing of that.
+    # The interpreter itself instead of the virtual environment's link: the runs need no installed package.
     python = [os.path.realpath(sys.executable), "-IS", "-c", RUN]
     return [*python, str(extension), str(scenario), scheme, str(times * runs)]
 
@@ -116,7 +116,7 @@ def count(case: str) -> int:
 
 
 def cycles_of(report: str) -> int:
-    """Read the cycles from the report of ``perf stat -x, -e cycles:u``."""
+    """Parse the cycles in the output of ``perf stat -x, -e cycles:u``."""
     found = re.search(r"^(\d+),[^,]*,cycles", report, re.MULTILINE)
     if not found:
         raise NotMeasuredError("this machine does not count cycles")
@@ -124,7 +124,7 @@ def cycles_of(report: str) -> int:
 
 
 def count_cycles(case: str) -> int:
-    """Count the cycles of one time the runs of a case, without those of Python's start."""
+    """Count the cycles of the runs of a case, excluding the start of Python."""
     if shutil.which("perf") is None:
         raise NotMeasuredError("there is no perf")
 
@@ -140,7 +140,7 @@ def count_cycles(case: str) -> int:
 
 
 def check_cycles() -> list[Count]:
-    """Count the cycles of all cases and lay them beside what is recorded."""
+    """Count the cycles of all cases, for comparison with the record."""
     recorded = tomllib.loads(RECORD.read_text())
     counted = {case: count_cycles(case) for case in CASES}
     if "cycles" not in recorded:
@@ -151,7 +151,7 @@ def check_cycles() -> list[Count]:
 
 
 def check() -> list[Count]:
-    """Count all cases and lay them beside what is recorded."""
+    """Count the instructions of all cases, for comparison with the record."""
     recorded = tomllib.loads(RECORD.read_text())
     if not recorded:
         raise NotMeasuredError("nothing is recorded yet; make bench-record does it")
@@ -161,7 +161,7 @@ def check() -> list[Count]:
 
 
 def record() -> None:
-    """Record what is counted now."""
+    """Record the current counts."""
     lines = [
         f'compiler = "{compiler()}"',
         "",

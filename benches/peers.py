@@ -1,4 +1,4 @@
-"""Other simulators on cases of ours, with scripts of ours."""
+"""Run our benchmark cases on ns-2 and ns-3."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ NS3_MODULES = ["applications", "internet", "point-to-point", "traffic-control", 
 
 
 class Cost(NamedTuple):
-    """What a run cost."""
+    """Delivered segments and processor time of a run."""
 
     delivered: int
     cpu_s: float
@@ -25,11 +25,11 @@ class Cost(NamedTuple):
 
 
 class NotInstalledError(Exception):
-    """A simulator that cannot be run here, and why."""
+    """The reason why a simulator cannot be run here."""
 
 
 def run(command: list[str]) -> Cost:
-    """Run a command that prints what was delivered."""
+    """Run a command that prints the number of delivered segments; measure its processor time."""
     with tempfile.TemporaryDirectory() as directory:
         process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True)
         assert process.stdout
@@ -43,7 +43,7 @@ def run(command: list[str]) -> Cost:
 
 @dataclass
 class Peer:
-    """A simulator with its settings."""
+    """A simulator with its settings for one case."""
 
     name: str
     command: list[str]
@@ -51,7 +51,7 @@ class Peer:
     _start_up: dict[int | None, Cost] = field(default_factory=dict)
 
     def cost(self, seconds: int, flows: int | None = None) -> Cost:
-        """Cost of so many simulated seconds, without that of the start: reading scripts, making nodes."""
+        """Cost of ``seconds`` simulated seconds, excluding the start (parsing scripts, creating nodes)."""
         if flows not in self._start_up:
             self._start_up[flows] = min(
                 (self._whole(1, flows) for _ in range(3)), key=lambda cost: cost.cpu_s
@@ -68,12 +68,12 @@ class Peer:
 
 
 def ns2_bulk(rules: str, scheduler: str) -> Peer:
-    """ns-2 on bulk transfers with one of its schedulers, and our rules (``rfc``) or its own (``ns2``)."""
+    """Return ns-2 for bulk transfers, with one of its schedulers and the rules ``rfc`` or ``ns2``."""
     return _ns2("bulk.tcl", scheduler, [rules, scheduler])
 
 
 def ns2_path(scheduler: str, loss: float) -> Peer:
-    """ns-2 on the path with one of its schedulers and a loss of data packets on the last hop."""
+    """Return ns-2 for the path, with one of its schedulers and a loss rate of data on the last hop."""
     return _ns2("path.tcl", scheduler, [scheduler, str(loss), "1"])
 
 
@@ -84,7 +84,7 @@ def _ns2(script: str, scheduler: str, options: list[str]) -> Peer:
 
 
 def ns3(directory: Path) -> Peer:
-    """ns-3, as built by whoever packaged it; our script is compiled into ``directory``."""
+    """Return ns-3, as the system has it installed; our script is compiled into ``directory``."""
     program = directory / "bulk"
     libraries = [f"-lns3-{module}" for module in NS3_MODULES]
     command = ["g++", "-std=c++17", "-O3", "-o", str(program), str(SCRIPTS / "bulk.cc"), *libraries]

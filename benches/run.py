@@ -1,7 +1,7 @@
-"""Run all benchmarks and print what they cost, beside other simulators and the targets.
+"""Run all benchmarks; print the cost of each case, the ratios to other simulators, and the targets.
 
-Each case is a separate process. Cases that are compared run in alternation, so that both meet the same
-load of the machine; a ratio is the median over these pairs.
+Each case runs in a process of its own. Cases under comparison run alternately, so that the load of the
+machine affects both; a ratio is the median over these pairs.
 """
 
 import json
@@ -28,7 +28,7 @@ MB = 1e6
 
 
 class Case(NamedTuple):
-    """A case of Lasthop; one without a title has no row in the table."""
+    """A benchmark case of Lasthop. Cases without a title have no row in the table."""
 
     name: str
     size: int
@@ -36,20 +36,20 @@ class Case(NamedTuple):
 
 
 def bulk(flows: int, seconds: int) -> Case:
-    """Bulk transfers for so many simulated seconds."""
+    """Return the case of ``flows`` bulk transfers over ``seconds`` simulated seconds."""
     return Case(f"bulk-{flows}", seconds, f"(a) bulk, {flows} flow{'s' * (flows > 1)}, {seconds:,} s")
 
 
 def short(case: Case) -> str:
-    """Return the title without that of the group."""
+    """Return the title without the prefix of its group."""
     return case.title.removeprefix("(a) bulk, ")
 
 
 BULK = {1: bulk(1, 3600), 10: bulk(10, 3600), 100: bulk(100, 360)}
-# ns-3 is so slow that it runs a tenth of the simulated time.
+# ns-3 is slow, so it runs a tenth of the simulated time.
 BULK_NS3 = {1: bulk(1, 3600), 10: bulk(10, 360), 100: bulk(100, 36)}
 BULK_NS2 = Case("bulk-ns2", 3600, "(a) bulk, 1 flow, ns-2's rules, 3,600 s")
-# Senders of today, each with the detection, repair and pacing of Linux.
+# Current senders, with the loss detection, recovery and pacing of Linux.
 BULK_LINUX = [
     Case(f"bulk-{name.lower().replace(' ', '')}", 3600, f"(a) bulk, 1 flow, {name} on Linux, 3,600 s")
     for name in ("Reno", "CUBIC", "BBR", "BBR 3")
@@ -68,7 +68,7 @@ FEC = {
 CELL = Case("cell-8", 20_000, "(f) 802.11 cell, eight downloads, 20,000 s")
 MANY_FLOWS = {1000: bulk(1000, 60), 10_000: bulk(10_000, 12)}
 HOPS = {links: Case(f"hops-{links}", 3600, f"(g) {links} links, 1 flow, 3,600 s") for links in (2, 32)}
-# By the segments in flight when the first loss is detected.
+# Keyed by the number of segments in flight when the first loss is detected.
 OVERSHOOT = {
     window: Case(f"overshoot-sack-{window}", runs, f"(h) SACK, overshoot of {window:,} segments")
     for window, runs in [(1000, 200), (300_000, 1)]
@@ -86,13 +86,13 @@ SET_UP = {
     for shape in ("dumbbell", "cell")
 }
 SCHEDULERS = ("Heap", "Calendar", "List")
-PATH_LOSS = 1 / 150  # of data packets, from the bit error rate in path.toml
+PATH_LOSS = 1 / 150  # loss rate of data packets, from the bit error rate in path.toml
 JOBS = {jobs: Case(f"jobs-{jobs}", 10_000, "") for jobs in (1, 2)}
 
 
 @dataclass
 class Ours:
-    """Measurements of one process of Lasthop."""
+    """Measurements of one Lasthop process."""
 
     delivered: int
     events: int | None
@@ -112,13 +112,13 @@ class Ours:
 
 
 class Ratio(NamedTuple):
-    """A ratio of paired costs."""
+    """Median and minimum of the ratios of paired costs."""
 
     median: float
     least: float
 
     def __str__(self) -> str:
-        """As a cell of the table."""
+        """Format for the table."""
         return f"{self.median:.1f} ({self.least:.1f})"
 
 
@@ -129,7 +129,7 @@ def ratio(pairs: list[tuple[float, float]]) -> Ratio:
 
 
 class Bound(NamedTuple):
-    """A case that may cost at most ``most`` times as much as ``usual``, per segment or per set-up."""
+    """An upper bound ``most`` on the cost of ``case`` relative to ``usual``, per segment or per set-up."""
 
     what: str
     case: Case
@@ -151,7 +151,7 @@ BOUNDS = [
 
 
 class Target(NamedTuple):
-    """A target, the measurement, and whether it meets the target; None if this machine cannot tell."""
+    """A target, the measured value, and whether the target is met (None if it cannot be measured here)."""
 
     what: str
     measured: str
@@ -183,7 +183,7 @@ class Bench:
         return [(self.run(first), self.run(second)) for _ in range(times)]
 
     def beside(self, times: int, case: Case, peer: peers.Peer, flows: int | None = None) -> Ratio:
-        """Run a case and another simulator in alternation; how many times as much that one costs."""
+        """Run a case and another simulator in alternation; return the ratio of their cost to ours."""
         pairs = [(peer.cost(case.size, flows), self.run(case)) for _ in range(times)]
         theirs, ours = pairs[0]
         self.ratios[case, peer.name] = found = ratio([(theirs.ns, ours.ns) for theirs, ours in pairs])
@@ -196,12 +196,12 @@ class Bench:
         return found
 
     def target(self, what: str, measured: str, met: bool | None) -> None:
-        """Note a target."""
+        """Record a target."""
         self.targets.append(Target(what, measured, met))
 
 
 def build() -> str:
-    """Build the cases and say where their program is."""
+    """Build the benchmark program and return its path."""
     command = ["cargo", "build", "--release", "--quiet", "--package", "lasthop-bench"]
     done = subprocess.run(
         [*command, "--message-format=json"], stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True
@@ -211,7 +211,7 @@ def build() -> str:
 
 
 def our_cases(bench: Bench) -> None:
-    """Everything that is measured without another simulator."""
+    """Measure all cases that need no other simulator."""
     for _ in range(5):
         for case in (*BULK_LINUX, EBSN, TEN_CLEAN, TEN_LOSSY, TEN_STUDY, PATH, *FEC.values()):
             bench.run(case)
@@ -232,14 +232,14 @@ def our_cases(bench: Bench) -> None:
 
 
 def within(bench: Bench, bound: Bound) -> None:
-    """Whether a case keeps to its bound."""
+    """Check the cost of a case against its bound."""
     pairs = bench.pairs(3, bound.case, bound.usual)
     found = ratio([(case.cost(bound.case), usual.cost(bound.usual)) for case, usual in pairs]).median
     bench.target(f"at most {bound.most:g} times: {bound.what}", f"{found:.2f}", found <= bound.most)
 
 
 def memory(bench: Bench) -> None:
-    """Whether a run four times as long, or four times as many runs, hold more memory."""
+    """Check that peak memory does not grow with runs four times as long, or four times as many."""
     slack = 256 * 1024
     for case in (BULK[1], EBSN, TEN_LOSSY, PATH, CELL, FEC[10]):
         peaks = []
@@ -252,11 +252,11 @@ def memory(bench: Bench) -> None:
 
 
 def jobs(bench: Bench) -> None:
-    """Elapsed time of a study with one job and with two, each at its best."""
+    """Compare the shortest elapsed times of a study with one job and with two."""
     what = "2 jobs at least 1.9 times as fast as 1"
     if len(os.sched_getaffinity(0)) < 2:
         return bench.target(what, "there is one core", None)
-    # Elapsed time says nothing if others take the cores; one process at a time is our own load.
+    # Elapsed time is meaningless while other programs take the cores. Our own load is one process at a time.
     busy = os.getloadavg()[0] > 1.5
     pairs = bench.pairs(5, JOBS[1], JOBS[2])
     faster = min(one.wall_s for one, _ in pairs) / min(two.wall_s for _, two in pairs)
@@ -268,7 +268,7 @@ def jobs(bench: Bench) -> None:
 
 
 def start_up(bench: Bench) -> None:
-    """Elapsed time of the command until it has said its version."""
+    """Measure the elapsed time of ``lasthop --version``."""
     what = "the command starts in under 0.3 s"
     command = shutil.which("lasthop", path=Path(sys.executable).parent) or shutil.which("lasthop")
     if command is None:
@@ -282,7 +282,7 @@ def start_up(bench: Bench) -> None:
 
 
 def beside_ns2(bench: Bench) -> None:
-    """Against ns-2: with each of its schedulers, and by its own rules."""
+    """Compare with ns-2: with each of its schedulers, and under the rules of ns-2."""
     faster = "as fast as ns-2"
     rules_what = "as much delivered as ns-2 by its rules, within 2 %"
     path_what = "as much delivered as ns-2 on the path, within 5 %"
@@ -316,7 +316,7 @@ def beside_ns2(bench: Bench) -> None:
 
 
 def beside_ns3(bench: Bench) -> None:
-    """Against ns-3."""
+    """Compare with ns-3."""
     try:
         peer = peers.ns3(bench.scratch)
     except peers.NotInstalledError as why:
@@ -333,7 +333,7 @@ def beside_ns3(bench: Bench) -> None:
 
 
 def instructions(bench: Bench) -> None:
-    """Compare instructions, and cycles where they are counted, with what is recorded."""
+    """Compare instruction counts, and cycles where the machine counts them, with the recorded ones."""
     what = f"instructions within {guard.TOLERANCE:.0%} of the record"
     try:
         counts = guard.check()
@@ -350,7 +350,7 @@ def instructions(bench: Bench) -> None:
 
 
 def table_of_cases(bench: Bench) -> Table:
-    """Lay out what each case costs."""
+    """Return the table of costs per case."""
     table = Table(box=box.SIMPLE_HEAD, title="Least of all runs; ratios: median (least) over pairs")
     table.add_column("case")
     for heading in ["delivered", "CPU ns/segment", "events/s", "peak MB"]:
@@ -372,7 +372,7 @@ def table_of_cases(bench: Bench) -> Table:
 
 
 def table_of_targets(bench: Bench) -> Table:
-    """Lay out which targets are met."""
+    """Return the table of targets."""
     table = Table(box=box.SIMPLE_HEAD, title="Targets")
     for heading in ["target", "measured", ""]:
         table.add_column(heading)
@@ -384,7 +384,7 @@ def table_of_targets(bench: Bench) -> Table:
 
 def main() -> None:
     """Run everything and print the tables."""
-    # The tables are of no use when folded; what is no terminal is wide enough.
+    # Folded tables are hard to read, so anything but a terminal counts as 140 columns wide.
     console = Console(width=None if sys.stdout.isatty() else 140)
     steps: list[tuple[str, Callable[[Bench], None]]] = [
         ("our own cases", our_cases),
