@@ -73,7 +73,7 @@ impl Draw {
     fn channel(&mut self, text: &mut String, table: &str) {
         let (a, b, p, q) = (self.span(), self.span(), self.probability(), self.probability());
         let start = pick(&mut self.0, &["good", "bad", "stationary"]);
-        let line = match self.0.below(7) {
+        let line = match self.0.below(12) {
             0 => return,
             1 => format!("channel.iid.ber = {p}"),
             2 => format!("channel.frame-loss.loss = {p}"),
@@ -90,10 +90,77 @@ impl Draw {
                      \"{a}\" }}"
                 )
             }
+            6 => format!("channel.frame-bursts = {{ begin = {p}, frames = {} }}", self.count()),
+            7 => format!("channel.gilbert = {{ loss = {p}, burst = {}, start = \"{start}\" }}", self.count()),
+            8 => format!("channel.gilbert = {{ loss = {p}, burst = \"{a}\" }}"),
+            9 => {
+                let (good, bad) = (self.probability(), self.probability());
+                format!(
+                    "channel.gilbert-elliott = {{ p = {p}, r = {q}, loss_good = {good}, loss_bad = {bad} }}"
+                )
+            }
+            10 => {
+                let (good, bad) = (self.periods(), self.periods());
+                let loss = if coin(&mut self.0) { format!(", loss_bad = {p}") } else { String::new() };
+                format!("channel.semi-markov = {{ good.{good}, bad.{bad}, start = \"{start}\"{loss} }}")
+            }
             _ => format!(
                 "channel.nguyen-noble = {{ leave_error = {p}, leave_error_free = {q}, error_rate = 0.1, \
                  error_unit = \"{a}\", error_free_unit = \"{b}\" }}"
             ),
+        };
+        writeln!(text, "{table}{line}").expect("text grows");
+    }
+
+    /// The lengths of a channel's periods.
+    fn periods(&mut self) -> String {
+        let (a, b) = (self.span(), self.span());
+        match self.0.below(4) {
+            0 => format!("constant = \"{a}\""),
+            1 => format!("exponential = \"{a}\""),
+            2 => format!("empirical = [\"{a}\", \"{b}\"]"),
+            _ => format!("lognormal = {{ mean = \"{a}\", sigma = {} }}", self.sigma()),
+        }
+    }
+
+    fn sigma(&mut self) -> &'static str {
+        self.value(&["0.3", "1"], &["0", "5", "6", "-1", "nan"])
+    }
+
+    /// The keys that a random rate and a random delay have in common.
+    fn variation(&mut self) -> String {
+        let sigma = self.sigma();
+        let mut keys = format!("sigma = {sigma}");
+        for key in ["step", "correlation", "slot"] {
+            if self.chance(0.3) {
+                write!(keys, ", {key} = \"{}\"", self.span()).expect("text grows");
+            }
+        }
+        if keys.contains("slot") {
+            write!(keys, ", slot_sigma = {}", self.sigma()).expect("text grows");
+        }
+        keys
+    }
+
+    /// A fixed rate or one that varies.
+    fn any_rate(&mut self, text: &mut String, table: &str) {
+        let rate = self.rate();
+        let line = match self.0.below(6) {
+            0 => format!("rate.lognormal = {{ median = \"{rate}\", {} }}", self.variation()),
+            _ => format!("rate = \"{rate}\""),
+        };
+        writeln!(text, "{table}{line}").expect("text grows");
+    }
+
+    /// A fixed delay or one that varies.
+    fn any_delay(&mut self, text: &mut String, table: &str) {
+        let (delay, least) = (self.span(), self.span());
+        let line = match self.0.below(6) {
+            0 => {
+                let keys = self.variation();
+                format!("delay.lognormal = {{ least = \"{least}\", median = \"{delay}\", {keys} }}")
+            }
+            _ => format!("delay = \"{delay}\""),
         };
         writeln!(text, "{table}{line}").expect("text grows");
     }
@@ -119,7 +186,7 @@ impl Draw {
     fn radio(&mut self, text: &mut String, table: &str) {
         let line = |text: &mut String, line: String| writeln!(text, "{table}{line}").expect("text grows");
         if self.chance(0.4) {
-            line(text, format!("delay = \"{}\"", self.span()));
+            self.any_delay(text, table);
         }
         if self.chance(0.4) {
             self.discipline(text, table);
@@ -234,6 +301,15 @@ impl Draw {
 
     fn traffic(&mut self, text: &mut String, ends: (&str, &str)) {
         let (from, to) = if coin(&mut self.0) { ends } else { (ends.1, ends.0) };
+        if self.chance(0.2) {
+            let codec = pick(&mut self.0, &["g711", "g711-plc", "g729a", "gsm-efr"]);
+            let (pauses, buffer) = (coin(&mut self.0), self.span());
+            let voip = format!(
+                "voip = {{ codec = \"{codec}\", silence_suppression = {pauses}, playout_buffer = \"{buffer}\" }}"
+            );
+            writeln!(text, "[traffic.call]\nfrom = \"{from}\"\nto = \"{to}\"\n{voip}").expect("text");
+            return;
+        }
         let (rate, size, a, b) = (self.rate(), self.size(), self.span(), self.span());
         let law = match self.0.below(4) {
             0 => format!("constant.rate = \"{rate}\""),
@@ -251,19 +327,77 @@ impl Draw {
     }
 
     fn application(&mut self, text: &mut String, ends: (&str, &str)) {
-        let kind = pick(&mut self.0, &["http", "database", "email"]);
+        let kinds = ["http", "database", "email", "ssh", "telemetry", "page", "video"];
+        let kind = pick(&mut self.0, &kinds);
         let head =
             format!("[application.web]\nfrom = \"{}\"\nto = \"{}\"\nkind = \"{kind}\"", ends.1, ends.0);
         writeln!(text, "{head}").expect("text");
-        if self.chance(0.5) {
+        if self.chance(0.5) && kind != "video" {
             writeln!(text, "think.constant = \"{}\"", self.span()).expect("text");
         }
-        if self.chance(0.5) {
+        if self.chance(0.5) && kind != "video" && kind != "page" {
             writeln!(text, "response.constant = \"{}\"", self.size()).expect("text");
         }
-        if self.chance(0.3) {
+        if self.chance(0.3) && kind != "video" {
             writeln!(text, "requests = {}", self.count()).expect("text");
         }
+        match kind {
+            "page" => self.page(text),
+            "video" => self.video(text),
+            _ => {}
+        }
+    }
+
+    fn page(&mut self, text: &mut String) {
+        let http = pick(&mut self.0, &["1.1", "2"]);
+        writeln!(text, "page.http = \"{http}\"").expect("text");
+        if self.chance(0.3) {
+            writeln!(text, "page.connections = {}", self.value(&["1", "6"], &["0", "32", "33", "255"]))
+                .expect("text");
+        }
+        if self.chance(0.3) {
+            writeln!(text, "page.parsing.exponential = \"{}\"", self.span()).expect("text");
+        }
+        if self.chance(0.5) {
+            let (count, size, median, sigma) = (self.count(), self.size(), self.size(), self.sigma());
+            let wave = self.value(&["1", "2"], &["0", "255", "256"]);
+            let objects = format!(
+                "page.objects = [{{ count = {count}, size.constant = \"{size}\" }}, {{ count = 3, size.lognormal = {{ \
+                 median = \"{median}\", sigma = {sigma} }}, wave = {wave} }}]"
+            );
+            writeln!(text, "{objects}").expect("text");
+        }
+    }
+
+    fn video(&mut self, text: &mut String) {
+        for key in ["length", "segment", "buffer", "startup"] {
+            if self.chance(0.3) {
+                writeln!(text, "video.{key} = \"{}\"", self.span()).expect("text");
+            }
+        }
+        if self.chance(0.3) {
+            writeln!(text, "video.bitrates = [\"{}\"]", self.rate()).expect("text");
+        }
+        match self.0.below(3) {
+            0 => writeln!(text, "video.adaptation.rate.segments = {}", self.count()).expect("text"),
+            1 => {
+                let (reservoir, cushion) = (self.span(), self.span());
+                let keys = format!("{{ reservoir = \"{reservoir}\", cushion = \"{cushion}\" }}");
+                writeln!(text, "video.adaptation.buffer = {keys}").expect("text");
+            }
+            _ => {}
+        }
+    }
+
+    fn mobility(&mut self, text: &mut String) {
+        let (gap, a, b) = (self.span(), self.span(), self.span());
+        let moves = match self.0.below(4) {
+            0 => format!("periodic.stay = \"{a}\""),
+            1 => format!("random.stay = \"{a}\""),
+            2 => format!("strongest = {{ crossing = \"{a}\", beacon = \"{b}\", shadowing = \"6 dB\" }}"),
+            _ => format!("timetable = [{{ at = \"{a}\", to = \"BS2\" }}, {{ at = \"{b}\", to = \"BS1\" }}]"),
+        };
+        writeln!(text, "[mobility.mobile]\ngap = \"{gap}\"\nmoves.{moves}").expect("text");
     }
 
     fn scenario(&mut self) -> String {
@@ -278,6 +412,17 @@ impl Draw {
             "metp",
             "vs-tcp",
             "wenp",
+            "arq",
+            "snoop",
+            "smart",
+            "delayed-dupacks",
+            "freeze-tcp",
+            "handoff-rxmt",
+            "multicast",
+            "eln",
+            "i-tcp + ebsn + arq",
+            "snoop + multicast",
+            "lhack + wenp + arq",
         ];
         let mut text = format!("schemes = [\"{}\"]\n", pick(&mut self.0, &all));
         let limit = self.value(&["10 s", "60 s"], &["1 ns", "600 s", "1000000 s", "10000000000 s"]);
@@ -291,7 +436,7 @@ impl Draw {
         if self.chance(0.2) {
             writeln!(text, "warmup = \"{}\"", self.span()).expect("text");
         }
-        let (shape, ends, wireless) = match self.0.below(8) {
+        let (shape, ends, wireless) = match self.0.below(10) {
             0 => ("topology.path.routers = 2\n", ("source", "destination"), "R2-destination"),
             1 => ("topology.dumbbell = { pairs = 2, wireless = \"both\" }\n", ("S1", "D2"), "right-D1"),
             2 => ("topology.cell.stations = 3\n", ("server", "MH2"), "ap-MH1"),
@@ -300,20 +445,27 @@ impl Draw {
                              [\"B-N\", \"B-O\"] }\n";
                 (graph, ("N", "O"), "B-M")
             }
+            4 => ("topology.shared-radio.mobiles = 3\n", ("server", "MH2"), "base-MH1"),
+            5 => ("topology.hand-off.stations = 2\n", ("fixed", "mobile"), "BS2-mobile"),
             _ => ("", ("fixed", "mobile"), "base-mobile"),
         };
         text.push_str(shape);
         let size = self.value(&["10 KB", "1 MB", "unlimited"], &["1 B", "1000 GB", "0 B"]);
-        writeln!(text, "[transfer]\nsize = \"{size}\"").expect("text");
-        if shape.contains("graph") {
+        let has_transfer = !self.chance(0.05);
+        if has_transfer {
+            writeln!(text, "[transfer]\nsize = \"{size}\"").expect("text");
+        }
+        if has_transfer && shape.contains("graph") {
             writeln!(text, "from = \"{}\"\nto = \"{}\"", ends.0, ends.1).expect("text");
         }
         text.push_str("[tcp]\n");
         self.tcp(&mut text);
-        let (rate, delay) = (self.rate(), self.span());
-        writeln!(text, "[wired]\nrate = \"{rate}\"\ndelay = \"{delay}\"").expect("text");
+        text.push_str("[wired]\n");
+        self.any_rate(&mut text, "");
+        self.any_delay(&mut text, "");
         self.discipline(&mut text, "");
-        writeln!(text, "[radio]\nrate = \"{}\"", self.rate()).expect("text");
+        text.push_str("[radio]\n");
+        self.any_rate(&mut text, "");
         self.radio(&mut text, "");
         if self.chance(0.2) {
             self.radio(&mut text, "uplink.");
@@ -332,14 +484,23 @@ impl Draw {
             writeln!(text, "[link.{wireless}]").expect("text");
             self.radio(&mut text, "");
         }
+        if shape.contains("shared") {
+            let wait = self.span();
+            let slow = format!("{{ channel-state.wait = \"{wait}\" }}");
+            let dispatch = pick(&mut self.0, &["\"fifo\"", "\"round-robin\"", "\"ideal\"", slow.as_str()]);
+            writeln!(text, "[shared]\ndispatch = {dispatch}").expect("text");
+        }
+        if shape.contains("hand-off") {
+            self.mobility(&mut text);
+        }
         let connection = match shape {
             _ if shape.contains("pairs") => "connection.2",
-            _ if shape.contains("stations") => "connection.3",
+            _ if shape.contains("cell.stations") || shape.contains("mobiles") => "connection.3",
             _ => "connection.transfer",
         };
         let host = format!("host.{}", if coin(&mut self.0) { ends.0 } else { ends.1 });
         for table in [connection, &host] {
-            if self.chance(0.15) {
+            if has_transfer && self.chance(0.15) {
                 writeln!(text, "[{table}.tcp]").expect("text");
                 self.tcp(&mut text);
             }
@@ -348,7 +509,7 @@ impl Draw {
             text.push_str("[senders.mine]\n");
             self.tcp(&mut text);
         }
-        if self.chance(0.4) {
+        if !has_transfer || self.chance(0.4) {
             self.traffic(&mut text, ends);
         }
         if self.chance(0.3) {
