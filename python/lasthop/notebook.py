@@ -18,6 +18,8 @@ from lasthop._lasthop import Link, Run, Scenario, Scheme
 from lasthop.application import Kind, kind_of
 
 if TYPE_CHECKING:
+    import pandas
+
     from lasthop.advice import Advice
     from lasthop.comparison import Comparison
     from lasthop.fitting import FittedLink
@@ -158,19 +160,22 @@ def study_html(study: Study) -> str:
 def comparison_text(comparison: Comparison) -> str:
     """Return the text that stands for a comparison: its size, and the best arm."""
     from lasthop.comparison import ComparisonError
+    from lasthop.study.units import quantile_name
 
     made = f"<Comparison of {len(comparison.arms)} arms with {comparison.baseline.label}"
     try:
         best = comparison.results().iloc[0]
     except ComparisonError as error:
         return f"{made}: {error}>"
+    if comparison.quantile is not None:
+        name = quantile_name(comparison.quantile)
+        return f"{made}: {best['arm']} is best, {name} of {comparison.metric} {best['value']:,.4g}>"
     return f"{made}: {best['arm']} is best, {comparison.metric} {best['mean']:,.4g}>"
 
 
 def comparison_html(comparison: Comparison) -> str:
     """Return a comparison as HTML: a row for each arm, the best first."""
     from lasthop.comparison import ComparisonError
-    from lasthop.study.units import aligned, metric_reading
 
     caption = f"<b>{escape(comparison.scenario.title or 'A comparison')}</b>"
     try:
@@ -178,21 +183,39 @@ def comparison_html(comparison: Comparison) -> str:
     except ComparisonError as error:
         arms = f"{len(comparison.arms)} arms, to be compared with {comparison.baseline.label}"
         return _table(caption, [], [], f"{arms}; {error}")
-    reading = metric_reading(comparison.metric, float(rows["mean"].abs().max()))
-    spread = (rows["ci_high"] - rows["ci_low"]) / 2
-    spread_of_ratio = (rows["ratio_high"] - rows["ratio_low"]) / 2
-    columns = [
-        rows["arm"],
-        aligned(rows["mean"], spread, reading.size),
-        aligned(spread, spread, reading.size),
-        aligned(rows["ratio"], spread_of_ratio),
-        aligned(spread_of_ratio, spread_of_ratio),
-        [f"{runs:,}" for runs in rows["n"]],
-        rows["status"],
+    foot = f"ratios to {comparison.baseline.label}, over the same fades"
+    heads, columns = comparison_columns(comparison, rows)
+    cells = [
+        [row["arm"], *shown, f"{row['n']:,}", row["status"]]
+        for row, *shown in zip(rows.to_dict("records"), *columns, strict=True)
     ]
-    heads = ["", reading.label, "± 95 %", "ratio", "± 95 %", "runs", ""]
-    cells = [[str(cell) for cell in row] for row in zip(*columns, strict=True)]
-    return _table(caption, heads, cells, f"ratios to {comparison.baseline.label}, over the same fades")
+    return _table(caption, ["", *heads, "runs", ""], cells, foot)
+
+
+def comparison_columns(comparison: Comparison, rows: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of what arms are ranked by and of their ratios, with intervals."""
+    from lasthop.study.units import aligned, metric_reading, quantile_name
+
+    by_mean = comparison.quantile is None
+    names = ("mean", "ci_low", "ci_high") if by_mean else ("value", "value_low", "value_high")
+    # What is infinite cannot be told, or is of runs without the metric: a dash.
+    shown = rows[[*names, "ratio", "ratio_low", "ratio_high"]].replace([math.inf, -math.inf], math.nan)
+    every = comparison.results()[names[0]].abs()
+    reading = metric_reading(comparison.metric, float(every[every < math.inf].max()))
+    halves = (shown[names[2]] - shown[names[1]]) / 2
+    ratio_halves = (shown["ratio_high"] - shown["ratio_low"]) / 2
+    # Arms that hardly vary would have digits that none of the others needs.
+    half, ratio_half = ([float(column.median())] for column in (halves, ratio_halves))
+    if by_mean:
+        heads = [reading.label, "± 95 %", "ratio", "± 95 %"]
+        columns = [aligned(each, half, reading.size) for each in (shown["mean"], halves)]
+        columns += [aligned(each, ratio_half) for each in (shown["ratio"], ratio_halves)]
+        return heads, columns
+    assert comparison.quantile is not None
+    heads = [f"{quantile_name(comparison.quantile)} of {reading.label}", "from", "to", "ratio", "from", "to"]
+    columns = [aligned(shown[name], half, reading.size) for name in names]
+    columns += [aligned(shown[name], ratio_half) for name in ("ratio", "ratio_low", "ratio_high")]
+    return heads, columns
 
 
 def fitted_text(link: FittedLink) -> str:

@@ -336,6 +336,13 @@ def compare(
     metric: Annotated[
         str, typer.Option(metavar="NAME", autocompletion=complete.metric, help="The metric to compare by.")
     ] = "throughput_bps",
+    quantile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Compare by a quantile of the metric over the runs, such as 95%, instead of the mean.",
+        ),
+    ] = None,
     better: Annotated[
         str | None,
         typer.Option(
@@ -357,8 +364,12 @@ def compare(
         str, typer.Option(metavar="SHARE", help="How much worse than the best is still as good.")
     ] = "5%",
     runs: Annotated[
-        str, typer.Option(metavar="MIN:MAX", help="Runs of each arm before any stops, and the most.")
-    ] = "8:64",
+        str | None,
+        typer.Option(
+            metavar="MIN:MAX",
+            help="Runs of each arm before any stops, and the most; by default 8:64, and more for quantiles.",
+        ),
+    ] = None,
     rows: Annotated[int, typer.Option(min=1, metavar="N", help="Print so many of the arms.")] = 20,
     out: Annotated[Path | None, directory("Directory of the results and of a heat map.")] = None,
     json: AsJson = False,
@@ -373,10 +384,9 @@ def compare(
         from lasthop.cli.compare import Request, execute
 
         arms = (scheme or [], sender or [], axis or [], baseline)
+        by = (metric, quantile, better)
         stops = (precision, margin, runs)
-        execute(
-            Request(scenario, *arms, metric, better, seed, overrides or [], jobs, *stops, rows, out, json)
-        )
+        execute(Request(scenario, *arms, *by, seed, overrides or [], jobs, *stops, rows, out, json))
 
 
 @app.command()

@@ -18,7 +18,9 @@ from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.study import p_value, read_runs, read_share
 from lasthop.cli.table import Table, printable
 from lasthop.comparison import Arm, Comparison, ComparisonError, grid, report
-from lasthop.study.units import aligned, metric_reading
+from lasthop.notebook import comparison_columns
+from lasthop.study.paired_quantiles import runs_to_reject
+from lasthop.study.units import metric_reading, quantile_name
 from lasthop.suggest import unknown
 
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ class Request:
     axes: list[str]
     baseline: str | None
     metric: str
+    quantile: str | None
     better: str | None
     seed: int
     overrides: list[str]
     jobs: int | None
     precision: str
     margin: str
-    runs: str
+    runs: str | None
     rows: int
     out: Path | None
     as_json: bool
@@ -54,7 +57,10 @@ def execute(request: Request) -> None:
     if request.better not in (None, "higher", "lower"):
         raise RefusedError(f"--better: expected higher or lower, found {request.better!r}")
     precision, margin = read_share("--precision", request.precision), read_share("--margin", request.margin)
-    runs = read_runs(request.runs)
+    runs = None if request.runs is None else read_runs(request.runs)
+    quantile = None
+    if request.quantile is not None:
+        quantile = read_share("--quantile", request.quantile, "a share of the runs", "95%")
     scenario = load(request.path, request.overrides, [])
     describe(request.path, scenario)
     known = _known_senders(scenario)
@@ -65,6 +71,7 @@ def execute(request: Request) -> None:
             grid(senders, schemes, _axes(request)),
             baseline=_baseline(request.baseline, scenario, known),
             metric=request.metric,
+            quantile=quantile,
             better=cast(Literal["higher", "lower"] | None, request.better),
             seed=request.seed,
             overrides=request.overrides,
@@ -203,30 +210,13 @@ def _print(comparison: Comparison, most: int) -> None:
     shown = every[(every.index < most) | every["baseline"]]
     columns = list(every.columns)
     settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
-    reading = metric_reading(comparison.metric, float(every["mean"].abs().max()))
-    halves = (shown["ci_high"] - shown["ci_low"]) / 2
-    ratio_halves = (shown["ratio_high"] - shown["ratio_low"]) / 2
     named = every["sender"].notna().any()
-    headers = [
-        ">rank",
-        *(["sender"] if named else []),
-        "scheme",
-        *settings,
-        f">{reading.label}",
-        ">± 95 %",
-        ">ratio",
-        ">± 95 %",
-        ">p (Holm)",
-        ">runs",
-        "",
-    ]
-    table = Table(*headers)
-    # Arms that hardly vary would have digits that none of the others needs.
-    half, ratio_half = ([float(column.median())] for column in (halves, ratio_halves))
-    means, spreads = (aligned(column, half, reading.size) for column in (shown["mean"], halves))
-    ratios, ratio_spreads = (aligned(column, ratio_half) for column in (shown["ratio"], ratio_halves))
+    heads, cells = comparison_columns(comparison, shown)
+    right = [f">{head}" for head in heads]
+    sender_head = ["sender"] if named else []
+    table = Table(">rank", *sender_head, "scheme", *settings, *right, ">p (Holm)", ">runs", "")
     rows: list[Any] = shown.to_dict("records")
-    for row, *numbers in zip(rows, means, spreads, ratios, ratio_spreads, strict=True):
+    for row, *numbers in zip(rows, *cells, strict=True):
         stated = [row[key] if isinstance(row[key], str) else "" for key in settings]
         sender = [row["sender"] if isinstance(row["sender"], str) else ""] if named else []
         table.row(
@@ -244,7 +234,10 @@ def _print(comparison: Comparison, most: int) -> None:
     if left:
         emit(f"\n{left:,} more rank behind these; --rows {len(every)} prints them too")
     better = f"{comparison.better} is better"
-    emit(f"\n{reading.name}, {better}; ratios to {comparison.baseline.label}, in runs over the same fades")
+    what = metric_reading(comparison.metric, 0.0).name
+    if comparison.quantile is not None:
+        what = f"{quantile_name(comparison.quantile)} of {what} over runs"
+    emit(f"\n{what}, {better}; ratios to {comparison.baseline.label}, in runs over the same fades")
 
 
 def _said(row: dict[str, Any], margin: float) -> str:
@@ -275,10 +268,20 @@ def _warn(comparison: Comparison) -> None:
     table = comparison.results()
     missing = int((table["missing"] > 0).sum())
     if missing:
+        by_mean = comparison.quantile is None
+        counts_as = "the worst value that any run has" if by_mean else "worse than all others"
         warn(
-            f"{missing} of {len(table)} arms have runs without {comparison.metric}; such a run counts as the "
-            "worst value that any run has"
+            f"{missing} of {len(table)} arms have runs without {comparison.metric}; such a run counts as "
+            f"{counts_as}"
         )
+    if comparison.quantile is not None and len(table) > 1:
+        level = comparison.error / len(comparison.looks) / (len(table) - 1)
+        needed = runs_to_reject(comparison.quantile, level)
+        if needed > comparison.looks[-1]:
+            warn(
+                f"{comparison.looks[-1]:,} runs cannot tell the {quantile_name(comparison.quantile)} of "
+                f"{len(table)} arms apart, whatever they are; --runs {needed} is the least that can"
+            )
     if len(table) == 1:
         warn("there is only one arm; --sender, --scheme and --axis add others")
     elif (table["ci_low"] == table["ci_high"]).all():

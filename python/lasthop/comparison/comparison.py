@@ -14,14 +14,16 @@ import numpy as np
 from lasthop import api, notebook
 from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
 from lasthop.comparison.arm import Arm
-from lasthop.comparison.elimination import FEWEST_TO_STOP, Elimination, independent, looks
+from lasthop.comparison.elimination import FEWEST_TO_STOP, independent, looks
 from lasthop.comparison.error import ComparisonError
+from lasthop.comparison.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
 from lasthop.metric import find_metric
 from lasthop.study import statistics
 from lasthop.study.interrupt import interrupts_held
+from lasthop.study.paired_quantiles import Span
 from lasthop.study.plan import MOST_RUNS, Progress
-from lasthop.study.statistics import Sample, compare, estimate, holm, paired
-from lasthop.study.units import better_of, metric_kind
+from lasthop.study.statistics import Sample, holm, paired
+from lasthop.study.units import better_of
 
 if TYPE_CHECKING:
     import pandas
@@ -30,8 +32,6 @@ SIGNIFICANT = 0.05
 
 SECONDS_TO_LISTEN = 0.1
 """How long to wait for results before checking for Ctrl-C."""
-
-Better = Literal["higher", "lower"]
 
 Status = Literal["best", "as good", "cannot tell", "worse"]
 """What is said of an arm at the end.
@@ -97,6 +97,8 @@ class Comparison:
     metrics : sequence of str, optional
         Metrics of connections and other parts of the runs for `results`, which has `Scenario.metrics` and
         `metric` in any case.
+    quantile : float, optional
+        Compare by this quantile over runs, such as 0.95, instead of the mean.
     better : {"higher", "lower"}, optional
         Which values of the metric are better. Known for most metrics; needed for others.
     seed : int, default 1
@@ -113,8 +115,9 @@ class Comparison:
     precision : float or None, default 0.05
         The half-width of the 95 % interval of its ratio to the baseline at which an arm that is as good as
         the best stops. None for the most runs of all that may be the best.
-    runs : (int, int), default (8, 64)
-        The runs of each arm at the first look, and the most.
+    runs : (int, int), optional
+        The runs of each arm at the first look, and the most. By default (8, 64) for means; for a quantile
+        the fewest with which an arm can stop, and four times as many.
 
     Attributes
     ----------
@@ -157,6 +160,7 @@ class Comparison:
         baseline: Arm | None = None,
         metric: str = "throughput_bps",
         metrics: Sequence[str] = (),
+        quantile: float | None = None,
         better: Better | None = None,
         seed: int = 1,
         overrides: Sequence[str] = (),
@@ -164,12 +168,17 @@ class Comparison:
         error: float = 0.05,
         margin: float = 0.05,
         precision: float | None = 0.05,
-        runs: tuple[int, int] = (8, 64),
+        runs: tuple[int, int] | None = None,
     ) -> None:
         _check(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
+        if quantile is not None and not 0 < quantile < 1:
+            raise ComparisonError(
+                f"quantile: found {quantile}, expected a share between 0 and 1, such as 0.95"
+            )
+        self.quantile = quantile
+        self._statistic: Statistic = Mean() if quantile is None else OfQuantile(quantile)
         self._source, self._overrides, self._variants = scenario, list(overrides), variants
         self.seed, self.error, self.margin, self.precision = seed, error, margin, precision
-        self.looks = list(looks(*runs))
         self.scenario = self._load([])
         if self.scenario.sweep:
             raise ComparisonError(
@@ -195,6 +204,12 @@ class Comparison:
         for arm in self.arms:
             if not self._scenario(arm, 0).has_metric(self.metric, arm.scheme):
                 self._leave_out(arm, f"it has no {self.metric}")
+        self.looks = list(looks(*(runs or self._statistic.default_runs(error, len(self.arms)))))
+        if quantile is not None and 1 < len(variants) < self.looks[-1]:
+            raise ComparisonError(
+                f"variants: found {len(variants)} for {self.looks[-1]} runs; a quantile over runs needs a "
+                "variant for each, since runs of one variant depend on each other"
+            )
         self._eliminated: set[Arm] = set()
         self._samples: dict[tuple[Arm, int, str], Sample] = {}
         self._look = 0
@@ -389,8 +404,8 @@ class Comparison:
             self._look = len(self.looks)
 
     @property
-    def _tests(self) -> Elimination:
-        return Elimination(self.error, len(self._rows), len(self.looks), self.better == "higher")
+    def _tests(self) -> Tests:
+        return self._statistic.tests(self.error, len(self._rows), len(self.looks), self.better)
 
     def _excess(self, runs: int) -> float:
         """Return how much wider than wanted the widest interval of a ratio to the baseline is."""
@@ -402,16 +417,7 @@ class Comparison:
         """Return the half-width of the interval of a ratio to the baseline in units of the wanted one."""
         if self.precision is None:
             return math.inf
-        ratio = compare(arm, baseline).ratio
-        # Without a ratio, since the baseline may have nothing, the mean itself must be known.
-        found = estimate(arm) if ratio is None else ratio
-        # An arm that is much worse than the baseline need not be known better than the baseline is.
-        scale = abs(found.mean) if ratio is None else max(1.0, abs(found.mean))
-        if not (found.settled or found.method == "alike"):
-            return math.inf
-        if found.ci95 == 0:
-            return 0.0
-        return found.ci95 / (scale * self.precision) if scale else math.inf
+        return self._statistic.width(arm, baseline, self.precision)
 
     def _expected(self) -> int:
         """Estimate the number of runs at the end."""
@@ -445,14 +451,16 @@ class Comparison:
     def _sample(self, arm: Arm, runs: int, metric: str | None = None) -> Sample:
         """Return independent values of a metric, by default the comparison's.
 
-        A run that lacks the comparison's metric counts as the worst value that any run has.
+        A run that lacks the comparison's metric counts as the worst value that any run has; for a quantile as
+        worse than all others.
         """
         shown = metric or self.metric
         key = (arm, runs, shown)
         if key not in self._samples:
             values = self._values(arm, shown, runs)
             if shown == self.metric and np.isnan(values).any():
-                values = np.where(np.isnan(values), self._worst_seen(), values)
+                worst = self._statistic.missing(self._worst_seen(), self.better)
+                values = np.where(np.isnan(values), worst, values)
             self._samples[key] = independent(values, len(self._variants))
         return self._samples[key]
 
@@ -471,11 +479,11 @@ class Comparison:
         return float(seen.min() if self.better == "higher" else seen.max())
 
     def _leader(self) -> Arm:
-        """Return the arm with the best mean of those that have the most runs and are not eliminated."""
+        """Return the best arm so far of those that have the most runs and are not eliminated."""
         most = max(self._counted.values())
         sign = 1.0 if self.better == "higher" else -1.0
         alive = [arm for arm, runs in self._counted.items() if runs == most and arm not in self._eliminated]
-        return max(alive, key=lambda arm: sign * float(self._sample(arm, most).mean()))
+        return max(alive, key=lambda arm: sign * self._statistic.value(self._sample(arm, most)))
 
     # -- Results -------------------------------------------------------------------------------------
 
@@ -501,11 +509,11 @@ class Comparison:
         """
         if self._look == 0:
             raise ComparisonError("nothing has been run yet")
-        means = {arm: float(self._sample(arm, runs).mean()) for arm, runs in self._counted.items()}
+        values = {arm: self._statistic.value(self._sample(arm, runs)) for arm, runs in self._counted.items()}
         sign = 1.0 if self.better == "higher" else -1.0
         leader = self._leader()
         first = [arm for arm in self._counted if arm == leader or self._may_be_best(arm, leader)]
-        ordered = sorted(self._counted, key=lambda arm: (arm not in first, -sign * means[arm]))
+        ordered = sorted(self._counted, key=lambda arm: (arm not in first, -sign * values[arm]))
         found: dict[Arm, tuple[int, Status]] = {}
         for place, arm in enumerate(ordered, 1):
             if arm not in first:
@@ -553,12 +561,12 @@ class Comparison:
         for arm, (rank, status) in self.standing().items():
             runs = self._counted[arm]
             sample = self._sample(arm, runs, shown)
-            found = estimate(sample[~np.isnan(sample)], metric_kind(shown))
-            theirs = self._sample(self.baseline, runs, shown)
-            against = compare(*paired(sample, theirs))
+            mean = Mean().found(sample[np.isfinite(sample)], shown)
             itself = arm == self.baseline
-            ratio = None if itself or against.difference.n == 0 else against.ratio
-            p_value = math.nan if itself else against.difference.p_value
+            against = self._statistic.against(*paired(sample, self._sample(self.baseline, runs, shown)))
+            ratio = Span(math.nan, math.nan, math.nan) if itself or against.ratio is None else against.ratio
+            apart = Span(math.nan, math.nan, math.nan) if itself else against.difference
+            p_value = math.nan if itself else against.p_value
             rows.append(
                 {
                     "rank": rank,
@@ -571,15 +579,16 @@ class Comparison:
                     "n": runs,
                     "missing": int(np.isnan(self._values(arm, shown, runs)).sum()),
                     "unfinished": int((self._values(arm, "finished", runs) == 0).sum()),
-                    "mean": found.mean,
-                    "ci_low": found.low,
-                    "ci_high": found.high,
-                    "ratio": math.nan if ratio is None else ratio.mean,
-                    "ratio_low": math.nan if ratio is None else ratio.low,
-                    "ratio_high": math.nan if ratio is None else ratio.high,
-                    "difference": math.nan if itself else against.difference.mean,
-                    "difference_low": math.nan if itself else against.difference.low,
-                    "difference_high": math.nan if itself else against.difference.high,
+                    "mean": mean.value,
+                    "ci_low": mean.low,
+                    "ci_high": mean.high,
+                    **self._quantile_columns(sample, shown),
+                    "ratio": ratio.value,
+                    "ratio_low": ratio.low,
+                    "ratio_high": ratio.high,
+                    "difference": apart.value,
+                    "difference_low": apart.low,
+                    "difference_high": apart.high,
                     # An arm may have stopped at any look, so each look counts as a test.
                     "p_value": math.nan if math.isnan(p_value) else min(1.0, p_value * len(self.looks)),
                     "status": status,
@@ -591,20 +600,32 @@ class Comparison:
             row |= {"p_holm": p_holm, "significant": p_holm < SIGNIFICANT}
         return pandas.DataFrame(rows)
 
+    def _quantile_columns(self, sample: Sample, metric: str) -> dict[str, float]:
+        """Return the columns of a comparison by a quantile."""
+        if self.quantile is None:
+            return {}
+        found = self._statistic.found(finite(sample), metric)
+        return {
+            "quantile": self.quantile,
+            "value": found.value,
+            "value_low": found.low,
+            "value_high": found.high,
+        }
+
 
 def _check(
     *,
     error: float,
     margin: float,
     precision: float | None,
-    runs: tuple[int, int],
+    runs: tuple[int, int] | None,
     variants: Sequence[Sequence[str]],
 ) -> None:
     """Refuse arguments that make no sense."""
     for name, share in (("error", error), ("margin", margin), ("precision", precision)):
         if share is not None and not 0 < share < 1:
             raise ComparisonError(f"{name}: found {share}, expected a share between 0 and 1, such as 0.05")
-    least, most = runs
+    least, most = runs or (1, 1)
     if not 1 <= least <= most <= MOST_RUNS:
         raise ComparisonError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most <= {MOST_RUNS:,}")
     if not variants:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lasthop.study.paired_quantiles import p_greater
 from lasthop.study.statistics import Sample, estimate
 
 FEWEST_TO_STOP = 32
@@ -96,6 +97,52 @@ class Elimination:
         """Whether the mean of a sample is above zero, by a one-sided test."""
         found = estimate(sample)
         return found.mean > 0 and found.p_value / 2 <= self.level
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileElimination:
+    """The tests of a comparison of quantiles, and how they share its error.
+
+    The whole error is for chance, divided as in `Elimination`. `p_greater` holds for every distribution: an
+    event that is rare enough to be missed does not move a quantile, and one that moves it is in the runs that
+    the test asks for.
+
+    Attributes
+    ----------
+    share : float
+        Which quantile, such as 0.95.
+    error, arms, looks, higher
+        As in `Elimination`.
+    """
+
+    share: float
+    error: float
+    arms: int
+    looks: int
+    higher: bool
+
+    @property
+    def level(self) -> float:
+        """The level of one test."""
+        return self.error / self.looks / max(1, self.arms - 1)
+
+    def surely_worse(self, arm: Sample, leader: Sample) -> bool:
+        """Whether an arm's quantile is worse than the leader's."""
+        return self._better(leader, arm)
+
+    def worse(self, arm: Sample, leader: Sample) -> bool:
+        """Whether an arm's quantile is worse than the leader's."""
+        return self._better(leader, arm)
+
+    def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
+        """Whether an arm's quantile is at most `margin` worse than another's, as a share of it."""
+        if np.array_equal(arm, other) or not (self.higher or arm.any()):
+            return True
+        return self._better(arm, (1 - margin if self.higher else 1 + margin) * other)
+
+    def _better(self, one: Sample, other: Sample) -> bool:
+        above, below = (one, other) if self.higher else (other, one)
+        return p_greater(above, below, self.share) <= self.level
 
 
 def looks(least: int, most: int) -> Iterator[int]:

@@ -37,6 +37,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "scenario": {"title": scenario.title, "file": scenario.file, "hash": scenario.hash},
         "seed": comparison.seed,
         "metric": comparison.metric,
+        "quantile": comparison.quantile,
         "better": comparison.better,
         "baseline": comparison.baseline.label,
         "error": comparison.error,
@@ -97,6 +98,7 @@ def _result(arm: Arm, row: dict[str, Any]) -> dict[str, Any]:
         "missing": row["missing"],
         "unfinished": row["unfinished"],
         "mean": _interval(row["mean"], row["ci_low"], row["ci_high"]),
+        "quantile": _quantile(row),
         "ratio": _interval(row["ratio"], row["ratio_low"], row["ratio_high"]),
         "difference": _interval(row["difference"], row["difference_low"], row["difference_high"]),
         "p_value": _number(row["p_value"]),
@@ -105,13 +107,24 @@ def _result(arm: Arm, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _quantile(row: dict[str, Any]) -> dict[str, float | None] | None:
+    """Return the quantile with its interval, or None if the comparison is by means."""
+    if "value" not in row:
+        return None
+    return {"value": _number(row["value"]), **_ends(row["value_low"], row["value_high"])}
+
+
 def _interval(mean: float, low: float, high: float) -> dict[str, float | None] | None:
     """Return a mean with the ends of its interval, or None if there is none."""
     if math.isnan(mean):
         return None
-    return {"mean": mean, "low": _number(low), "high": _number(high)}
+    return {"mean": _number(mean), **_ends(low, high)}
+
+
+def _ends(low: float, high: float) -> dict[str, float | None]:
+    return {"low": _number(low), "high": _number(high)}
 
 
 def _number(value: float) -> float | None:
-    """Return a number, or None for NaN, which JSON lacks."""
-    return None if math.isnan(value) else float(value)
+    """Return a number, or None for NaN and infinity, which JSON lacks."""
+    return float(value) if math.isfinite(value) else None

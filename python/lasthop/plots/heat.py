@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,13 +18,16 @@ from lasthop.plots._figure import DataFigure
 from lasthop.plots._parts import literal, statistic, statistic_reading
 from lasthop.plots._style import style
 from lasthop.study.quantity import axis
-from lasthop.study.units import Reading, metric_reading, setting_reading
+from lasthop.study.units import Reading, metric_reading, quantile_name, setting_reading
 
 if TYPE_CHECKING:
     import pandas
 
 MOST_PANELS = 6
 """With more combinations of further settings, the best over them is shown in one panel."""
+
+_SHOWN = "_shown"
+"""The column of the mean or the quantile that a comparison is by."""
 
 _COLUMN, _ROW = 0.62, 0.34
 """The size of a cell in inches."""
@@ -51,7 +55,7 @@ _FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
 def heat_map(
     results: pandas.DataFrame, *, better: Literal["higher", "lower"] = "higher", title: str = ""
 ) -> DataFigure:
-    """Draw the mean of each arm of a comparison, coloured by its ratio to the baseline.
+    """Draw the mean or quantile of each arm of a comparison, coloured by its ratio to the baseline.
 
     Parameters
     ----------
@@ -71,11 +75,16 @@ def heat_map(
     """
     columns = list(results.columns)
     settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
-    panels = _panels(results, settings)
     senders = list(dict.fromkeys(results["sender"].map(_sender)))
     schemes = list(dict.fromkeys(results["scheme"]))
-    greatest = float(results["mean"].abs().max())
-    reading = metric_reading(str(results["metric"].iloc[0]), greatest)
+    # A quantile may be infinite, of runs without the metric.
+    results = results.assign(**{_SHOWN: results["value" if "value" in columns else "mean"]})
+    panels = _panels(results, settings)
+    shown_values = results[_SHOWN][np.isfinite(results[_SHOWN])]
+    reading = metric_reading(str(results["metric"].iloc[0]), float(shown_values.abs().max()))
+    if "quantile" in columns:
+        name = f"{quantile_name(float(results['quantile'].iloc[0]))} of {reading.name}"
+        reading = replace(reading, name=name)
     across = min(len(panels), max(1, 14 // max(4, len(schemes))))
     down = math.ceil(len(panels) / across)
     octaves = _octaves(results)
@@ -245,7 +254,7 @@ def _draw(
         axes.text(
             x,
             y,
-            _short(row["mean"] / reading.size),
+            _short(row[_SHOWN] / reading.size),
             ha="center",
             va="center",
             fontsize=7.5,
@@ -269,7 +278,7 @@ def _kinds(part: pandas.DataFrame) -> set[str]:
 
 def _octaves(results: pandas.DataFrame) -> int:
     """Return the ratio at the ends of the scale of colours, as a power of two."""
-    ratios = results["ratio"][results["ratio"] > 0]
+    ratios = results["ratio"][(results["ratio"] > 0) & np.isfinite(results["ratio"])]
     farthest = float(np.abs(np.log2(ratios)).max()) if len(ratios) else 0.0
     return min(_WIDEST, max(1, math.ceil(farthest)))
 
@@ -277,7 +286,7 @@ def _octaves(results: pandas.DataFrame) -> int:
 def _colour(row: Mapping[Any, Any], octaves: int) -> Any:
     """Return the colour of an arm: blue if it is better than the baseline, red if it is worse."""
     ratio = 1.0 if row["baseline"] else row["ratio"]
-    if math.isnan(ratio):
+    if not math.isfinite(ratio):
         return _style.SHADE
     apart = math.log2(ratio) if ratio > 0 else -math.inf
     return _COLOURS(float(np.clip(0.5 + apart / (2 * octaves), 0.0, 1.0)))
@@ -285,7 +294,7 @@ def _colour(row: Mapping[Any, Any], octaves: int) -> Any:
 
 def _short(value: float) -> str:
     """Write a number with three significant digits, as short as a cell."""
-    if math.isnan(value):
+    if not math.isfinite(value):
         return "-"
     if value == 0:
         return "0"
@@ -314,4 +323,4 @@ def _explain(
     bar.set_ticks(list(ticks), labels=[str(2**tick) if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
     bar.outline.set_visible(False)
     for row in results[results["baseline"]].to_dict("records"):
-        bar.set_label(literal(f"ratio to {row['arm']} ({_short(row['mean'] / reading.size)})"))
+        bar.set_label(literal(f"ratio to {row['arm']} ({_short(row[_SHOWN] / reading.size)})"))
