@@ -26,6 +26,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use crate::packet::{FlowId, HostId};
 
+pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;
 pub use receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};

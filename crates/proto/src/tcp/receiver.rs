@@ -178,6 +178,17 @@ impl Receiver {
         self.break_off();
     }
 
+    /// Acknowledges everything received on `segment`, which the host sends in the other direction: sets acknowledgement
+    /// number, window and ECE, and ends the delay of an acknowledgement.
+    pub fn piggyback(&mut self, segment: &mut Segment) {
+        self.delayed_ack.on_acknowledged();
+        self.timers.stop(Timer::DelayedAck);
+        self.last_ack_sent = self.rcv_nxt;
+        let echo = if self.echoes { Flags::ECE } else { Flags::default() };
+        (segment.ack, segment.wnd) = (self.rcv_nxt, self.window());
+        segment.flags = segment.flags | Flags::ACK | echo;
+    }
+
     /// Whether the connection was reset, by the sender or by [`abort`](Receiver::abort).
     pub fn is_reset(&self) -> bool {
         self.reset
@@ -190,7 +201,7 @@ impl Receiver {
     }
 
     /// The receive window beyond `rcv_nxt` in bytes (RFC 9293 section 3.3.1: RCV.WND).
-    fn window(&self) -> u32 {
+    pub fn window(&self) -> u32 {
         self.buffer - self.withheld
     }
 

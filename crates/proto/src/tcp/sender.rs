@@ -86,6 +86,29 @@ impl Sender {
         }
     }
 
+    /// Opens a connection whose handshake took place elsewhere. `rtt` is its round-trip time; `None` if SYN was
+    /// retransmitted, after which the initial window is one segment (RFC 5681 section 3.1) and the RTO at least 3 s
+    /// (RFC 6298 section 5.7). The settings are those of a connection without a handshake.
+    ///
+    /// # Panics
+    /// If the connection is open, or has ended.
+    pub fn open_established(&mut self, now: Time, rtt: Option<Duration>, out: &mut Out) {
+        assert!(matches!(self.phase, Phase::Waiting(_)), "the connection is open");
+        self.state.settle_handshake(now, rtt);
+        self.start(now, out);
+    }
+
+    /// Sets the maximum payload of all later segments to `mss` bytes, when the path turns out to be narrower (RFC 1191).
+    /// The segment `lost`, which the path did not take, is retransmitted at once; that is no sign of congestion.
+    ///
+    /// # Panics
+    /// If `mss` is zero.
+    pub fn narrow(&mut self, now: Time, mss: u32, lost: SeqNum, out: &mut Out) {
+        self.state.set_mss(mss);
+        self.state.resend(lost);
+        self.go_on_after_reactions(now, out);
+    }
+
     /// Adds `bytes` to the stream and sends what the windows allow. A connection that was idle for longer
     /// than the timeout restarts with the initial window (RFC 5681 section 4.1).
     ///

@@ -685,13 +685,33 @@ impl SenderState {
     /// Processes the acknowledgement of SYN, which does not grow the window (RFC 5681 section 3.1).
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
         if let Some(rtt) = self.acknowledge(now, segment) {
-            let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
-            self.cc.on_established(&info);
-            self.update_pacing_rate();
+            self.note_handshake(now, rtt);
         }
         if self.timed_out_at.is_some() {
             self.rtt.restart_after_lost_syn();
         }
+    }
+
+    /// Processes the round-trip time of a handshake that took place elsewhere; `None` if SYN was retransmitted.
+    pub(super) fn settle_handshake(&mut self, now: Time, rtt: Option<Duration>) {
+        self.heard = now;
+        if let Some(rtt) = rtt {
+            self.rtt.sample(Time::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos())), now);
+            self.note_handshake(now, rtt);
+        } else {
+            self.rtt.restart_after_lost_syn();
+            if self.settings.is_controlled() {
+                let mss = self.mss;
+                self.window_mut().set_initial(mss);
+                self.shrink_window_to_one_segment();
+            }
+        }
+    }
+
+    fn note_handshake(&mut self, now: Time, rtt: Duration) {
+        let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
+        self.cc.on_established(&info);
+        self.update_pacing_rate();
     }
 
     /// Called before a zero-window probe. A peer that has answered all earlier probes keeps the connection
