@@ -1,0 +1,164 @@
+//! The bytes of a connection: those to be acknowledged, and those to be read.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::tcp::SeqNum;
+
+/// Bytes that the application has written and the peer has not acknowledged.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    bytes: VecDeque<u8>,
+    capacity: usize,
+    /// Sequence number of the first byte, once the connection has one.
+    start: SeqNum,
+    /// Bytes acknowledged and removed.
+    removed: u64,
+}
+
+impl Outbox {
+    pub(crate) fn new(capacity: usize) -> Outbox {
+        Outbox { bytes: VecDeque::new(), capacity, start: SeqNum(0), removed: 0 }
+    }
+
+    /// Sets the sequence number of the first byte.
+    pub(crate) fn begin_at(&mut self, start: SeqNum) {
+        self.start = start;
+    }
+
+    /// Bytes for which there is room.
+    pub(crate) fn room(&self) -> usize {
+        self.capacity - self.bytes.len()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends what there is room for; returns its length.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
+        let len = bytes.len().min(self.room());
+        self.bytes.extend(&bytes[..len]);
+        len
+    }
+
+    /// Removes the first bytes of the stream, of which `acknowledged` were acknowledged in total.
+    pub(crate) fn acknowledge(&mut self, acknowledged: u64) {
+        let len = (acknowledged - self.removed) as usize;
+        self.bytes.drain(..len);
+        self.start += len as u32;
+        self.removed = acknowledged;
+    }
+
+    /// The bytes of a segment, and whether they end the buffer.
+    pub(crate) fn segment(&self, seq: SeqNum, len: u32) -> (Vec<u8>, bool) {
+        let (from, len) = ((seq - self.start) as usize, len as usize);
+        let mut payload = Vec::with_capacity(len);
+        let (front, back) = self.bytes.as_slices();
+        let (first, second) = (from.min(front.len()), (from + len).min(front.len()));
+        payload.extend_from_slice(&front[first..second]);
+        payload.extend_from_slice(
+            &back[from.max(front.len()) - front.len()..(from + len).max(front.len()) - front.len()],
+        );
+        (payload, from + len == self.bytes.len())
+    }
+}
+
+/// Bytes that have arrived and that the application has not read.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// Those in order, then the rest of the window as far as anything of it has arrived.
+    bytes: VecDeque<u8>,
+    ready: usize,
+    /// Whether the application does not want any.
+    closed: bool,
+}
+
+impl Inbox {
+    /// Bytes in order.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Discards everything, and what will arrive.
+    pub(crate) fn close(&mut self) {
+        *self = Inbox { closed: true, ..Inbox::default() };
+    }
+
+    /// Stores bytes at `offset` behind those in order.
+    pub(crate) fn store(&mut self, offset: usize, bytes: &[u8]) {
+        let (from, end) = (self.ready + offset, self.ready + offset + bytes.len());
+        if from == self.bytes.len() {
+            self.bytes.extend(bytes);
+            return;
+        }
+        if bytes.is_empty() {
+            return;
+        }
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes.range_mut(from..end).zip(bytes).for_each(|(slot, byte)| *slot = *byte);
+    }
+
+    /// Declares the next `len` bytes to be in order.
+    pub(crate) fn deliver(&mut self, len: usize) {
+        self.ready += len;
+        debug_assert!(self.ready <= self.bytes.len(), "bytes are stored before they are delivered");
+    }
+
+    /// Discards what arrived out of order: the connection has ended.
+    pub(crate) fn end(&mut self) {
+        self.bytes.truncate(self.ready);
+    }
+
+    /// Moves bytes in order into `buffer`; returns how many.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let len = self.ready.min(buffer.len());
+        for (slot, byte) in buffer.iter_mut().zip(self.bytes.drain(..len)) {
+            *slot = byte;
+        }
+        self.ready -= len;
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_cut_from_a_buffer_that_wraps() {
+        let mut outbox = Outbox::new(8);
+        outbox.begin_at(SeqNum(u32::MAX - 3));
+        assert_eq!(outbox.push(b"abcdefghij"), 8);
+        outbox.acknowledge(5);
+        assert_eq!((outbox.push(b"ijklmn"), outbox.room()), (5, 0));
+        let all = b"fghijklm";
+        for from in 0..8u32 {
+            for len in 0..=8 - from {
+                let expected = &all[from as usize..(from + len) as usize];
+                assert_eq!(outbox.segment(SeqNum(1) + from, len), (expected.to_vec(), from + len == 8));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_out_of_order_are_kept_until_the_gap_is_filled() {
+        let mut inbox = Inbox::default();
+        let mut read = [0; 4];
+        inbox.store(3, b"def");
+        inbox.store(0, b"ab");
+        inbox.deliver(2);
+        assert_eq!((inbox.read(&mut read), &read[..2]), (2, &b"ab"[..]));
+        inbox.store(0, b"c");
+        inbox.deliver(4);
+        inbox.store(2, b"junk");
+        inbox.end();
+        assert_eq!((inbox.read(&mut read), &read), (4, b"cdef"));
+        assert_eq!((inbox.ready(), inbox.read(&mut read)), (0, 0));
+    }
+}

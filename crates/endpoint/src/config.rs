@@ -1,0 +1,101 @@
+//! The settings of an endpoint.
+
+use lasthop_base::{Bytes, Duration};
+use lasthop_proto::tcp::{Congestion, Flavour, Profile, Rules, Settings};
+
+use crate::options::Agreement;
+
+/// The settings of an endpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Congestion control, recovery, timers and acknowledgements. `packet_size` is the MTU, `window` the receive buffer;
+    /// `ecn`, `timestamps` and a flavour that uses SACK are offered to the peer, and used if it agrees. `iss`, `header`,
+    /// `handshake` and `close` have no effect.
+    pub settings: Settings,
+    /// Whether to offer window scaling (RFC 7323 section 2). Without it windows end at 65,535 bytes.
+    pub window_scaling: bool,
+    /// Bytes that the application may have written and the peer not acknowledged.
+    pub send_buffer: usize,
+    /// Whether Nagle's algorithm holds back short segments (RFC 9293 section 3.7.4).
+    pub nagle: bool,
+    /// Probes of an idle connection; off by default (RFC 9293 section 3.8.4).
+    pub keep_alive: Option<KeepAlive>,
+    /// How long a SYN is retransmitted; at least 3 minutes (RFC 9293 section 3.8.3).
+    pub syn_timeout: Duration,
+    /// Length of TIME-WAIT: 2 MSL (RFC 9293 section 3.4.2), 60 s in Linux.
+    pub time_wait: Duration,
+    /// How long FIN-WAIT-2 lasts if the application no longer reads; 60 s in Linux.
+    pub fin_wait: Duration,
+}
+
+/// Probes of an idle connection (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// How long the peer must have been silent before the first probe; at least 2 hours by default.
+    pub idle: Duration,
+    /// Time between two probes.
+    pub interval: Duration,
+    /// Unanswered probes after which the connection is aborted.
+    pub probes: u32,
+}
+
+/// As in Linux.
+impl Default for KeepAlive {
+    fn default() -> KeepAlive {
+        KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
+    }
+}
+
+/// The profile `linux`, with its user timeout: about that of 15 retransmissions.
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            settings: Settings { user_timeout: Some(Duration::from_secs(924)), ..Profile::Linux.settings() },
+            window_scaling: true,
+            send_buffer: 4 << 20,
+            nagle: true,
+            keep_alive: None,
+            syn_timeout: Duration::from_secs(180),
+            time_wait: Duration::from_secs(60),
+            fin_wait: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Config {
+    /// # Panics
+    /// If the settings are invalid, or not for real packets: a flavour that needs an echo for each segment, or the rules
+    /// of ns-2.
+    pub(crate) fn check(&self) {
+        let faults = self.settings.faults();
+        assert!(faults.is_empty(), "invalid settings: {faults:?}");
+        let tells_copies = matches!(self.settings.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat);
+        assert!(!tells_copies, "the flavour needs an echo for each segment, which other stacks do not give");
+        assert!(self.settings.rules == Rules::Rfc, "the rules of ns-2 are for simulations");
+    }
+
+    /// The settings of the halves of a connection, whose receive window is `window` bytes at first.
+    pub(crate) fn of_half(&self, agreed: &Agreement, iss: u32, window: u32) -> Settings {
+        let mut settings = self.settings.clone();
+        if !agreed.sack && settings.sack() {
+            settings.flavour = Flavour::NewReno;
+            if matches!(settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood) {
+                // These need delivery rate samples, which need SACK.
+                settings.congestion = Congestion::Cubic;
+            }
+        }
+        Settings {
+            packet_size: agreed.header + Bytes(agreed.mss.into()),
+            header: agreed.header,
+            window: Bytes(window.into()).into(),
+            window_counts: lasthop_proto::tcp::WindowCounts::Payload,
+            iss,
+            handshake: false,
+            // The sender closes with FIN; the receiver never sends one.
+            close: true,
+            timestamps: agreed.timestamps,
+            ecn: agreed.ecn,
+            ..settings
+        }
+    }
+}

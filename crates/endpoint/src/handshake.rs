@@ -1,0 +1,174 @@
+//! SYN and SYN-ACK, until both ends know of both (RFC 9293 section 3.5).
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::Ecn;
+use lasthop_proto::tcp::{Flags, Segment, SeqNum};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::options::{Agreement, Offer};
+use crate::packet::{Incoming, Outlet};
+use crate::throttle::Throttle;
+
+/// The largest window without scaling; that of a segment with SYN is never scaled (RFC 7323 section 2.2).
+pub(crate) const LARGEST_WINDOW: u32 = 0xffff;
+
+/// Which of the two ends began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    Actively,
+    Passively,
+}
+
+/// Our side of a handshake: SYN or SYN-ACK was sent, and is retransmitted until it is acknowledged.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    pub(crate) opened: Opened,
+    pub(crate) iss: SeqNum,
+    pub(crate) clock: Clock,
+    offer: Offer,
+    window: u32,
+    is_v4: bool,
+    began: Time,
+    sent_at: Time,
+    is_retransmitted: bool,
+    rto: Duration,
+    deadline: Time,
+    throttle: Throttle,
+}
+
+/// The peer's SYN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerSyn {
+    pub(crate) irs: SeqNum,
+    offer: Offer,
+    pub(crate) window: u32,
+}
+
+impl PeerSyn {
+    pub(crate) fn of(packet: &Incoming<'_>) -> PeerSyn {
+        let segment = packet.header.segment;
+        let offer = Offer::theirs(&packet.header, packet.remote.is_ipv4());
+        PeerSyn { irs: segment.seq, offer, window: segment.wnd }
+    }
+
+    /// The next sequence number expected. Data with SYN are left for a retransmission.
+    pub(crate) fn rcv_nxt(&self) -> SeqNum {
+        self.irs + 1
+    }
+}
+
+impl Handshake {
+    /// A handshake that begins now; nothing is sent yet.
+    pub(crate) fn new(
+        now: Time,
+        config: &Config,
+        outlet: &Outlet,
+        (iss, timestamp_offset): (SeqNum, u32),
+        opened: Opened,
+    ) -> Handshake {
+        let is_v4 = outlet.local.is_ipv4();
+        Handshake {
+            opened,
+            iss,
+            clock: Clock::new(now, timestamp_offset),
+            offer: Offer::ours(config, is_v4),
+            window: config.settings.window_payload().min(LARGEST_WINDOW),
+            is_v4,
+            began: now,
+            sent_at: now,
+            is_retransmitted: false,
+            rto: config.settings.rto_initial,
+            deadline: Time::NEVER,
+            throttle: Throttle::default(),
+        }
+    }
+
+    /// The next sequence number after SYN.
+    pub(crate) fn snd_nxt(&self) -> SeqNum {
+        self.iss + 1
+    }
+
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Sends SYN, or SYN-ACK once the peer's SYN has arrived.
+    pub(crate) fn send(&mut self, now: Time, syn: Option<&PeerSyn>, outlet: &mut Outlet) {
+        let offer = syn.map_or(self.offer, |syn| self.offer.answering(&syn.offer));
+        let stamp = offer.timestamps().then(|| self.clock.stamp(now));
+        let segment = Segment {
+            seq: self.iss,
+            ack: syn.map_or(SeqNum(0), PeerSyn::rcv_nxt),
+            wnd: self.window,
+            flags: if syn.is_some() { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            timestamps: stamp,
+            ..Segment::default()
+        };
+        outlet.put(offer.write(segment), Ecn::NotEct, Vec::new());
+        self.sent_at = now;
+        self.deadline = now + self.rto;
+    }
+
+    /// Retransmits after the timeout, which doubles (RFC 6298 section 5.5). Returns whether there is still hope.
+    pub(crate) fn retransmit(
+        &mut self,
+        now: Time,
+        config: &Config,
+        syn: Option<&PeerSyn>,
+        outlet: &mut Outlet,
+    ) -> bool {
+        if now.since(self.began) >= config.syn_timeout {
+            return false;
+        }
+        self.rto = (self.rto * 2).min(config.settings.rto_max);
+        self.offer = self.offer.without_ecn();
+        self.is_retransmitted = true;
+        self.send(now, syn, outlet);
+        true
+    }
+
+    /// Answers a retransmitted SYN.
+    pub(crate) fn repeat(&mut self, now: Time, syn: &PeerSyn, outlet: &mut Outlet) {
+        if self.throttle.permits(now) {
+            self.is_retransmitted = true;
+            self.send(now, Some(syn), outlet);
+        }
+    }
+
+    /// Answers an unacceptable segment in SYN-RECEIVED with an ACK.
+    pub(crate) fn challenge(&mut self, now: Time, syn: &PeerSyn, outlet: &mut Outlet) {
+        if self.throttle.permits(now) {
+            let stamp = self.offer.answering(&syn.offer).timestamps().then(|| self.clock.stamp(now));
+            let (seq, ack, wnd) = (self.snd_nxt(), syn.rcv_nxt(), self.window);
+            let segment =
+                Segment { seq, ack, wnd, flags: Flags::ACK, timestamps: stamp, ..Segment::default() };
+            outlet.put_bare(segment);
+        }
+    }
+
+    /// Sends RST in SYN-RECEIVED.
+    pub(crate) fn reset(&self, syn: &PeerSyn, outlet: &mut Outlet) {
+        let (seq, ack, flags) = (self.snd_nxt(), syn.rcv_nxt(), Flags::RST | Flags::ACK);
+        outlet.put_bare(Segment { seq, ack, flags, ..Segment::default() });
+    }
+
+    /// Whether a segment is acceptable in SYN-RECEIVED (RFC 9293 section 3.10.7.4, RFC 7323 section 5.3).
+    pub(crate) fn is_acceptable(&self, now: Time, syn: &PeerSyn, segment: &Segment) -> bool {
+        let outdated = !segment.flags.has(Flags::RST)
+            && self.agreement(syn).timestamps
+            && self.clock.is_outdated(now, segment);
+        let edge = syn.rcv_nxt() + self.window;
+        !outdated && segment.seq >= syn.rcv_nxt() && segment.seq <= edge
+    }
+
+    /// The options that both ends have offered.
+    pub(crate) fn agreement(&self, syn: &PeerSyn) -> Agreement {
+        self.offer.agree(&syn.offer, self.is_v4)
+    }
+
+    /// The round-trip time, if SYN was sent only once (RFC 6298 section 3).
+    pub(crate) fn rtt(&self, now: Time) -> Option<Duration> {
+        (!self.is_retransmitted).then(|| now.since(self.sent_at))
+    }
+}

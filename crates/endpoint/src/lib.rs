@@ -1,0 +1,58 @@
+//! A full-duplex TCP endpoint on real packets: a [`Sender`](lasthop_proto::tcp::Sender) and a
+//! [`Receiver`](lasthop_proto::tcp::Receiver) as one connection.
+//!
+//! ```text
+//!                    ┌──────────── Endpoint ────────────┐
+//! parsed packet ─────┤ state, options, RST rules, PAWS  ├──> packets to send
+//! time ──────────────┤   ┌────────┐      ┌──────────┐   │    next wake-up
+//! send, read, close ─┤   │ Sender │      │ Receiver │   ├──> bytes in order
+//!                    │   └────────┘      └──────────┘   │
+//!                    └──────────────────────────────────┘
+//! ```
+//!
+//! The halves are those of the simulator: congestion control, loss recovery, retransmission and persist timers are the
+//! sender's; delayed and selective acknowledgements and the window are the receiver's. The endpoint adds what two hosts
+//! need that do not know each other (RFC 9293): the handshake with its options, the eleven states, the acceptability of
+//! segments, resets, TIME-WAIT and keep-alive; and the bytes. It has no access to clocks or sockets.
+//!
+//! ```
+//! use lasthop_base::{Streams, Time};
+//! use lasthop_endpoint::{Config, Endpoint, Incoming, Secret, StateName};
+//!
+//! let secret = Secret::draw(&mut Streams::new(1, 0).stream("secret"));
+//! let [here, there] = ["10.0.0.1:40000", "10.0.0.2:80"].map(|text| text.parse().unwrap());
+//! let mut server = Endpoint::listen(Config::default(), there, secret.clone());
+//! let mut client = Endpoint::connect(Time::ZERO, Config::default(), here, there, secret);
+//! client.send(Time::ZERO, b"hello");
+//! loop {
+//!     if let Some(packet) = client.poll() {
+//!         server.receive(Time::ZERO, &Incoming::from(&packet));
+//!     } else if let Some(packet) = server.poll() {
+//!         client.receive(Time::ZERO, &Incoming::from(&packet));
+//!     } else {
+//!         break;
+//!     }
+//! }
+//! let mut read = [0; 16];
+//! let len = server.read(Time::ZERO, &mut read);
+//! assert_eq!((&read[..len], server.state()), (&b"hello"[..], StateName::Established));
+//! ```
+
+mod buffers;
+mod clock;
+mod config;
+mod connection;
+mod endpoint;
+mod handshake;
+mod options;
+mod packet;
+mod path_errors;
+mod secret;
+mod state;
+mod throttle;
+
+pub use config::{Config, KeepAlive};
+pub use endpoint::{End, Endpoint};
+pub use packet::{Incoming, Outgoing, refuse};
+pub use secret::Secret;
+pub use state::StateName;

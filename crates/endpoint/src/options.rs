@@ -1,0 +1,130 @@
+//! The options of SYN (RFC 9293 section 3.2, RFC 2018, RFC 7323) and ECN (RFC 3168 section 6.1.1).
+
+use lasthop_base::Bytes;
+use lasthop_proto::tcp::{Flags, Segment};
+use lasthop_wire::TcpHeader;
+
+use crate::config::Config;
+
+/// The MSS of a peer that states none (RFC 9293 section 3.7.1).
+const DEFAULT_MSS_V4: u16 = 536;
+const DEFAULT_MSS_V6: u16 = 1220;
+
+/// The smallest MSS believed, as in Linux: with less, packets would be nearly all header.
+const LEAST_MSS: u16 = 48;
+
+/// Bytes of the timestamps option with its padding.
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    mss: u16,
+    window_scale: Option<u8>,
+    sack: bool,
+    timestamps: bool,
+    ecn: bool,
+}
+
+/// What both ends have offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agreement {
+    /// Size of IP and TCP headers without options.
+    pub(crate) header: Bytes,
+    /// Payload of a full segment that we send: the options that every segment carries are subtracted (RFC 6691).
+    pub(crate) mss: u32,
+    /// Shift of the windows that we receive.
+    pub(crate) their_scale: u8,
+    /// Shift of the windows that we send.
+    pub(crate) our_scale: u8,
+    pub(crate) sack: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) ecn: bool,
+}
+
+/// Size of IP and TCP headers without options.
+pub(crate) fn header_len(is_v4: bool) -> Bytes {
+    Bytes(if is_v4 { 40 } else { 60 })
+}
+
+impl Offer {
+    /// What we offer, over IPv4 or IPv6.
+    pub(crate) fn ours(config: &Config, is_v4: bool) -> Offer {
+        let window = config.settings.window_payload();
+        let scale = (0..14).find(|scale| window >> scale <= 0xffff).unwrap_or(14);
+        let room = config.settings.packet_size.0.saturating_sub(header_len(is_v4).0);
+        Offer {
+            mss: (room as u16).max(LEAST_MSS),
+            window_scale: config.window_scaling.then_some(scale),
+            sack: config.settings.sack(),
+            timestamps: config.settings.timestamps,
+            ecn: config.settings.ecn,
+        }
+    }
+
+    /// What the peer offers with a SYN or SYN-ACK.
+    pub(crate) fn theirs(header: &TcpHeader, is_v4: bool) -> Offer {
+        let flags = header.segment.flags;
+        let expected = if flags.has(Flags::ACK) { Flags::ECE } else { Flags::ECE | Flags::CWR };
+        Offer {
+            mss: header.mss.unwrap_or(if is_v4 { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 }).max(LEAST_MSS),
+            window_scale: header.window_scale,
+            sack: header.sack_permitted,
+            timestamps: header.segment.timestamps.is_some(),
+            ecn: flags & (Flags::ECE | Flags::CWR) == expected,
+        }
+    }
+
+    /// The offer of a SYN-ACK: only what the peer has offered.
+    pub(crate) fn answering(self, theirs: &Offer) -> Offer {
+        Offer {
+            mss: self.mss,
+            window_scale: self.window_scale.filter(|_| theirs.window_scale.is_some()),
+            sack: self.sack && theirs.sack,
+            timestamps: self.timestamps && theirs.timestamps,
+            ecn: self.ecn && theirs.ecn,
+        }
+    }
+
+    /// The offer of a retransmitted SYN: some networks drop those that offer ECN (RFC 3168 section 6.1.1.1).
+    pub(crate) fn without_ecn(self) -> Offer {
+        Offer { ecn: false, ..self }
+    }
+
+    pub(crate) fn timestamps(&self) -> bool {
+        self.timestamps
+    }
+
+    /// What holds if the peer has offered `theirs`.
+    pub(crate) fn agree(&self, theirs: &Offer, is_v4: bool) -> Agreement {
+        let both = self.answering(theirs);
+        let scales = both.window_scale.and(self.window_scale.zip(theirs.window_scale));
+        let (our_scale, their_scale) = scales.unwrap_or_default();
+        let options = if both.timestamps { TIMESTAMPS_LEN } else { 0 };
+        Agreement {
+            header: header_len(is_v4),
+            mss: u32::from(self.mss.min(theirs.mss)) - options,
+            their_scale,
+            our_scale,
+            sack: both.sack,
+            timestamps: both.timestamps,
+            ecn: both.ecn,
+        }
+    }
+
+    /// Writes the offer on a SYN or SYN-ACK, except the timestamps.
+    pub(crate) fn write(&self, segment: Segment) -> TcpHeader {
+        let marks = match (self.ecn, segment.flags.has(Flags::ACK)) {
+            (false, _) => Flags::default(),
+            (true, true) => Flags::ECE,
+            (true, false) => Flags::ECE | Flags::CWR,
+        };
+        TcpHeader {
+            segment: Segment { flags: segment.flags | marks, ..segment },
+            mss: Some(self.mss),
+            window_scale: self.window_scale,
+            sack_permitted: self.sack,
+            ..TcpHeader::default()
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Flow control by the application's reading.
+
+use lasthop_base::Duration;
+use lasthop_endpoint::{Config, StateName};
+use lasthop_proto::tcp::{Flags, Profile, Settings};
+
+use crate::peer::{ACK, FIN, Peer, config};
+
+#[test]
+fn the_window_is_the_unused_part_of_the_buffer() {
+    let mut peer = Peer::established(config());
+    for (len, window) in [(4000, 6000), (5000, 1000), (1000, 0)] {
+        peer.send(ACK, &vec![7; len]);
+        assert_eq!(peer.only().header.segment.wnd, window);
+    }
+    // A byte does not reopen it (silly window avoidance), a segment does.
+    let mut buffer = [0; 535];
+    assert_eq!(peer.endpoint.read(peer.now, &mut buffer), 535);
+    assert_eq!(peer.said(), "");
+    assert_eq!(peer.endpoint.read(peer.now, &mut buffer[..1]), 1);
+    assert_eq!(peer.only().header.segment.wnd, 536);
+    assert_eq!(peer.read().len(), 9464);
+    assert_eq!(peer.only().header.segment.wnd, 10_000);
+}
+
+#[test]
+fn bytes_beyond_the_window_are_not_taken() {
+    let mut peer = Peer::established(config());
+    peer.send(ACK, &[1; 9000]);
+    peer.send(ACK, &[2; 2000]);
+    let ack = peer.sent().remove(1).header.segment;
+    assert_eq!((ack.ack - (crate::peer::IRS + 1).0, ack.wnd), (lasthop_proto::tcp::SeqNum(10_000), 0));
+    assert_eq!(peer.read(), [vec![1; 9000], vec![2; 1000]].concat());
+}
+
+#[test]
+fn a_probe_of_the_closed_window_is_answered() {
+    let mut peer = Peer::established(config());
+    peer.send(ACK, &[1; 10_000]);
+    peer.sent();
+    for probe in [&b"x"[..], b""] {
+        peer.send_at(0, ACK, probe);
+        assert_eq!(peer.sent().len(), probe.len(), "an ACK for a byte");
+    }
+    // As Linux probes.
+    peer.send_at(-1, ACK, b"");
+    assert_eq!(peer.only().header.segment.wnd, 0);
+    // Acknowledgements and resets count although the window is closed.
+    peer.endpoint.send(peer.now, b"data");
+    peer.sent();
+    peer.ack += 4;
+    peer.send(ACK, b"");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").flight_size(), 0);
+    peer.send(Flags::RST, b"");
+    assert_eq!(peer.state(), StateName::Closed);
+}
+
+#[test]
+fn a_closed_window_of_the_peer_is_probed() {
+    let mut peer = Peer::established(config());
+    peer.window = 0;
+    peer.send(ACK, b"");
+    peer.endpoint.send(peer.now, b"data");
+    assert_eq!(peer.said(), "");
+    peer.wait(Duration::from_secs(2));
+    assert_eq!(peer.said(), "A 1 1 1");
+    // Its pure ACKs stay within the window.
+    peer.send(ACK, b"?");
+    assert_eq!(peer.said(), "A 1 2 0");
+    peer.window = 1000;
+    peer.send(ACK, b"");
+    assert_eq!(peer.said(), "A 1 2 4");
+    assert_eq!(peer.state(), StateName::Established);
+}
+
+/// It answers, so it is there (RFC 9293 section 3.8.6.1).
+#[test]
+fn a_closed_window_may_stay_closed() {
+    let settings = Settings { user_timeout: Some(Duration::from_secs(300)), ..config().settings };
+    let mut peer = Peer::established(Config { settings, ..config() });
+    peer.window = 0;
+    peer.send(ACK, b"");
+    peer.endpoint.send(peer.now, b"data");
+    for _ in 0..100 {
+        peer.wait(Duration::from_secs(60));
+        for _ in peer.sent() {
+            peer.send(ACK, b"");
+        }
+    }
+    assert_eq!(peer.state(), StateName::Established);
+    peer.wait(Duration::from_secs(1000));
+    assert_eq!(peer.endpoint.end(), Some(lasthop_endpoint::End::TimedOut));
+}
+
+/// A reordered acknowledgement has an old window (RFC 9293 section 3.10.7.4: SND.WL1 and SND.WL2).
+#[test]
+fn old_segments_do_not_change_the_window() {
+    let mut peer = Peer::established(config());
+    let old = peer.header(ACK);
+    peer.window = 20_000;
+    peer.send(ACK, b"newer");
+    peer.deliver(old, b"");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 20_000);
+}
+
+#[test]
+fn data_take_the_acknowledgement_along() {
+    let settings = Settings { ack_every: 2, ..config().settings };
+    let mut peer = Peer::established(Config { settings, ..config() });
+    peer.send(ACK, b"request");
+    assert_eq!(peer.said(), "", "delayed");
+    peer.endpoint.send(peer.now, b"response");
+    assert_eq!(peer.said(), "A 1 8 8");
+    peer.ack += 8;
+    peer.wait(Duration::from_millis(50));
+    peer.send(ACK, b"");
+    peer.wait(Duration::from_secs(10));
+    assert_eq!(peer.said(), "", "nothing is left to acknowledge");
+}
+
+#[test]
+fn data_out_of_order_are_reported_by_pure_acks() {
+    let mut linux = Config { nagle: false, ..Config::default() };
+    linux.settings = Settings { timestamps: false, ..Profile::Linux.settings() };
+    let mut peer = Peer::listening(linux);
+    let mut syn = peer.header(Flags::SYN);
+    syn.sack_permitted = true;
+    peer.deliver(syn, b"");
+    peer.seq += 1;
+    peer.expect_syn(crate::peer::SYN_ACK);
+    peer.send(ACK, b"");
+    peer.send_at(5, ACK, b"later");
+    assert_eq!(peer.only().header.segment.sack.len(), 1);
+    peer.send(ACK, b"first");
+    assert_eq!(peer.said(), "A 1 11 0");
+    peer.seq += 5;
+    // A duplicate (RFC 2883).
+    peer.send_at(-5, ACK, b"later");
+    let duplicate = peer.only().header.segment.sack[0];
+    assert_eq!(duplicate.end - duplicate.start, 5);
+    assert_eq!(peer.read(), b"firstlater");
+}
+
+#[test]
+fn marks_are_echoed_on_data_and_acks_until_cwr() {
+    let settings = Settings { ecn: true, ..config().settings };
+    let mut peer = Peer::listening(Config { settings, ..config() });
+    peer.send(Flags::SYN | Flags::ECE | Flags::CWR, b"");
+    peer.expect_syn(crate::peer::SYN_ACK);
+    peer.send(ACK, b"");
+    let header = peer.header(ACK);
+    peer.deliver_marked(header, b"marked", lasthop_proto::Ecn::Ce);
+    peer.seq += 6;
+    assert!(peer.only().header.segment.flags.has(Flags::ECE));
+    peer.endpoint.send(peer.now, b"data");
+    assert!(peer.only().header.segment.flags.has(Flags::ECE));
+    peer.send(ACK | Flags::CWR, b"reduced");
+    assert!(!peer.only().header.segment.flags.has(Flags::ECE));
+}
+
+#[test]
+fn the_last_byte_is_pushed() {
+    let mut peer = Peer::established(config());
+    peer.endpoint.send(peer.now, &[0; 1072]);
+    let pushed: Vec<bool> = peer
+        .sent()
+        .iter()
+        .map(|packet| packet.header.segment.flags.has(lasthop_wire::TcpHeader::PSH))
+        .collect();
+    assert_eq!(pushed, [false, true]);
+}
+
+/// FIN may lie beyond the window that it does not count against.
+#[test]
+fn fin_is_taken_at_the_end_of_a_full_window() {
+    let mut peer = Peer::established(config());
+    peer.send(FIN, &[1; 10_000]);
+    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 10002 0", StateName::CloseWait));
+    assert_eq!(peer.read().len(), 10_000);
+}

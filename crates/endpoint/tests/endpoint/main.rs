@@ -1,0 +1,12 @@
+//! The endpoint: conversations with a scripted peer, and two endpoints over hostile networks.
+
+mod arrivals;
+mod attacks;
+mod closing;
+mod flow_control;
+mod idle;
+mod opening;
+mod path;
+mod peer;
+mod streams;
+mod world;

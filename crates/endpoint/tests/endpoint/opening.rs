@@ -1,0 +1,280 @@
+//! The handshake, and the options that it negotiates.
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_endpoint::{Config, End, Endpoint, Incoming, StateName};
+use lasthop_proto::Ecn;
+use lasthop_proto::tcp::{Flags, Profile, Settings};
+use lasthop_wire::TcpHeader;
+
+use crate::peer::{ACK, FIN, Peer, RST, SYN, SYN_ACK, config};
+use crate::world::{address, secret};
+
+/// All options, and ECN.
+fn modern() -> Config {
+    let settings = Settings { ecn: true, window: Bytes(1 << 20).into(), ..Profile::Linux.settings() };
+    Config { settings, ..Config::default() }
+}
+
+/// The peer's SYN with all options.
+fn full(peer: &mut Peer, flags: Flags) -> TcpHeader {
+    peer.timestamp = Some(7000);
+    let mut header = peer.header(flags);
+    (header.mss, header.window_scale, header.sack_permitted) = (Some(1400), Some(3), true);
+    header
+}
+
+const ASKS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
+
+#[test]
+fn syn_offers_what_the_settings_ask_for() {
+    let mut endpoint = Endpoint::connect(Time::ZERO, modern(), address(1, true), address(2, true), secret(1));
+    let header = endpoint.poll().expect("a SYN").header;
+    assert_eq!((header.mss, header.window_scale, header.sack_permitted), (Some(1460), Some(5), true));
+    assert_eq!(header.segment.flags, SYN | ASKS);
+    assert!(header.segment.timestamps.is_some_and(|stamps| stamps.echo == 0));
+    assert_eq!(header.segment.wnd, 65_535, "never scaled");
+
+    let mut bare = config();
+    bare.window_scaling = false;
+    let mut endpoint = Endpoint::connect(Time::ZERO, bare, address(1, false), address(2, false), secret(1));
+    let header = endpoint.poll().expect("a SYN").header;
+    assert_eq!((header.mss, header.window_scale, header.sack_permitted), (Some(980), None, false));
+    assert_eq!((header.segment.flags, header.segment.timestamps, header.segment.wnd), (SYN, None, 10_000));
+}
+
+#[test]
+fn syn_ack_offers_only_what_syn_has_offered() {
+    let mut peer = Peer::listening(modern());
+    let header = full(&mut peer, SYN | ASKS);
+    peer.deliver(header, b"");
+    let answer = peer.expect_syn(SYN_ACK);
+    assert_eq!((answer.mss, answer.window_scale, answer.sack_permitted), (Some(1460), Some(5), true));
+    assert_eq!(answer.segment.flags, SYN_ACK | Flags::ECE);
+    assert_eq!(answer.segment.timestamps.expect("timestamps").echo, 7000);
+
+    let mut peer = Peer::listening(modern());
+    peer.send(SYN, b"");
+    let answer = peer.expect_syn(SYN_ACK);
+    assert_eq!((answer.mss, answer.window_scale, answer.sack_permitted), (Some(1460), None, false));
+    assert_eq!((answer.segment.flags, answer.segment.timestamps), (SYN_ACK, None));
+}
+
+#[test]
+fn without_options_windows_end_at_65535_bytes_and_segments_at_536() {
+    let mut peer = Peer::listening(modern());
+    peer.window = 60_000;
+    peer.send(SYN, b"");
+    peer.expect_syn(SYN_ACK);
+    peer.send(ACK, b"");
+    peer.endpoint.send(peer.now, &[1; 10_000]);
+    let sent = peer.sent();
+    assert!(sent.iter().all(|packet| packet.header.segment.wnd == 65_535));
+    assert_eq!(sent[0].payload.len(), 536);
+    // Window and buffer agree: what is beyond 65,535 bytes is not taken.
+    peer.send_at(65_535, ACK, b"beyond");
+    assert_eq!(peer.sent()[0].header.segment.sack.len(), 0);
+    assert_eq!(peer.endpoint.receiver().expect("synchronised").window(), 65_535);
+}
+
+#[test]
+fn what_syn_did_not_offer_is_ignored_in_syn_ack() {
+    let mut bare = config();
+    bare.window_scaling = false;
+    let mut peer = Peer::connecting(bare);
+    let header = full(&mut peer, SYN_ACK | Flags::ECE);
+    peer.deliver(header, b"");
+    peer.seq += 1;
+    peer.sent();
+    assert_eq!(peer.state(), StateName::Established);
+    // Neither scaled windows nor timestamps nor SACK nor ECN.
+    peer.window = 3000;
+    peer.send(ACK, b"");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 3000);
+    peer.timestamp = None;
+    peer.send_at(100, ACK, b"gap");
+    let ack = peer.only();
+    assert_eq!((ack.header.segment.timestamps, ack.header.segment.sack.len()), (None, 0));
+    peer.endpoint.send(peer.now, b"data");
+    assert_eq!(peer.only().ecn, Ecn::NotEct);
+}
+
+#[test]
+fn negotiated_windows_are_shifted_and_segments_leave_room_for_timestamps() {
+    let mut peer = Peer::connecting(modern());
+    let header = full(&mut peer, SYN_ACK | Flags::ECE);
+    peer.deliver(header, b"");
+    peer.seq += 1;
+    let ack = peer.only();
+    assert_eq!(ack.header.segment.wnd, (1 << 20) >> 5);
+    assert_eq!(
+        peer.endpoint.sender().expect("synchronised").rwnd(),
+        50_000,
+        "that of SYN-ACK is not shifted"
+    );
+    peer.send(ACK, b"");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 400_000);
+    peer.endpoint.send(peer.now, &[1; 3000]);
+    let sent = peer.sent();
+    assert_eq!(sent[0].payload.len(), 1388, "1400 less the option");
+    assert_eq!(sent[0].ecn, Ecn::Ect0);
+}
+
+#[test]
+fn a_window_scale_above_14_counts_as_14() {
+    let mut peer = Peer::connecting(modern());
+    let mut header = full(&mut peer, SYN_ACK);
+    // What the parser makes of more.
+    header.window_scale = Some(14);
+    peer.window = 65_535;
+    peer.deliver(header, b"");
+    peer.seq += 1;
+    peer.send(ACK, b"");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 65_535 << 14);
+}
+
+#[test]
+fn an_absurd_mss_is_not_believed() {
+    for mss in [0, 1, 47] {
+        let mut peer = Peer::listening(modern());
+        let mut header = full(&mut peer, SYN);
+        header.mss = Some(mss);
+        peer.deliver(header, b"");
+        peer.expect_syn(SYN_ACK);
+        peer.seq += 1;
+        peer.send(ACK, b"");
+        peer.endpoint.send(peer.now, &[0; 100]);
+        assert_eq!(peer.sent()[0].payload.len(), 36, "48 less the timestamps");
+    }
+}
+
+#[test]
+fn a_retransmitted_syn_backs_off_without_ecn_until_the_timeout() {
+    let mut peer = Peer::connecting(modern());
+    let begin = peer.now;
+    let mut times = Vec::new();
+    while peer.state() == StateName::SynSent {
+        peer.now = peer.endpoint.next_wakeup();
+        peer.endpoint.wake(peer.now);
+        if let Some(packet) = peer.endpoint.poll() {
+            assert_eq!(packet.header.segment.flags, SYN);
+            assert_eq!(packet.header.segment.seq, peer.iss);
+            times.push(peer.now.since(begin).as_secs_f64());
+        }
+    }
+    assert_eq!(times, [1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 127.0]);
+    assert_eq!((peer.endpoint.end(), peer.now.since(begin)), (Some(End::TimedOut), Duration::from_secs(247)));
+}
+
+#[test]
+fn after_a_retransmitted_syn_the_window_begins_with_one_segment() {
+    let mut peer = Peer::connecting(config());
+    peer.endpoint.send(peer.now, &[1; 9000]);
+    assert_eq!(peer.sent().len(), 0, "queued");
+    peer.wait(Duration::from_secs(1));
+    peer.sent();
+    let mut header = peer.header(SYN_ACK);
+    header.mss = Some(1000);
+    peer.deliver(header, b"");
+    peer.seq += 1;
+    assert_eq!(peer.said(), "A 1 1 1000");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").rtt().rto(), Duration::from_secs(3));
+}
+
+#[test]
+fn data_that_wait_for_the_handshake_acknowledge_it() {
+    let mut peer = Peer::connecting(config());
+    peer.endpoint.send(peer.now, b"hello");
+    peer.endpoint.send(peer.now, b" there");
+    peer.now += Duration::from_millis(30);
+    peer.send(SYN_ACK, b"");
+    assert_eq!(peer.said(), "A 1 1 11");
+    let srtt = peer.endpoint.sender().expect("synchronised").rtt().srtt();
+    assert_eq!(srtt, Some(Duration::from_millis(30)));
+}
+
+#[test]
+fn an_endpoint_that_closes_during_the_handshake_sends_fin_after_it() {
+    let mut peer = Peer::listening(config());
+    peer.send(SYN, b"");
+    peer.expect_syn(SYN_ACK);
+    peer.endpoint.send(peer.now, b"bye");
+    peer.endpoint.shutdown(peer.now);
+    assert_eq!((peer.said().as_str(), peer.state()), ("", StateName::SynReceived));
+    peer.send(ACK, b"");
+    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 1 3, FA 4 1 0", StateName::FinWait1));
+    for endpoint in [Peer::listening(config()), Peer::connecting(config())] {
+        let mut peer = endpoint;
+        peer.endpoint.shutdown(peer.now);
+        assert_eq!((peer.state(), peer.endpoint.end()), (StateName::Closed, Some(End::Closed)));
+    }
+}
+
+#[test]
+fn a_passive_open_that_is_not_completed_waits_for_another() {
+    let mut peer = Peer::listening(config());
+    peer.send(SYN, b"");
+    peer.expect_syn(SYN_ACK);
+    peer.wait(Duration::from_secs(300));
+    assert_eq!((peer.state(), peer.endpoint.next_wakeup()), (StateName::Listen, Time::NEVER));
+    assert_eq!(peer.sent().len(), 7, "SYN-ACK is retransmitted");
+    // Another initial sequence number.
+    let before = peer.iss;
+    peer.seq = 5000;
+    peer.send(SYN, b"");
+    peer.expect_syn(SYN_ACK);
+    peer.send(FIN, b"late");
+    assert_eq!((peer.state(), peer.read()), (StateName::CloseWait, b"late".to_vec()));
+    assert_ne!(peer.iss, before);
+}
+
+#[test]
+fn both_ends_may_open_at_once() {
+    for (loses_first, loses_second) in [(false, false), (true, false), (true, true)] {
+        let (a, b) = (address(1, true), address(2, true));
+        let mut now = Time::ZERO;
+        let mut ends = [(a, b, 1), (b, a, 2)]
+            .map(|(local, remote, seed)| Endpoint::connect(now, config(), local, remote, secret(seed)));
+        let mut lost = [loses_first, loses_second];
+        while ends.iter().any(|end| end.state() != StateName::Established) {
+            let mut on_way = Vec::new();
+            for (from, end) in ends.iter_mut().enumerate() {
+                while let Some(packet) = end.poll() {
+                    let is_syn_ack = packet.header.segment.flags.has(SYN_ACK);
+                    if is_syn_ack && std::mem::take(&mut lost[from]) {
+                        continue;
+                    }
+                    on_way.push((1 - from, packet));
+                }
+            }
+            if on_way.is_empty() {
+                now = ends.iter().map(Endpoint::next_wakeup).min().expect("two");
+                assert!(
+                    now < Time::ZERO + Duration::from_secs(10),
+                    "{:?}",
+                    ends.each_ref().map(Endpoint::state)
+                );
+                ends.iter_mut().for_each(|end| end.wake(now));
+            }
+            now += Duration::from_millis(10);
+            for (to, packet) in on_way {
+                ends[to].receive(now, &Incoming::from(&packet));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_connection_says_so() {
+    let mut peer = Peer::connecting(config());
+    peer.send(RST | ACK, b"");
+    assert_eq!((peer.state(), peer.endpoint.end()), (StateName::Closed, Some(End::Refused)));
+    assert_eq!(peer.endpoint.writable(), 0);
+    assert!(peer.endpoint.has_ended());
+}
+
+#[test]
+#[should_panic(expected = "echo for each segment")]
+fn flavours_that_need_an_echo_for_each_segment_are_refused() {
+    let settings = Settings { flavour: lasthop_proto::tcp::Flavour::GoBackN, ..Profile::Rfc.settings() };
+    Endpoint::listen(Config { settings, ..config() }, address(1, true), secret(1));
+}
