@@ -11,6 +11,7 @@ from statistics import fmean, quantiles
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from conftest import Command
 
@@ -327,6 +328,57 @@ def test_what_the_charts_show_of_packets_fits_when_zoomed(opened: Callable[..., 
     assert page.evaluate(scale)[1] == pytest.approx(1.04 * packets.max(), abs=1)
 
 
+def test_a_split_connection_shows_all_of_its_parts(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("split-wlan", "transfer.size=500 KB"), "#a=basic&b=i-tcp")
+    split = lasthop.run(
+        lasthop.load("split-wlan", ["transfer.size=500 KB"]), "i-tcp", trace=True, series=True
+    )
+    captions = page.eval_on_selector_all(
+        ".part", "all => all.map(each => [...each.children].map(one => one.textContent))"
+    )
+    each = [
+        ["basic: fixed to mobile", "i-tcp: fixed to base"],
+        ["basic: fixed to mobile", "i-tcp: base to mobile"],
+    ]
+    assert captions == [*each, *each]
+    # Packets of each part, losses, and windows of each part.
+    assert page.evaluate("charts.length") == 5
+    page.evaluate("charts[0].setScale('x', { min: 0, max: 2 })")
+    page.wait_for_function("charts.every(chart => chart.scales.x.max === 2)")
+    highest = page.evaluate("charts.map(chart => chart.series.length > 1 && chart.scales.y.max)")
+    for part in (0, 1):
+        events = split.events(part=part)
+        packets = events["packet"][events["time_s"] <= 2]
+        assert highest[part] == pytest.approx(1.04 * packets.max(), abs=1)
+        drawn = page.evaluate(
+            f"points(charts[{part}], 1, {part}, word => event => event === word('lost')).length"
+        )
+        lost = (events["event"] == "lost") & (events["time_s"] <= 2)
+        assert drawn == lost.sum() if part == 0 else 0 < drawn <= lost.sum()
+        series = split.series(part=part)
+        # In thousands of bytes.
+        windows = page.evaluate(f"Array.from(charts[{3 + part}].data[2]).filter(each => each != null)")
+        assert max(windows) == pytest.approx(series["cwnd_bytes"].max() / 1000)
+    page.evaluate("moveCursor(1)")
+    said = page.inner_text("#at")
+    held = split.series(part=1)["held_bytes"][split.series(part=1)["time_s"] <= 1][-1]
+    assert f"base holds {held / 1000:.1f} KB" in said
+    assert "i-tcp, fixed to base: window" in said
+    timers: list[list[float]] = page.evaluate("journeys[1].timers")
+    assert timers[0] == []
+    kinds = split.events(part=1)
+    assert timers[1] == kinds["time_s"][kinds["event"] == "timeout"].tolist() != []
+    page.select_option("#b", "snoop")
+    settled(page)
+    assert (page.evaluate("charts.length"), page.locator(".part").count()) == (3, 0)
+
+
+@pytest.mark.parametrize("width", [360, 2560])
+def test_the_parts_of_a_split_connection_fit_the_screen(opened: Callable[..., Page], width: int) -> None:
+    page = opened(page_of("split-wlan", "transfer.size=200 KB"), "#a=i-tcp&b=vs-tcp", width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 # -- Lessons -------------------------------------------------------------------------------------------
 
 LESSONS = web.lessons()
@@ -344,15 +396,51 @@ def scenario_of(lesson: dict[str, Any], step: dict[str, Any]) -> Scenario:
     return lasthop.load(lesson["scenario"], [*overrides, f"schemes={json.dumps(schemes)}"])
 
 
+def claimed(scenario: Scenario, step: dict[str, Any]) -> dict[str, Any]:
+    """Return what the claims of a step may name: the metrics of `a` and `b`, and functions of their traces.
+
+    With a claim about means the metrics are those of a hundred runs. Times are in whole milliseconds.
+    """
+    first = int(step.get("run", 0))
+    runs = 100 if any("mean(" in claim for claim in step["claims"]) else 1
+    sides: dict[str, Any] = {}
+    for side, scheme in zip("ab", scenario.schemes, strict=False):
+        traced = scenario.run(scheme, run=first, trace=True, series=True)
+        made = [scenario.run(scheme, run=run).metrics for run in range(runs)] if runs > 1 else []
+        metrics = {name: [each[name] for each in made] for name in traced.metrics} if made else traced.metrics
+        sides[side] = SimpleNamespace(**metrics, traced=traced)
+
+    def times(side: Any, event: str, packet: int | None = None, part: int = 0) -> list[float]:
+        events = side.traced.events(part=part)
+        chosen = (events["event"] == event) & (True if packet is None else events["packet"] == packet)
+        return [round(float(time), 3) for time in events["time_s"][chosen]]
+
+    def held(side: Any, column: str, time_s: float, part: int = 0) -> float:
+        series = side.traced.series(part=part)
+        return float(series[column][np.searchsorted(series["time_s"], time_s, side="right") - 1])
+
+    def average(side: Any, column: str, part: int = 0) -> float:
+        series = side.traced.series(part=part)
+        return float(np.average(series[column][:-1], weights=np.diff(series["time_s"])))
+
+    def silent(side: Any, part: int = 0) -> float:
+        """Return for how long a sender sent nothing before timeouts."""
+        sent = np.array(times(side, "sent", part=part))
+        return sum(float(time - sent[sent < time].max()) for time in times(side, "timeout", part=part))
+
+    def least(side: Any, column: str, part: int = 0) -> float:
+        return float(np.nanmin(side.traced.series(part=part)[column]))
+
+    def greatest(side: Any, column: str, part: int = 0) -> float:
+        return float(np.nanmax(side.traced.series(part=part)[column]))
+
+    functions = (times, held, average, silent, least, greatest)
+    return {"mean": fmean, **{each.__name__: each for each in functions}, **sides}
+
+
 @pytest.mark.parametrize(("lesson", "step"), STEPS, ids=lambda each: each.get("id", ""))
 def test_what_a_lesson_says_holds(lesson: dict[str, Any], step: dict[str, Any]) -> None:
-    scenario = scenario_of(lesson, step)
-    runs = 100 if any("mean(" in claim for claim in step["claims"]) else 1
-    said: dict[str, Any] = {"mean": fmean, "abs": abs}
-    for side, scheme in zip("ab", scenario.schemes, strict=False):
-        made = [scenario.run(scheme, run=run).metrics for run in range(runs)]
-        metrics = {name: [each[name] for each in made] if runs > 1 else made[0][name] for name in made[0]}
-        said[side] = SimpleNamespace(**metrics)
+    said = claimed(scenario_of(lesson, step), step)
     for claim in step["claims"]:
         assert eval(claim, said), claim
 
@@ -390,7 +478,10 @@ def test_each_step_of_a_lesson_shows_the_numbers_of_its_scenario(opened: Callabl
             scenario = scenario_of(lesson, step)
             report = json.loads(page.evaluate("result.reply.report"))
             found = [each["metrics"]["throughput_bps"] for each in report["results"]]
-            expected = [scenario.run(scheme).metrics["throughput_bps"] for scheme in scenario.schemes]
+            run = int(step.get("run", 0))
+            expected = [
+                scenario.run(scheme, run=run).metrics["throughput_bps"] for scheme in scenario.schemes
+            ]
             assert found == expected, (lesson["id"], number)
             for selected in ("a", "b", "sender", "channel"):
                 assert page.evaluate("id => $(id).selectedIndex", selected) >= 0, (lesson["id"], number)

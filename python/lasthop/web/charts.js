@@ -1,7 +1,18 @@
-// Packets, losses and windows over time, with one cursor and one zoom.
+// Packets, losses and windows over time, with one cursor and one zoom. A split connection has a chart of packets
+// and one of windows for each of its parts.
 
 let charts = [];
 let zoom = null;
+
+// The most parts that any run has.
+function partCount() {
+  return Math.max(1, ...result.reply.runs.map((run) => run.parts.length));
+}
+
+// What a chart of the part shows of a run: of one with fewer parts its last one. Undefined without connections.
+function partOf(run, part) {
+  return run?.parts[Math.min(part, run.parts.length - 1)];
+}
 
 // A colour of the style sheet, as canvases understand it.
 function colour(name) {
@@ -10,6 +21,11 @@ function colour(name) {
   const found = getComputedStyle(probe).color;
   probe.style.color = "";
   return found;
+}
+
+// How large text is, beside that of a desk: canvases do not follow the style sheet.
+function textScale() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 }
 
 function numbers(place) {
@@ -38,26 +54,22 @@ function shadeFades(chart) {
   chart.ctx.restore();
 }
 
-// Draws marks at the points of the events that `of` accepts, at most one for each pixel.
-function marks(chart, side, of, mark) {
-  const recording = result.reply.runs[side]?.parts[0];
-  if (!recording?.events.time_s) return;
+// The points of those events of a part that `of` accepts, at most one for each pixel.
+function points(chart, side, part, of) {
+  const recording = partOf(result.reply.runs[side], part);
+  if (!recording?.events.time_s) return [];
   const [time, event, packet, copy] = ["time_s", "event", "packet", "transmission"].map((name) => numbers(recording.events[name]));
-  const word = (name) => recording.words.indexOf(name);
-  const wanted = of(word);
-  const { ctx } = chart;
-  const seen = new Set();
+  const wanted = of((name) => recording.words.indexOf(name));
+  const found = new Map();
   const { left, width, top, height } = chart.bbox;
   for (let index = 0; index < time.length; index++) {
     if (!wanted(event[index], copy[index]) || packet[index] < 0) continue;
     const x = Math.round(chart.valToPos(time[index], "x", true));
     if (x < left || x > left + width) continue;
     const y = Math.round(chart.scales.y.min === null ? top : chart.valToPos(packet[index], "y", true));
-    const pixel = x * 65536 + y;
-    if (seen.has(pixel) || y < top || y > top + height) continue;
-    seen.add(pixel);
-    mark(ctx, x, y);
+    if (y >= top && y <= top + height) found.set(x * 65536 + y, [x, y]);
   }
+  return [...found.values()];
 }
 
 const dot = (size) => (ctx, x, y) => ctx.fillRect(x - size / 2, y - size / 2, size, size);
@@ -70,70 +82,77 @@ const cross = (size) => (ctx, x, y) => {
   ctx.stroke();
 };
 
-function drawPackets(chart) {
+function drawPackets(chart, part) {
   const ratio = devicePixelRatio;
-  chart.ctx.save();
-  SIDES.forEach((name, side) => {
-    chart.ctx.fillStyle = chart.ctx.strokeStyle = colour(name);
-    marks(chart, side, (word) => {
-      const sent = word("sent");
-      return (event, copy) => event === sent && copy <= 1;
-    }, dot(2.2 * ratio));
-    chart.ctx.globalAlpha = 0.9;
-    marks(chart, side, (word) => {
-      const sent = word("sent");
-      return (event, copy) => event === sent && copy > 1;
-    }, dot(5 * ratio));
-    chart.ctx.lineWidth = 1.3 * ratio;
-    chart.ctx.strokeStyle = colour("lost");
-    marks(chart, side, (word) => {
-      const lost = word("lost");
-      return (event) => event === lost;
-    }, cross(3 * ratio));
+  const { ctx } = chart;
+  const event = (name, copies) => (word) => {
+    const wanted = word(name);
+    return (found, copy) => found === wanted && copies(copy);
+  };
+  const kinds = [
+    event("sent", (copy) => copy <= 1),
+    event("sent", (copy) => copy > 1),
+    event("lost", () => true),
+  ];
+  const shown = SIDES.map((_, side) => kinds.map((of) => points(chart, side, part, of)));
+  // A few marks are larger than thousands.
+  const count = shown.flat().reduce((sum, each) => sum + each.length, 0);
+  const size = Math.max(1, Math.min(2.5, 40 / Math.sqrt(Math.max(count, 1)))) * ratio;
+  ctx.save();
+  shown.forEach(([first, again, lost], side) => {
+    const draw = (all, mark) => all.forEach(([x, y]) => mark(ctx, x, y));
+    ctx.fillStyle = colour(SIDES[side]);
+    draw(first, dot(2.2 * size));
+    ctx.globalAlpha = 0.9;
+    draw(again, dot(5 * Math.min(size, 2 * ratio)));
+    ctx.lineWidth = 1.3 * Math.min(size, 1.6 * ratio);
+    ctx.strokeStyle = colour("lost");
+    draw(lost, cross(3 * Math.min(size, 1.6 * ratio)));
   });
-  chart.ctx.restore();
+  ctx.restore();
 }
 
-// The channel of all, and the losses of each side.
+// The channel of all, and the losses of each side, in any of its parts.
 function drawStrip(chart) {
   const { ctx, bbox } = chart;
   const ratio = devicePixelRatio;
   ctx.save();
   SIDES.forEach((name, side) => {
-    const recording = result.reply.runs[side]?.parts[0];
-    if (!recording?.events.time_s) return;
-    const [time, event] = ["time_s", "event"].map((each) => numbers(recording.events[each]));
-    const lost = [recording.words.indexOf("lost"), recording.words.indexOf("ack-lost")];
     ctx.fillStyle = colour(name);
     const middle = bbox.top + (bbox.height * (1 + 2 * side)) / 4;
-    let last = -1;
-    for (let index = 0; index < time.length; index++) {
-      if (!lost.includes(event[index])) continue;
-      const x = Math.round(chart.valToPos(time[index], "x", true));
-      if (x === last || x < bbox.left || x > bbox.left + bbox.width) continue;
-      last = x;
-      ctx.fillRect(x, middle - 6 * ratio, Math.max(ratio, 1), 12 * ratio);
+    for (const recording of result.reply.runs[side]?.parts ?? []) {
+      const [time, event] = ["time_s", "event"].map((each) => numbers(recording.events[each]));
+      const lost = [recording.words.indexOf("lost"), recording.words.indexOf("ack-lost")];
+      let last = -1;
+      for (let index = 0; index < time.length; index++) {
+        if (!lost.includes(event[index])) continue;
+        const x = Math.round(chart.valToPos(time[index], "x", true));
+        if (x === last || x < bbox.left || x > bbox.left + bbox.width) continue;
+        last = x;
+        ctx.fillRect(x, middle - 6 * ratio, Math.max(ratio, 1), 12 * ratio);
+      }
     }
   });
   ctx.restore();
 }
 
 function axis(label, more = {}) {
-  const font = "12px system-ui, sans-serif";
-  return { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font, labelFont: font, label, labelSize: 18, size: 62, ...more };
+  const scale = textScale();
+  const font = `${12 * scale}px system-ui, sans-serif`;
+  return { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font, labelFont: font, label, labelSize: 18 * scale, size: 62 * scale, ...more };
 }
 
 function options(height, name, more) {
   const values = (_, splits) => splits.map((value) => value.toLocaleString("en", { maximumFractionDigits: 6 }));
   return {
     width: $("charts").clientWidth,
-    height,
+    height: height * textScale(),
     padding: [8, 12, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: "time" }, drag: { x: true, y: false }, points: { show: false }, y: false },
     select: { show: true },
     scales: { x: { time: false }, y: { range: more.range ?? ((_, low, high) => [0, high > 0 ? high * 1.04 : 1]) } },
-    axes: [axis(more.times ? "Time (s)" : null, { values: more.times ? values : () => [], size: more.times ? 28 : 8 }), axis(name, { values, ...more.y })],
+    axes: [axis(more.times ? "Time (s)" : null, { values: more.times ? values : () => [], size: (more.times ? 28 : 8) * textScale() }), axis(name, { values, ...more.y })],
     hooks: {
       drawClear: [shadeFades],
       draw: more.draw ? [more.draw] : [],
@@ -144,12 +163,12 @@ function options(height, name, more) {
   };
 }
 
-// The packets from the first to the last that any side sends or loses in the part of the run that is shown.
-function shownPackets(chart) {
+// The packets from the first to the last that any side sends or loses in the time that is shown.
+function shownPackets(chart, part) {
   const { min, max } = chart.scales.x;
   let [low, high] = [Infinity, -Infinity];
   for (const run of result.reply.runs) {
-    const events = run.parts[0]?.events;
+    const events = partOf(run, part)?.events;
     if (!events?.time_s) continue;
     const [time, packet] = [numbers(events.time_s), numbers(events.packet)];
     for (let index = 0; index < time.length; index++) {
@@ -174,7 +193,7 @@ function keepZoom(chart, scale) {
 }
 
 function end() {
-  const parts = result.reply.runs.map((run) => run.parts[0]).filter(Boolean);
+  const parts = result.reply.runs.flatMap((run) => run.parts);
   return Math.max(...parts.map(lastOf), 1e-3);
 }
 
@@ -184,35 +203,56 @@ function lastOf(part) {
   return Math.max(last(part.series.time_s), last(part.events.time_s));
 }
 
+// A place for a chart. If there are several parts, the names of what it shows of each run are above it.
+function placeOf(id, part) {
+  const place = $(id).appendChild(document.createElement("div"));
+  if (partCount() === 1) return place;
+  const caption = place.appendChild(Object.assign(document.createElement("p"), { className: "part" }));
+  result.reply.runs.forEach((run, side) => {
+    const { from, to } = partOf(run, part);
+    const text = `${run.scheme}: ${from} to ${to}`;
+    caption.append(Object.assign(document.createElement("span"), { textContent: text, className: SIDES[side] }));
+  });
+  return place;
+}
+
 function drawCharts() {
   for (const chart of charts) chart.destroy();
   charts = [];
   const until = end();
   const ends = [0, until];
-  const parts = result.reply.runs.map((run) => run.parts[0]).filter(Boolean);
-  const highest = Math.max(1, ...parts.map((part) => numbers(part.events.packet).reduce((most, each) => Math.max(most, each), 0)));
-  const windows = parts.map((part) => [numbers(part.series.time_s), numbers(part.series.cwnd_bytes).map((each) => each / 1000)]);
-  // A value holds until the next row; the last one, until the run's last packet.
-  const joined = windows.length ? uPlot.join(windows.map(([x, y], side) => [[...x, lastOf(parts[side])], [...y, y.at(-1)]])) : [ends];
-  const lines = parts.map((_, side) => ({
-    label: SIDES[side],
-    stroke: colour(SIDES[side]),
-    width: 1.6,
-    spanGaps: true,
-    paths: uPlot.paths.stepped({ align: 1 }),
-    points: { show: false },
-  }));
   const silent = { paths: () => null, points: { show: false } };
-  const packets = options(Math.max(260, Math.min(420, innerHeight * 0.42)), "Packet", { series: [silent], draw: drawPackets, range: shownPackets });
+  const tall = Math.max(260, Math.min(420, innerHeight * 0.42));
+  const count = partCount();
+  for (const id of ["packets", "strip", "window"]) $(id).replaceChildren();
   const strip = options(58, "Losses", { series: [silent], draw: drawStrip, y: { values: () => [], grid: { show: false } } });
-  const cwnd = options(190, "Window (KB)", { series: lines, times: true });
-  const all = [
-    [packets, [ends, [0, highest]], "packets"],
-    [strip, [ends, [0, 1]], "strip"],
-    [cwnd, joined, "window"],
-  ];
+  const [above, below] = [[], []];
+  for (let part = 0; part < count; part++) {
+    const shown = result.reply.runs.map((run) => partOf(run, part)).filter(Boolean);
+    const highest = Math.max(1, ...shown.map((each) => numbers(each.events.packet).reduce((most, each) => Math.max(most, each), 0)));
+    const windows = shown.map((each) => [numbers(each.series.time_s), numbers(each.series.cwnd_bytes).map((bytes) => bytes / 1000)]);
+    // A value holds until the next row; the last one, until the run's last packet.
+    const joined = windows.length ? uPlot.join(windows.map(([x, y], side) => [[...x, lastOf(shown[side])], [...y, y.at(-1)]])) : [ends];
+    const lines = shown.map((_, side) => ({
+      label: SIDES[side],
+      stroke: colour(SIDES[side]),
+      width: 1.6,
+      spanGaps: true,
+      paths: uPlot.paths.stepped({ align: 1 }),
+      points: { show: false },
+    }));
+    const packets = options(count > 1 ? Math.max(200, tall * 0.6) : tall, "Packet", {
+      series: [silent],
+      draw: (chart) => drawPackets(chart, part),
+      range: (chart) => shownPackets(chart, part),
+    });
+    const cwnd = options(count > 1 ? 150 : 190, "Window (KB)", { series: lines, times: part === count - 1 });
+    above.push([packets, [ends, [0, highest]], placeOf("packets", part)]);
+    below.push([cwnd, joined, placeOf("window", part)]);
+  }
+  const all = [...above, [strip, [ends, [0, 1]], $("strip")], ...below];
   keepZoom.busy = true;
-  charts = all.map(([settings, data, id]) => new uPlot(settings, data, $(id)));
+  charts = all.map(([settings, data, place]) => new uPlot(settings, data, place));
   const shown = zoom && zoom.min < until ? zoom : { min: 0, max: until };
   charts.forEach((chart) => chart.setScale("x", shown));
   keepZoom.busy = false;
@@ -239,20 +279,22 @@ function showCursor(chart) {
 // Says what the state is at a time, and shows the packets.
 function tell(time) {
   drawDiagram(time);
-  const said = result.reply.runs.map((run) => {
-    const series = run.parts[0]?.series;
-    if (!series) return "";
-    const [times, window, flight, rto] = ["time_s", "cwnd_bytes", "flight_bytes", "rto_s"].map((name) => numbers(series[name]));
-    const value = (values, kind) => inUnits(kind, held(times, values, time));
-    return `${run.scheme}: window ${value(window, "size")}, in flight ${value(flight, "size")}, timer ${value(rto, "duration")}`;
-  });
+  const said = result.reply.runs.flatMap((run, side) =>
+    run.parts.map((part) => {
+      const value = (name, kind) => inUnits(kind, held(numbers(part.series.time_s), numbers(part.series[name]), time));
+      const who = run.parts.length > 1 ? `${run.scheme}, ${part.from} to ${part.to}` : run.scheme;
+      const holds = part.series.held_bytes ? `, ${part.from} holds ${value("held_bytes", "size")}` : "";
+      const state = `window ${value("cwnd_bytes", "size")}, in flight ${value("flight_bytes", "size")}, timer ${value("rto_s", "duration")}`;
+      return { text: `${who}: ${state}${holds}`, side };
+    }),
+  );
   const { start_s, end_s } = result.reply.bad_periods;
   const [starts, ends] = [numbers(start_s), numbers(end_s)];
   const fades = starts.some((start, index) => start <= time && time < ends[index]);
   const channel = starts.length ? `, the link ${fades ? "fades" : "is good"}` : "";
   $("at").replaceChildren(
     Object.assign(document.createElement("span"), { textContent: `at ${time.toFixed(time < 10 ? 3 : 1)} s${channel}` }),
-    ...said.map((text, side) => Object.assign(document.createElement("span"), { textContent: text, className: SIDES[side] })),
+    ...said.map(({ text, side }) => Object.assign(document.createElement("span"), { textContent: text, className: SIDES[side] })),
   );
 }
 

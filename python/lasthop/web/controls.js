@@ -27,6 +27,22 @@ const CHANNELS = {
   },
   "fixed-periods": { label: "regular fades", parameters: [good, bad] },
   "two-state": { label: "random fades", parameters: [good, bad] },
+  "rayleigh-gilbert": {
+    label: "Rayleigh fading",
+    parameters: [
+      { name: "fading_margin", label: "Fading margin", kind: "margin", low: 1, high: 40, first: 10 },
+      { name: "doppler", label: "Doppler", kind: "number", low: 1e-3, high: 1, first: 0.1 },
+      { name: "step", label: "Step of the fading", kind: "duration", low: 1e-4, high: 1, first: 0.01 },
+    ],
+  },
+  "nguyen-noble": {
+    label: "bursts of wrong bytes",
+    parameters: [
+      { name: "error_rate", label: "Bytes wrong in a burst", kind: "share", low: 1e-4, high: 0.5, first: 0.005 },
+      { name: "leave_error", label: "Bursts that end in each step", kind: "share", low: 0.01, high: 1, first: 0.2 },
+      { name: "leave_error_free", label: "Pauses that end in each step", kind: "share", low: 0.01, high: 1, first: 0.7 },
+    ],
+  },
 };
 const AS_GIVEN = "given";
 
@@ -63,7 +79,7 @@ function changes() {
 }
 
 function quoted(parameter, value) {
-  return parameter.kind === "share" ? value : JSON.stringify(value);
+  return bare(parameter.kind) ? value : JSON.stringify(value);
 }
 
 function chosen() {
@@ -159,6 +175,7 @@ function slider({ key, label, kind, low, high, zero }, text) {
   const position = value <= low ? (zero && value === 0 ? -1 : 0) : (STEPS * Math.log(value / low)) / Math.log(high / low);
   const shown = (text) => {
     const number = read(kind, text);
+    if (kind === "number") return text;
     if (kind === "share") return `${Number((100 * number).toPrecision(3))} %`;
     if (read(kind, write(kind, number)) === number) return write(kind, number);
     const binary = kind === "size" && [["MiB", 1024 ** 2], ["KiB", 1024]].find(([, size]) => number % size === 0);

@@ -40,14 +40,14 @@ function prepareDiagram() {
     found.sort((one, other) => one.legs[0][0] - other.legs[0][0]);
     for (const { legs } of found) legs.forEach(([time]) => all.add(time));
     const longest = found.reduce((most, { legs }) => Math.max(most, legs.at(-1)[0] - legs[0][0]), 0);
-    return { found, longest, timers: timeouts(run.parts[0]) };
+    return { found, longest, timers: run.parts.map(timeouts) };
   });
   moments = Float64Array.from(all).sort();
 }
 
+// When the timer of a part's sender expired.
 function timeouts(part) {
-  const word = part?.words.indexOf("timeout") ?? -1;
-  if (word < 0) return [];
+  const word = part.words.indexOf("timeout");
   return [...numbers(part.events.time_s)].filter((_, index) => numbers(part.events.event)[index] === word);
 }
 
@@ -113,11 +113,12 @@ function placeAt(legs, time) {
 
 function drawDiagram(time) {
   const canvas = $("diagram");
-  const ratio = devicePixelRatio;
+  const scale = textScale();
+  const ratio = devicePixelRatio * scale;
   const lane = 104;
-  const width = canvas.clientWidth;
+  const width = canvas.clientWidth / scale;
   const height = lane * journeys.length;
-  canvas.style.height = `${height}px`;
+  canvas.style.height = `${height * scale}px`;
   Object.assign(canvas, { width: width * ratio, height: height * ratio });
   const ctx = canvas.getContext("2d");
   ctx.scale(ratio, ratio);
@@ -197,11 +198,11 @@ function drawDiagram(time) {
     ctx.textAlign = "left";
     ctx.fillText(run.scheme, 4, side * lane + 14);
     ctx.textAlign = "center";
-    const rang = timers.some((each) => each <= time && time < each + end() / 60);
-    if (rang) {
-      ctx.fillStyle = lost;
-      ctx.fillText("timeout", x(0), middle - 22);
-    }
+    ctx.fillStyle = lost;
+    timers.forEach((times, part) => {
+      const rang = times.some((each) => each <= time && time < each + end() / 60);
+      if (rang) ctx.fillText("timeout", x(part / timers.length), middle - 22);
+    });
   });
 }
 

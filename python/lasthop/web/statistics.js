@@ -67,8 +67,9 @@ function drawSample() {
   $("sample-text").replaceChildren(...said.map((text, side) => Object.assign(document.createElement("span"), { textContent: text, className: SIDES[side] ?? "" })));
   $("sample-count").textContent = `${values[0].length} of ${RUNS} runs`;
   const canvas = $("sample");
-  const ratio = devicePixelRatio;
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const scale = textScale();
+  const ratio = devicePixelRatio * scale;
+  const [width, height] = [canvas.clientWidth / scale, canvas.clientHeight / scale];
   Object.assign(canvas, { width: width * ratio, height: height * ratio });
   const ctx = canvas.getContext("2d");
   ctx.scale(ratio, ratio);
