@@ -32,6 +32,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SITE = ROOT / "out/site"
+MODULE = ROOT / "python/lasthop/web/simulator.wasm.gz"
 
 ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
 """Pages at the root of the repository, by their names in the site."""
@@ -68,7 +69,7 @@ def assemble(source: Path, pictures: bool) -> None:
             put(source, as_name, (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "]("))
     put(source, "commands.md", commands())
     for notebook in NOTEBOOKS:
-        put(source, f"notebook-{notebook.stem}.md", "".join(executed(notebook, run=pictures)))
+        put(source, f"notebook-{notebook.stem}.md", "".join(executed(notebook, pictures and runs(notebook))))
     gallery = DOCS / "gallery.md"
     make_pictures(gallery.read_text(encoding="utf-8"), source / "gallery", pictures)
 
@@ -187,6 +188,14 @@ def call(line: str, directory: Path) -> None:
 
 
 # -- Notebooks -----------------------------------------------------------------------------------------
+
+
+def runs(notebook: Path) -> bool:
+    """Return whether a notebook runs here: the page needs the simulator as WebAssembly."""
+    if MODULE.exists() or "lasthop.web" not in notebook.read_text(encoding="utf-8"):
+        return True
+    print(f"without results: {notebook.name}, since there is no simulator as WebAssembly: make web")
+    return False
 
 
 def executed(path: Path, run: bool) -> Iterator[str]:

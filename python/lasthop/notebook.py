@@ -9,10 +9,10 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lasthop._lasthop import Link, Run, Scenario, Scheme
 from lasthop.application import Kind, kind_of
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from lasthop.fitting import FittedLink
     from lasthop.papers.runner import Outcome
     from lasthop.study import Progress, Study
+
+Report = TypeVar("Report", bound=Callable[..., object])
 
 _CELL = "padding:0.15em 0.9em 0.15em 0;text-align:{align};font-weight:{weight};white-space:{wrap}"
 _SECONDS_BETWEEN_UPDATES = 0.1
@@ -361,6 +363,15 @@ def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
     """
     with activity_bar(title) as update:
         yield None if update is None else partial(update, "")
+
+
+def chosen(
+    progress: Report | bool | None, bar: AbstractContextManager[Report | None]
+) -> AbstractContextManager[Report | None]:
+    """Return what progress is reported to: what the caller gave, else the bar of a notebook, unless False."""
+    if progress is None or progress is True:
+        return bar
+    return nullcontext(progress or None)
 
 
 def progress_html(title: str, now: Progress | None) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import Command
+from conftest import ROOT, Command
 
 import lasthop
 from lasthop import web
@@ -109,3 +114,51 @@ def test_what_cannot_be_run_is_refused_at_once(explorer: Explorer) -> None:
         Explorer("ebsn-example", **values)
     with pytest.raises(lasthop.ScenarioError, match="did you mean"):
         Explorer("ebsn-exampel")
+
+
+@pytest.fixture
+def served(explorer: Explorer) -> Iterator[str]:
+    """Serve the notebook of the page by marimo, and return its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = [sys.executable, "-m", "marimo", "run", "notebooks/the_page.py", "--headless", "--no-token"]
+    server = subprocess.Popen(
+        [*line, "--port", str(port)],
+        cwd=ROOT,
+        env=os.environ | {"MARIMO_SKIP_UPDATE_CHECK": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert server.poll() is None, "marimo has ended"
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_a_notebook_in_marimo_follows_the_page_and_changes_it(browser: Browser, served: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(served)
+    frame = page.frame_locator("iframe[title=Lasthop]")
+    page.get_by_text("lasthop run ebsn-wide-area --scheme basic --scheme ebsn").wait_for()
+    # From the page to Python: the table of runs, and the study.
+    frame.locator("#b").select_option("snoop")
+    page.get_by_text("lasthop run ebsn-wide-area --scheme basic --scheme snoop").wait_for()
+    page.get_by_role("cell", name="snoop").first.wait_for()
+    page.get_by_text("100 runs, finished").wait_for()
+    # And back.
+    page.get_by_label("show").select_option("what a base station can hide")
+    frame.get_by_text("What can a base station hide?").last.wait_for()
+    page.get_by_text("lasthop run last-mile --scheme basic --scheme snoop").wait_for()
+    context.close()

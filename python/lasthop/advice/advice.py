@@ -180,7 +180,7 @@ def advise(
     seed: int = 1,
     runs: tuple[int, int] = (2 * VARIANTS, 4 * VARIANTS),
     jobs: int | None = None,
-    progress: Callable[[str, Progress], None] | None = None,
+    progress: Callable[[str, Progress], None] | bool | None = None,
 ) -> Advice:
     """Try every remedy on a link, and say what would help.
 
@@ -196,8 +196,9 @@ def advise(
         The fewest and the most runs of each remedy.
     jobs : int, optional
         Threads; by default one for each core. The advice does not depend on them.
-    progress : callable, optional
-        Called with what is done and how far it is.
+    progress : callable or bool, optional
+        Called with what is done and how far it is. By default, or with True, a notebook shows a bar; with
+        False it does not.
 
     Returns
     -------
@@ -219,11 +220,22 @@ def advise(
     >>> advise(link, runs=(8, 8)).now.title
     "CUBIC, Linux's default"
     """
+    with notebook.chosen(progress, notebook.activity_bar("advice")) as report:
+        return _advise(link, sender, seed, runs, jobs, report or (lambda what, done: None))
+
+
+def _advise(
+    link: FittedLink,
+    sender: str,
+    seed: int,
+    runs: tuple[int, int],
+    jobs: int | None,
+    report: Callable[[str, Progress], None],
+) -> Advice:
+    """Try every remedy on a link; `report` is called with what is done and how far it is."""
     now = Arm(remedies.SENDERS[sender].name, remedies.PLAIN)
     scenario = Scenario.parse(f"{link.toml()}\n{remedies.tables()}", name="the fitted link")
     variants = link.draws(VARIANTS) if link.stated is None else [[]]
-    report = progress or (lambda what, done: None)
-
     made_runs = 0
 
     def compare(what: str, arms: Sequence[Arm], **settings: Any) -> Comparison:

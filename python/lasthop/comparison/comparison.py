@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -290,7 +291,7 @@ class Comparison:
     def run(
         self,
         jobs: int | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[Progress], None] | bool | None = None,
         executor: Executor | None = None,
     ) -> int:
         """Make the runs.
@@ -302,8 +303,9 @@ class Comparison:
         ----------
         jobs : int, optional
             The number of threads, by default one for each core. Results do not depend on it.
-        progress : callable, optional
-            Called with the progress several times a second.
+        progress : callable or bool, optional
+            Called with the progress several times a second. By default, or with True, a notebook shows a
+            bar; with False it does not.
         executor : Executor, optional
             Executes the runs instead of threads of this process.
 
@@ -322,11 +324,12 @@ class Comparison:
         # Import scipy now: later it would delay handling Ctrl-C.
         statistics.prepare()
         self.progress.made, began = 0, time.monotonic()
-        if executor is not None:
-            self._run(executor, progress, began)
-        else:
-            with Pool(jobs, self.metrics[len(METRICS) :]) as pool:
-                self._run(pool, progress, began)
+        bar = notebook.progress_bar(self.scenario.title or "comparison")
+        with ExitStack() as stack:
+            report = stack.enter_context(notebook.chosen(progress, bar))
+            if executor is None:
+                executor = stack.enter_context(Pool(jobs, self.metrics[len(METRICS) :]))
+            self._run(executor, report, began)
         return self.progress.made
 
     def _run(self, executor: Executor, report: Callable[[Progress], None] | None, began: float) -> None:

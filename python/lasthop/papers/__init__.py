@@ -54,6 +54,7 @@ def reproduce(
     run: int = 0,
     jobs: int | None = None,
     store: str | Path | None = None,
+    progress: bool = True,
 ) -> Outcome:
     """Run a paper: draw its figures and judge its claims, as `lasthop paper` does.
 
@@ -75,6 +76,8 @@ def reproduce(
         The number of threads, by default one for each core.
     store : str or Path, optional
         A directory that keeps finished runs, so that a repeated call resumes.
+    progress : bool, default True
+        Whether a notebook shows a bar.
 
     Returns
     -------
@@ -106,8 +109,8 @@ def reproduce(
     plots = [plot for plot in found.figures if figures is None or plot.id in figures]
     claims = found.claims if figures is None else ()
     plan = Plan(found, found.choose(readings or {}), full, plots, claims, seed, run)
-    with notebook.activity_bar(found.title) as progress:
-        return run_paper(plan, None if store is None else Path(store), jobs, progress)
+    with notebook.chosen(progress, notebook.activity_bar(found.title)) as report:
+        return run_paper(plan, None if store is None else Path(store), jobs, report)
 
 
 __all__ = ["Paper", "names", "paper", "papers", "reproduce"]

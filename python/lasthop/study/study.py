@@ -317,14 +317,14 @@ class Study:
             statistics.prepare()
             further = self._identity.metrics[len(_lasthop.METRICS) :]
             with ExitStack() as stack:
-                if progress is None or progress is True:
-                    progress = stack.enter_context(notebook.progress_bar(self.scenario.title or "study"))
+                bar = notebook.progress_bar(self.scenario.title or "study")
+                report = stack.enter_context(notebook.chosen(progress, bar))
                 pool: _lasthop.Pool | ExecutorPool
                 if executor is None:
                     pool = stack.enter_context(_lasthop.Pool(jobs, further))
                 else:
                     pool = stack.enter_context(ExecutorPool(executor, further, jobs))
-                scheduler.run(pool, progress or None)
+                scheduler.run(pool, report)
             return scheduler.progress.made
 
     def to_pandas(self) -> pandas.DataFrame:
