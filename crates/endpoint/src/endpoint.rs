@@ -252,11 +252,14 @@ impl Endpoint {
         }
     }
 
+    /// Whether a segment is for this endpoint by its addresses.
+    pub fn is_for(&self, packet: &Incoming<'_>) -> bool {
+        packet.local == self.local() && self.remote().is_none_or(|remote| packet.remote == remote)
+    }
+
     /// Processes a TCP segment (RFC 9293 section 3.10.7). One for other addresses is ignored.
     pub fn receive(&mut self, now: Time, packet: &Incoming<'_>) {
-        let outlet = &self.around.outlet;
-        let is_listening = self.state() == StateName::Listen;
-        if packet.local != outlet.local || (packet.remote != outlet.remote && !is_listening) {
+        if !self.is_for(packet) {
             return;
         }
         match &self.state {

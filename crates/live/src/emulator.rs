@@ -26,13 +26,13 @@ pub(crate) const ETHERNET: usize = 14;
 const WATCH_NS: u64 = 20_000_000;
 
 /// Frames read from one interface before the other has its turn.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 
 /// Bytes that the network may hold: queues without a limit fill it if a program sends without end.
 const MAX_BYTES: usize = 256 << 20;
 
 /// The longest frame.
-const BUFFER: usize = 1 << 17;
+pub(crate) const BUFFER: usize = 1 << 17;
 
 /// Flows whose lanes are remembered; more of them come from port scans.
 const MAX_FLOWS: usize = 1 << 16;

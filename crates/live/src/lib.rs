@@ -6,17 +6,22 @@
 //! ```
 //!
 //! One thread reads frames, handles the due events of the links, and writes the frames that leave them. It measures the
-//! lateness of each packet. Linux only.
+//! lateness of each packet.
+//!
+//! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface: our TCP speaks with other hosts. Linux
+//! only.
 
 #![cfg(target_os = "linux")]
 
 mod capture;
 mod clock;
+mod driver;
 mod emulator;
 mod frames;
 mod interface;
 mod report;
 
+pub use driver::{Driver, Link, now};
 pub use emulator::{Emulator, Settings};
 pub use interface::{Interface, drop_privileges};
 pub use report::{Lateness, Report, SideReport, Unforwarded};

@@ -1,0 +1,296 @@
+//! Our TCP and that of the kernel, in both roles, over an emulated link that loses packets, and a host that duplicates and
+//! reorders them.
+//!
+//! The test runs itself again in a network namespace with two pairs of virtual devices:
+//!
+//! ```text
+//! kernel ── k0 ══ k1 ── emulator ── e0 ══ e1 ── driver, endpoint
+//! ```
+//!
+//! `LASTHOP_TRANSFERS` sets the number of transfers, of 1 to 50 MB instead of 1 to 5 MB in each direction. A line for each
+//! goes to stdout.
+#![cfg(target_os = "linux")]
+
+use std::env;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use lasthop_base::{Duration, Stream, Streams};
+use lasthop_endpoint::{Config, End, Endpoint, Secret, StateName};
+use lasthop_live::{Driver, Emulator, Interface, Link, Settings, now};
+use lasthop_proto::tcp::Profile;
+use lasthop_scenario::Scenario;
+
+const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
+
+/// All devices have this hardware address, so that frames pass as they are.
+const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+const DEVICES: &str = "
+link set dev lo up
+link add k0 address 02:00:00:00:00:01 type veth peer name k1
+link add e0 type veth peer name e1
+link set dev k0 gso_max_segs 1 arp off
+address add 10.0.0.1/24 dev k0
+link set dev k0 up
+link set dev k1 up
+link set dev e0 up
+link set dev e1 up
+address add fd00::1/64 dev k0 nodad
+";
+
+/// The options of `unshare` that give a network namespace here; `None` if there are none.
+fn isolation() -> Option<&'static [&'static str]> {
+    let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    ways.into_iter().find(|options| {
+        let tried =
+            Command::new("unshare").args(*options).args(["ip", "link", "add", "t0", "type", "veth"]).output();
+        tried.is_ok_and(|output| output.status.success())
+    })
+}
+
+/// Whether this is the process in the namespace. Otherwise runs `test` there, if the machine allows.
+fn is_inside(test: &str) -> bool {
+    if env::var(INSIDE).is_ok() {
+        for command in DEVICES.lines().filter(|line| !line.is_empty()) {
+            let status = Command::new("ip").args(command.split(' ')).status().expect("ip runs");
+            // There may be no IPv6.
+            assert!(status.success() || command.contains("fd00"), "ip {command}");
+        }
+        return true;
+    }
+    let Some(options) = isolation() else {
+        println!("skipped: no network namespaces with veth here");
+        return false;
+    };
+    let program = env::current_exe().expect("a path");
+    let mut command = Command::new("unshare");
+    command.args(options).arg(program).args([test, "--exact", "--nocapture"]).env(INSIDE, "1");
+    let output = command.output().expect("unshare runs");
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    false
+}
+
+/// A host's interface that sends some packets twice, and some only after the next.
+struct Careless {
+    interface: Interface,
+    random: Stream,
+    duplication: f64,
+    reordering: f64,
+    held: Option<Vec<u8>>,
+}
+
+impl AsFd for Careless {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.interface.as_fd()
+    }
+}
+
+impl Link for Careless {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        Link::receive(&mut self.interface, buffer)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.held.is_none() && self.random.bernoulli(self.reordering) {
+            self.held = Some(frame.to_vec());
+            return Ok(());
+        }
+        Link::send(&mut self.interface, frame)?;
+        if self.random.bernoulli(self.duplication) {
+            Link::send(&mut self.interface, frame)?;
+        }
+        match self.held.take() {
+            Some(held) => Link::send(&mut self.interface, &held),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    seed: u64,
+    is_v4: bool,
+    we_open: bool,
+    loss: f64,
+    /// Also of reordering.
+    duplication: f64,
+    /// Bytes from us, and to us.
+    sizes: [u64; 2],
+}
+
+/// A stream whose bytes depend on their place, so that none can be missing or in another's place.
+struct Pattern {
+    seed: u64,
+    at: u64,
+    end: u64,
+}
+
+impl Pattern {
+    fn new(seed: u64, end: u64) -> Pattern {
+        Pattern { seed, at: 0, end }
+    }
+
+    /// The next bytes, at most `most`, without taking them.
+    fn next(&self, most: usize) -> Vec<u8> {
+        let until = self.end.min(self.at + most as u64);
+        let byte = |at: u64| ((at ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+        (self.at..until).map(byte).collect()
+    }
+
+    fn check(&mut self, bytes: &[u8]) {
+        assert!(self.next(bytes.len()) == bytes, "the bytes from {} on differ", self.at);
+        self.at += bytes.len() as u64;
+    }
+}
+
+fn kernel(transfer: &Transfer, address: SocketAddr, listener: Option<TcpListener>) {
+    let stream = match listener {
+        Some(listener) => listener.accept().expect("a connection").0,
+        None => TcpStream::connect(address).expect("a connection"),
+    };
+    let [from_us, to_us] = transfer.sizes;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut pattern = Pattern::new(2 * transfer.seed, from_us);
+            let mut buffer = vec![0; 1 << 16];
+            loop {
+                let len = (&stream).read(&mut buffer).expect("no reset");
+                if len == 0 {
+                    break;
+                }
+                pattern.check(&buffer[..len]);
+            }
+            assert_eq!(pattern.at, from_us);
+        });
+        let mut pattern = Pattern::new(2 * transfer.seed + 1, to_us);
+        while pattern.at < pattern.end {
+            let bytes = pattern.next(1 << 16);
+            (&stream).write_all(&bytes).expect("no reset");
+            pattern.at += bytes.len() as u64;
+        }
+        stream.shutdown(Shutdown::Write).expect("no reset");
+    });
+}
+
+fn drive(transfer: &Transfer, ours: SocketAddr, theirs: SocketAddr, link: Careless) {
+    let profiles = [Profile::Linux, Profile::LinuxBbr, Profile::Freebsd, Profile::Rfc];
+    let mut settings = profiles[transfer.seed as usize % 4].settings();
+    settings.user_timeout = Some(Duration::from_secs(120));
+    settings.ecn = transfer.seed.is_multiple_of(3);
+    let config = Config { settings, time_wait: Duration::from_millis(300), ..Config::default() };
+    let secret = Secret::draw(&mut Streams::new(transfer.seed, 0).stream("secret"));
+    let endpoint = if transfer.we_open {
+        Endpoint::connect(now(), config, ours, theirs, secret)
+    } else {
+        Endpoint::listen(config, ours, secret)
+    };
+    let mut driver = Driver::new(endpoint, link, [MAC; 2]);
+    let [from_us, to_us] = transfer.sizes;
+    let mut write = Pattern::new(2 * transfer.seed, from_us);
+    let mut read = Pattern::new(2 * transfer.seed + 1, to_us);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let endpoint = driver.endpoint();
+        let len = endpoint.send(now(), &write.next(endpoint.writable().min(1 << 16)));
+        write.at += len as u64;
+        if write.at == from_us
+            && endpoint.state() != StateName::Listen
+            && endpoint.state() != StateName::SynSent
+        {
+            endpoint.shutdown(now());
+        }
+        while endpoint.readable() > 0 {
+            let len = endpoint.read(now(), &mut buffer);
+            read.check(&buffer[..len]);
+        }
+        if let Some(end) = endpoint.end() {
+            assert_eq!((end, read.at), (End::Closed, to_us), "{transfer:?}");
+            return;
+        }
+        driver.turn(Duration::from_millis(100)).expect("a link");
+    }
+}
+
+fn run(transfer: &Transfer) {
+    let scenario = format!(
+        "schemes = ['basic']
+        [transfer]
+        size = 'unlimited'
+        [wired]
+        rate = '1 Gbps'
+        delay = '1 ms'
+        [radio]
+        rate = '100 Mbps'
+        delay = '1 ms'
+        queue = '200 packets'
+        channel.frame-loss.loss = {}",
+        transfer.loss
+    );
+    let scenario =
+        Scenario::parse(&scenario, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = scenario.emulate("basic", transfer.seed, 0).unwrap_or_else(|error| panic!("{error}"));
+    let interfaces = ["k1", "e0"].map(|name| Interface::open(name).expect("a device"));
+    let settings = Settings { mtu: 1500, longest_wait: Duration::from_secs(1), capture: None };
+    let mut emulator = Emulator::new(emulation, interfaces, settings).expect("no capture");
+    let link = Careless {
+        interface: Interface::open("e1").expect("a device"),
+        random: Streams::new(transfer.seed, 0).stream("host"),
+        duplication: transfer.duplication,
+        reordering: transfer.duplication,
+        held: None,
+    };
+    let network = if transfer.is_v4 { "10.0.0." } else { "[fd00::" };
+    let closing = if transfer.is_v4 { "" } else { "]" };
+    // No port is used twice: the kernel remembers those of connections that it has closed.
+    let port = 2000 + transfer.seed;
+    let [theirs, ours] =
+        ["1", "2"].map(|host| format!("{network}{host}{closing}:{port}").parse().expect("an address"));
+    let listener = transfer.we_open.then(|| TcpListener::bind(theirs).expect("a port"));
+    let stop = AtomicBool::new(false);
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| emulator.run(|| !stop.load(Ordering::Relaxed)).expect("it runs"));
+        let kernel = scope.spawn(|| kernel(transfer, ours, listener));
+        let driver = scope.spawn(|| drive(transfer, ours, theirs, link));
+        let ended = [kernel, driver].map(|thread| thread.join());
+        stop.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok), "{transfer:?}");
+    });
+    let Transfer { seed, is_v4, we_open, loss, duplication, sizes: [from_us, to_us] } = transfer;
+    println!(
+        "{seed} {} {} loss {loss:.3} duplication {duplication:.3} sent {from_us} received {to_us} in {:.2} s",
+        if *is_v4 { "IPv4" } else { "IPv6" },
+        if *we_open { "connects" } else { "listens" },
+        begin.elapsed().as_secs_f64(),
+    );
+}
+
+#[test]
+fn every_byte_to_and_from_the_kernel_arrives() {
+    if !is_inside("every_byte_to_and_from_the_kernel_arrives") {
+        return;
+    }
+    let has_v6 = TcpListener::bind("[fd00::1]:1").is_ok();
+    let many: Option<u64> = env::var("LASTHOP_TRANSFERS").ok().map(|count| count.parse().expect("a number"));
+    let largest = if many.is_some() { 50.0 } else { 5.0 };
+    for seed in 0..many.unwrap_or(6) {
+        let mut random = Streams::new(seed, 0).stream("transfer");
+        let mut size = || (1e6 * f64::powf(largest, random.uniform())) as u64;
+        let sizes = [size(), size()];
+        run(&Transfer {
+            seed,
+            is_v4: !has_v6 || seed % 3 != 1,
+            we_open: seed % 2 == 0,
+            loss: [0.0, 0.01, 0.05, 0.002, 0.02][seed as usize % 5],
+            duplication: if seed % 4 == 3 { 0.0 } else { 0.01 },
+            sizes,
+        });
+    }
+}
