@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 import threading
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -290,3 +292,33 @@ def test_delays_are_recorded_on_request() -> None:
     (one,) = lasthop.compare("ebsn-example", ["ebsn"], delays=True)
     other = lasthop.run("ebsn-example", "ebsn", delays=True)
     assert one.delays()["delay_s"].tolist() == other.delays()["delay_s"].tolist() != []
+
+
+def guessed(path: Path) -> Iterator[str]:
+    """Yield the public attributes of public classes whose types a checker has to guess.
+
+    It need not guess those with an annotation, those of parameters, and constants.
+    """
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            made = [each for each in node.body if getattr(each, "name", "") == "__init__"]
+            inside = [each for method in made for each in ast.walk(method)]
+            annotated = {ast.unparse(each.target) for each in inside if isinstance(each, ast.AnnAssign)}
+            for each in (*node.body, *inside):
+                if not isinstance(each, ast.Assign):
+                    continue
+                known = ast.Constant if each in node.body else ast.Name
+                target = ast.unparse(each.targets[0])
+                public = each in node.body or target.startswith("self.")
+                named = [name.removeprefix("self.") for name in target.strip("()").split(", ")]
+                hidden = all(name.startswith("_") or "[" in name for name in named)
+                if public and not hidden and target not in annotated and not isinstance(each.value, known):
+                    yield f"{node.name}.{target}"
+
+
+MODULES = sorted((ROOT / "python/lasthop").rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_types_are_stated(module: Path) -> None:
+    assert list(guessed(module)) == []

@@ -176,11 +176,14 @@ class Comparison:
             raise ComparisonError(
                 f"quantile: found {quantile}, expected a share between 0 and 1, such as 0.95"
             )
-        self.quantile = quantile
+        self.quantile: float | None = quantile
         self._statistic: Statistic = Mean() if quantile is None else OfQuantile(quantile)
         self._source, self._overrides, self._variants = scenario, list(overrides), variants
-        self.seed, self.error, self.margin, self.precision = seed, error, margin, precision
-        self.scenario = self._load([])
+        self.seed: int = seed
+        self.error: float = error
+        self.margin: float = margin
+        self.precision: float | None = precision
+        self.scenario: Scenario = self._load([])
         if self.scenario.sweep:
             raise ComparisonError(
                 f"the scenario sweeps {', '.join(self.scenario.sweep)}; a comparison has one link: "
@@ -189,7 +192,7 @@ class Comparison:
         self.arms: list[Arm] = []
         self.refused: list[Refusal] = []
         self._scenarios: dict[tuple[Arm, int], Scenario] = {}
-        self.baseline = self._enter_all(arms, baseline)
+        self.baseline: Arm = self._enter_all(arms, baseline)
         self.metric: str = self._find(metric)
         found = better or better_of(self.metric)
         if found is None:
@@ -205,7 +208,7 @@ class Comparison:
         for arm in self.arms:
             if not self._scenario(arm, 0).has_metric(self.metric, arm.scheme):
                 self._leave_out(arm, f"it has no {self.metric}")
-        self.looks = list(looks(*(runs or self._statistic.default_runs(error, len(self.arms)))))
+        self.looks: list[int] = list(looks(*(runs or self._statistic.default_runs(error, len(self.arms)))))
         if quantile is not None and 1 < len(variants) < self.looks[-1]:
             raise ComparisonError(
                 f"variants: found {len(variants)} for {self.looks[-1]} runs; a quantile over runs needs a "
@@ -214,7 +217,7 @@ class Comparison:
         self._eliminated: set[Arm] = set()
         self._samples: dict[tuple[Arm, int, str], Sample] = {}
         self._look = 0
-        self.progress = Progress(expected=self._expected())
+        self.progress: Progress = Progress(expected=self._expected())
 
     # -- The arms ------------------------------------------------------------------------------------
 

@@ -182,5 +182,4 @@ def table(studies: int = STUDIES) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in table():
-        print(line)
+    print(*table(), sep="\n")

@@ -123,7 +123,7 @@ class Study:
         shard: tuple[int, int] | None = None,
     ) -> None:
         self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
-        self.each_scheme = each_scheme
+        self.each_scheme: bool = each_scheme
         self.quantiles: tuple[float, ...] = tuple(dict.fromkeys(map(_share, quantiles)))
         self._precision = precision
         self.path: Path | None = None if store is None else Path(store)
@@ -132,7 +132,7 @@ class Study:
         self._scenarios = [point.scenario for point in points]
         # Every point has those of `METRICS` first, and the counters of its schemes.
         usual = tuple(dict.fromkeys(name for point in points for name in point.scenario.metrics))
-        self.metric = self._find(metric)
+        self.metric: str = self._find(metric)
         self._targets = [replace(each, metric=self._find(each.metric)) for each in targets]
         self.rule: Rule = _rule(precision, runs, self.metric, self._targets)
         self.further: tuple[str, ...] = tuple(dict.fromkeys(map(self._find, metrics)))

@@ -57,12 +57,12 @@ class Explorer(anywidget.AnyWidget):
 
     _esm = web.DIRECTORY / "widget.js"
 
-    html = traitlets.Unicode().tag(sync=True)
-    state = traitlets.Unicode().tag(sync=True)
-    command = traitlets.Unicode().tag(sync=True)
-    toml = traitlets.Unicode().tag(sync=True)
-    results = traitlets.Unicode().tag(sync=True)
-    height = traitlets.Int().tag(sync=True)
+    html: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    state: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    command: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    toml: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    results: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    height: traitlets.Int[int, int] = traitlets.Int().tag(sync=True)
 
     def __init__(
         self,
