@@ -21,7 +21,7 @@ import lasthop
 from lasthop import Run, Runs, Scenario, notebook, papers, plots, web
 from lasthop.advice import advise
 from lasthop.comparison import Comparison, grid
-from lasthop.fitting import fit, stated_link, text
+from lasthop.fitting import fit, fit_losses, stated_link, text
 from lasthop.measurement import Direction, Measurement, Probes
 from lasthop.study import Progress, Study
 
@@ -187,6 +187,7 @@ def drawn(runs: dict[str, Run]) -> dict[str, Callable[..., Any]]:
         "windows": lambda ax: plots.windows(runs, mss=536, references={"3": 3.0, "3.1": 3.1}, ax=ax),
         "sweep_curve": lambda ax: plots.sweep_curve(study.summary(), "radio.channel.two-state.bad", ax=ax),
         "cdf": lambda ax: plots.cdf(study.to_pandas(), "throughput_bps", ax=ax),
+        "delays": lambda ax: plots.delays(lasthop.run("ebsn-example", "ebsn", delays=True), ax=ax),
         "link_timing": lambda ax: plots.link_timing(lasthop.load("starlink"), 5.0, ax=ax),
     }
 
@@ -203,6 +204,43 @@ def test_every_plot_draws_into_given_axes(runs: dict[str, Run]) -> None:
         assert not figure.legends, name
         figure.canvas.draw()
         plt.close(figure)
+
+
+def test_maps_and_checks_draw_into_given_axes() -> None:
+    two = {"radio.channel.two-state.bad": ["1 s", "2 s"], "tcp.packet_size": ["576 B", "1536 B"]}
+    swept = lasthop.load("ebsn-wide-area", ['schemes=["basic", "ebsn"]', f"sweep={notation(two)}"])
+    study = Study(swept, precision=None, runs=(2, 2))
+    study.run()
+    comparison = Comparison(
+        "last-mile", grid(["linux"], ["basic", "arq"]), overrides=["limit=2 s"], runs=(2, 2)
+    )
+    comparison.run()
+    lost = np.arange(2000) % 50 == 0
+    losses = fit_losses(Probes(Direction.DOWN, np.arange(2000) / 50, lost, None), replicates=20)
+    draw: dict[int, Callable[[Any], Any]] = {
+        1: lambda ax: plots.heat_map(comparison.results(), ax=ax),
+        2: lambda ax: plots.sweep_map(study.summary(), *two, ax=ax),
+        4: lambda ax: plots.loss_checks(losses, ax=ax),
+    }
+    for panels, make in draw.items():
+        alone = make(None)
+        figure, axes = plt.subplots(1, panels, squeeze=False, layout="constrained")
+        given = list(axes[0])
+        assert make(given) is given
+        assert figure.get_suptitle() == ""
+        for ours, theirs in zip(alone.axes, given, strict=False):
+            assert len(theirs.patches) == len(ours.patches)
+            assert len(theirs.collections) == len(ours.collections)
+            assert [each.get_text() for each in theirs.texts] == [each.get_text() for each in ours.texts]
+        figure.canvas.draw()
+        plt.close(figure)
+        with pytest.raises(ValueError, match=f"expected {panels} axes, one for each panel, found 3"):
+            make(list(plt.subplots(1, 3)[1]))
+        plt.close()
+
+
+def notation(sweep: dict[str, list[str]]) -> str:
+    return "{" + ", ".join(f'"{key}" = {values}' for key, values in sweep.items()) + "}"
 
 
 def test_several_panels_need_as_many_axes(runs: dict[str, Run]) -> None:

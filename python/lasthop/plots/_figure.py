@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -91,9 +92,17 @@ def drawing(data: Columns, width: float, height: float, ax: Axes | None) -> Iter
 
 @contextmanager
 def panels_of(
-    data: Columns, width: float, height: float, panels: int, ax: Sequence[Axes] | None
+    data: Columns,
+    width: float,
+    height: float,
+    panels: int,
+    ax: Sequence[Axes] | None,
+    *,
+    across: int = 1,
+    sharex: bool = False,
+    sharey: bool = False,
 ) -> Iterator[tuple[Figure, Sequence[Axes]]]:
-    """Draw a figure of several panels below each other; otherwise as `drawing`.
+    """Draw a figure of several panels, `across` of them in a row; otherwise as `drawing`.
 
     Raises
     ------
@@ -109,7 +118,11 @@ def panels_of(
         return
     with style():
         own = DataFigure(data, width=width, height=height)
-        yield own, list(own.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
+        down = math.ceil(panels / across)
+        every = own.subplots(down, across, sharex=sharex, sharey=sharey, squeeze=False).ravel().tolist()
+        for unused in every[panels:]:
+            unused.set_visible(False)
+        yield own, every[:panels]
 
 
 _Given = TypeVar("_Given")

@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.transforms import ScaledTranslation
 
 from lasthop.plots import _style
-from lasthop.plots._figure import DataFigure
+from lasthop.plots._figure import DataFigure, panels_of, result
 from lasthop.plots._parts import literal, statistic, statistic_reading
-from lasthop.plots._style import style
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, quantile_name, setting_reading
 
 if TYPE_CHECKING:
     import pandas
+
+Better = Literal["higher", "lower"]
 
 MOST_PANELS = 6
 """With more combinations of further settings, the best over them is shown in one panel."""
@@ -52,9 +55,21 @@ _FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@overload
 def heat_map(
-    results: pandas.DataFrame, *, better: Literal["higher", "lower"] = "higher", title: str = ""
-) -> DataFigure:
+    results: pandas.DataFrame, *, better: Better = ..., title: str = ..., ax: None = None
+) -> DataFigure: ...
+@overload
+def heat_map(
+    results: pandas.DataFrame, *, better: Better = ..., title: str = ..., ax: Sequence[Axes]
+) -> Sequence[Axes]: ...
+def heat_map(
+    results: pandas.DataFrame,
+    *,
+    better: Better = "higher",
+    title: str = "",
+    ax: Sequence[Axes] | None = None,
+) -> DataFigure | Sequence[Axes]:
     """Draw the mean or quantile of each arm of a comparison, coloured by its ratio to the baseline.
 
     Parameters
@@ -65,13 +80,16 @@ def heat_map(
         Which values are better.
     title : str, default ""
         The title.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw into, one for each panel, in place of a figure of its own. The scale takes some of their
+        room.
 
     Returns
     -------
-    DataFigure
-        The figure: a row for each sender and a column for each scheme, both in the order of the ranking, and
-        a panel for each combination of further settings. With more than six combinations each cell shows the
-        best of them, and the figure says so.
+    DataFigure or sequence of Axes
+        The figure, or the axes that were given: a row for each sender and a column for each scheme, both in
+        the order of the ranking, and a panel for each combination of further settings. With more than six
+        combinations each cell shows the best of them, and the figure says so.
     """
     columns = list(results.columns)
     settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
@@ -91,28 +109,32 @@ def heat_map(
     labels = 0.075 * max(map(len, schemes))
     width = across * (_COLUMN * len(schemes) + 0.3) + 0.085 * max(map(len, senders)) + 1.3
     height = down * (_ROW * len(senders) + labels + 0.55) + 0.9
-    with style():
-        figure = DataFigure({name: results[name] for name in columns}, max(6.4, width), max(3.0, height))
-        grid = figure.subplots(down, across, squeeze=False, sharey=True)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
-        for axes, (name, part) in zip(grid.flat, panels, strict=False):
+    data = {name: results[name] for name in columns}
+    place = panels_of(data, max(6.4, width), max(3.0, height), len(panels), ax, across=across, sharey=True)
+    with place as (figure, grid):
+        for axes, (name, part) in zip(grid, panels, strict=True):
             _draw(axes, part, senders, schemes, reading, octaves if better == "higher" else -octaves)
-            if name:
-                axes.set_title(literal(name), loc="left", fontsize=8.5, color=_style.QUIET)
-        figure.suptitle(
-            literal(f"{title}\n{reading.label}" if title else reading.label),
-            x=0.01,
-            ha="left",
-            fontweight="bold",
-            fontsize=10,
-        )
+            own = name if ax is None else name or title or reading.label
+            if own:
+                axes.set_title(literal(own), loc="left", fontsize=8.5, color=_style.QUIET)
+        if ax is None:
+            _head(figure, f"{title}\n{reading.label}" if title else reading.label)
         shown = {kind for _, part in panels for kind in _kinds(part)}
-        _explain(figure, results, shown, grid.ravel().tolist(), octaves, better, reading)
-    return figure
+        _explain(figure, results, shown, grid, octaves, better, reading)
+    return result(figure, ax)
 
 
-def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> DataFigure:
+@overload
+def sweep_map(
+    summary: pandas.DataFrame, x: str, y: str, *, title: str = ..., ax: None = None
+) -> DataFigure: ...
+@overload
+def sweep_map(
+    summary: pandas.DataFrame, x: str, y: str, *, title: str = ..., ax: Sequence[Axes]
+) -> Sequence[Axes]: ...
+def sweep_map(
+    summary: pandas.DataFrame, x: str, y: str, *, title: str = "", ax: Sequence[Axes] | None = None
+) -> DataFigure | Sequence[Axes]:
     """Draw the mean or a quantile of a metric over two swept settings, with a panel for each scheme.
 
     Parameters
@@ -124,11 +146,15 @@ def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> 
         The settings of the horizontal and the vertical axis, whose values are quantities.
     title : str, default ""
         The title.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw into, one for each scheme, in place of a figure of its own. The scale takes some of their
+        room.
 
     Returns
     -------
-    DataFigure
-        The figure. All panels have the same colours. A cell whose mean does not exist is grey.
+    DataFigure or sequence of Axes
+        The figure, or the axes that were given. All panels have the same colours. A cell whose mean does not
+        exist is grey.
 
     Raises
     ------
@@ -154,21 +180,20 @@ def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> 
     across = min(len(panels), max(1, 16 // max(4, len(columns))))
     down = math.ceil(len(panels) / across)
     known = means.dropna() / reading.size
-    scale = ScalarMappable(Normalize(*((known.min(), known.max()) if len(known) else (0.0, 1.0))), _MEANS)
+    norm = Normalize(*((known.min(), known.max()) if len(known) else (0.0, 1.0)))
+    scale = ScalarMappable(norm, _MEANS)
     width = across * (_COLUMN * min(len(columns), 24) + 0.4) + 1.9
     height = down * (_ROW * min(len(rows), 24) + 0.7) + 0.9
     shown = ["scheme", x, y, centre, "low", "high"]
-    with style():
-        figure = DataFigure({name: summary[name] for name in shown}, max(6.4, width), max(3.0, height))
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
-        for axes, (scheme, part) in zip(grid.flat, panels, strict=False):
+    data = {name: summary[name] for name in shown}
+    size = (max(6.4, width), max(3.0, height))
+    with panels_of(data, *size, len(panels), ax, across=across, sharex=True, sharey=True) as (figure, grid):
+        for axes, (scheme, part) in zip(grid, panels, strict=True):
             cells = np.full((len(rows), len(columns)), np.nan)
             for at_x, at_y, mean in zip(part[f"_{x}"], part[f"_{y}"], part[centre], strict=True):
                 cells[rows.index(at_y), columns.index(at_x)] = mean / reading.size
             axes.set_facecolor(_style.SHADE)
-            axes.pcolormesh(np.ma.masked_invalid(cells), cmap=_MEANS, norm=scale.norm, edgecolors="white")
+            axes.pcolormesh(np.ma.masked_invalid(cells), cmap=_MEANS, norm=norm, edgecolors="white")
             if len(columns) <= _MOST_NUMBERED:
                 for (row, column), mean in np.ndenumerate(cells):
                     axes.text(column + 0.5, row + 0.5, _short(mean), ha="center", va="center", fontsize=7.5)
@@ -181,14 +206,23 @@ def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> 
                 )
             axes.tick_params(length=0)
             axes.set_title(literal(str(scheme)), loc="left", fontsize=8.5, color=_style.QUIET)
-        figure.supxlabel(literal(across_reading.label), fontsize=9)
-        figure.supylabel(literal(down_reading.label), fontsize=9)
-        bar = figure.colorbar(scale, ax=grid.ravel().tolist(), fraction=0.03, pad=0.02, aspect=22)
+            if ax is not None:
+                axes.set_xlabel(literal(across_reading.label))
+                axes.set_ylabel(literal(down_reading.label))
+        bar = figure.colorbar(scale, ax=list(grid), fraction=0.03, pad=0.02, aspect=22)
         bar.set_label(literal(reading.label))
         bar.outline.set_visible(False)
-        if title:
-            figure.suptitle(literal(title), x=0.01, ha="left", fontweight="bold", fontsize=10)
-    return figure
+        if ax is None:
+            figure.supxlabel(literal(across_reading.label), fontsize=9)
+            figure.supylabel(literal(down_reading.label), fontsize=9)
+            if title:
+                _head(figure, title)
+    return result(figure, ax)
+
+
+def _head(figure: Figure, text: str) -> None:
+    """Write a title above all panels."""
+    figure.suptitle(literal(text), x=0.01, ha="left", fontweight="bold", fontsize=10)
 
 
 def _sender(name: Any) -> str:
@@ -303,10 +337,10 @@ def _short(value: float) -> str:
 
 
 def _explain(
-    figure: DataFigure,
+    figure: Figure,
     results: pandas.DataFrame,
     shown: set[str],
-    panels: list[Axes],
+    panels: Sequence[Axes],
     octaves: int,
     better: str,
     reading: Reading,
@@ -315,10 +349,24 @@ def _explain(
     handles = [
         Patch(fill=False, label=label, **look) for kind, (label, look) in _FRAMES.items() if kind in shown
     ]
-    figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
+    if isinstance(figure, DataFigure):
+        figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
+    else:
+        # Below the names of the schemes.
+        longest = max(map(len, results["scheme"]))
+        below = ScaledTranslation(0, -(14 + 4.5 * longest) / 72, figure.dpi_scale_trans)
+        panels[-1].legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(0.0, 0.0),
+            bbox_transform=panels[-1].transAxes + below,
+            frameon=False,
+            fontsize=8,
+            ncols=2,
+        )
     colours = _COLOURS if better == "higher" else _COLOURS.reversed()
     scale = ScalarMappable(Normalize(-octaves, octaves), colours)
-    bar = figure.colorbar(scale, ax=panels, fraction=0.03, pad=0.02, aspect=22)
+    bar = figure.colorbar(scale, ax=list(panels), fraction=0.03, pad=0.02, aspect=22)
     ticks = range(-octaves, octaves + 1)
     bar.set_ticks(list(ticks), labels=[str(2**tick) if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
     bar.outline.set_visible(False)

@@ -76,7 +76,7 @@ def link_timing(
     both = ax is None and bool(np.isfinite(delay).all() and np.ptp(delay) > 0)
     columns = [("rate_bps", 1e6, "rate (Mbps)"), ("delay_s", 1e-3, "delay (ms)")][: 1 + both]
     given = None if ax is None else [ax]
-    with panels_of(timing, 8.0, 4.6 if both else 2.8, len(columns), given) as (figure, axes):
+    with panels_of(timing, 8.0, 4.6 if both else 2.8, len(columns), given, sharex=True) as (figure, axes):
         for panel, (column, unit, label) in zip(axes, columns, strict=True):
             held = np.append(timing[column], timing[column][-1:]) / unit
             panel.plot(time, held, drawstyle="steps-post", gid=column, linewidth=1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,7 @@ from matplotlib.axes import Axes
 from lasthop.fitting import Check, FittedLosses
 from lasthop.measurement import Counts
 from lasthop.plots import _style
-from lasthop.plots._figure import Columns, DataFigure
-from lasthop.plots._style import style
+from lasthop.plots._figure import Columns, DataFigure, panels_of, result
 
 _PANELS = {
     "bursts": ("burst length ({unit})", "bursts"),
@@ -23,17 +23,23 @@ _PANELS = {
 """The axes of each check. Of counts, an interval with any loss is lossy."""
 
 
-def loss_checks(losses: FittedLosses) -> DataFigure:
+@overload
+def loss_checks(losses: FittedLosses, *, ax: None = None) -> DataFigure: ...
+@overload
+def loss_checks(losses: FittedLosses, *, ax: Sequence[Axes]) -> Sequence[Axes]: ...
+def loss_checks(losses: FittedLosses, *, ax: Sequence[Axes] | None = None) -> DataFigure | Sequence[Axes]:
     """Draw the histograms of measured losses beside what the fitted model leads to.
 
     Parameters
     ----------
     losses : FittedLosses
         The fit, of a measurement with losses.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Four axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
+    DataFigure or sequence of Axes
         Four panels: burst lengths, gaps, loss after a loss, and loss by time. Points are the measurement; the
         bands hold 95 % of what the model shows the same probes.
 
@@ -47,15 +53,14 @@ def loss_checks(losses: FittedLosses) -> DataFigure:
     >>> len(loss_checks(found).axes)
     4
     """
-    with style():
-        figure = DataFigure(_columns(losses.checks), width=8.0, height=5.2)
-        panels = figure.subplots(2, 2).ravel()
-        for panel, check in zip(panels, losses.checks, strict=False):
+    with panels_of(_columns(losses.checks), 8.0, 5.2, len(_PANELS), ax, across=2) as (figure, axes):
+        for panel, check in zip(axes, losses.checks, strict=False):
             _draw(panel, check, losses)
-        for panel in panels[len(losses.checks) :]:
+        for panel in axes[len(losses.checks) :]:
             panel.set_visible(False)
-        figure.suptitle(f"{losses.direction}: {losses.best.family}", x=0.01, ha="left", fontsize=10)
-    return figure
+        if ax is None:
+            figure.suptitle(f"{losses.direction}: {losses.best.family}", x=0.01, ha="left", fontsize=10)
+    return result(figure, ax)
 
 
 def _draw(panel: Axes, check: Check, losses: FittedLosses) -> None:

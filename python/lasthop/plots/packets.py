@@ -185,7 +185,10 @@ def packet_traces(
     ends = [_parts.end(run.events(part=each)) for run, each in zip(runs, parts, strict=True)]
     until = min(ends, default=1.0)
     modulo = modulo or _modulo(data, until)
-    with panels_of(_stacked(runs, data), 8.0, 0.8 + 1.55 * len(runs), len(runs), ax) as (figure, panels):
+    with panels_of(_stacked(runs, data), 8.0, 0.8 + 1.55 * len(runs), len(runs), ax, sharex=True) as (
+        figure,
+        panels,
+    ):
         for axes, run, each, columns in zip(panels, runs, parts, data, strict=True):
             _parts.shade(axes, bad_periods, until)
             axes.set_xlim(0.0, until)
