@@ -44,9 +44,9 @@ def _(mo):
 
 
 @app.cell
-def _(explorer, mo, page):
+def _(explorer, page):
     _ = page.value
-    mo.md(f"`{explorer.command}`" if explorer.command else "The page has not run yet.")
+    explorer.command or "the page has not run yet"
     return
 
 
