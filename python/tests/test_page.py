@@ -268,6 +268,23 @@ def test_packets_end_where_and_when_the_trace_says(
         assert list(places) == sorted(places, reverse=not each["forward"])
 
 
+def test_the_diagram_shows_what_an_agent_does(opened: Callable[..., Page]) -> None:
+    overrides = ("sender=linux-reno", "limit=3 s", "warmup=0 s")
+    page = opened(page_of("last-mile", *overrides), "#a=snoop&b=")
+    run = lasthop.run(lasthop.load("last-mile", overrides), "snoop", trace=True)
+    events = run.events()
+    journeys: list[dict[str, Any]] = page.evaluate("journeys[0].found")
+    arrived = [each["legs"][-1][0] for each in journeys if each["forward"] and not each["gone"]]
+    assert sorted(arrived) == sorted(events["time_s"][events["event"] == "delivered"])
+    # What the base station withholds ends there, and its own copies begin there.
+    held = [each["legs"][-1] for each in journeys if each["held"]]
+    suppressed = events["time_s"][events["event"] == "ack-suppressed"]
+    assert sorted(held) == [[time, 0.5] for time in suppressed] != []
+    copies = [each for each in journeys if each["forward"] and each["legs"][0][1] == 0.5]
+    assert 0 < len(copies) <= run.metrics["snoop.local_retransmissions"]
+    assert all(each["again"] for each in copies)
+
+
 @pytest.mark.parametrize("width", [360, 1200, 2560])
 def test_nothing_is_wider_than_the_screen_and_everything_has_a_name(
     opened: Callable[..., Page], width: int

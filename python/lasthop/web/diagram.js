@@ -69,11 +69,18 @@ function travelled(part, times) {
         open.get(key).push(time[index]);
       } else if ([kind.to, kind.lost, kind.suppressed].some((name) => event[index] === codes[name])) {
         const began = open.get(key)?.shift();
-        if (began === undefined) continue;
-        const gone = event[index] !== codes[kind.to];
         const ended = time[index];
-        const legs = times ? viaBase(kind.forward, began, ended, size[index], times, gone && part.words[reason[index]], free) : direct(kind.forward, began, ended, gone);
-        found.push({ legs, forward: kind.forward, again: copy[index] > 1, gone });
+        const held = event[index] === codes[kind.suppressed];
+        const gone = event[index] !== codes[kind.to];
+        // What nobody sent is a copy that the base station made.
+        const copied = began === undefined;
+        if (copied && !(times && kind.forward)) continue;
+        const legs = copied
+          ? fromBase(ended, size[index], times, gone)
+          : times
+            ? viaBase(kind.forward, began, ended, size[index], times, gone && part.words[reason[index]], free, held)
+            : direct(kind.forward, began, ended, gone);
+        found.push({ legs, forward: kind.forward, again: copied || copy[index] > 1, gone, held });
       }
     }
     if (event[index] === codes["notice-received"]) {
@@ -89,8 +96,16 @@ function direct(forward, began, ended, gone) {
   return forward ? legs : legs.map(([time, share]) => [time, 1 - share]);
 }
 
-function viaBase(forward, began, ended, size, times, why, free) {
+// A packet that sets out from the base station.
+function fromBase(ended, size, times, gone) {
+  const began = ended - size / times.down.rate - times.down.delay;
+  return [[began, 0.5], [ended, gone ? 0.8 : 1]];
+}
+
+function viaBase(forward, began, ended, size, times, why, free, held) {
   const { wire, down, up } = times;
+  // The agent that withholds it is at the base station.
+  if (held) return [[began, forward ? 0 : 1], [ended, 0.5]];
   if (forward) {
     const leaves = Math.max(began, free.wire);
     free.wire = leaves + size / wire.rate;
@@ -167,6 +182,12 @@ function drawDiagram(time) {
         ctx.beginPath();
         ctx.arc(px, py + 8, 4, 0, 7);
         ctx.fill();
+      } else if (each.held && time > each.legs.at(-1)[0] - (each.legs.at(-1)[0] - each.legs.at(-2)[0]) * 0.3) {
+        ctx.strokeStyle = own;
+        ctx.lineWidth = 1.5;
+        ctx.beginPath();
+        ctx.arc(px, py, 5, 0, 7);
+        ctx.stroke();
       } else if (each.gone && time > each.legs.at(-1)[0] - (each.legs.at(-1)[0] - each.legs.at(-2)[0]) * 0.3) {
         ctx.strokeStyle = lost;
         cross(4)(ctx, px, py);
