@@ -1,7 +1,7 @@
 //! The settings of an endpoint.
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::tcp::{Congestion, Flavour, Profile, Rules, Settings};
+use lasthop_proto::tcp::{Congestion, Flavour, Profile, Rules, Settings, WindowCounts};
 
 use crate::options::Agreement;
 
@@ -74,7 +74,8 @@ impl Config {
         assert!(self.settings.rules == Rules::Rfc, "the rules of ns-2 are for simulations");
     }
 
-    /// The settings of the halves of a connection, whose receive window is `window` bytes at first.
+    /// The settings of one half of a connection. `iss` is the first sequence number of its stream, and `window` the receive
+    /// window of that stream in bytes: the peer's for the sender, ours for the receiver.
     pub(crate) fn of_half(&self, agreed: &Agreement, iss: u32, window: u32) -> Settings {
         let mut settings = self.settings.clone();
         if !agreed.sack && settings.sack() {
@@ -88,10 +89,10 @@ impl Config {
             packet_size: agreed.header + Bytes(agreed.mss.into()),
             header: agreed.header,
             window: Bytes(window.into()).into(),
-            window_counts: lasthop_proto::tcp::WindowCounts::Payload,
+            window_counts: WindowCounts::Payload,
             iss,
             handshake: false,
-            // The sender closes with FIN; the receiver never sends one.
+            // FIN is the sender's part; the acknowledgements of the receiver are written anew.
             close: true,
             timestamps: agreed.timestamps,
             ecn: agreed.ecn,

@@ -320,9 +320,6 @@ impl Connection {
             // Older than the last update of the window.
             segment.wnd = self.sender.rwnd();
         }
-        if !self.agreed.sack {
-            segment.sack = SackBlocks::default();
-        }
         if segment.ack == self.sender.snd_una() && segment.wnd == 0 {
             self.progressed_at = now;
         }

@@ -474,6 +474,5 @@ impl Endpoint {
     fn finish(&mut self, end: End) {
         self.state.change(|_| State::Closed);
         self.end = Some(end);
-        self.around.inbox.end();
     }
 }

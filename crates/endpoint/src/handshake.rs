@@ -95,7 +95,12 @@ impl Handshake {
 
     /// Sends SYN, or SYN-ACK once the peer's SYN has arrived.
     pub(crate) fn send(&mut self, now: Time, syn: Option<&PeerSyn>, outlet: &mut Outlet) {
-        let offer = syn.map_or(self.offer, |syn| self.offer.answering(&syn.offer));
+        let offer = match syn {
+            Some(syn) => self.offer.answering(&syn.offer),
+            // Some networks drop a SYN that offers ECN (RFC 3168 section 6.1.1.1).
+            None if self.is_retransmitted => self.offer.without_ecn(),
+            None => self.offer,
+        };
         let stamp = offer.timestamps().then(|| self.clock.stamp(now));
         let segment = Segment {
             seq: self.iss,
@@ -122,7 +127,6 @@ impl Handshake {
             return false;
         }
         self.rto = (self.rto * 2).min(config.settings.rto_max);
-        self.offer = self.offer.without_ecn();
         self.is_retransmitted = true;
         self.send(now, syn, outlet);
         true
@@ -139,8 +143,9 @@ impl Handshake {
     /// Answers an unacceptable segment in SYN-RECEIVED with an ACK.
     pub(crate) fn challenge(&mut self, now: Time, syn: &PeerSyn, outlet: &mut Outlet) {
         if self.throttle.permits(now) {
-            let stamp = self.offer.answering(&syn.offer).timestamps().then(|| self.clock.stamp(now));
-            let (seq, ack, wnd) = (self.snd_nxt(), syn.rcv_nxt(), self.window);
+            let agreed = self.agreement(syn);
+            let stamp = agreed.timestamps.then(|| self.clock.stamp(now));
+            let (seq, ack, wnd) = (self.snd_nxt(), syn.rcv_nxt(), self.window >> agreed.our_scale);
             let segment =
                 Segment { seq, ack, wnd, flags: Flags::ACK, timestamps: stamp, ..Segment::default() };
             outlet.put_bare(segment);

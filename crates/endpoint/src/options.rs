@@ -86,7 +86,7 @@ impl Offer {
         }
     }
 
-    /// The offer of a retransmitted SYN: some networks drop those that offer ECN (RFC 3168 section 6.1.1.1).
+    /// The same without ECN.
     pub(crate) fn without_ecn(self) -> Offer {
         Offer { ecn: false, ..self }
     }

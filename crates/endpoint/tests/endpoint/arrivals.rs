@@ -1,5 +1,6 @@
 //! RFC 9293 section 3.10.7, "SEGMENT ARRIVES", state by state.
 
+use lasthop_endpoint::End;
 use lasthop_endpoint::StateName::{
     self, CloseWait, Closed, Closing, Established, FinWait1, FinWait2, LastAck, Listen, SynReceived, SynSent,
     TimeWait,
@@ -141,7 +142,7 @@ fn after_an_active_open_a_reset_in_syn_received_refuses_the_connection() {
     peer.send_at(5, SYN, b"");
     assert_eq!((peer.said().as_str(), peer.state()), ("A 1 1 0", SynReceived));
     peer.send(RST, b"");
-    assert_eq!((peer.state(), peer.endpoint.end()), (Closed, Some(lasthop_endpoint::End::Refused)));
+    assert_eq!((peer.state(), peer.endpoint.end()), (Closed, Some(End::Refused)));
 }
 
 #[test]
@@ -163,6 +164,11 @@ fn only_the_next_sequence_number_resets() {
         check(state, At(0, RST | ACK, b""), Nothing, Closed);
         check(state, At(1, RST, b""), Ack(0), state);
         check(state, At(-1, RST, b""), Nothing, state);
+        let mut peer = Peer::in_state(state);
+        peer.send(RST, b"");
+        // In TIME-WAIT nothing is lost.
+        let end = if state == TimeWait { End::Closed } else { End::Reset };
+        assert_eq!(peer.endpoint.end(), Some(end), "{state:?}");
     }
 }
 

@@ -73,6 +73,23 @@ fn a_closed_window_of_the_peer_is_probed() {
     assert_eq!(peer.state(), StateName::Established);
 }
 
+#[test]
+fn a_peer_without_a_window_at_first_is_probed() {
+    let mut peer = Peer::listening(config());
+    peer.window = 0;
+    peer.send(Flags::SYN, b"");
+    peer.expect_syn(crate::peer::SYN_ACK);
+    peer.send(ACK, b"");
+    peer.endpoint.send(peer.now, b"data");
+    assert_eq!(peer.said(), "");
+    peer.wait(Duration::from_secs(2));
+    assert_eq!(peer.said(), "A 1 1 1");
+    peer.window = 100;
+    peer.ack += 1;
+    peer.send(ACK, b"");
+    assert_eq!(peer.said(), "A 2 1 3");
+}
+
 /// It answers, so it is there (RFC 9293 section 3.8.6.1).
 #[test]
 fn a_closed_window_may_stay_closed() {
@@ -98,7 +115,7 @@ fn old_segments_do_not_change_the_window() {
     let mut peer = Peer::established(config());
     let old = peer.header(ACK);
     peer.window = 20_000;
-    peer.send(ACK, b"newer");
+    peer.send_at(9, ACK, b"newer");
     peer.deliver(old, b"");
     assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 20_000);
 }
@@ -118,17 +135,37 @@ fn data_take_the_acknowledgement_along() {
     assert_eq!(peer.said(), "", "nothing is left to acknowledge");
 }
 
-#[test]
-fn data_out_of_order_are_reported_by_pure_acks() {
-    let mut linux = Config { nagle: false, ..Config::default() };
-    linux.settings = Settings { timestamps: false, ..Profile::Linux.settings() };
-    let mut peer = Peer::listening(linux);
+/// In ESTABLISHED with SACK.
+fn with_sack() -> Peer {
+    let settings = Settings { timestamps: false, ..Profile::Linux.settings() };
+    let mut peer = Peer::listening(Config { settings, nagle: false, ..Config::default() });
     let mut syn = peer.header(Flags::SYN);
     syn.sack_permitted = true;
     peer.deliver(syn, b"");
     peer.seq += 1;
     peer.expect_syn(crate::peer::SYN_ACK);
     peer.send(ACK, b"");
+    peer
+}
+
+/// Data in the other direction do not keep a report from leaving.
+#[test]
+fn a_report_leaves_beside_data() {
+    let mut peer = with_sack();
+    peer.window = 0;
+    peer.send(ACK, b"");
+    peer.endpoint.send(peer.now, b"response");
+    assert_eq!(peer.said(), "");
+    peer.window = 1000;
+    peer.send_at(5, ACK, b"later");
+    let sent = peer.sent();
+    assert_eq!(sent.iter().map(|packet| packet.payload.len()).collect::<Vec<_>>(), [8, 0]);
+    assert_eq!(sent[1].header.segment.sack.len(), 1);
+}
+
+#[test]
+fn data_out_of_order_are_reported_by_pure_acks() {
+    let mut peer = with_sack();
     peer.send_at(5, ACK, b"later");
     assert_eq!(peer.only().header.segment.sack.len(), 1);
     peer.send(ACK, b"first");

@@ -165,6 +165,31 @@ fn a_retransmitted_syn_backs_off_without_ecn_until_the_timeout() {
     assert_eq!((peer.endpoint.end(), peer.now.since(begin)), (Some(End::TimedOut), Duration::from_secs(247)));
 }
 
+/// The answer to the first SYN may come after the second, and its sender goes by what it has answered.
+#[test]
+fn a_late_answer_to_the_first_syn_still_agrees_on_ecn() {
+    let mut peer = Peer::connecting(modern());
+    peer.wait(Duration::from_secs(1));
+    peer.sent();
+    let header = full(&mut peer, SYN_ACK | Flags::ECE);
+    peer.deliver(header, b"");
+    peer.sent();
+    peer.endpoint.send(peer.now, b"data");
+    assert_eq!(peer.only().ecn, Ecn::Ect0);
+}
+
+#[test]
+fn challenges_before_the_end_of_the_handshake_have_shifted_windows() {
+    let mut peer = Peer::listening(modern());
+    let header = full(&mut peer, SYN);
+    peer.deliver(header, b"");
+    peer.seq += 1;
+    peer.expect_syn(SYN_ACK);
+    peer.send_at(-9, ACK, b"");
+    let challenge = peer.only().header.segment;
+    assert_eq!((challenge.wnd, challenge.timestamps.expect("timestamps").echo), (65_535 >> 5, 7000));
+}
+
 #[test]
 fn after_a_retransmitted_syn_the_window_begins_with_one_segment() {
     let mut peer = Peer::connecting(config());
@@ -178,6 +203,57 @@ fn after_a_retransmitted_syn_the_window_begins_with_one_segment() {
     peer.seq += 1;
     assert_eq!(peer.said(), "A 1 1 1000");
     assert_eq!(peer.endpoint.sender().expect("synchronised").rtt().rto(), Duration::from_secs(3));
+}
+
+#[test]
+fn an_acknowledgement_of_two_syn_acks_is_no_sample() {
+    let mut peer = Peer::listening(config());
+    peer.send(SYN, b"");
+    peer.expect_syn(SYN_ACK);
+    peer.now += Duration::from_millis(900);
+    peer.send_at(-1, SYN, b"");
+    peer.sent();
+    peer.now += Duration::from_millis(30);
+    peer.send(ACK, b"");
+    assert_eq!(peer.endpoint.sender().expect("synchronised").rtt().srtt(), None);
+}
+
+/// ECN is asked for with ECE and CWR, and granted with ECE alone (RFC 3168 section 6.1.1).
+#[test]
+fn other_flags_do_not_negotiate_ecn() {
+    for flags in [Flags::ECE, Flags::CWR] {
+        let mut peer = Peer::listening(modern());
+        let header = full(&mut peer, SYN | flags);
+        peer.deliver(header, b"");
+        assert_eq!(peer.only().header.segment.flags, SYN_ACK);
+    }
+    for flags in [ASKS, Flags::CWR] {
+        let mut peer = Peer::connecting(modern());
+        let header = full(&mut peer, SYN_ACK | flags);
+        peer.deliver(header, b"");
+        peer.sent();
+        peer.endpoint.send(peer.now, b"data");
+        assert_eq!(peer.only().ecn, Ecn::NotEct);
+    }
+}
+
+/// Loss detection by SACK or by time needs reports that this peer does not send.
+#[test]
+fn without_sack_three_duplicates_retransmit() {
+    for profile in [Profile::Linux, Profile::LinuxBbr] {
+        let mut peer = Peer::listening(Config { settings: profile.settings(), ..Config::default() });
+        peer.send(SYN, b"");
+        peer.expect_syn(SYN_ACK);
+        peer.send(ACK, b"");
+        peer.endpoint.send(peer.now, &[0; 5000]);
+        peer.sent();
+        for _ in 0..3 {
+            peer.now += Duration::from_millis(1);
+            peer.send(ACK, b"");
+        }
+        let resent = peer.sent().iter().filter(|packet| packet.header.segment.seq == peer.iss + 1).count();
+        assert_eq!(resent, 1, "{profile:?}");
+    }
 }
 
 #[test]
