@@ -7,7 +7,7 @@
 //! kernel ── k0 ══ k1 ── emulator ── e0 ══ e1 ── driver, endpoint
 //! ```
 //!
-//! `LASTHOP_TRANSFERS` sets the number of transfers, of 1 to 50 MB instead of 1 to 5 MB in each direction. A line for each
+//! `LASTHOP_TRANSFERS=0..100` makes transfers with these seeds, of 1 to 50 MB instead of 1 to 5 MB in each direction. A line for each
 //! goes to stdout.
 #![cfg(target_os = "linux")]
 
@@ -20,11 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use lasthop_base::{Duration, Stream, Streams};
+use lasthop_base::{Bytes, Duration, Stream, Streams};
 use lasthop_endpoint::{Config, End, Endpoint, Secret, StateName};
 use lasthop_live::{Driver, Emulator, Interface, Link, Settings, now};
 use lasthop_proto::tcp::Profile;
 use lasthop_scenario::Scenario;
+use nix::sys::socket::{setsockopt, sockopt};
 
 const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
 
@@ -121,9 +122,17 @@ struct Transfer {
     loss: f64,
     /// Also of reordering.
     duplication: f64,
+    /// Whether both applications stop reading for a while, so that windows close.
+    pauses: bool,
     /// Bytes from us, and to us.
     sizes: [u64; 2],
 }
+
+/// How long an application does not read.
+const PAUSE: Duration = Duration::from_millis(700);
+
+/// A receive buffer that fills meanwhile.
+const SMALL_BUFFER: u32 = 1 << 16;
 
 /// A stream whose bytes depend on their place, so that none can be missing or in another's place.
 struct Pattern {
@@ -156,8 +165,14 @@ fn kernel(transfer: &Transfer, address: SocketAddr, listener: Option<TcpListener
         None => TcpStream::connect(address).expect("a connection"),
     };
     let [from_us, to_us] = transfer.sizes;
+    if transfer.pauses {
+        setsockopt(&stream, sockopt::RcvBuf, &(SMALL_BUFFER as usize)).expect("an option");
+    }
     thread::scope(|scope| {
         scope.spawn(|| {
+            if transfer.pauses {
+                thread::sleep(std::time::Duration::from_nanos(PAUSE.as_nanos()));
+            }
             let mut pattern = Pattern::new(2 * transfer.seed, from_us);
             let mut buffer = vec![0; 1 << 16];
             loop {
@@ -184,6 +199,9 @@ fn drive(transfer: &Transfer, ours: SocketAddr, theirs: SocketAddr, link: Carele
     let mut settings = profiles[transfer.seed as usize % 4].settings();
     settings.user_timeout = Some(Duration::from_secs(120));
     settings.ecn = transfer.seed.is_multiple_of(3);
+    if transfer.pauses {
+        settings.window = Bytes(SMALL_BUFFER.into()).into();
+    }
     let config = Config { settings, time_wait: Duration::from_millis(300), ..Config::default() };
     let secret = Secret::draw(&mut Streams::new(transfer.seed, 0).stream("secret"));
     let endpoint = if transfer.we_open {
@@ -196,6 +214,7 @@ fn drive(transfer: &Transfer, ours: SocketAddr, theirs: SocketAddr, link: Carele
     let mut write = Pattern::new(2 * transfer.seed, from_us);
     let mut read = Pattern::new(2 * transfer.seed + 1, to_us);
     let mut buffer = vec![0; 1 << 16];
+    let reads_from = if transfer.pauses { now() + PAUSE } else { now() };
     loop {
         let endpoint = driver.endpoint();
         let len = endpoint.send(now(), &write.next(endpoint.writable().min(1 << 16)));
@@ -206,7 +225,7 @@ fn drive(transfer: &Transfer, ours: SocketAddr, theirs: SocketAddr, link: Carele
         {
             endpoint.shutdown(now());
         }
-        while endpoint.readable() > 0 {
+        while endpoint.readable() > 0 && now() >= reads_from {
             let len = endpoint.read(now(), &mut buffer);
             read.check(&buffer[..len]);
         }
@@ -263,12 +282,13 @@ fn run(transfer: &Transfer) {
         stop.store(true, Ordering::Relaxed);
         assert!(ended.iter().all(Result::is_ok), "{transfer:?}");
     });
-    let Transfer { seed, is_v4, we_open, loss, duplication, sizes: [from_us, to_us] } = transfer;
+    let Transfer { seed, is_v4, we_open, loss, duplication, pauses, sizes: [from_us, to_us] } = transfer;
     println!(
-        "{seed} {} {} loss {loss:.3} duplication {duplication:.3} sent {from_us} received {to_us} in {:.2} s",
+        "{seed} {} {} loss {loss:.3} duplication {duplication:.3} sent {from_us} received {to_us} in {:.2} s{}",
         if *is_v4 { "IPv4" } else { "IPv6" },
         if *we_open { "connects" } else { "listens" },
         begin.elapsed().as_secs_f64(),
+        if *pauses { ", with a pause" } else { "" },
     );
 }
 
@@ -278,9 +298,14 @@ fn every_byte_to_and_from_the_kernel_arrives() {
         return;
     }
     let has_v6 = TcpListener::bind("[fd00::1]:1").is_ok();
-    let many: Option<u64> = env::var("LASTHOP_TRANSFERS").ok().map(|count| count.parse().expect("a number"));
-    let largest = if many.is_some() { 50.0 } else { 5.0 };
-    for seed in 0..many.unwrap_or(6) {
+    let (seeds, largest) = match env::var("LASTHOP_TRANSFERS") {
+        Ok(seeds) => {
+            let (first, end) = seeds.split_once("..").expect("such as 0..100");
+            (first.parse().expect("a number")..end.parse().expect("a number"), 50.0)
+        }
+        Err(_) => (0..6, 5.0),
+    };
+    for seed in seeds {
         let mut random = Streams::new(seed, 0).stream("transfer");
         let mut size = || (1e6 * f64::powf(largest, random.uniform())) as u64;
         let sizes = [size(), size()];
@@ -290,7 +315,96 @@ fn every_byte_to_and_from_the_kernel_arrives() {
             we_open: seed % 2 == 0,
             loss: [0.0, 0.01, 0.05, 0.002, 0.02][seed as usize % 5],
             duplication: if seed % 4 == 3 { 0.0 } else { 0.01 },
+            pauses: seed % 3 == 2,
             sizes,
         });
     }
+}
+
+/// An endpoint on the other end of the kernel's device.
+fn beside_the_kernel(endpoint: Endpoint) -> Driver {
+    Driver::new(endpoint, Interface::open("k1").expect("a device"), [MAC; 2])
+}
+
+/// Lets the endpoint run until `holds`.
+fn until(driver: &mut Driver, holds: impl Fn(&Endpoint) -> bool) {
+    let deadline = now() + Duration::from_secs(20);
+    while !holds(driver.endpoint()) {
+        assert!(now() < deadline, "{:?}", driver.endpoint().state());
+        driver.turn(Duration::from_millis(50)).expect("a link");
+    }
+}
+
+#[test]
+fn refusals_and_resets_pass_in_both_directions() {
+    if !is_inside("refusals_and_resets_pass_in_both_directions") {
+        return;
+    }
+    let address = |host: u8, port: u16| SocketAddr::from(([10, 0, 0, host], port));
+    let secret = Secret::draw(&mut Streams::new(1, 0).stream("secret"));
+    let connect = |ours, theirs| Endpoint::connect(now(), Config::default(), ours, theirs, secret.clone());
+
+    let mut driver = beside_the_kernel(connect(address(2, 1000), address(1, 7)));
+    until(&mut driver, |endpoint| endpoint.end() == Some(End::Refused));
+
+    // The kernel asks for a port at which nobody listens.
+    let mut driver = beside_the_kernel(Endpoint::listen(Config::default(), address(2, 1001), secret.clone()));
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| TcpStream::connect(address(2, 9)).expect_err("refused").kind());
+        while !asking.is_finished() {
+            driver.turn(Duration::from_millis(10)).expect("a link");
+        }
+        assert_eq!(asking.join().expect("no panic"), io::ErrorKind::ConnectionRefused);
+    });
+
+    let listener = TcpListener::bind(address(1, 1002)).expect("a port");
+    let mut driver = beside_the_kernel(connect(address(2, 1002), address(1, 1002)));
+    until(&mut driver, |endpoint| endpoint.state() == StateName::Established);
+    driver.endpoint().send(now(), b"never read");
+    until(&mut driver, |endpoint| endpoint.sender().is_some_and(|sender| sender.acknowledged() == 10));
+    drop(listener.accept().expect("a connection"));
+    until(&mut driver, |endpoint| endpoint.end() == Some(End::Reset));
+
+    let mut driver = beside_the_kernel(connect(address(2, 1003), address(1, 1002)));
+    until(&mut driver, |endpoint| endpoint.state() == StateName::Established);
+    let (mut stream, _) = listener.accept().expect("a connection");
+    driver.endpoint().abort();
+    driver.turn(Duration::ZERO).expect("a link");
+    let error = stream.read(&mut [0]).expect_err("reset");
+    assert_eq!((error.kind(), driver.endpoint().end()), (io::ErrorKind::ConnectionReset, Some(End::Aborted)));
+}
+
+#[test]
+fn the_kernel_keeps_an_idle_connection_alive_and_learns_of_its_end() {
+    if !is_inside("the_kernel_keeps_an_idle_connection_alive_and_learns_of_its_end") {
+        return;
+    }
+    let address = |host: u8, port: u16| SocketAddr::from(([10, 0, 0, host], port));
+    let secret = Secret::draw(&mut Streams::new(1, 0).stream("secret"));
+    let listener = TcpListener::bind(address(1, 1000)).expect("a port");
+    let (ours, theirs) = (address(2, 1000), address(1, 1000));
+    let mut driver =
+        beside_the_kernel(Endpoint::connect(now(), Config::default(), ours, theirs, secret.clone()));
+    until(&mut driver, |endpoint| endpoint.state() == StateName::Established);
+    let (mut stream, _) = listener.accept().expect("a connection");
+    setsockopt(&stream, sockopt::KeepAlive, &true).expect("an option");
+    setsockopt(&stream, sockopt::TcpKeepIdle, &1).expect("an option");
+    setsockopt(&stream, sockopt::TcpKeepInterval, &1).expect("an option");
+    setsockopt(&stream, sockopt::TcpKeepCount, &2).expect("an option");
+    let begin = Instant::now();
+    while begin.elapsed().as_secs() < 4 {
+        driver.turn(Duration::from_millis(50)).expect("a link");
+    }
+    (&stream).write_all(b"still there").expect("no reset");
+    until(&mut driver, |endpoint| endpoint.readable() == 11);
+    // An endpoint that has forgotten the connection, as after a restart of its host.
+    let mut driver = beside_the_kernel(Endpoint::listen(Config::default(), ours, secret));
+    driver.endpoint().shutdown(now());
+    thread::scope(|scope| {
+        let reading = scope.spawn(|| stream.read(&mut [0]).expect_err("reset").kind());
+        while !reading.is_finished() {
+            driver.turn(Duration::from_millis(10)).expect("a link");
+        }
+        assert_eq!(reading.join().expect("no panic"), io::ErrorKind::ConnectionReset);
+    });
 }
