@@ -53,12 +53,17 @@ fn files_of_schemes() -> Vec<(PathBuf, String)> {
     entries(&workspace().join("crates/sim/tests/schemes")).into_iter().flat_map(of_scheme).collect()
 }
 
+const SOURCES: [&str; 2] = ["crates/proto/src/tcp", "crates/endpoint/src"];
+
 #[test]
 fn the_table_tells_the_truth() {
     let table = read(&workspace().join("docs/tcp-conformance.md"));
     let named = named(&table);
     let mut dialogues = tests_under("crates/proto/tests/tcp");
+    dialogues.extend(tests_under("crates/endpoint/tests/endpoint"));
     let mut tests = tests_under("crates/sim/tests/tcp");
+    tests.extend(tests_in(&workspace().join("crates/endpoint/tests/smoltcp.rs"), "smoltcp"));
+    tests.extend(tests_in(&workspace().join("crates/live/tests/linux.rs"), "linux"));
     tests.extend(tests_in(&workspace().join("crates/sim/tests/ns2/main.rs"), "ns2"));
     for (file, scheme) in files_of_schemes() {
         let is_dialogue = read(&file).contains("use lasthop_testing::dialogue");
@@ -69,7 +74,7 @@ fn the_table_tells_the_truth() {
 
     for name in &named {
         let there = match name.strip_suffix(".rs") {
-            Some(_) => workspace().join("crates/proto/src/tcp").join(name).is_file(),
+            Some(_) => SOURCES.iter().any(|directory| workspace().join(directory).join(name).is_file()),
             None => tests.contains(*name),
         };
         assert!(there, "`{name}` is in the table and nowhere else");
