@@ -264,34 +264,42 @@ def advice_text(advice: Advice) -> str:
 
 def advice_html(advice: Advice) -> str:
     """Return advice as HTML: the verdict, a row for each remedy, and what limits the link to unfold."""
-    from lasthop.fitting import text
+    from lasthop.advice.wording import effects, further, other_uses
 
-    def times(ratio: float, low: float, high: float) -> str:
-        return f"{ratio:.3g} ({low:.3g} to {high:.3g})" if math.isfinite(ratio) else ""
-
-    rows = [
-        [
-            f"{each.title}, advised" if each in advice.advised else each.title,
-            ", ".join(each.deployment.places),
-            text.rate(each.throughput_bps),
-            "now" if each is advice.now else times(each.gain, each.gain_low, each.gain_high),
-            text.seconds(each.short_s) if math.isfinite(each.short_s) else "",
+    parts = []
+    for judgement in advice.judgements:
+        measure = judgement.measure
+        rows = [
+            [
+                f"{each.title}, advised" if each.arm in {one.arm for one in advice.advised} else each.title,
+                ", ".join(each.deployment.places),
+                measure.write(each.value),
+                "now" if each is judgement.now else measure.gain(each.gain, each.gain_low, each.gain_high),
+                *further(judgement, each),
+            ]
+            for each in judgement.remedies
         ]
-        for each in advice.remedies
-    ]
-    limits = [
-        [each.name, text.rate(each.throughput_bps), times(each.ratio, each.low, each.high)]
-        for each in advice.limits
-    ]
-    foot = f"{_link(advice.link)}; {advice.runs:,} runs"
-    if advice.link.cannot_tell:
-        unknown = "; ".join(advice.link.cannot_tell)
-        foot += f"; cannot be told: {unknown}; measure this: {advice.measure.irtt}"
-    gains = ["throughput", "times as fast (95 %)"]
-    heads = ["remedy", "where", *gains, "100 KB in"]
-    html = _table(f"<b>{escape(advice.verdict())}</b>", heads, rows, foot, words=2)
-    without = _table("", ["without", *gains], limits)
-    return f"{html}<details><summary>what limits the link</summary>{without}</details>"
+        limits = [
+            [each.name, measure.write(each.value), measure.gain(each.gain, each.low, each.high)]
+            for each in judgement.limits
+        ]
+        gains = [measure.heading, "gain (95 %)"]
+        heads = ["remedy", "where", *gains, *(each.heading for each in judgement.further)]
+        foot = f"simulated: {judgement.use.simulated}"
+        if judgement is advice.first:
+            foot = f"{_link(advice.link)}; {foot}; {advice.runs:,} runs"
+            if advice.link.cannot_tell:
+                unknown = "; ".join(advice.link.cannot_tell)
+                foot += f"; cannot be told: {unknown}; measure this: {advice.measure.irtt}"
+        caption = f"<b>{escape(advice.verdict())}</b>" if judgement is advice.first else ""
+        parts.append(_table(caption, heads, rows, foot, words=2))
+        without = _table("", ["without", *gains], limits)
+        parts.append(f"<details><summary>what limits {judgement.use.title}</summary>{without}</details>")
+    if advice.effects:
+        rows = [[title, *(" ".join(cell).strip() for cell in cells)] for title, cells in effects(advice)]
+        others = _table("", ["remedy", *other_uses(advice)], rows)
+        parts.append(f"<details><summary>what remedies do to other uses</summary>{others}</details>")
+    return "".join(parts)
 
 
 def outcome_text(outcome: Outcome) -> str:

@@ -58,9 +58,9 @@ def browser() -> Iterator[Browser]:
 def command() -> Command:
     """Return a function that runs `lasthop` with arguments, from the root of the repository."""
 
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "lasthop", *map(str, arguments)]
-        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
     return run
 

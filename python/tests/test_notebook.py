@@ -146,7 +146,7 @@ def test_advice_shows_the_verdict_and_every_remedy() -> None:
     assert f"{advice.advised[0].title}, advised" in cells
     for each in advice.remedies:
         assert {each.title, f"{each.title}, advised"} & {*cells}
-    assert cells[cells.index(advice.now.title) :][1:3] == [text.rate(advice.now.throughput_bps), "now"]
+    assert cells[cells.index(advice.now.title) :][1:3] == [text.rate(advice.now.value), "now"]
     assert {limit.name for limit in advice.limits} <= {*cells}
 
 

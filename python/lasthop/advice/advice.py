@@ -1,100 +1,23 @@
-"""What would help a link: comparisons over what is known of it, and what follows from them."""
+"""What would help a link, for what its user does with it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from lasthop import notebook
-from lasthop._lasthop import Scenario
-from lasthop.advice import remedies
-from lasthop.advice.remedies import Deployment
-from lasthop.comparison import Arm, Comparison, ComparisonError
+from lasthop.advice.judgement import VARIANTS, Effect, Judge, Judgement, Limit, Remedy
+from lasthop.advice.uses import USES
+from lasthop.comparison import Arm
 from lasthop.fitting import FittedLink, ProbePlan, plan, text
 from lasthop.study.plan import Progress
-from lasthop.study.statistics import Sample
+from lasthop.suggest import unknown
 
-WORTH = 1.05
-"""A remedy is worth its effort if its mean gain is told from none and at least this."""
+MOST_EFFECTS = 6
+"""Remedies whose effects on other uses are simulated: those that are advised, and then the best."""
 
-NO_USE = 1.02
-"""A remedy is of no use if its gain is below this with 95 %."""
-
-VARIANTS = 32
-"""Draws from what is known of the link. Runs go through them in turn: a mean is over all that it may be."""
-
-SHORT = "100 KB"
-"""Size of a short transfer, such as a page's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What something about the link costs: the throughput without it.
-
-    Attributes
-    ----------
-    name : str
-        What was taken away.
-    throughput_bps, ratio, low, high : float
-        Throughput without it, and its ratio to that of the link as it is, with a 95 % interval.
-    """
-
-    name: str
-    throughput_bps: float
-    ratio: float
-    low: float
-    high: float
-
-    @property
-    def matters(self) -> bool:
-        """Whether its 95 % interval is above a cost of a twentieth."""
-        return self.low > WORTH
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A remedy and what it is worth.
-
-    Attributes
-    ----------
-    arm : Arm
-        The sender and the scheme.
-    title, meaning : str
-        What it is called, and what its scheme does.
-    deployment : Deployment
-        What it takes.
-    gain, gain_low, gain_high : float
-        Mean throughput of a long transfer over what is known of the link, as a ratio to that of what there
-        is now, and where the gain of the link itself lies with 95 %, given what is known of it. Infinite,
-        without an interval, if the throughput now cannot be told from zero.
-    throughput_bps, low_bps, high_bps : float
-        The throughput: the gain times that of what there is now, over all its runs.
-    short_s : float
-        Mean completion time of a short transfer; NaN if unknown.
-    status : str
-        Among all remedies: `"best"`, `"as good"` as any other, `"worse"` than the best, or `"cannot tell"`.
-    worth : bool
-        Whether its mean gain is at least a twentieth and told from none, with all others accounted for by
-        Holm's method.
-    """
-
-    arm: Arm
-    title: str
-    meaning: str
-    deployment: Deployment
-    throughput_bps: float
-    low_bps: float
-    high_bps: float
-    gain: float
-    gain_low: float
-    gain_high: float
-    short_s: float
-    status: str
-    worth: bool
+OTHERS = ("bulk", "web", "video", "call", "shell")
+"""Uses on which effects are simulated. Uploads run in the other direction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,17 +30,14 @@ class Advice:
         The link.
     sender : str
         The server's TCP now.
-    now : Remedy
-        What the link carries now, as one of the remedies.
-    limits : tuple of Limit
-        What limits it, the worst first.
-    remedies : tuple of Remedy
-        All remedies, the best first.
+    judgements : tuple of Judgement
+        What remedies bring to each use, in the order in which the uses were stated.
     advised : tuple of Remedy
-        What to do: the easiest remedy that is worth it, and after it those that gain at least a twentieth
-        more for more effort. Empty if nothing is worth it.
-    refused : tuple of (str, str)
-        Remedies that could not be tried, and why.
+        What to do, as remedies of the first use. For one use the easiest remedy that is worth it, and after
+        it those that gain more for more effort, by what is worth an effort. For several uses the easiest of
+        those that are worth it for the most of them and harm none. Empty if nothing is worth it.
+    effects : mapping of Arm to tuple of Effect
+        What the advised and the best remedies do to other uses.
     measure : ProbePlan
         The measurement that would tell more.
     runs : int
@@ -126,11 +46,9 @@ class Advice:
 
     link: FittedLink
     sender: str
-    now: Remedy
-    limits: tuple[Limit, ...]
-    remedies: tuple[Remedy, ...]
+    judgements: tuple[Judgement, ...]
     advised: tuple[Remedy, ...]
-    refused: tuple[tuple[str, str], ...]
+    effects: Mapping[Arm, tuple[Effect, ...]]
     measure: ProbePlan
     runs: int
 
@@ -142,43 +60,76 @@ class Advice:
         return notebook.advice_html(self)
 
     @property
+    def first(self) -> Judgement:
+        """What remedies bring to the first use."""
+        return self.judgements[0]
+
+    @property
+    def now(self) -> Remedy:
+        """What the first use has now."""
+        return self.first.now
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What limits the first use, the worst first."""
+        return self.first.limits
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """All remedies for the first use, the best first."""
+        return self.first.remedies
+
+    @property
     def useless(self) -> tuple[Remedy, ...]:
-        """Remedies that gain next to nothing, or lose, by their 95 % intervals."""
-        return tuple(each for each in self.remedies if each is not self.now and each.gain_high < NO_USE)
+        """Remedies that gain the first use next to nothing."""
+        return self.first.useless
 
     @property
     def undecided(self) -> tuple[Remedy, ...]:
-        """Remedies whose worth cannot be told: their interval holds both a gain and none."""
-        known = {*self.useless}
-        return tuple(
-            each for each in self.remedies if each is not self.now and not each.worth and each not in known
-        )
+        """Remedies whose worth for the first use cannot be told."""
+        return self.first.undecided
+
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        """Remedies that could not be tried, and why."""
+        return self.first.refused
 
     def verdict(self) -> str:
         """Return the advice in a sentence."""
         if self.advised:
             first = self.advised[0]
-            return f"Use {first.title}: {gain(first)}"
-        if self.undecided and self.link.cannot_tell:
+            return f"Use {first.title}: {'; '.join(self.gains(first.arm))}"
+        undecided = any(judgement.undecided for judgement in self.judgements)
+        if len(self.judgements) > 1 and any(judgement.advised for judgement in self.judgements):
+            return "Nothing helps one use without harm to another."
+        if undecided and self.link.cannot_tell:
             return "Cannot be told from this measurement."
-        if self.undecided:
+        if undecided:
             return "Nothing is sure to help."
         return "No remedy that was tried would help."
 
+    def gains(self, arm: Arm) -> list[str]:
+        """Say what a remedy brings to each use that it is worth for."""
+        said = []
+        for judgement in self.judgements:
+            found = next((each for each in judgement.remedies if each.arm == arm), None)
+            if found is not None and found.worth:
+                said.append(judgement.gain(found))
+        return said
 
-def gain(remedy: Remedy) -> str:
-    """Return the gain of a remedy with its interval."""
-    if not math.isfinite(remedy.gain):
-        return f"{text.rate(remedy.throughput_bps)} in place of next to nothing"
-    return f"{remedy.gain:.3g} times as fast ({remedy.gain_low:.3g} to {remedy.gain_high:.3g})"
+    def harmed(self, arm: Arm) -> tuple[Effect, ...]:
+        """Return the other uses that a remedy harms."""
+        return tuple(each for each in self.effects.get(arm, ()) if each.harms)
 
 
 def advise(
     link: FittedLink,
+    uses: str | Sequence[str] = "bulk",
     *,
     sender: str = "linux",
     seed: int = 1,
-    runs: tuple[int, int] = (2 * VARIANTS, 4 * VARIANTS),
+    runs: tuple[int, int] | None = None,
+    effects: bool = True,
     jobs: int | None = None,
     progress: Callable[[str, Progress], None] | bool | None = None,
 ) -> Advice:
@@ -188,12 +139,17 @@ def advise(
     ----------
     link : FittedLink
         The link, from `lasthop.fitting.fit` or `lasthop.fitting.stated_link`.
+    uses : str or sequence of str, default "bulk"
+        What the link is for: keys of `USES`.
     sender : str, default "linux"
         The server's TCP now, a key of `SENDERS`.
     seed : int, default 1
         The seed of all runs.
-    runs : (int, int)
-        The fewest and the most runs of each remedy.
+    runs : (int, int), optional
+        The fewest and the most runs of each remedy; by default (256, 512) for pages, (32, 64) for shells,
+        (64, 128) for downloads and uploads, 64 for films and 32 for calls.
+    effects : bool, default True
+        Whether to find out what remedies do to other uses.
     jobs : int, optional
         Threads; by default one for each core. The advice does not depend on them.
     progress : callable or bool, optional
@@ -209,175 +165,100 @@ def advise(
     ------
     NoRateError
         If the link's rate is unknown.
+    ValueError
+        If there is no such use.
     KeyError
         If there is no such sender.
+    ComparisonError
+        If a use is not possible over the link at all, with any remedy.
 
     Examples
     --------
     >>> from lasthop.advice import advise
     >>> from lasthop.fitting import stated_link
     >>> link = stated_link(8e6, 0.06, loss=0.02, burst="5")
-    >>> advise(link, runs=(8, 8)).now.title
+    >>> advise(link, runs=(8, 8), effects=False).now.title
     "CUBIC, Linux's default"
     """
+    stated = list(dict.fromkeys([uses] if isinstance(uses, str) else uses))
+    for name in stated:
+        if name not in USES:
+            raise ValueError(unknown("use", name, list(USES)))
+    if not stated:
+        raise ValueError("uses: expected at least one, such as bulk")
     with notebook.chosen(progress, notebook.activity_bar("advice")) as report:
-        return _advise(link, sender, seed, runs, jobs, report or (lambda what, done: None))
+        judge = Judge(link, sender, seed=seed, jobs=jobs, report=report or (lambda what, done: None))
+        return _advise(judge, stated, runs, effects=effects)
 
 
-def _advise(
-    link: FittedLink,
-    sender: str,
-    seed: int,
-    runs: tuple[int, int],
-    jobs: int | None,
-    report: Callable[[str, Progress], None],
-) -> Advice:
-    """Try every remedy on a link; `report` is called with what is done and how far it is."""
-    now = Arm(remedies.SENDERS[sender].name, remedies.PLAIN)
-    scenario = Scenario.parse(f"{link.toml()}\n{remedies.tables()}", name="the fitted link")
-    variants = link.draws(VARIANTS) if link.stated is None else [[]]
-    made_runs = 0
-
-    def compare(what: str, arms: Sequence[Arm], **settings: Any) -> Comparison:
-        comparison = Comparison(scenario, arms, baseline=now, seed=seed, variants=variants, **settings)
-        nonlocal made_runs
-        made_runs += comparison.run(jobs, lambda done: report(what, done))
-        return comparison
-
-    tried = remedies.arms(sender)
-    long = compare("long transfers", tried, runs=runs)
-    # Splits need to see the end of a transfer.
-    close = ["tcp.close=true", f"transfer.size={SHORT}", "limit=300 s"]
-    try:
-        short = compare(
-            "short transfers",
-            long.arms,
-            metric="completion_time_s",
-            overrides=close,
-            runs=(VARIANTS, 4 * VARIANTS),
-            precision=0.02,
-        )
-        pages = short.results().to_dict("records")
-    except ComparisonError:
-        # No transfer ends.
-        pages = []
-    without = compare("what limits the link", [now, *(arm for arm, _ in _limits(now, link))], runs=runs)
-    found = _remedies(long, pages, sender, len(variants))
-    made = [each for each in found if each.arm == long.baseline]
+def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *, effects: bool) -> Advice:
+    judgements = []
+    for name in stated:
+        least = USES[name].rounds * VARIANTS
+        # Differences are told from the same runs of all, so that no remedy stops before others.
+        by_ratio = all(each.least is None for each in USES[name].measures)
+        judgements.append(judge.judge(USES[name], runs or (least, 2 * least if by_ratio else least)))
+    advised = judgements[0].advised if len(judgements) == 1 else _for_all(judgements)
+    found: dict[Arm, list[Effect]] = {}
+    if effects:
+        arms = _noted(judgements, advised)
+        others = [USES[name] for name in OTHERS if name not in stated]
+        others += [each.use.alone() for each in judgements if each.use.beside]
+        for use in others:
+            for arm, effect in judge.effects(use, arms).items():
+                found.setdefault(arm, []).append(effect)
     return Advice(
-        link=link,
-        sender=sender,
-        now=made[0],
-        limits=tuple(_measured(without, link, now)),
-        remedies=tuple(found),
-        advised=tuple(_advised(found)),
-        refused=tuple((each.arm.label, each.reason) for each in long.refused if each.same is None),
-        measure=plan(link.down or link.up),
-        runs=made_runs,
+        link=judge.link,
+        sender=judge.sender,
+        judgements=tuple(judgements),
+        advised=advised,
+        effects={arm: tuple(each) for arm, each in found.items()},
+        measure=plan(judge.link.down or judge.link.up),
+        runs=judge.made,
     )
 
 
-def _limits(now: Arm, link: FittedLink) -> list[tuple[Arm, str]]:
-    """Return arms that each lack something of the link."""
-    queue = f"{8 * link.queue_packets} packets"
-    hop = link.last_hop_rtt_s
-    loss = link.down.best.model["loss"] if link.down is not None else 0.0
-    perfect = (("radio.channel", '"perfect"'), ("radio.uplink.channel", '"perfect"'))
-    candidates: list[tuple[tuple[tuple[str, str], ...], str]] = [(perfect, "losses")]
-    if link.down is not None and link.down.parameter("bad_s") is not None:
-        spread = f"{{ frame-loss = {{ loss = {loss:.9f} }} }}"
-        candidates.append(((("radio.channel", spread),), f"bursts: independent losses of {text.share(loss)}"))
-    candidates.append(((("radio.queue", queue),), "the queue's limit, with eight times the queue"))
-    if link.rtt_s > hop:
-        candidates.append(((("wired.delay", '"0 s"'),), "the delay before the last hop"))
-    return [(Arm(now.sender, now.scheme, settings), name) for settings, name in candidates]
+def _noted(judgements: Sequence[Judgement], advised: Sequence[Remedy]) -> list[Arm]:
+    """Return the arms whose effects are simulated: those advised, and the best that are worth it by turns."""
+    arms = [each.arm for each in advised]
+    worth = [[each.arm for each in judgement.remedies if each.worth] for judgement in judgements]
+    for place in range(MOST_EFFECTS):
+        arms += [each[place] for each in worth if place < len(each)]
+    return list(dict.fromkeys(arms))[: max(MOST_EFFECTS, len(advised))]
 
 
-def _measured(without: Comparison, link: FittedLink, now: Arm) -> list[Limit]:
-    names = {arm.label: name for arm, name in _limits(now, link)}
-    rows = without.results().to_dict("records")
-    limits = [
-        Limit(names[row["arm"]], row["mean"], row["ratio"], row["ratio_low"], row["ratio_high"])
-        for row in rows
-        if row["arm"] in names
-    ]
-    return sorted(limits, key=lambda limit: -limit.throughput_bps)
+def _for_all(judgements: Sequence[Judgement]) -> tuple[Remedy, ...]:
+    """Return the easiest remedy of those that are worth it for the most uses and harm none."""
+    by_arm: dict[Arm, list[tuple[Judgement, Remedy]]] = {}
+    for judgement in judgements:
+        for remedy in judgement.remedies:
+            by_arm.setdefault(remedy.arm, []).append((judgement, remedy))
+    harmless = {
+        arm: sum(remedy.worth for _, remedy in each)
+        for arm, each in by_arm.items()
+        if len(each) == len(judgements) and not any(_harmed(*pair) for pair in each)
+    }
+    most = max(harmless.values(), default=0)
+    if most == 0:
+        return ()
+    best = min(
+        (arm for arm, served in harmless.items() if served == most),
+        key=lambda arm: (
+            max(remedy.deployment.effort for _, remedy in by_arm[arm]),
+            -_worths(by_arm[arm]),
+        ),
+    )
+    return (by_arm[best][0][1],)
 
 
-def _remedies(
-    long: Comparison, pages: Sequence[Mapping[Any, Any]], sender: str, variants: int
-) -> list[Remedy]:
-    """Return the remedies, the best first."""
-    arms = {arm.label: arm for arm in long.arms}
-    quick = {row["arm"]: row for row in pages}
-    rows = long.results().to_dict("records")
-    now = next(row for row in rows if row["baseline"])
-    found = []
-    for row in rows:
-        arm, page = arms[row["arm"]], quick.get(row["arm"])
-        if row is now:
-            ratios, ends = [1.0, 1.0, 1.0], [now["ci_low"], now["ci_high"]]
-        elif math.isfinite(row["ratio"]):
-            # A remedy that stopped early met the first fades only: its ratio over them is what compares.
-            # The interval of the comparison is that of the mean over all that the link may be.
-            low, high = _spread(long.sample(arm), long.sample(long.baseline), variants)
-            ratios = [row["ratio"], min(low, row["ratio_low"]), max(high, row["ratio_high"])]
-            ends = [ratio * now["mean"] for ratio in ratios[1:]]
-        else:
-            # Now nothing is carried, or so little that there is no ratio.
-            ratios, ends = [math.inf, math.nan, math.nan], [row["ci_low"], row["ci_high"]]
-        found.append(
-            Remedy(
-                arm=arm,
-                title=remedies.title(arm, sender),
-                meaning=remedies.meaning(arm),
-                deployment=remedies.deployment(arm, sender),
-                throughput_bps=ratios[0] * now["mean"] if math.isfinite(ratios[0]) else row["mean"],
-                low_bps=ends[0],
-                high_bps=ends[1],
-                gain=ratios[0],
-                gain_low=ratios[1],
-                gain_high=ratios[2],
-                short_s=math.nan if page is None else page["mean"],
-                status=row["status"],
-                worth=bool(row["significant"])
-                and (row["ci_low"] > 0 if math.isinf(ratios[0]) else ratios[0] >= WORTH),
-            )
-        )
-    return sorted(found, key=lambda each: -each.throughput_bps)
+def _harmed(judgement: Judgement, remedy: Remedy) -> bool:
+    """Whether a remedy costs a use on average what would be worth an effort to gain."""
+    return remedy is not judgement.now and not judgement.measure.bearable(remedy.gain)
 
 
-def _spread(ours: Sample, theirs: Sample, variants: int) -> tuple[float, float]:
-    """Return where the gain of a link lies with 95 %: a prediction of one more draw from their gains.
-
-    The gains of the draws are taken as lognormal; what runs of one draw differ by widens the interval.
-    """
-    from scipy.special import stdtrit
-
-    if variants == 1:
-        return math.inf, -math.inf
-    if len(ours) < variants or not bool(np.all((ours > 0) & (theirs[: len(ours)] > 0))):
-        return 0.0, math.inf
-    gains = np.log(ours / theirs)
-    half = float(stdtrit(variants - 1, 0.975)) * float(gains.std(ddof=1)) * math.sqrt(1 + 1 / variants)
-    return math.exp(float(gains.mean()) - half), math.exp(float(gains.mean()) + half)
-
-
-def _advised(found: Sequence[Remedy]) -> list[Remedy]:
-    """Return the easiest remedy that is worth it, and those that gain more for more effort.
-
-    What is worse than the best by more than a twentieth is advised only if it is easier.
-    """
-    advised: list[Remedy] = []
-    worth = [each for each in found if each.worth]
-    for effort in sorted({each.deployment.effort for each in worth}):
-        # Of equal effort the best; a remedy that costs more effort must gain more.
-        best = max(
-            (each for each in worth if each.deployment.effort == effort), key=lambda each: each.throughput_bps
-        )
-        if not advised or best.throughput_bps > WORTH * advised[-1].throughput_bps:
-            advised.append(best)
-    return advised
+def _worths(each: Sequence[tuple[Judgement, Remedy]]) -> float:
+    """Return the gains of all uses together, in units of what is worth an effort."""
+    return sum(judgement.measure.worths(remedy.gain) for judgement, remedy in each)
 
 
 def losses_in_words(link: FittedLink) -> list[str]:

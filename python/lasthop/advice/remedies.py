@@ -57,6 +57,62 @@ SENDERS = {
 """The senders, by name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Discipline:
+    """A queue discipline that the last hop's ends can be told to use.
+
+    Attributes
+    ----------
+    title : str
+        What it is called.
+    queue : str
+        The queue as a scenario has it.
+    meaning : str
+        What it does.
+    how : str
+        How a router is told.
+    """
+
+    title: str
+    queue: str
+    meaning: str
+    how: str
+
+
+QUEUE = "radio.queue"
+"""The setting of the queues at both ends of the last hop."""
+
+DISCIPLINES = {
+    each.queue: each
+    for each in (
+        Discipline(
+            "CoDel",
+            "{ codel = {} }",
+            "keeps the queue short by dropping packets that waited for too long (RFC 8289)",
+            "tc qdisc replace dev IF root codel",
+        ),
+        Discipline(
+            "FQ-CoDel",
+            "{ fq-codel = {} }",
+            "a queue for each flow, each kept short (RFC 8290)",
+            "tc qdisc replace dev IF root fq_codel; in Wi-Fi of Linux and OpenWrt by default",
+        ),
+    )
+}
+"""The queue disciplines, by their queues."""
+
+FAIR = "{ fq-codel = {} }"
+"""The discipline that is combined with other remedies."""
+
+QUEUE_PLACE = "queue at the last hop"
+QUEUE_COST = (
+    "works only where packets wait: in front of a faster queue, its rate must be limited to the link's"
+)
+
+PRODUCT, NO_PRODUCT = 2, 8
+"""The efforts of a product on the path, and of code that no product has."""
+
+
 def tables() -> str:
     """Return the tables of a scenario that define the senders which are no profiles."""
     defined = (sender for sender in SENDERS.values() if sender.congestion is not None)
@@ -74,16 +130,35 @@ def deployable() -> Mapping[str, Scheme]:
 def arms(sender: str) -> list[Arm]:
     """Return what is tried for a server with this sender.
 
-    Other senders, each scheme with the sender, and what products have with BBR too.
+    Other senders; each scheme with the sender, and what products have with BBR too; and queue disciplines,
+    alone, with BBR, and with the schemes that products have.
     """
     found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *SENDERS))]
     other = "linux" if sender == "linux-bbr" else "linux-bbr"
     for each in (sender, other):
         for name, scheme in deployable().items():
             if each == sender or scheme.products:
-                settings = tuple((f"scheme.{name}.{key}", value) for key, value in scheme.settings.items())
-                found.append(Arm(each, name, settings))
+                found.append(Arm(each, name, _settings(scheme)))
+    found += [Arm(sender, PLAIN, ((QUEUE, queue),)) for queue in DISCIPLINES]
+    found.append(Arm(other, PLAIN, ((QUEUE, FAIR),)))
+    products = {name: scheme for name, scheme in deployable().items() if scheme.products}
+    found += [Arm(sender, name, (*_settings(each), (QUEUE, FAIR))) for name, each in products.items()]
     return found
+
+
+def _settings(scheme: Scheme) -> tuple[tuple[str, str], ...]:
+    return tuple((f"scheme.{scheme.name}.{key}", value) for key, value in scheme.settings.items())
+
+
+def discipline(arm: Arm) -> Discipline | None:
+    """Return the queue discipline of an arm; None if it leaves the queue as it is."""
+    return DISCIPLINES.get(dict(arm.settings).get(QUEUE, ""))
+
+
+def changes_only_tcp(arm: Arm) -> bool:
+    """Whether an arm leaves packets alone that are not TCP's."""
+    scheme = deployable().get(arm.scheme)
+    return discipline(arm) is None and (scheme is None or scheme.reads_tcp is True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +174,8 @@ class Deployment:
     costs : tuple of str
         What it costs others.
     effort : int
-        0: nothing; 1: a setting of the server; 2: a product on the path; 3: both; 4 and more: code that no
-        product has.
+        0: nothing; 1: a setting of the server; 2: a product on the path, or a queue discipline; 4: a setting
+        of many servers; their sum for several; 8 and more: code that no product has.
     reads_tcp : bool
         Whether a VPN hides what it needs.
     """
@@ -112,7 +187,33 @@ class Deployment:
     reads_tcp: bool
 
 
-def deployment(arm: Arm, sender: str) -> Deployment:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who sends, and what it takes to change its TCP.
+
+    Attributes
+    ----------
+    place : str
+        Who sends.
+    effort : int
+        The effort of a setting there, as of `Deployment`.
+    """
+
+    place: str
+    effort: int
+
+
+ONE_SERVER = Source("server", 1)
+"""The server of whoever asks."""
+
+MANY_SERVERS = Source("every server of downloads", 4)
+"""The servers of all downloads beside a use."""
+
+DEVICE = Source("device that uploads", 1)
+"""The user's device."""
+
+
+def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER) -> Deployment:
     """Return what it takes to deploy an arm where the server has `sender` now."""
     places: list[str] = []
     how: list[str] = []
@@ -120,9 +221,9 @@ def deployment(arm: Arm, sender: str) -> Deployment:
     effort = 0
     if arm.sender is not None and arm.sender != sender:
         known = SENDERS[arm.sender]
-        places.append("server")
+        places.append(source.place)
         how.append(known.how)
-        effort += 1 if known.mainline else 4
+        effort += source.effort if known.mainline else NO_PRODUCT
         if arm.sender.startswith("linux-bbr"):
             costs.append("may take bandwidth from other flows in the same queue")
     scheme = deployable().get(arm.scheme)
@@ -130,7 +231,13 @@ def deployment(arm: Arm, sender: str) -> Deployment:
         places.append(scheme.place)
         how.append(scheme.products or f"no product has it ({scheme.source})")
         costs.append(scheme.cost)
-        effort += 2 if scheme.products else 4
+        effort += PRODUCT if scheme.products else NO_PRODUCT
+    queue = discipline(arm)
+    if queue is not None:
+        places.append(QUEUE_PLACE)
+        how.append(queue.how)
+        costs.append(QUEUE_COST)
+        effort += PRODUCT
     return Deployment(
         tuple(places), tuple(how), tuple(costs), effort, bool(scheme is not None and scheme.reads_tcp)
     )
@@ -139,12 +246,16 @@ def deployment(arm: Arm, sender: str) -> Deployment:
 def title(arm: Arm, sender: str) -> str:
     """Return what an arm is called where the server has `sender` now."""
     with_sender = SENDERS[arm.sender].title if arm.sender in SENDERS else str(arm.sender)
-    if arm.scheme == PLAIN:
-        return with_sender
-    return arm.scheme if arm.sender == sender else f"{with_sender} + {arm.scheme}"
+    queue = discipline(arm)
+    parts = [] if arm.sender == sender else [with_sender]
+    parts += [] if arm.scheme == PLAIN else [arm.scheme]
+    parts += [] if queue is None else [queue.title]
+    return " + ".join(parts) or with_sender
 
 
 def meaning(arm: Arm) -> str:
-    """Return what an arm's scheme does; empty without one."""
-    scheme = deployable().get(arm.scheme)
-    return "" if scheme is None else scheme.summary
+    """Return what an arm's scheme and its queue do; empty without either."""
+    scheme, queue = deployable().get(arm.scheme), discipline(arm)
+    said = [] if scheme is None else [scheme.summary]
+    said += [] if queue is None else [queue.meaning]
+    return "; ".join(said)

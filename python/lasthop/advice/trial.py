@@ -109,7 +109,7 @@ def trial(number: int, *, runs: int = 128, jobs: int | None = None) -> Outcome:
     link = fit(
         truth.measured(number), rate_bps=truth.rate_bps, last_hop_rtt_s=truth.last_hop_rtt_s, jobs=jobs
     )
-    advice = advise(link, jobs=jobs)
+    advice = advise(link, effects=False, jobs=jobs)
     taken = advice.advised[-1] if advice.advised else advice.now
     rates = _by_force(advice, link.toml(channel(truth.model)), runs, jobs)
     best = max(rates, key=lambda arm: rates[arm])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from lasthop.advice import SENDERS, Advice, advise
-from lasthop.advice.advice import gain, losses_in_words
+from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy, advise
+from lasthop.advice.advice import losses_in_words
 from lasthop.advice.page import document, html
+from lasthop.advice.wording import assumptions, changed, effects, further, other_uses, without_use
 from lasthop.cli.failure import CRASHED, RefusedError, failed
 from lasthop.cli.fit import Known, read_all
 from lasthop.cli.output import Output
@@ -33,6 +33,7 @@ class Request:
     burst: str | None
     user: str
     captured: str | None
+    uses: list[str]
     sender: str
     seed: int
     jobs: int | None
@@ -44,11 +45,15 @@ def execute(request: Request) -> None:
     """Fit the link, try the remedies, and write the page."""
     if request.sender not in SENDERS:
         raise RefusedError(f"--sender: {unknown('sender', request.sender, list(SENDERS))}")
+    for name in request.uses:
+        if name not in USES:
+            raise RefusedError(f"--for: {unknown('use', name, list(USES))}")
     try:
         with Activity("reading") as activity:
             link = _link(request, activity)
             advice = advise(
                 link,
+                request.uses or ["bulk"],
                 sender=request.sender,
                 seed=request.seed,
                 jobs=request.jobs,
@@ -93,8 +98,6 @@ def _link(request: Request, activity: Activity) -> FittedLink:
 
 
 def _print(advice: Advice) -> None:
-    from lasthop.cli.table import Table
-
     link = advice.link
     assert link.rate_bps is not None
     emit(f"{advice.verdict()}\n")
@@ -105,35 +108,66 @@ def _print(advice: Advice) -> None:
         emit(f"  cannot be told: {what}")
     if link.cannot_tell:
         emit(f"  measure this: {advice.measure.irtt}")
-    share = advice.now.throughput_bps / link.rate_bps
-    emit(f"\nwhat limits it: now {text.rate(advice.now.throughput_bps)}, {share:.0%} of the rate; without")
-    for limit in advice.limits:
-        emit(f"  {limit.name}: {text.rate(limit.throughput_bps)}")
+    for judgement in advice.judgements:
+        _print_judgement(advice, judgement)
+    for index, each in enumerate(advice.advised):
+        _print_advised(advice, each, "do this" if index == 0 else "for more effort")
+    _print_effects(advice)
+    for note in assumptions(advice):
+        emit(f"\n{note}")
+
+
+def _print_judgement(advice: Advice, judgement: Judgement) -> None:
+    from lasthop.cli.table import Table
+
+    measure, now = judgement.measure, judgement.now
+    emit(f"\nsimulated: {judgement.use.simulated}")
+    share = ""
+    if measure.metric == "throughput_bps" and advice.link.rate_bps is not None:
+        share = f", {now.value / advice.link.rate_bps:.0%} of the rate"
+    emit(f"what limits it: now {measure.write(now.value)}{share}; without")
+    for limit in judgement.limits:
+        emit(f"  {limit.name}: {measure.write(limit.value)}")
     emit("")
-    table = Table("remedy", "throughput", "gain", "100 KB in", "where")
-    for each in advice.remedies:
-        now = each is advice.now
-        mark = "* " if each in advice.advised else "  "
-        told = math.isfinite(each.gain)
-        worth = f"{each.gain:.3g} ({each.gain_low:.3g} to {each.gain_high:.3g})" if told else ""
-        page = text.seconds(each.short_s) if math.isfinite(each.short_s) else ""
+    table = Table("remedy", measure.heading, "gain", *(each.heading for each in judgement.further), "where")
+    advised = {each.arm for each in advice.advised}
+    for each in judgement.remedies:
         table.row(
-            f"{mark}{each.title}",
-            text.rate(each.throughput_bps),
-            "now" if now else worth,
-            page,
+            f"{'* ' if each.arm in advised else '  '}{each.title}",
+            measure.write(each.value),
+            "now" if each is now else measure.gain(each.gain, each.gain_low, each.gain_high),
+            *further(judgement, each),
             ", ".join(each.deployment.places),
         )
     table.print()
-    for index, each in enumerate(advice.advised):
-        emit(f"\n{'do this' if index == 0 else 'for more effort'}: {each.title}, {gain(each)}")
-        if each.meaning:
-            emit(f"  {each.meaning}")
-        emit(f"  how: {'; '.join(each.deployment.how)}")
-        if each.deployment.costs:
-            emit(f"  cost: {'; '.join(each.deployment.costs)}")
-        if each.deployment.reads_tcp:
-            emit("  not inside a VPN, which hides TCP headers; TLS does not matter")
-    for note in link.notes:
-        if note.startswith("Assumed"):
-            emit(f"\n{note}")
+    useless = without_use(judgement)
+    if useless:
+        emit("\nof no use:")
+    for reason, titles in useless:
+        emit(f"  {', '.join(titles)}{f': {reason}' if reason else ''}")
+
+
+def _print_advised(advice: Advice, each: Remedy, what: str) -> None:
+    emit(f"\n{what}: {each.title}, {'; '.join(advice.gains(each.arm))}")
+    if each.meaning:
+        emit(f"  {each.meaning}")
+    emit(f"  how: {'; '.join(each.deployment.how)}")
+    if each.deployment.costs:
+        emit(f"  cost: {'; '.join(each.deployment.costs)}")
+    if each.deployment.reads_tcp:
+        emit("  not inside a VPN, which hides TCP headers; TLS does not matter")
+    for effect in advice.harmed(each.arm):
+        emit(f"  harms {effect.use.title}: {changed(effect)}")
+
+
+def _print_effects(advice: Advice) -> None:
+    from lasthop.cli.table import Table
+
+    if not advice.effects:
+        return
+    others = other_uses(advice)
+    table = Table("other uses", *others)
+    for title, cells in effects(advice):
+        table.row(title, *(" ".join(cell).strip() for cell in cells))
+    emit("")
+    table.print()

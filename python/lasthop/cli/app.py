@@ -542,6 +542,15 @@ def advise(
             metavar="LENGTH", help="With --loss: mean burst, in packets or time, such as 5 or 40ms."
         ),
     ] = None,
+    uses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--for",
+            metavar="USE",
+            autocompletion=complete.use,
+            help="What the link is for: bulk (default), upload, web, video, call or shell; may be repeated.",
+        ),
+    ] = None,
     sender: Annotated[
         str,
         typer.Option(
@@ -560,6 +569,7 @@ def advise(
 ) -> None:
     """Say what would help a link: what limits it, remedies by worth, and what would not help.
 
+    `--for call` asks what would help the link's calls, and not its downloads.
     The link is given by measurements, or by what is known of it: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
     """
     with reporting_errors():
@@ -567,7 +577,20 @@ def advise(
         from lasthop.cli.fit import Known
 
         known = Known(rate, up_rate, rtt, last_hop_rtt)
-        settings = (files or [], known, loss, burst, user, captured, sender, seed, jobs, out, json)
+        settings = (
+            files or [],
+            known,
+            loss,
+            burst,
+            user,
+            captured,
+            uses or [],
+            sender,
+            seed,
+            jobs,
+            out,
+            json,
+        )
         execute(Request(*settings))
 
 

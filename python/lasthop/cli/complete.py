@@ -60,6 +60,13 @@ def server(incomplete: str) -> Values:
     return [(name, each.title) for name, each in SENDERS.items() if name.startswith(incomplete)]
 
 
+def use(incomplete: str) -> Values:
+    """Complete what a link is for."""
+    from lasthop.advice import USES
+
+    return [(name, each.simulated) for name, each in USES.items() if name.startswith(incomplete)]
+
+
 def metric(context: typer.Context, incomplete: str) -> Values:
     """Complete a metric, a counter of the scenario's schemes, or a metric of one of its parts."""
     from lasthop._lasthop import METRICS

@@ -493,15 +493,17 @@ class Comparison:
 
     # -- Results -------------------------------------------------------------------------------------
 
-    def sample(self, arm: Arm) -> Sample:
+    def sample(self, arm: Arm, metric: str | None = None) -> Sample:
         """Return the values of an arm that count: of its runs, or with variants the mean of each variant's.
+
+        They are of the comparison's metric, or of another one, with NaN for runs without it.
 
         Raises
         ------
         KeyError
             If the arm is not compared.
         """
-        return self._sample(arm, self._counted[arm])
+        return self._sample(arm, self._counted[arm], metric)
 
     def standing(self) -> dict[Arm, tuple[int, Status]]:
         """Return the rank and the status of each arm, the best first.

@@ -1,0 +1,558 @@
+"""What remedies bring to one use of a link, and what limits it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lasthop._lasthop import Scenario
+from lasthop.advice import remedies
+from lasthop.advice.remedies import Deployment
+from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
+from lasthop.comparison import Arm, Comparison, ComparisonError
+from lasthop.fitting import FittedLink, text
+from lasthop.fitting.scenario import channel_of
+from lasthop.study.plan import Progress
+from lasthop.study.statistics import Sample
+
+VARIANTS = 32
+"""Draws from what is known of the link. Runs go through them in turn: a mean is over all that it may be."""
+
+LOSSES, DOWNLOAD, QUEUE_LIMIT, QUEUE_LENGTH = (
+    "losses",
+    "the download beside it",
+    "the queue's limit, with eight times the queue",
+    "most of the queue, with an eighth of it",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What something about the link costs: the measure without it.
+
+    Attributes
+    ----------
+    name : str
+        What was taken away.
+    value : float
+        The measure without it, such as the throughput.
+    gain, low, high : float
+        What that gains, with a 95 % interval: a ratio or a difference, as of a remedy.
+    matters : bool
+        Whether the interval is above what is worth an effort.
+    """
+
+    name: str
+    value: float
+    gain: float
+    low: float
+    high: float
+    matters: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a remedy changes in a measure of another use.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    now, then : float
+        The measure without and with the remedy.
+    gain, low, high : float
+        What it gains, with a 95 % interval.
+    harms, helps : bool
+        Whether the change is told from none, and at least what is worth an effort.
+    """
+
+    measure: Measure
+    now: float
+    then: float
+    gain: float
+    low: float
+    high: float
+    harms: bool
+    helps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a remedy does to another use.
+
+    Attributes
+    ----------
+    use : Use
+        The other use.
+    changes : tuple of Change
+        Of each of its measures.
+    """
+
+    use: Use
+    changes: tuple[Change, ...]
+
+    @property
+    def harms(self) -> bool:
+        """Whether it harms the use in any measure."""
+        return any(each.harms for each in self.changes)
+
+    @property
+    def helps(self) -> bool:
+        """Whether it helps the use in some measure, and harms it in none."""
+        return not self.harms and any(each.helps for each in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A remedy and what it is worth for a use.
+
+    Attributes
+    ----------
+    arm : Arm
+        The sender, the scheme and the queue.
+    title, meaning : str
+        What it is called, and what its scheme and queue do.
+    deployment : Deployment
+        What it takes.
+    value, low, high : float
+        The measure of the use, such as the throughput of a download, with its interval.
+    gain, gain_low, gain_high : float
+        The mean gain over what is known of the link, and where the gain of the link itself lies with 95 %,
+        given what is known of it. A ratio, above 1 if the remedy is better, or a difference, above 0.
+        Infinite, without an interval, if the measure now cannot be told from zero.
+    further : tuple of float
+        Means of the further measures of the use; NaN if unknown.
+    status : str
+        Among all remedies: `"best"`, `"as good"` as any other, `"worse"` than the best, or `"cannot tell"`.
+    worth : bool
+        Whether its mean gain is worth an effort and told from none, with all others accounted for by Holm's
+        method.
+    useless : bool
+        Whether it gains next to nothing, or loses, by its interval.
+    why : str
+        Why it is of no use; empty if that is not known.
+    """
+
+    arm: Arm
+    title: str
+    meaning: str
+    deployment: Deployment
+    value: float
+    low: float
+    high: float
+    gain: float
+    gain_low: float
+    gain_high: float
+    further: tuple[float, ...]
+    status: str
+    worth: bool
+    useless: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judgement:
+    """What remedies bring to one use.
+
+    Attributes
+    ----------
+    use : Use
+        The use.
+    measure : Measure
+        What it is judged by.
+    further : tuple of Measure
+        What is shown besides.
+    now : Remedy
+        What there is now, as one of the remedies.
+    limits : tuple of Limit
+        What limits the use, the worst first.
+    remedies : tuple of Remedy
+        All remedies, the best first.
+    advised : tuple of Remedy
+        For this use alone: the easiest remedy that is worth it, and after it those that gain by what is worth
+        an effort more. Empty if nothing is worth it.
+    refused : tuple of (str, str)
+        Remedies that could not be tried, and why.
+    """
+
+    use: Use
+    measure: Measure
+    further: tuple[Measure, ...]
+    now: Remedy
+    limits: tuple[Limit, ...]
+    remedies: tuple[Remedy, ...]
+    advised: tuple[Remedy, ...]
+    refused: tuple[tuple[str, str], ...]
+
+    @property
+    def useless(self) -> tuple[Remedy, ...]:
+        """Remedies that gain next to nothing, or lose, by their 95 % intervals."""
+        return tuple(each for each in self.remedies if each.useless)
+
+    @property
+    def undecided(self) -> tuple[Remedy, ...]:
+        """Remedies whose worth cannot be told: their interval holds both a gain and none."""
+        return tuple(
+            each for each in self.remedies if each is not self.now and not each.worth and not each.useless
+        )
+
+    def gain(self, remedy: Remedy) -> str:
+        """Say what a remedy brings."""
+        gains = (remedy.gain, remedy.gain_low, remedy.gain_high)
+        return self.measure.sentence(self.now.value, remedy.value, *gains)
+
+
+class Judge:
+    """Compares remedies on one link.
+
+    Parameters
+    ----------
+    link : FittedLink
+        The link.
+    sender : str
+        The server's TCP now.
+    seed : int
+        The seed of all runs.
+    jobs : int or None
+        Threads.
+    report : callable
+        Called with what is done and how far it is.
+
+    Attributes
+    ----------
+    made : int
+        The runs made so far.
+    """
+
+    def __init__(
+        self,
+        link: FittedLink,
+        sender: str,
+        *,
+        seed: int,
+        jobs: int | None,
+        report: Callable[[str, Progress], None],
+    ) -> None:
+        self.link, self.sender = link, sender
+        self.now: Arm = Arm(remedies.SENDERS[sender].name, remedies.PLAIN)
+        self.made: int = 0
+        self._seed, self._jobs, self._report = seed, jobs, report
+        self._variants = link.draws(VARIANTS) if link.stated is None else [[]]
+
+    def judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
+        """Try every remedy for a use.
+
+        Raises
+        ------
+        ComparisonError
+            If no run of any remedy has the measure, as a page that never loads.
+        """
+        try:
+            return self._judge(use, runs)
+        except ComparisonError as error:
+            if "none finished" not in str(error):
+                raise
+            reason = f"{use.title}: over this link none is possible, with any remedy"
+            raise ComparisonError(reason) from error
+
+    def _judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
+        tried = remedies.arms(self.sender)
+        long = self._compare(use, use.title, tried, runs=runs)
+        short = self._short(long.arms) if use.name == "bulk" else {}
+        without = self._compare(
+            use,
+            f"what limits {use.title}",
+            [self.now, *(arm for arm, _ in self._limits(use))],
+            runs=runs,
+        )
+        found: list[Remedy] = []
+        for measure in use.measures:
+            further = (*use.further, *(each for each in use.measures if each is not measure))
+            limits = self._measured(without, use, measure)
+            found = self._remedies(long, use, measure, further, limits, short)
+            if any(each.worth for each in found):
+                break
+        return Judgement(
+            use=use,
+            measure=measure,
+            further=(*further, SHORT_TRANSFER) if short else further,
+            now=next(each for each in found if each.arm == long.baseline),
+            limits=tuple(limits),
+            remedies=tuple(found),
+            advised=tuple(_advised(found, measure)),
+            refused=tuple((each.arm.label, each.reason) for each in long.refused if each.same is None),
+        )
+
+    def effects(self, use: Use, arms: Sequence[Arm]) -> dict[Arm, Effect]:
+        """Return what remedies do to another use; nothing for those that it cannot be told of."""
+        if not arms:
+            return {}
+        try:
+            compared = self._compare(
+                use,
+                f"what happens to {use.title}",
+                [self.now, *arms],
+                runs=(use.rounds * VARIANTS, use.rounds * VARIANTS),
+                precision=None,
+            )
+            tables = {measure: _rows(compared, measure) for measure in use.measures}
+        except ComparisonError:
+            return {}
+        return {
+            arm: Effect(use, tuple(_change(*each, arm.label) for each in tables.items()))
+            for arm in compared.arms
+            if arm != compared.baseline
+        }
+
+    # -- Comparisons ---------------------------------------------------------------------------------
+
+    def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Comparison:
+        link = use.scenario(self.link.toml())
+        overrides = settings.pop("overrides", [f"limit={use.limit}"])
+        if use.upward and self.link.up is None:
+            overrides = [*overrides, f"radio.uplink.channel={self._upward()}"]
+        measure = settings.pop("metric", use.measures[-1].metric)
+        comparison = Comparison(
+            Scenario.parse(f"{link}\n{remedies.tables()}", name="the fitted link"),
+            arms,
+            baseline=self.now,
+            metric=measure,
+            metrics=[] if "metric" in settings else use.metrics,
+            seed=self._seed,
+            overrides=overrides,
+            variants=self._variants,
+            **settings,
+        )
+        self.made += comparison.run(self._jobs, lambda done: self._report(what, done))
+        return comparison
+
+    def _upward(self) -> str:
+        """Return the channel of the uplink where nothing is known of it: that of the downlink."""
+        if self.link.stated is not None:
+            return self.link.stated.channel
+        return channel_of(self.link.down)
+
+    def _short(self, arms: Sequence[Arm]) -> Mapping[Any, Any]:
+        """Return the mean completion time of a short download by the labels of arms."""
+        # Splits need to see the end of a transfer.
+        close = ["tcp.close=true", f"transfer.size={SHORT}", "limit=300 s"]
+        try:
+            short = self._compare(
+                USES["bulk"],
+                "short transfers",
+                arms,
+                metric="completion_time_s",
+                overrides=close,
+                runs=(VARIANTS, 4 * VARIANTS),
+                precision=0.02,
+            )
+            return {row["arm"]: row["mean"] for row in short.results().to_dict("records")}
+        except ComparisonError:
+            # No transfer ends.
+            return {}
+
+    # -- Limits --------------------------------------------------------------------------------------
+
+    def _limits(self, use: Use) -> list[tuple[Arm, str]]:
+        """Return arms that each lack something of the link."""
+        link = self.link
+        loss = link.down.best.model["loss"] if link.down is not None else 0.0
+        perfect = (("radio.channel", '"perfect"'), ("radio.uplink.channel", '"perfect"'))
+        candidates: list[tuple[tuple[tuple[str, str], ...], str]] = [(perfect, LOSSES)]
+        if link.down is not None and link.down.parameter("bad_s") is not None:
+            spread = f"{{ frame-loss = {{ loss = {loss:.9f} }} }}"
+            candidates.append(
+                ((("radio.channel", spread),), f"bursts: independent losses of {text.share(loss)}")
+            )
+        if use.beside:
+            # A download that starts as the run ends.
+            late = float(use.limit.removesuffix(" s")) - 1e-3
+            candidates.append(((("transfer.start", f'"{late} s"'),), DOWNLOAD))
+            queue = f"{max(2, link.queue_packets // 8)} packets"
+            candidates.append((((remedies.QUEUE, queue),), QUEUE_LENGTH))
+        else:
+            queue = f"{8 * link.queue_packets} packets"
+            candidates.append((((remedies.QUEUE, queue),), QUEUE_LIMIT))
+        if link.rtt_s > link.last_hop_rtt_s:
+            candidates.append(((("wired.delay", '"0 s"'),), "the delay before the last hop"))
+        return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
+
+    def _measured(self, without: Comparison, use: Use, measure: Measure) -> list[Limit]:
+        names = {arm.label: name for arm, name in self._limits(use)}
+        limits = []
+        for row in _rows(without, measure).values():
+            if row["arm"] in names:
+                gain, low, high = _gain(row, measure)
+                name, matters = names[row["arm"]], bool(low > measure.worth)
+                limits.append(Limit(name, row["mean"], gain, low, high, matters))
+        return sorted(limits, key=lambda limit: limit.value, reverse=measure.better == "higher")
+
+    # -- Remedies ------------------------------------------------------------------------------------
+
+    def _remedies(
+        self,
+        long: Comparison,
+        use: Use,
+        measure: Measure,
+        further: Sequence[Measure],
+        limits: Sequence[Limit],
+        short: Mapping[Any, float],
+    ) -> list[Remedy]:
+        """Return the remedies, the best first."""
+        arms = {arm.label: arm for arm in long.arms}
+        rows = _rows(long, measure)
+        others = [_rows(long, each) for each in further]
+        now = next(row for row in rows.values() if row["baseline"])
+        found = []
+        for label, row in rows.items():
+            arm = arms[label]
+            gains, ends = self._interval(long, arm, row, now, measure)
+            shown = tuple(each[label]["mean"] for each in others)
+            remedy = Remedy(
+                arm=arm,
+                title=remedies.title(arm, self.sender),
+                meaning=remedies.meaning(arm),
+                deployment=remedies.deployment(arm, self.sender, _source(use)),
+                value=_then(now["mean"], gains[0], measure) if math.isfinite(gains[0]) else row["mean"],
+                low=ends[0],
+                high=ends[1],
+                gain=gains[0],
+                gain_low=gains[1],
+                gain_high=gains[2],
+                further=(*shown, short.get(label, math.nan)) if short else shown,
+                status=row["status"],
+                worth=bool(row["significant"])
+                and (row["ci_low"] > 0 if math.isinf(gains[0]) else gains[0] >= measure.worth),
+                useless=row is not now and gains[2] < measure.no_use,
+            )
+            found.append(replace(remedy, why=_why(remedy, use, measure, limits)))
+        return sorted(found, key=lambda each: each.value, reverse=measure.better == "higher")
+
+    def _interval(
+        self, long: Comparison, arm: Arm, row: Any, now: Any, measure: Measure
+    ) -> tuple[list[float], list[float]]:
+        """Return the gain of an arm with its interval, and the ends of that of its value."""
+        if row is now:
+            return [measure.none] * 3, [now["ci_low"], now["ci_high"]]
+        gain, low, high = _gain(row, measure)
+        if not math.isfinite(gain):
+            # Now nothing is carried, or so little that there is no ratio.
+            return [math.inf, math.nan, math.nan], [row["ci_low"], row["ci_high"]]
+        # A remedy that stopped early met the first fades only: its gain over them is what compares. The
+        # interval of the comparison is that of the mean over all that the link may be.
+        ours, theirs = (long.sample(each, measure.metric) for each in (arm, long.baseline))
+        least, most = _spread(ours, theirs[: len(ours)], len(self._variants), measure)
+        gains = [gain, min(least, low), max(most, high)]
+        ends = sorted(_then(now["mean"], each, measure) for each in gains[1:])
+        return gains, ends
+
+
+def _rows(comparison: Comparison, measure: Measure) -> dict[str, Any]:
+    """Return the rows of a measure by the labels of their arms."""
+    return {row["arm"]: row for row in comparison.results(measure.metric).to_dict("records")}
+
+
+def _gain(row: Any, measure: Measure) -> tuple[float, float, float]:
+    """Return what an arm gains with the comparison's interval; infinite if there is no ratio."""
+    if measure.least is not None:
+        ends = [row[name] for name in ("difference", "difference_low", "difference_high")]
+        if any(math.isnan(each) for each in ends):
+            return 0.0, 0.0, 0.0
+        return (ends[0], ends[1], ends[2]) if measure.better == "higher" else (-ends[0], -ends[2], -ends[1])
+    ratio, low, high = (row[name] for name in ("ratio", "ratio_low", "ratio_high"))
+    if not math.isfinite(ratio):
+        return math.inf, math.nan, math.nan
+    if measure.better == "higher":
+        return ratio, low, high
+    return tuple(1 / each if each > 0 else math.inf for each in (ratio, high, low))  # type: ignore[return-value]
+
+
+def _then(now: float, gain: float, measure: Measure) -> float:
+    """Return the measure after a gain."""
+    if measure.least is not None:
+        return now + gain if measure.better == "higher" else now - gain
+    if measure.better == "higher":
+        return now * gain
+    return now / gain if gain > 0 else math.inf
+
+
+def _spread(ours: Sample, theirs: Sample, variants: int, measure: Measure) -> tuple[float, float]:
+    """Return where the gain of a link lies with 95 %: a prediction of one more draw from their gains.
+
+    Ratios of the draws are taken as lognormal, differences as normal; what runs of one draw differ by widens
+    the interval.
+    """
+    from scipy.special import stdtrit
+
+    if variants == 1:
+        return math.inf, -math.inf
+    if measure.least is not None:
+        known = len(ours) >= variants and bool(np.all(np.isfinite(ours - theirs)))
+        if not known:
+            return -math.inf, math.inf
+        gains = ours - theirs if measure.better == "higher" else theirs - ours
+    else:
+        if len(ours) < variants or not bool(np.all((ours > 0) & (theirs > 0))):
+            return 0.0, math.inf
+        gains = np.log(ours / theirs) if measure.better == "higher" else np.log(theirs / ours)
+    half = float(stdtrit(variants - 1, 0.975)) * float(gains.std(ddof=1)) * math.sqrt(1 + 1 / variants)
+    ends = float(gains.mean()) - half, float(gains.mean()) + half
+    return ends if measure.least is not None else (math.exp(ends[0]), math.exp(ends[1]))
+
+
+def _advised(found: Sequence[Remedy], measure: Measure) -> list[Remedy]:
+    """Return the easiest remedy that is worth it, and those that gain more for more effort.
+
+    What is worse than the best by more than what is worth an effort is advised only if it is easier.
+    """
+    advised: list[Remedy] = []
+    worth = [each for each in found if each.worth]
+    for effort in sorted({each.deployment.effort for each in worth}):
+        # Of equal effort the best; a remedy that costs more effort must gain more.
+        best = max((each for each in worth if each.deployment.effort == effort), key=lambda each: each.gain)
+        if not advised or measure.exceeds(best.gain, advised[-1].gain):
+            advised.append(best)
+    return advised
+
+
+def _change(measure: Measure, rows: Mapping[str, Any], label: str) -> Change:
+    now = next(row for row in rows.values() if row["baseline"])
+    row = rows[label]
+    gain, low, high = _gain(row, measure)
+    told = bool(row["significant"]) and math.isfinite(gain)
+    harms, helps = told and not measure.bearable(gain), told and gain >= measure.worth
+    return Change(measure, now["mean"], row["mean"], gain, low, high, harms, helps)
+
+
+def _source(use: Use) -> remedies.Source:
+    """Return the sender of what is simulated."""
+    if use.upward:
+        return remedies.DEVICE
+    return remedies.MANY_SERVERS if use.beside else remedies.ONE_SERVER
+
+
+def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit]) -> str:
+    """Say why a remedy is of no use, as far as what limits the use says it; empty if it is of use."""
+    if not remedy.useless:
+        return ""
+    tcp = remedies.changes_only_tcp(remedy.arm)
+    queue = remedies.discipline(remedy.arm) is not None
+    if not measure.bearable(remedy.gain_high):
+        return "a faster download fills the queue" if use.beside and tcp else "it does harm"
+    idle = {limit.name for limit in limits if limit.high < measure.no_use}
+    if LOSSES not in {limit.name for limit in limits}:
+        # There are none.
+        idle.add(LOSSES)
+    if tcp and not use.tcp:
+        return f"it changes the download, and {use.title} are not TCP"
+    if not queue and LOSSES in idle:
+        return "losses are not what limits it"
+    if queue and idle & {QUEUE_LENGTH, QUEUE_LIMIT}:
+        return "the queue is not what limits it"
+    if use.beside and dict(remedy.arm.settings).get(remedies.QUEUE) not in (None, remedies.FAIR):
+        return "packets still wait behind those of the download"
+    return ""

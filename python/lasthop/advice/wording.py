@@ -1,0 +1,75 @@
+"""Parts of advice in words, for the terminal, the page and notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from lasthop.advice.advice import Advice
+from lasthop.advice.judgement import Effect, Judgement, Remedy
+
+
+def further(judgement: Judgement, remedy: Remedy) -> list[str]:
+    """Return the further measures of a remedy; empty where they are unknown."""
+    both = zip(judgement.further, remedy.further, strict=True)
+    return [measure.write(value) if math.isfinite(value) else "" for measure, value in both]
+
+
+def without_use(judgement: Judgement) -> list[tuple[str, list[str]]]:
+    """Return the reasons why remedies are of no use, each with its remedies; an unknown one is empty."""
+    found: dict[str, list[str]] = {}
+    for each in judgement.useless:
+        found.setdefault(each.why, []).append(each.title)
+    return sorted(found.items(), key=lambda each: not each[0])
+
+
+def changed(effect: Effect) -> str:
+    """Return how a remedy harms another use."""
+    return "; ".join(
+        f"{each.measure.heading} {each.measure.write(each.now)} now, then {each.measure.write(each.then)}"
+        for each in effect.changes
+        if each.harms
+    )
+
+
+def other_uses(advice: Advice) -> list[str]:
+    """Return the titles of the other uses, with the measures of those that have several."""
+    return list(dict.fromkeys(_headed(effect) for each in advice.effects.values() for effect in each))
+
+
+def _headed(effect: Effect) -> str:
+    headings = [each.measure.heading for each in effect.changes]
+    return f"{effect.use.title} ({', '.join(headings)})" if len(headings) > 1 else effect.use.title
+
+
+def effects(advice: Advice) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield what there is now, and then each remedy: its title, and a cell for each other use.
+
+    A cell is the measures, and `"worse"`, `"better"` or nothing.
+    """
+    titles = {each.arm: each.title for each in advice.remedies}
+    now: dict[str, str] = {}
+    rows = []
+    for arm, found in advice.effects.items():
+        cells = {}
+        for effect in found:
+            word = "worse" if effect.harms else "better" if effect.helps else ""
+            then, before = (
+                ", ".join(each.measure.write(getattr(each, when)) for each in effect.changes)
+                for when in ("then", "now")
+            )
+            cells[_headed(effect)] = (then, word)
+            now.setdefault(_headed(effect), before)
+        rows.append((titles.get(arm, arm.label), cells))
+    names = other_uses(advice)
+    yield "now", [(now.get(name, ""), "") for name in names]
+    for title, cells in rows:
+        yield title, [cells.get(name, ("", "")) for name in names]
+
+
+def assumptions(advice: Advice) -> list[str]:
+    """Return what was assumed of the link and its uses."""
+    notes = [note for note in advice.link.notes if note.startswith("Assumed")]
+    if advice.link.up is None and any(each.use.upward for each in advice.judgements):
+        notes.append("Assumed: the uplink loses as many packets as the downlink.")
+    return notes

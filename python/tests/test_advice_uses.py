@@ -1,0 +1,260 @@
+"""Advice for what a link is for: pages, films, calls, shells, uploads; and what remedies do to other uses."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT, Command
+from test_advice import without_results
+
+import lasthop
+from lasthop.advice import USES, Advice, Measure, Remedy, advise, judgement, remedies
+from lasthop.advice.page import document, html
+from lasthop.advice.uses import mos, waiting
+from lasthop.comparison import Arm, ComparisonError
+from lasthop.fitting import fit, stated_link
+from lasthop.measurement import Delays, Direction, Measurement, Probes
+
+FAIR = ("radio.queue", "{ fq-codel = {} }")
+
+PAGE = (ROOT / "docs/advise.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def call() -> Advice:
+    """Calls on a link without losses, whose queue a download fills."""
+    return advise(stated_link(4e6, 0.06), "call", runs=(8, 8))
+
+
+def remedy(advice: Advice, arm: Arm) -> Remedy:
+    return next(each for each in advice.remedies if each.arm == arm)
+
+
+def test_a_call_beside_a_download_needs_a_queue_of_its_own(call: Advice) -> None:
+    assert call.now.value < 2
+    assert [limit.name for limit in call.limits if limit.matters] == [
+        "the download beside it",
+        "most of the queue, with an eighth of it",
+    ]
+    fair = remedy(call, Arm("linux", "basic", (FAIR,)))
+    assert fair.worth
+    assert fair.value > 4
+    assert call.advised[0] == fair
+    assert fair.deployment.places == ("queue at the last hop",)
+    # What changes nothing but the download is told to, and a server's setting is one of many servers.
+    reno = remedy(call, Arm("linux-reno", "basic"))
+    assert reno.deployment.places == ("every server of downloads",)
+    assert reno.deployment.effort > fair.deployment.effort
+    assert 'the call goes from "bad" (MOS 1.' in call.verdict()
+    assert 'to "good" (MOS 4.' in call.verdict()
+    alone = next(each for each in call.effects[fair.arm] if each.use.title == "calls alone")
+    assert alone.changes[0].now > 4
+
+
+def test_what_does_not_help_a_call_has_its_reason() -> None:
+    advice = advise(stated_link(8e6, 0.06, loss=0.02, burst="5"), "call", runs=(16, 16), effects=False)
+    assert remedy(advice, Arm("linux", "arq")).why == "it does harm"
+    assert remedy(advice, Arm("linux", "wenp")).why == "it changes the download, and calls are not TCP"
+    assert remedy(advice, Arm("linux", "snoop")).why == "a faster download fills the queue"
+    assert all(each.why == "" for each in advice.remedies if not each.useless)
+
+
+def test_an_arq_that_brings_a_film_harms_calls() -> None:
+    advice = advise(stated_link(8e6, 0.06, loss=0.02, burst="5"), "video", runs=(16, 16))
+    arq = remedy(advice, Arm("linux", "arq"))
+    assert advice.first.measure.metric.endswith(("played_s", "mean_bitrate_bps"))
+    assert arq.value > advice.now.value
+    harmed = {effect.use.name for effect in advice.harmed(Arm("linux-bbr", "arq"))}
+    assert "call" in harmed
+    page = html(advice, "lasthop advise")
+    assert "What remedies do to other uses" in page
+    assert "— worse" in page
+
+
+def test_the_best_for_several_uses_harms_none() -> None:
+    link = stated_link(8e6, 0.06, loss=0.02, burst="5")
+    advice = advise(link, ["bulk", "call"], runs=(16, 16), effects=False)
+    bulk, calls = advice.judgements
+    assert bulk.advised[0].arm == Arm("linux-bbr", "basic")
+    # An ARQ brings the most to downloads, and calls would be over.
+    assert max(bulk.remedies, key=lambda each: each.gain).arm.scheme == "arq"
+    chosen = advice.advised[0].arm
+    assert "arq" not in chosen.scheme or FAIR in chosen.settings
+    harmed = next(each for each in calls.remedies if each.arm == chosen)
+    assert harmed.gain > -0.3
+    assert len(advice.gains(chosen)) >= 1
+    assert advice.verdict().startswith(f"Use {advice.advised[0].title}: ")
+    assert [each["use"] for each in document(advice)["uses"]] == ["bulk", "call"]
+    assert document(advice)["use"] == "bulk"
+
+
+@pytest.mark.parametrize("name", USES)
+def test_each_use_runs_and_is_written(name: str) -> None:
+    advice = advise(stated_link(4e6, 0.06, loss=0.02), name, runs=(4, 4), effects=False)
+    assert math.isfinite(advice.now.value)
+    assert advice.remedies[0].value == pytest.approx(
+        (max if advice.first.measure.better == "higher" else min)(each.value for each in advice.remedies)
+    )
+    json.dumps(document(advice), allow_nan=False)
+    page = html(advice, "lasthop advise")
+    assert USES[name].simulated in page
+    assert USES[name].title in advice._repr_html_()
+
+
+def test_a_film_is_judged_by_its_bitrate_where_nothing_waits() -> None:
+    """At 3 Mb/s without losses playback begins soon, and no remedy can save a wait of 0.6 s."""
+    advice = advise(stated_link(3e6, 0.02), "video", runs=(4, 4), effects=False)
+    assert advice.first.measure.heading == "bitrate"
+    assert advice.first.further[0].heading == "waiting"
+
+
+def test_uploads_lose_what_downloads_do_where_nothing_else_is_known() -> None:
+    link = stated_link(4e6, 0.06, loss=0.05)
+    advice = advise(link, "upload", runs=(8, 8), effects=False)
+    clean = advise(stated_link(4e6, 0.06), "upload", runs=(8, 8), effects=False)
+    assert advice.now.value < 0.7 * clean.now.value
+    assert remedy(advice, Arm("linux-bbr", "basic")).deployment.places == ("device that uploads",)
+    assert "Assumed: the uplink loses as many packets as the downlink." in html(advice, "lasthop advise")
+
+
+def test_the_interval_of_a_difference_holds_the_draws() -> None:
+    """Of a measured link, the interval of a gain is where that of the next draw lies."""
+    random = np.random.default_rng(5)
+    measure = USES["call"].measures[0]
+    theirs = random.normal(2.0, 0.2, 32)
+    ours = theirs + random.normal(1.0, 0.3, 32)
+    low, high = judgement._spread(ours, theirs, 32, measure)
+    # Student's t with 31 degrees of freedom, for one more value.
+    gains = ours - theirs
+    half = 2.0395 * gains.std(ddof=1) * math.sqrt(1 + 1 / 32)
+    assert low == pytest.approx(gains.mean() - half, rel=1e-3)
+    assert high == pytest.approx(gains.mean() + half, rel=1e-3)
+    assert judgement._spread(ours[:8], theirs[:8], 32, measure) == (-math.inf, math.inf)
+    # Of times that are shorter the ratio is of theirs to ours.
+    page = USES["web"].measures[0]
+    low, high = judgement._spread(theirs, 2 * theirs, 32, page)
+    assert low == pytest.approx(2.0)
+    assert high == pytest.approx(2.0)
+
+
+def test_a_fitted_link_carries_its_uncertainty_into_a_call() -> None:
+    times = np.arange(0, 120.0, 0.02)
+    lost = np.random.default_rng(2).random(len(times)) < 0.02
+    delays = (Delays(Direction.ROUND_TRIP, times, np.full(len(times), 0.06)),)
+    probes = (Probes(Direction.DOWN, times, lost, None),)
+    link = fit(
+        Measurement("irtt.json", "irtt", 120.0, probes=probes, delays=delays), rate_bps=4e6, replicates=20
+    )
+    advice = advise(link, "call", runs=(32, 32), effects=False)
+    fair = remedy(advice, Arm("linux", "basic", (FAIR,)))
+    assert fair.gain_low < fair.gain < fair.gain_high
+
+
+def test_gains_are_in_the_users_words() -> None:
+    assert [mos(value) for value in (1.0, 2.13, 3.6, 4.4)] == [
+        '"bad" (MOS 1.0)',
+        '"poor" (MOS 2.1)',
+        '"fair" (MOS 3.6)',
+        '"good" (MOS 4.4)',
+    ]
+    assert [waiting(value) for value in (48.0, 60.0, 59.5)] == ["12 s", "0 s", "500 ms"]
+    web, calls = USES["web"].measures[0], USES["call"].measures[0]
+    assert web.sentence(3.4, 2.1, 1.62, 1.5, 1.8) == (
+        "pages open in 2.1 s instead of 3.4 s, 1.62 times as fast (1.5 to 1.8)"
+    )
+    assert calls.sentence(2.1, 3.6, 1.5, 1.3, 1.7) == (
+        'the call goes from "poor" (MOS 2.1) to "fair" (MOS 3.6), +1.5 (+1.3 to +1.7)'
+    )
+    assert (web.none, web.worth, round(web.no_use, 9)) == (1.0, 1.05, 1.02)
+    assert (calls.none, calls.worth, round(calls.no_use, 9)) == (0.0, 0.3, 0.12)
+    assert not calls.bearable(-0.3)
+    assert calls.bearable(-0.29)
+    assert not web.bearable(0.95)
+
+
+def test_a_ratio_of_times_is_how_much_faster() -> None:
+    row = {"ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8}
+    web = USES["web"].measures[0]
+    assert judgement._gain(row, web) == (2.0, 1.25, 2.5)
+    lower = Measure("x", "x", "lower", str, least=1.0)
+    assert judgement._gain({"difference": -3.0, "difference_low": -4.0, "difference_high": -1.0}, lower) == (
+        3.0,
+        1.0,
+        4.0,
+    )
+
+
+def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = lasthop.schemes()
+    new: Any = SimpleNamespace(
+        name="new-scheme",
+        summary="does something",
+        place="base station",
+        cost="bandwidth",
+        products="a product",
+        reads_tcp=False,
+        settings={"k": "10"},
+        source="a paper",
+    )
+    monkeypatch.setattr(remedies, "schemes", lambda: [*known, new])
+    arms = remedies.arms("linux")
+    setting = ("scheme.new-scheme.k", "10")
+    for arm, title, effort in (
+        (Arm("linux", "new-scheme", (setting,)), "new-scheme", 2),
+        (Arm("linux-bbr", "new-scheme", (setting,)), "BBR + new-scheme", 3),
+        (Arm("linux", "new-scheme", (setting, FAIR)), "new-scheme + FQ-CoDel", 4),
+    ):
+        assert arm in arms
+        assert remedies.title(arm, "linux") == title
+        assert remedies.deployment(arm, "linux").effort == effort
+        assert not remedies.changes_only_tcp(arm)
+    products = [name for name, each in remedies.deployable().items() if each.products]
+    assert {arm.scheme for arm in arms if FAIR in arm.settings} == {"basic", *products}
+
+
+def test_uses_that_do_not_exist_or_are_impossible_are_refused(command: Command) -> None:
+    with pytest.raises(ValueError, match='there is no use "cal"; did you mean "call"'):
+        advise(stated_link(8e6, 0.06), "cal")
+    result = command("advise", "--loss", "1%", "--rate", "8Mbps", "--rtt", "60ms", "--for", "vidoe")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == 'error: --for: there is no use "vidoe"; did you mean "video"?\n'
+    times = np.linspace(0, 20, 1000)
+    dead = (Probes(Direction.DOWN, times, np.ones(1000, bool), None),)
+    link = fit(Measurement("dead.csv", "csv", 20.0, probes=dead), rate_bps=2e6, replicates=10)
+    with pytest.raises(ComparisonError, match="pages: over this link none is possible, with any remedy"):
+        advise(link, "web", runs=(2, 2))
+
+
+def test_the_page_shows_what_the_command_prints(command: Command, tmp_path: Path) -> None:
+    section = PAGE.partition("## What users feel")[2].partition("\n## ")[0]
+    (shown,) = re.findall(r"```text\n\$ (lasthop .*?)```", section, re.DOTALL)
+    line, _, printed = shown.partition("\n")
+    assert "--for call" in line
+    result = command(*line.split()[1:], "--out", str(tmp_path / "advice"), timeout=240)
+    assert result.returncode == 0, result.stderr
+    assert without_results(result.stdout) == [row.rstrip() for row in printed.rstrip().splitlines()]
+    found = json.loads((tmp_path / "advice/advice.json").read_text())
+    keys = (
+        (ROOT / "docs/json.md").read_text().partition("## `lasthop advise --json`")[2].partition("\n## ")[0]
+    )
+    documented = {*re.findall("`([a-z_0-9]+)`", keys)}
+    assert {*found, *found["uses"][0], *found["remedies"][0], *found["limits"][0]} <= documented
+    assert {*found["effects"][0], *found["effects"][0]["changes"][0]} <= documented
+
+
+def test_the_losses_by_rate_are_those_of_the_page() -> None:
+    section = PAGE.partition("## A link with a published answer")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(compile(code, "advise.md", "exec"), found)
+    (losses,) = re.findall(r"^\| lost here \(`losses`\) \|(.*)\|$", section, re.MULTILINE)
+    assert [each.strip().replace(" ", "") for each in losses.split("|")] == found["losses"]
+    rates = re.findall(r"^\| (?:CUBIC|Reno|BBR)[^|]*\| ([\d.]+ Mb/s) \|", section, re.MULTILINE)
+    assert rates == found["rates"]
