@@ -16,6 +16,7 @@ from test_advice import without_results
 
 import lasthop
 from lasthop.advice import USES, Advice, Measure, Remedy, advise, judgement, remedies
+from lasthop.advice import advice as advices
 from lasthop.advice.page import document, html
 from lasthop.advice.uses import mos, waiting
 from lasthop.comparison import Arm, ComparisonError
@@ -93,6 +94,29 @@ def test_the_best_for_several_uses_harms_none() -> None:
     assert advice.verdict().startswith(f"Use {advice.advised[0].title}: ")
     assert [each["use"] for each in document(advice)["uses"]] == ["bulk", "call"]
     assert document(advice)["use"] == "bulk"
+
+
+def test_what_harms_one_of_several_uses_is_not_chosen() -> None:
+    def judged(use: str, gains: dict[str, float]) -> Any:
+        measure = USES[use].measures[0]
+        found = [
+            SimpleNamespace(
+                arm=arm, gain=gain, worth=gain >= measure.worth, deployment=SimpleNamespace(effort=effort)
+            )
+            for effort, (arm, gain) in enumerate(gains.items())
+        ]
+        return SimpleNamespace(measure=measure, remedies=found, now=found[0])
+
+    bulk = judged("bulk", {"now": 1.0, "easy": 3.0, "other": 1.2, "better": 1.5, "hard": 1.1})
+    calls = judged("call", {"now": 0.0, "easy": -0.4, "other": 0.0, "better": -0.2, "hard": 0.4})
+    # The last is the only one that serves both.
+    chosen: list[Any] = [each.arm for each in advices._for_all([bulk, calls])]
+    assert chosen == ["hard"]
+    # Without it the easiest of those that serve one, and not the one that harms calls.
+    for each in (bulk, calls):
+        each.remedies.pop()
+    chosen = [each.arm for each in advices._for_all([bulk, calls])]
+    assert chosen == ["other"]
 
 
 @pytest.mark.parametrize("name", USES)
