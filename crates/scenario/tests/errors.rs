@@ -484,6 +484,7 @@ const WEB_TABLES: &[(&str, &str)] = &[
     ("pages without a reading time", "page = {}\nrequest.constant = \"300 B\""),
     ("no such version", "kind = \"page\"\npage.http = \"3\""),
     ("no connection", "kind = \"page\"\npage.connections = 0"),
+    ("too many connections", "kind = \"page\"\npage.http = \"1.1\"\npage.connections = 255"),
     (
         "the wave of the HTML",
         "kind = \"page\"\n[[application.a.page.objects]]\ncount = 1\nwave = 0\nsize.constant = \"1 B\"",

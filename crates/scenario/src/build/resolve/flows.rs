@@ -221,9 +221,9 @@ impl Resolver<'_> {
             };
             let back = paths.reversed();
             let first = FlowId(self.network.flows.len() as u16);
-            for number in 0..2 * config.activity.connections() {
+            for number in 0..2 * u16::from(config.activity.connections()) {
                 let Paths { first: nodes, others } = if number % 2 == 0 { &paths } else { &back };
-                let joins = (number > 0).then_some(Join { flow: first, port: Port(u16::from(number)) });
+                let joins = (number > 0).then_some(Join { flow: first, port: Port(number) });
                 let workload = match joins {
                     None => Workload::Application(Box::new(config.clone())),
                     Some(_) => Workload::Joined(first),
