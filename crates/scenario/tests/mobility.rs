@@ -393,3 +393,11 @@ fn with_multicast_no_packet_is_lost_in_a_hand_off() {
     let frozen = metrics("freeze-tcp");
     assert!(frozen.throughput_bps > basic.throughput_bps && frozen.timeouts == 0);
 }
+
+/// The losses of a host that moves have no closed form, since they depend on its movements.
+#[test]
+fn the_packet_loss_of_a_moving_host_has_no_closed_form() {
+    let loss = read(PACKETS, &[]).packet_loss("500 B".parse().unwrap(), Some("BS1-mobile"));
+    let found = loss.unwrap_err().to_string();
+    assert!(found.contains("no closed form for the movements of the host of the link BS1-mobile"), "{found}");
+}
