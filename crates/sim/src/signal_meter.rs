@@ -17,6 +17,8 @@ pub struct SignalMeter {
     channels: Vec<Box<dyn Channel>>,
     /// How long ahead a loss is announced; not at all if zero.
     lead: Duration,
+    /// Nothing is reported after this time.
+    until: Time,
     next: Event,
 }
 
@@ -32,9 +34,10 @@ enum Event {
 }
 
 impl SignalMeter {
-    /// A meter for the channels to all base stations of a host, at time zero.
-    pub fn new(channels: Vec<Box<dyn Channel>>, lead: Duration) -> SignalMeter {
-        let mut meter = SignalMeter { channels, lead, next: Event::Lost { at: Time::ZERO } };
+    /// A meter for the channels to all base stations of a host, at time zero. It reports nothing after `until`, the
+    /// end of the run, and draws no periods of the channels beyond it.
+    pub fn new(channels: Vec<Box<dyn Channel>>, lead: Duration, until: Time) -> SignalMeter {
+        let mut meter = SignalMeter { channels, lead, until, next: Event::Lost { at: Time::ZERO } };
         if let Some(channel) = meter.good_at(Time::ZERO) {
             meter.next = meter.until_lost(Time::ZERO, channel);
         }
@@ -50,30 +53,33 @@ impl SignalMeter {
     fn until_lost(&mut self, now: Time, channel: usize) -> Event {
         let mut lost = now;
         loop {
+            if lost > self.until + self.lead || lost == Time::NEVER {
+                return Event::Lost { at: Time::NEVER };
+            }
             let sojourn = self.channels[channel].sojourn(lost);
             if sojourn.state == State::Bad {
                 break;
             }
             lost = sojourn.until;
-            if lost == Time::NEVER {
-                break;
-            }
         }
-        if self.lead.is_zero() || lost == Time::NEVER {
+        if self.lead.is_zero() {
             return Event::Lost { at: lost };
         }
         let announced = Time::from_nanos(lost.as_nanos().saturating_sub(self.lead.as_nanos()));
         Event::Fading { at: announced.max(now), lost }
     }
 
-    /// When a channel is good again, given that the signal is lost at `at`.
+    /// When a channel is good again, given that the signal is lost at `at`; never, if that is after the end.
     fn back_after(&mut self, at: Time) -> Time {
         let mut now = at;
-        while now < Time::NEVER && self.good_at(now).is_none() {
+        while now <= self.until && now < Time::NEVER {
+            if self.good_at(now).is_some() {
+                return now;
+            }
             let ends = self.channels.iter_mut().map(|channel| channel.sojourn(now).until);
             now = ends.min().unwrap_or(Time::NEVER);
         }
-        now
+        Time::NEVER
     }
 }
 

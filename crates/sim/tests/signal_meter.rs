@@ -1,7 +1,7 @@
 //! What a mobile host can tell from its radio signal.
 
-use lasthop_base::{Duration, Streams, Time};
-use lasthop_channel::{Channel, Itinerary, Model, Moves, Outages, Presence};
+use lasthop_base::{Duration, Probability, Streams, Time};
+use lasthop_channel::{Channel, FixedPeriods, Itinerary, Model, Moves, Outages, Presence};
 use lasthop_proto::{Component, Effect, Out, Reach, Signal};
 use lasthop_sim::SignalMeter;
 
@@ -11,7 +11,7 @@ fn ms(ms: u64) -> Duration {
 
 /// The signals before `until`, each with its time in milliseconds.
 fn signals(channels: Vec<Box<dyn Channel>>, lead: u64, until: u64) -> Vec<(u64, Reach)> {
-    let mut meter = SignalMeter::new(channels, ms(lead));
+    let mut meter = SignalMeter::new(channels, ms(lead), Time::ZERO + ms(until));
     let (mut out, mut found) = (Out::default(), Vec::new());
     while meter.next_wakeup() < Time::ZERO + ms(until) {
         let now = meter.next_wakeup();
@@ -66,4 +66,21 @@ fn a_hand_off_is_a_loss_even_without_a_gap() {
         [(980, Fading), (1_000, Lost), (1_050, Back), (2_030, Fading), (2_050, Lost), (2_100, Back)];
     assert_eq!(signals(stations(2, 50), 20, 2_500), expected);
     assert_eq!(signals(stations(1, 50), 20, 10_000), []);
+}
+
+/// A signal that is lost beyond the end of the run, with outages meanwhile: the meter does not search for its return.
+#[test]
+fn periods_after_the_end_are_not_drawn() {
+    let probability = |p| Probability::new(p).unwrap();
+    let periods = FixedPeriods {
+        good: ms(1_000),
+        bad: Duration::from_secs(10_000_000_000),
+        good_ber: probability(0.0),
+        bad_ber: probability(1.0),
+    };
+    let outages = Outages { first: ms(500), every: Some(ms(1)), lasts: Duration::from_micros(500) };
+    let channel = Model::FixedPeriods(periods).build(Streams::new(1, 0).stream("channel"));
+    let found = signals(vec![outages.interrupt(channel)], 0, 2_000);
+    // Five hundred outages, and the bad period.
+    assert_eq!((found.len(), found.last()), (1_001, Some(&(1_000, Reach::Lost))));
 }

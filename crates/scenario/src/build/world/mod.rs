@@ -387,7 +387,7 @@ impl Layout {
         for WatchedSignal { links, watchers } in &self.movement.signals {
             let channels = self.network.channels(links, streams);
             let lead = combination.signal_lead().unwrap_or_default();
-            let meter = builder.add(custom(SignalMeter::new(channels, lead)));
+            let meter = builder.add(custom(SignalMeter::new(channels, lead, self.network.limit)));
             watchers.iter().for_each(|&watcher| builder.watch(meter, watcher));
         }
         for &(link, watcher) in &self.wiring.arrival_watches {
