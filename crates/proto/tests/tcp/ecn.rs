@@ -180,3 +180,28 @@ fn an_ece_ack_does_not_increase_the_window() {
         echo(&mut tcp, 2000).cwnd(5000.0);
     }
 }
+
+/// The reduction ends when the flight that was marked is acknowledged: a mark on the next flight reduces the window
+/// again.
+#[test]
+fn a_mark_on_the_next_flight_reduces_the_window_again() {
+    let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
+    tcp.sends_full(0..10).at(100);
+    echo(&mut tcp, 1000).ssthresh(5000.0).sent();
+    for acked in 2..=10 {
+        tcp.ack(acked * 1000).sent();
+    }
+    tcp.cwnd(5000.0).at(200);
+    echo(&mut tcp, 11_000).ssthresh(2000.0).sent();
+}
+
+/// A mark on data sent before a timeout reduces the window no further.
+#[test]
+fn a_mark_after_a_timeout_reduces_nothing() {
+    for flavour in [Flavour::NewReno, Flavour::Sack] {
+        let mut tcp = Client::start(&ecn(flavour, 10));
+        tcp.sends_full(0..10).wakes_at(1000).ssthresh(5000.0).cwnd(1000.0).sent();
+        tcp.at(1100);
+        echo(&mut tcp, 1000).ssthresh(5000.0).sent();
+    }
+}

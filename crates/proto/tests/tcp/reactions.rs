@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::{
-    AckResponse, Evidence, Flags, Flavour, Hole, Reaction, Receiver, ReceiverReaction, Response, Rules,
-    Segment, SenderState, SeqNum, Settings,
+    AckResponse, Congestion, Evidence, Flags, Flavour, Hole, Reaction, Receiver, ReceiverReaction, Response,
+    Rules, Segment, SenderState, SeqNum, Settings,
 };
 use lasthop_proto::{Dscp, Notice};
 
@@ -159,6 +159,22 @@ fn corruption_leaves_the_window_unchanged() {
         }
         assert_eq!(tcp.sender.stats().fast_retransmits, 1, "{flavour:?}");
     }
+}
+
+/// The same with records of the segments in flight, where each of several holes is judged.
+#[test]
+fn corruption_of_several_segments_leaves_the_window_unchanged() {
+    let settings = Settings { congestion: Congestion::Reno, tlp: false, ..settings(Flavour::Prr, 8) };
+    let mut tcp = judged(&settings, |_, _| Response::Corruption);
+    for end in [4000, 5000, 6000, 7000, 8000] {
+        tcp.sack(0, &[1000..2000, 3000..end]).sent();
+    }
+    tcp.at(200).ack(8000).sent();
+    while tcp.sender.stats().retransmitted_segments < 2 {
+        tcp.times_out();
+    }
+    // The window of eight segments, and three for the acknowledgement in slow start.
+    tcp.at(300).ack(11_000).ssthresh(f64::INFINITY).cwnd(11_000.0).sent();
 }
 
 /// The same under ns-2's rules, where the acknowledgement that ends recovery increases the window, except

@@ -1,7 +1,7 @@
 //! The receiver's acknowledgement policy and advertised window.
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::tcp::{Flavour, RttArithmetic, Rules, Segment, Settings};
+use lasthop_proto::tcp::{Flags, Flavour, RttArithmetic, Rules, Segment, Settings};
 
 use crate::dialogue::{Server, settings};
 
@@ -182,5 +182,31 @@ fn the_delayed_ack_timer_has_a_clock_of_its_own() {
         let sender = Settings { rtt_arithmetic, ..sender.clone() };
         let mut tcp = Server::start(&sender.with_receiver(&receiver));
         tcp.at(1).data(0..1000).is_silent().wakes_at(due).acks(1000);
+    }
+}
+
+/// Segments beyond the window, after FIN, or more than 1 GiB behind are answered and not counted (RFC 9293 section
+/// 3.10.7.4). A FIN that comes again is counted.
+#[test]
+fn unacceptable_segments_are_not_counted() {
+    let settings = Settings { window: Bytes(10_000).into(), close: true, ..base() };
+    let far = 1_u32 << 30;
+    for (from, len, counted) in [
+        (10_000, 100, 1),
+        (10_001, 100, 0),
+        (0_u32.wrapping_sub(far + 100), 100, 1),
+        (0_u32.wrapping_sub(far + 101), 100, 0),
+    ] {
+        let mut tcp = Server::start(&settings);
+        let segment = Segment { seq: tcp.segment(0..1).seq + from, len, ..tcp.segment(0..1) };
+        tcp.receives(segment).answer();
+        assert_eq!(tcp.receiver.stats().segments, counted, "{from}");
+    }
+    let mut tcp = Server::start(&settings);
+    tcp.data_fin(1000..2000).answer();
+    for (from, counted) in [(2000, 2), (2001, 2)] {
+        let fin = Segment { flags: Flags::ACK | Flags::FIN, ..tcp.segment(from..from) };
+        tcp.receives(fin).answer();
+        assert_eq!(tcp.receiver.stats().segments, counted, "{from}");
     }
 }

@@ -4,7 +4,9 @@
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::Component;
-use lasthop_proto::tcp::{Congestion, Detection, Flavour, InitialThreshold, Settings, SlowStartExit};
+use lasthop_proto::tcp::{
+    Congestion, Detection, Flavour, InitialThreshold, RttArithmetic, Settings, SlowStartExit,
+};
 
 use crate::dialogue::{Client, ms, settings};
 
@@ -343,4 +345,48 @@ fn a_receive_window_limited_flow_does_not_grow() {
         }
         assert!(tcp.sender.cwnd() <= 21_000.0, "pacing: {pacing}, {}", tcp.sender.cwnd());
     }
+}
+
+/// Detection by count waits for as many segments as reordering has spanned, rounded up, and for at most 300.
+#[test]
+fn reordering_raises_the_number_of_segments_that_indicate_a_loss() {
+    let counting = |initial| Settings { detection: Detection::Sack, ..records(initial) };
+    // The first segment arrives after the tenth, which is half as long.
+    let mut tcp = Client::supplied_without_nagle(&counting(30));
+    tcp.supply(9_500).sent();
+    tcp.at(100).sack(0, &[9000..9500]).sack(8000, &[9000..9500]).supply(20_000).sent();
+    tcp.at(200).sack(8000, &[9000..17_500]).losses(0).sent();
+    tcp.sack(8000, &[9000..18_500]).losses(1).sent();
+    // 700 segments, of which the last arrives first.
+    let mut tcp = Client::start(&counting(700));
+    tcp.sends_full(0..700).at(100);
+    for ack in [0, 1000] {
+        tcp.sack(ack, &[699_000..700_000]).sent();
+    }
+    tcp.sack(1000, &[2000..300_000, 699_000..700_000]).losses(0).sent();
+    tcp.sack(1000, &[2000..301_000, 699_000..700_000]).losses(1).sent();
+}
+
+/// The reordering window is a quarter of the minimum round-trip time, which a shorter one replaces.
+#[test]
+fn a_shorter_round_trip_shortens_the_reordering_window() {
+    let mut tcp = Client::supplied(&records(10));
+    tcp.supply(1000).sends_full(0..1).at(100).ack(1000);
+    tcp.at(200).supply(1000).sends_full(1..2).at(240).ack(2000);
+    // Overdue after 40 ms, the window of 10 ms, and the timer slack of 2 ms.
+    tcp.at(300).supply(4000).sends_full(2..6).at(340).sack(2000, &[3000..4000]).timer_at(352);
+}
+
+/// As in Linux, the variation grows with each sample, and shrinks only at the end of a round trip: with the first
+/// acknowledgement of data sent after the end of the round before. By hand, with a minimum RTO of 200 ms.
+#[test]
+fn the_round_trip_variation_shrinks_once_per_round() {
+    let settings = Settings { rtt_arithmetic: RttArithmetic::Linux, ..records(10) };
+    let mut tcp = Client::supplied(&settings);
+    tcp.srtt(None).supply(1000).sends_full(0..1).at(100).ack(1000).rto(300);
+    // 190 ms above the average: the variation becomes 340 ms.
+    tcp.at(200).supply(1000).sends_full(1..2).at(490).ack(2000).rto(464);
+    tcp.at(500).supply(4000).sends_full(2..6).at(600).ack(3000).rto(446);
+    // The second and the last acknowledgement of the same round.
+    tcp.at(601).ack(4000).rto(443).at(602).ack(6000).rto(441);
 }

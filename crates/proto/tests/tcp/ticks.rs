@@ -28,6 +28,7 @@ fn check(rtt: &mut RttEstimator, table: &[Row]) {
         assert_eq!([ticks.rtt, ticks.srtt, ticks.rttvar], expected, "sent at {sent} ms");
         assert_eq!(rtt.rto(), Duration::from_millis(100) * rto, "sent at {sent} ms");
         assert_eq!(rtt.rttvar(), Duration::from_millis(25) * ticks.rttvar, "sent at {sent} ms");
+        assert_eq!(rtt.srtt(), Some(Duration::from_micros(12_500) * ticks.srtt), "sent at {sent} ms");
     }
 }
 

@@ -206,3 +206,38 @@ fn a_genuine_timeout_is_not_undone() {
         assert_eq!((stats.spurious_timeouts, stats.undone_reductions), (0, 0), "{congestion:?}");
     }
 }
+
+/// The acknowledgement that ends the recovery may also show that it was spurious: it echoes an original, or a DSACK
+/// follows.
+#[test]
+fn a_recovery_is_undone_at_its_end_and_after_it() {
+    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    let resent = reorders(&mut tcp).resends_first();
+    tcp.until(125).heard(12_000, resent - 1).sent();
+    tcp.is_restored(10_000.0, "Eifel", true);
+    let mut tcp = Client::start(&Settings { dsack: true, ..records(Congestion::Reno, 10) });
+    reorders(&mut tcp).resends_first();
+    tcp.until(125).ack(12_000).sent();
+    tcp.ack(13_000).sent();
+    assert_eq!(tcp.sender.stats().undone_reductions, 0);
+    tcp.sack(13_000, &[0..1000]).sent();
+    tcp.is_restored(10_000.0, "DSACK", true);
+}
+
+/// Segments that a spurious recovery took for lost are not retransmitted after it was undone.
+#[test]
+fn an_undone_recovery_retransmits_nothing_more() {
+    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    tcp.sends_full(0..10).at(100);
+    for end in [4000, 5000, 6000] {
+        tcp.losses(0).heard_of(0, 0, &[3000..end]);
+        if end < 6000 {
+            tcp.sent();
+        }
+    }
+    let resent = tcp.losses(1).resends_first();
+    tcp.at(110).heard_of(1000, resent - 1, &[3000..6000]);
+    assert_eq!(tcp.sender.stats().undone_reductions, 1);
+    let missing = tcp.bare_ack(3000).ack;
+    assert!(tcp.sent().iter().all(|segment| segment.seq >= missing));
+}

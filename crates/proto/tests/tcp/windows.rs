@@ -206,3 +206,14 @@ fn limited_transmit_needs_new_data() {
     tcp.sends(&["0..1000", "1000..2000", "2000..3000 FIN"]);
     tcp.at(100).acks(2, 0).sends_nothing();
 }
+
+/// RFC 5681 section 3.1: after the loss of a SYN the initial window is one segment, also when it is used again after an
+/// idle period.
+#[test]
+fn a_lost_syn_also_limits_the_window_after_an_idle_period() {
+    let mut tcp = Client::supplied(&Settings { handshake: true, ..settings(Flavour::NewReno, 4) });
+    tcp.open().sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]).at(1100).syn_ack().sends(&["ACK"]);
+    tcp.supply(1000).sends_full(0..1).at(1200).ack(1000).supply(2000).sends_full(1..3).at(1300).ack(3000);
+    assert!(tcp.sender.cwnd() > 2000.0);
+    tcp.at(60_000).supply(5000).sends_full(3..4);
+}
