@@ -4,6 +4,7 @@ mod arrivals;
 mod attacks;
 mod closing;
 mod flow_control;
+mod fuzzing;
 mod idle;
 mod opening;
 mod path;

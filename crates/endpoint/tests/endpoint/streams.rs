@@ -95,7 +95,7 @@ fn rough(random: &mut Stream) -> Network {
     }
 }
 
-fn worlds(default: u64) -> u64 {
+pub(crate) fn worlds(default: u64) -> u64 {
     std::env::var("LASTHOP_ENDPOINT_WORLDS").map_or(default, |count| count.parse().expect("a number"))
 }
 
