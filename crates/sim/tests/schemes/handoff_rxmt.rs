@@ -22,7 +22,7 @@ fn the_sender_retransmits_when_the_signal_is_back() {
     let schemes = Schemes::default();
     let reactions = installed(&schemes, "handoff-rxmt").reactions();
     let mut tcp = Client::installed(&settings(Flavour::NewReno, 8), None, reactions);
-    tcp.sends_full(0..8).at(100).reach(Reach::Lost).sends_nothing();
+    tcp.sends_full(0..8).at(100).reach(Reach::Lost).sends_nothing().cwnd(8000.0);
     tcp.at(300).reach(Reach::Back).sends(&["0..1000"]).cwnd(4000.0).timer_at(1300);
     tcp.at(400).ack(8000).sends_full(8..13);
     // With nothing outstanding there is nothing to retransmit.
