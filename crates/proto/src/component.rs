@@ -136,9 +136,21 @@ pub enum Signal {
     Reach(Reach),
     /// A client makes a request. Packets have no contents, so the server learns the sizes from this signal.
     Request(Request),
+    /// A packet enters a code across packets. Packets have no contents, so the other end of the code learns from this
+    /// signal what a packet of the code contains.
+    Encoded(Encoded),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
     Finished,
+}
+
+/// A packet in a block of a code across packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Encoded {
+    /// The packet.
+    pub packet: Packet,
+    /// The number of the block. The source packets of a block are signalled in the order of their indices.
+    pub block: u32,
 }
 
 /// What a mobile host, and with it its base station, can tell from the radio signal.

@@ -118,6 +118,35 @@ pub enum Body {
     Notice(Notice),
     /// A UDP datagram.
     Datagram(Datagram),
+    /// A packet of a code across packets.
+    Coded(Coded),
+}
+
+/// A packet of an erasure code across packets, which works on blocks of them. What it contains is known to the two ends of
+/// the code only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coded {
+    /// The number of the block, from 0. Blocks are numbered for each mobile host and direction.
+    pub block: u32,
+    /// Its place in the block.
+    pub symbol: Symbol,
+}
+
+/// What a packet of a code contributes to its block, in the words of RFC 6363.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    /// A packet that is protected.
+    Source {
+        /// Its index among the source packets of the block.
+        index: u8,
+    },
+    /// Redundancy.
+    Repair {
+        /// Its index among the repair packets of the block.
+        index: u8,
+        /// The number of source packets in the block.
+        sources: u8,
+    },
 }
 
 /// A UDP datagram of a traffic generator, with the fields that generators such as iperf write into the
@@ -165,6 +194,8 @@ pub enum DropReason {
     Unreachable,
     /// Withheld by an agent at a base station.
     Suppressed,
+    /// Lost on a link, and the code across packets could not recover it.
+    Unrecovered,
     /// Dropped by a test or a trace.
     Scripted,
 }
@@ -178,6 +209,7 @@ impl fmt::Display for DropReason {
             DropReason::AttemptsExhausted => "link attempts exhausted",
             DropReason::Unreachable => "mobile host not there",
             DropReason::Suppressed => "suppressed by an agent",
+            DropReason::Unrecovered => "lost on the link and not recovered",
             DropReason::Scripted => "scripted loss",
         })
     }
@@ -209,7 +241,7 @@ impl Packet {
     pub fn segment(&self) -> Option<&Segment> {
         match &self.body {
             Body::Tcp(segment) => Some(segment),
-            Body::Notice(_) | Body::Datagram(_) => None,
+            Body::Notice(_) | Body::Datagram(_) | Body::Coded(_) => None,
         }
     }
 }

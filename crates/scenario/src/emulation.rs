@@ -97,7 +97,7 @@ fn reason_index(reason: DropReason) -> Option<usize> {
         DropReason::Corrupted => Some(2),
         DropReason::AttemptsExhausted => Some(3),
         DropReason::Unreachable => Some(4),
-        DropReason::Suppressed | DropReason::Scripted => None,
+        DropReason::Suppressed | DropReason::Unrecovered | DropReason::Scripted => None,
     }
 }
 

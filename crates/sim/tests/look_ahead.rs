@@ -245,7 +245,7 @@ fn number(packet: &Packet) -> u64 {
     match &packet.body {
         Body::Tcp(segment) => u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0),
         Body::Datagram(datagram) => datagram.seq,
-        Body::Notice(_) => unreachable!("no scheme is used"),
+        Body::Notice(_) | Body::Coded(_) => unreachable!("no scheme is used"),
     }
 }
 

@@ -238,12 +238,9 @@ impl Case {
                 }
                 ComponentKind::Shared(radio) => {
                     assert_eq!(port, Port::WIRED);
-                    let reaches = |mobile: &usize| {
-                        let hosts = self.wiring.reached_by_radio.get(&(*radio, *mobile as u16));
-                        hosts.is_some_and(|hosts| hosts.contains(&packet.dst))
-                    };
                     let shared = self.graph.shared(*radio);
-                    let mobile = (0..shared.len()).find(reaches).expect("a mobile host reaches it");
+                    let reaches = |link: &LinkId| self.wiring.reached_over(*link, 0).contains(&packet.dst);
+                    let mobile = shared.iter().position(reaches).expect("a mobile host reaches it");
                     links.push((shared[mobile], 0));
                     Port(1 + mobile as u16)
                 }
@@ -275,13 +272,13 @@ impl Case {
     /// The port by which a packet that entered a BSS at `port` leaves it.
     fn through(&self, id: BssId, packet: Packet, port: Port) -> Port {
         let streams = Streams::new(1, 0);
-        let station = |index: u16| Station {
-            hosts: self.wiring.reached.get(&(id, index)).into_iter().flatten().copied().collect(),
+        let station = |(index, link): (usize, &LinkId)| Station {
+            hosts: self.wiring.reached_over(*link, 0).iter().copied().collect(),
             channel: Model::Perfect.build(streams.stream("channel")),
             above_mac: AboveMac::default(),
             streams: StationStreams::named(&streams, &index.to_string()),
         };
-        let stations = (0..self.graph.bss(id).len() as u16).map(station).collect();
+        let stations = self.graph.bss(id).iter().enumerate().map(station).collect();
         let mut bss = Bss::new(BssConfig::default(), streams.stream("backoff"), stations);
         let mut out = Out::default();
         bss.receive(Time::ZERO, &packet, port, &mut out);
@@ -508,8 +505,8 @@ fn a_bss_is_one_component() {
         |wanted: fn(&ComponentKind) -> bool| wiring.components.iter().filter(|part| wanted(part)).count();
     assert_eq!(count(|kind| matches!(kind, ComponentKind::Bss(_))), 1);
     assert_eq!(count(|kind| matches!(kind, ComponentKind::Agent(_))), 1);
-    let (id, hosts) = (BssId(0), |index| wiring.reached[&(BssId(0), index)].iter().copied().collect());
-    assert_eq!(graph.bss(id), bss);
+    assert_eq!(graph.bss(BssId(0)), bss);
+    let hosts = |station: usize| wiring.reached_over(bss[station], 0).iter().copied().collect();
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
     // Relayed packets do not leave the BSS by a wire.

@@ -30,6 +30,7 @@ impl Attachment {
             | Signal::Corrupted(_)
             | Signal::Reach(_)
             | Signal::Request(_)
+            | Signal::Encoded(_)
             | Signal::Finished => return false,
         };
         core::mem::replace(&mut self.is_attached, is_attached) != is_attached

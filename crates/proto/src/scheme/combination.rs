@@ -82,7 +82,7 @@ impl<'a> Combination<'a> {
             installed.scheme = name;
             scheme.install(&mut installed);
         }
-        match installed.conflict.take() {
+        match installed.conflict.take().or_else(|| installed.deaf_to_tunnel()) {
             Some(conflict) => Err(conflict),
             None => {
                 let names: Vec<_> = schemes.iter().map(|scheme| scheme.name()).collect();
@@ -161,6 +161,12 @@ impl<'a> Combination<'a> {
     pub fn agent(&self, index: usize, site: &Site<'_>) -> Box<dyn Component> {
         let (.., make) = self.makers(site.end).nth(index).expect("there is such an agent");
         make(site)
+    }
+
+    /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base
+    /// station and at a mobile host.
+    pub fn tunnel(&self) -> Option<[usize; 2]> {
+        self.installed.tunnel.map(|(_, numbers)| numbers)
     }
 
     fn makers(&self, end: LinkEnd) -> impl Iterator<Item = &(&'static str, LinkEnd, MakeAgent<'a>)> {

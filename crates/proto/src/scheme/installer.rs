@@ -1,6 +1,7 @@
 //! What a scheme installs, and where.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,8 +9,9 @@ use alloc::vec::Vec;
 use lasthop_base::{BitRate, Duration, Stream, Streams};
 
 use crate::arq;
-use crate::component::Component;
+use crate::component::{Component, Outcomes};
 use crate::fec::Covers;
+use crate::packet::HostId;
 use crate::split::Split;
 use crate::tcp::{Flags, Reaction, ReceiverReaction, Settings};
 
@@ -78,11 +80,32 @@ pub struct Site<'a> {
     pub rate: BitRate,
     /// Propagation delay of what the agent sends over the link.
     pub delay: Duration,
+    /// Gross bit rate of what arrives over the link.
+    pub arriving_rate: BitRate,
+    /// The hosts at or behind the mobile host for which packets come over the link, if this is its end.
+    pub hosts: Option<&'a BTreeSet<HostId>>,
     /// The random streams of the run.
     pub streams: Streams,
 }
 
 impl Site<'_> {
+    /// A site at a link of which nothing is known.
+    fn unknown(end: LinkEnd) -> Site<'static> {
+        let (rate, delay) = (BitRate::from_bps(1).expect("not zero"), Duration::ZERO);
+        let streams = Streams::new(0, 0);
+        Site {
+            end,
+            node: "",
+            station: None,
+            link: "",
+            rate,
+            delay,
+            arriving_rate: rate,
+            hosts: None,
+            streams,
+        }
+    }
+
     /// A random stream of the scheme `name` at this site. It differs from every other site's.
     pub fn stream(&self, name: &str) -> Stream {
         self.streams.stream(&format!("{name}:{}:{}", self.link, self.node))
@@ -104,6 +127,8 @@ pub struct Installer<'a> {
     pub(super) by: LinkSchemes,
     pub(super) split: Option<(&'static str, MakeSplit<'a>)>,
     pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
+    /// The scheme whose agents are the ends of a tunnel, and their numbers among the agents at the two ends of a link.
+    pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     pub(super) senders: Vec<Make<'a, dyn Reaction>>,
     pub(super) receivers: Vec<Make<'a, dyn ReceiverReaction>>,
     /// How long ahead the loss of the radio signal is announced, and the scheme that asked for it; `None` if nobody
@@ -189,11 +214,33 @@ impl<'a> Installer<'a> {
         self.at(LinkEnd::MobileHost, agent);
     }
 
+    /// Installs a tunnel over each wireless link: an agent at each end, which hear each other's signals. No other agent
+    /// sees what is in the tunnel, so a second tunnel is refused, and agents of later schemes, which would be inside.
+    pub fn tunnel<C: Component + 'static>(
+        &mut self,
+        agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a,
+    ) {
+        if let Some((other, _)) = self.tunnel {
+            let problem = format!("\"{other}\" and \"{}\" are both tunnels over the link", self.scheme);
+            return self.refuse(problem);
+        }
+        let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
+        let numbers = ends.map(|end| self.agents.iter().filter(|(_, other, _)| *other == end).count());
+        ends.into_iter().for_each(|end| self.at(end, agent.clone()));
+        self.tunnel = Some((self.scheme, numbers));
+    }
+
     fn at<C: Component + 'static>(
         &mut self,
         end: LinkEnd,
         agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
     ) {
+        if let Some((tunnel, _)) = self.tunnel {
+            let scheme = self.scheme;
+            return self.refuse(format!(
+                "\"{tunnel}\" hides packets from \"{scheme}\", unless \"{scheme}\" is named first"
+            ));
+        }
         self.agents.push((self.scheme, end, Box::new(move |site| Box::new(agent(site)))));
     }
 
@@ -245,6 +292,19 @@ impl<'a> Installer<'a> {
 
     fn refuse(&mut self, problem: String) {
         self.conflict.get_or_insert(problem);
+    }
+
+    /// Why an agent outside the tunnel cannot do its work: it needs to hear what becomes of packets on the link, which are
+    /// in the tunnel.
+    pub(super) fn deaf_to_tunnel(&self) -> Option<String> {
+        let (tunnel, _) = self.tunnel?;
+        let outside = self.agents.iter().filter(|(scheme, ..)| *scheme != tunnel);
+        let needs = |(_, end, make): &&(_, LinkEnd, MakeAgent<'_>)| {
+            let agent = make(&Site::unknown(*end));
+            Outcomes::of(|outcome| agent.hears(outcome)) != Outcomes::default() || agent.hears_corruption()
+        };
+        let (scheme, ..) = outside.into_iter().find(needs)?;
+        Some(format!("\"{tunnel}\" hides from \"{scheme}\" which packets the link loses"))
     }
 
     /// Whether nothing was installed.

@@ -47,6 +47,7 @@ registry::register! {
     freeze_tcp: FreezeTcp,
     handoff_rxmt: HandoffRxmt,
     multicast: Multicast,
+    packet_fec: PacketFec,
 }
 
 /// What it takes to deploy a scheme, for advice to owners of a link.

@@ -569,7 +569,7 @@ impl Component for Receiver {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn == Ecn::Ce, out),
             Body::Notice(notice) => self.on_notice(now, notice),
-            Body::Datagram(_) => {}
+            Body::Datagram(_) | Body::Coded(_) => {}
         }
         self.send_asked(now, out);
     }

@@ -494,7 +494,7 @@ impl Component for Sender {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, out),
             Body::Notice(notice) => self.on_notice(now, notice, out),
-            Body::Datagram(_) => {}
+            Body::Datagram(_) | Body::Coded(_) => {}
         }
     }
 

@@ -289,6 +289,16 @@ impl Network {
         })
     }
 
+    /// Whether anything goes from one station of a BSS to another, past the access point's agents.
+    pub(crate) fn has_relays_within_bsses(&self) -> bool {
+        let stays = |step: &[HostId]| {
+            let link =
+                |index: usize| self.graph.link(step[index], step[index + 1]).expect("a path follows links");
+            self.graph.stays_within(link(0), link(1))
+        };
+        self.flows.iter().flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(3).any(stays))
+    }
+
     /// Whether a connection crosses a BSS.
     pub(crate) fn crosses_bss(&self) -> bool {
         self.steps().any(|(link, _)| self.graph.station(link).is_some())

@@ -221,6 +221,9 @@ impl Scenario {
         } else if !splits.is_empty() && network.has_relays_of_shared_radios() {
             "splits connections into wired and wireless parts, and one goes from one mobile host of a shared radio to \
              another; leave the scheme out"
+        } else if combination.tunnel().is_some() && network.has_relays_within_bsses() {
+            "has a tunnel to the access point of a cell, and packets go from one station to another past its end; \
+             leave the scheme out"
         } else if ends && !splits.is_empty() && network.settings().any(|tcp| !tcp.close) {
             "needs connections that are closed with FIN, and these are not; \
              add close = true to [tcp], or leave the scheme out"

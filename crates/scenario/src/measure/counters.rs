@@ -5,7 +5,7 @@ use lasthop_proto::split::Relay;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
 use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
-use lasthop_proto::{ComponentId, DropReason, Packet};
+use lasthop_proto::{Body, ComponentId, DropReason, Packet};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{RadioStats, Tap};
 
@@ -132,6 +132,10 @@ pub(super) struct DropCounters {
     pub(super) active_queue: u64,
     pub(super) corrupted: u64,
     pub(super) discarded: u64,
+    /// Those of all these that belong to a code across packets, which may recover what was in them.
+    pub(super) coded: u64,
+    /// Packets that such a code has not recovered.
+    pub(super) unrecovered: u64,
 }
 
 impl DropTap {
@@ -142,8 +146,9 @@ impl DropTap {
 }
 
 impl DropCounters {
-    pub(super) fn total(&self) -> u64 {
-        self.queue_full + self.active_queue + self.corrupted + self.discarded
+    /// Packets that the flow has lost.
+    pub(super) fn lost(&self) -> u64 {
+        self.queue_full + self.active_queue + self.corrupted + self.discarded + self.unrecovered - self.coded
     }
 
     /// The difference to `earlier` counters.
@@ -153,6 +158,8 @@ impl DropCounters {
             active_queue: self.active_queue - earlier.active_queue,
             corrupted: self.corrupted - earlier.corrupted,
             discarded: self.discarded - earlier.discarded,
+            coded: self.coded - earlier.coded,
+            unrecovered: self.unrecovered - earlier.unrecovered,
         }
     }
 }
@@ -165,9 +172,11 @@ impl Tap for DropTap {
             DropReason::ActiveQueue => flow.active_queue += 1,
             DropReason::Corrupted => flow.corrupted += 1,
             DropReason::AttemptsExhausted | DropReason::Unreachable => flow.discarded += 1,
+            DropReason::Unrecovered => return flow.unrecovered += 1,
             // No loss: the agent has taken charge of what it reports.
-            DropReason::Suppressed | DropReason::Scripted => {}
+            DropReason::Suppressed | DropReason::Scripted => return,
         }
+        flow.coded += u64::from(matches!(packet.body, Body::Coded(_)));
     }
 
     fn sees_wire(&self, _wire: &lasthop_sim::Wire) -> bool {
@@ -238,9 +247,12 @@ mod tests {
             corrupted: 3 * factor,
             discarded: 5 * factor,
             active_queue: 7 * factor,
+            coded: 4 * factor,
+            unrecovered: 11 * factor,
         };
         let found = drops(10).since(&drops(3));
         assert_eq!((found.queue_full, found.corrupted, found.discarded), (14, 21, 35));
-        assert_eq!((found.active_queue, found.total()), (49, 119));
+        assert_eq!((found.active_queue, found.coded, found.unrecovered), (49, 28, 77));
+        assert_eq!(found.lost(), 119 - 28 + 77);
     }
 }

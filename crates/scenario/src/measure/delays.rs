@@ -215,7 +215,7 @@ impl Tap for DelayRecorder {
                     }
                 }
             }
-            Body::Tcp(_) | Body::Notice(_) => {}
+            Body::Tcp(_) | Body::Notice(_) | Body::Coded(_) => {}
         }
     }
 

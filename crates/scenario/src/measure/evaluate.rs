@@ -76,7 +76,7 @@ impl Measured<'_> {
         let end = &self.end.traffic[index];
         let since = self.warmup.traffic.get(index).map(|before| end.since(before));
         let TrafficCounters { source, sink, delays, playout } = since.as_ref().unwrap_or(end);
-        let lost_packets = self.drops(self.end.connections.len() + index).total();
+        let lost_packets = self.drops(self.end.connections.len() + index).lost();
         let mean = |total: Duration| (sink.packets > 0).then(|| total.as_secs_f64() / sink.packets as f64);
         let quantile = |q| delays.quantile(q).map(|delay| delay.as_secs_f64());
         let stop = config.stop.max(sink.last_arrival).min(self.end.at);
@@ -103,7 +103,7 @@ impl Measured<'_> {
     pub(crate) fn application(&self, index: usize, flows: Range<usize>) -> ApplicationRun {
         let none = ApplicationCounters::default();
         let before = self.warmup.applications.get(index).unwrap_or(&none);
-        let lost = flows.map(|flow| self.drops(flow).total()).sum();
+        let lost = flows.map(|flow| self.drops(flow).lost()).sum();
         self.end.applications[index].since(before, lost)
     }
 

@@ -36,7 +36,8 @@ pub struct Events {
     pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 if there is none.
     pub size_bytes: Vec<i64>,
-    /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted` or `scripted`; the scheme of an
+    /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted`,
+    /// `unreachable`, `unrecovered` or `scripted`; the scheme of an
     /// agent that suppressed a packet; otherwise empty.
     pub reason: Vec<&'static str>,
 }
@@ -152,7 +153,8 @@ impl Tracer {
                 let event = named(event, names);
                 self.push(now, event, number, 0, packet.size);
             }
-            Body::Datagram(_) => return,
+            // Lost packets of a code may be recovered.
+            Body::Datagram(_) | Body::Coded(_) => return,
         }
         if let (PacketEvent::Lost(why) | PacketEvent::Suppressed(why), Some(reason)) =
             (event, self.events.reason.last_mut())
@@ -168,6 +170,7 @@ impl Tracer {
             DropReason::ActiveQueue => PacketEvent::Lost("active-queue"),
             DropReason::AttemptsExhausted => PacketEvent::Lost("attempts-exhausted"),
             DropReason::Unreachable => PacketEvent::Lost("unreachable"),
+            DropReason::Unrecovered => PacketEvent::Lost("unrecovered"),
             DropReason::Scripted => PacketEvent::Lost("scripted"),
             DropReason::Suppressed => {
                 let agent = self.agents.iter().find(|(agent, _)| *agent == at);

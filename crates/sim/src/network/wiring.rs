@@ -107,10 +107,8 @@ pub struct Wiring {
     pub feeds: Vec<(ComponentId, ComponentId)>,
     /// The ends of the flows.
     pub flows: Vec<FlowEnds>,
-    /// The hosts reached through each station of each BSS.
-    pub reached: BTreeMap<(BssId, u16), BTreeSet<HostId>>,
-    /// The hosts reached through each mobile host of each shared radio.
-    pub reached_by_radio: BTreeMap<(SharedId, u16), BTreeSet<HostId>>,
+    /// The hosts [reached](Wiring::reached_over) by leaving the first (0) or second (1) end of a link.
+    reached: BTreeMap<(LinkId, usize), BTreeSet<HostId>>,
     /// The components of each link: of its two directions.
     links: Vec<[Option<ComponentId>; 2]>,
     /// The component of each BSS.
@@ -185,6 +183,13 @@ impl Wiring {
             (None, _) => self.links[usize::from(link.0)][from],
         };
         component.expect("a flow crosses the link")
+    }
+
+    /// The destinations of packets that leave an end of a link. Known for ends with agents, and for access points and
+    /// base stations that share a radio; otherwise empty.
+    pub fn reached_over(&self, link: LinkId, from: usize) -> &BTreeSet<HostId> {
+        static NONE: BTreeSet<HostId> = BTreeSet::new();
+        self.reached.get(&(link, from)).unwrap_or(&NONE)
     }
 
     /// The agents at the first (0) or second (1) end of a link, or at the access point of its BSS, the nearest to
@@ -314,11 +319,9 @@ impl WiringBuilder<'_> {
                 // Packets that bypass the agent may still cause it to send.
                 self.go_on(packets, while_at, step[0], entrance, entrance);
             }
-            if let Some(station) = self.graph.station(link).filter(|_| from == 0) {
-                self.wiring.reached.entry(station).or_default().insert(last);
-            }
-            if let Some(mobile) = self.graph.sharer(link).filter(|_| from == 0) {
-                self.wiring.reached_by_radio.entry(mobile).or_default().insert(last);
+            let is_medium = self.graph.station(link).is_some() || self.graph.sharer(link).is_some();
+            if agent.is_some() || (is_medium && from == 0) {
+                self.wiring.reached.entry((link, from)).or_default().insert(last);
             }
             (outlet, before) = (left, Some(link));
         }

@@ -131,7 +131,7 @@ impl Encoder {
                 );
                 icmp(message, &self.quote(&self.subject(packet, notice))?)
             }
-            Body::Datagram(_) => udp(ip, self.flow(packet).ports_of(packet), packet.size),
+            Body::Datagram(_) | Body::Coded(_) => udp(ip, self.flow(packet).ports_of(packet), packet.size),
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::Flags;
-use lasthop_proto::{Body, ComponentId, DropReason, FlowId, Packet};
+use lasthop_proto::{Body, Coded, ComponentId, DropReason, FlowId, Packet, Symbol};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
@@ -168,8 +168,8 @@ impl<W: Write> Pcapng<W> {
 
     /// Records a packet that crosses a captured wire.
     fn record_crossing(&mut self, now: Time, wire: WireId, packet: &Packet) -> io::Result<()> {
-        // Wireshark does not know the messages of the schemes.
-        let comment = || matches!(packet.body, Body::Notice(_)).then(|| describe(packet));
+        // Wireshark does not know the messages and tunnels of the schemes.
+        let comment = || matches!(packet.body, Body::Notice(_) | Body::Coded(_)).then(|| describe(packet));
         if self.wires.contains(&wire) {
             let datagram = self.encoder.crossing(packet)?;
             self.record(CAPTURE, now, &datagram, comment())?;
@@ -266,6 +266,12 @@ fn describe(packet: &Packet) -> String {
             format!("notice type={} code={} about TCP segment seq={}", code.kind, code.code, notice.seq)
         }
         Body::Datagram(datagram) => format!("UDP datagram seq={}", { datagram.seq }),
+        Body::Coded(Coded { block, symbol: Symbol::Source { index } }) => {
+            format!("block {block} of a code, source packet {index}")
+        }
+        Body::Coded(Coded { block, symbol: Symbol::Repair { index, sources } }) => {
+            format!("block {block} of a code, repair packet {index} for {sources} source packets")
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod freeze_tcp;
 mod handoff_rxmt;
 mod lhack;
 mod multicast;
+mod packet_fec;
 mod selective_fec;
 mod smart;
 mod snoop;

@@ -52,12 +52,11 @@ impl Layout {
         streams: Streams,
     ) -> SharedRadio {
         let Network { graph, links, dispatch, .. } = &self.network;
-        let links = graph.shared(id).iter().enumerate().map(|(index, link)| {
+        let links = graph.shared(id).iter().map(|link| {
             let NetworkLink::Radio(hop) = &links[usize::from(link.0)] else {
                 unreachable!("a wireless link shares a radio")
             };
-            let hosts = self.wiring.reached_by_radio.get(&(id, index as u16));
-            let hosts = hosts.into_iter().flatten().copied().collect();
+            let hosts = self.wiring.reached_over(*link, 0).iter().copied().collect();
             hop.shared(hosts, combination.link(), &self.network, streams)
         });
         SharedRadio::new(*dispatch, links.collect())

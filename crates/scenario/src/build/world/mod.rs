@@ -250,6 +250,19 @@ impl Layout {
         self.agents().map(declared).collect()
     }
 
+    /// The two ends of the tunnel over each wireless link.
+    fn tunnels(&self, combination: &Combination<'_>) -> Vec<[ComponentId; 2]> {
+        let Some([at_base_station, at_mobile_host]) = combination.tunnel() else { return Vec::new() };
+        let links = (0..).map(LinkId).zip(&self.network.links);
+        let tunnel = |(link, kind): (LinkId, &NetworkLink)| {
+            let end = base_station_end(kind)?;
+            let agents = |end| self.wiring.agents(&self.network.graph, link, end);
+            let entrance = agents(end).get(at_base_station + usize::from(self.has_proxies))?;
+            Some([*entrance, *agents(1 - end).get(at_mobile_host)?])
+        };
+        links.filter_map(tunnel).collect()
+    }
+
     /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.
     fn agent_number(&self, place: &AgentPlace) -> Option<(LinkEnd, usize)> {
         match base_station_end(&self.network.links[usize::from(place.link.0)]) == Some(place.end) {
@@ -381,6 +394,10 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
+        for [here, there] in self.tunnels(combination) {
+            builder.watch(here, there);
+            builder.watch(there, here);
+        }
         for &(mover, watcher) in &self.movement.followers {
             builder.watch(mover, watcher);
         }
@@ -464,12 +481,12 @@ impl Layout {
 
     fn bss(&self, id: BssId, streams: Streams) -> Bss {
         let links = self.network.graph.bss(id);
-        let stations = links.iter().enumerate().map(|(index, link)| {
+        let stations = links.iter().map(|link| {
             let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
                 unreachable!("a link of a BSS leads to a station")
             };
-            let hosts = self.wiring.reached.get(&(id, index as u16));
-            station.station(hosts.into_iter().flatten().copied().collect(), streams)
+            let hosts = self.wiring.reached_over(*link, 0);
+            station.station(hosts.iter().copied().collect(), streams)
         });
         // Named after the access point, so that adding a BSS does not change other streams. The access point
         // may be a station of another BSS, with a separate stream.
@@ -480,18 +497,25 @@ impl Layout {
 
     /// The place of an agent at one end of the wireless link called `link`.
     fn site<'a>(&'a self, place: &AgentPlace, end: LinkEnd, link: &'a str, streams: Streams) -> Site<'a> {
-        let (rate, delay, place_of_station) = match (&self.network.links[usize::from(place.link.0)], end) {
-            (NetworkLink::Radio(hop), LinkEnd::BaseStation) => {
-                (hop.down.rate.nominal(), hop.down.delay.nominal(), hop.place)
-            }
-            (NetworkLink::Radio(hop), LinkEnd::MobileHost) => {
-                (hop.up.rate.nominal(), hop.up.delay.nominal(), hop.place)
-            }
-            (NetworkLink::Station(_), _) => (self.network.bss.phy.data_rate(), Duration::ZERO, None),
-            (NetworkLink::Wired(_), _) => unreachable!("agents are at wireless links"),
-        };
+        let (rate, delay, arriving_rate, place_of_station) =
+            match &self.network.links[usize::from(place.link.0)] {
+                NetworkLink::Radio(hop) => {
+                    let (sent, arriving) = match end {
+                        LinkEnd::BaseStation => (&hop.down, &hop.up),
+                        LinkEnd::MobileHost => (&hop.up, &hop.down),
+                    };
+                    (sent.rate.nominal(), sent.delay.nominal(), arriving.rate.nominal(), hop.place)
+                }
+                NetworkLink::Station(_) => {
+                    let rate = self.network.bss.phy.data_rate();
+                    (rate, Duration::ZERO, rate, None)
+                }
+                NetworkLink::Wired(_) => unreachable!("agents are at wireless links"),
+            };
         let station = place_of_station.map(|(_, station)| station);
-        Site { end, node: self.node_name(place), station, link, rate, delay, streams }
+        let node = self.node_name(place);
+        let hosts = (end == LinkEnd::MobileHost).then(|| self.wiring.reached_over(place.link, 1 - place.end));
+        Site { end, node, station, link, rate, delay, arriving_rate, hosts, streams }
     }
 }
 
