@@ -1,5 +1,7 @@
 //! The registered schemes.
 
+use std::collections::BTreeMap;
+
 use lasthop_scenario::Schemes;
 use pyo3::prelude::*;
 
@@ -19,8 +21,9 @@ use pyo3::prelude::*;
 ///     or a sender of its time, or one for hosts that move.
 /// reads_tcp : bool or None
 ///     Whether it reads or writes TCP headers on the way, which a VPN hides; None likewise.
-/// settings : dict
-///     Keys and values of its table in which today's products differ from the defaults of its paper.
+/// variants : list of dict
+///     For each way to set the scheme up that advice tries: keys and values of its table in which it differs from the
+///     defaults.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]
 pub(crate) struct Scheme {
     name: &'static str,
@@ -30,7 +33,7 @@ pub(crate) struct Scheme {
     products: Option<&'static str>,
     cost: Option<&'static str>,
     reads_tcp: Option<bool>,
-    settings: std::collections::BTreeMap<&'static str, &'static str>,
+    variants: Vec<BTreeMap<&'static str, &'static str>>,
 }
 
 #[pymethods]
@@ -69,10 +72,10 @@ pub(crate) fn schemes() -> Vec<Scheme> {
             products: deployment.and_then(|deployment| deployment.products),
             cost: deployment.map(|deployment| deployment.cost),
             reads_tcp: deployment.map(|deployment| deployment.reads_tcp),
-            settings: deployment
-                .map_or([].as_slice(), |deployment| deployment.settings)
+            variants: deployment
+                .map_or([].as_slice(), |deployment| deployment.variants)
                 .iter()
-                .copied()
+                .map(|settings| settings.iter().copied().collect())
                 .collect(),
         }
     };

@@ -870,10 +870,12 @@ fn every_scheme_runs_over_every_shape() {
         let scenario = read(SCENARIO, &overrides);
         for scheme in extending(&Schemes::default(), &scenario.tcp) {
             let result = match scenario.run(scheme.name(), 1, 0, EVERYTHING) {
-                // A cell has no coding.
+                // A cell has no coding, and a tunnel does not lead from station to station.
                 Err(refused) => {
-                    let link = Schemes::default().combination(scheme.name()).expect("it is known").link();
-                    assert!(link.protects.is_some() && refused.to_string().contains("cell"));
+                    let schemes = Schemes::default();
+                    let combination = schemes.combination(scheme.name()).expect("it is known");
+                    assert!(combination.link().protects.is_some() || combination.tunnel().is_some());
+                    assert!(refused.to_string().contains("cell"), "{refused}");
                     continue;
                 }
                 Ok(result) => result,

@@ -138,16 +138,23 @@ def arms(sender: str) -> list[Arm]:
     for each in (sender, other):
         for name, scheme in deployable().items():
             if each == sender or scheme.products:
-                found.append(Arm(each, name, _settings(scheme)))
+                found += [Arm(each, name, settings) for settings in _variants(scheme)]
     found += [Arm(sender, PLAIN, ((QUEUE, queue),)) for queue in DISCIPLINES]
     found.append(Arm(other, PLAIN, ((QUEUE, FAIR),)))
-    products = {name: scheme for name, scheme in deployable().items() if scheme.products}
-    found += [Arm(sender, name, (*_settings(each), (QUEUE, FAIR))) for name, each in products.items()]
+    products = [scheme for scheme in deployable().values() if scheme.products]
+    found += [
+        Arm(sender, scheme.name, (*settings, (QUEUE, FAIR)))
+        for scheme in products
+        for settings in _variants(scheme)
+    ]
     return found
 
 
-def _settings(scheme: Scheme) -> tuple[tuple[str, str], ...]:
-    return tuple((f"scheme.{scheme.name}.{key}", value) for key, value in scheme.settings.items())
+def _variants(scheme: Scheme) -> list[tuple[tuple[str, str], ...]]:
+    return [
+        tuple((f"scheme.{scheme.name}.{key}", value) for key, value in variant.items())
+        for variant in scheme.variants
+    ]
 
 
 def discipline(arm: Arm) -> Discipline | None:
@@ -248,9 +255,18 @@ def title(arm: Arm, sender: str) -> str:
     with_sender = SENDERS[arm.sender].title if arm.sender in SENDERS else str(arm.sender)
     queue = discipline(arm)
     parts = [] if arm.sender == sender else [with_sender]
-    parts += [] if arm.scheme == PLAIN else [arm.scheme]
+    parts += [] if arm.scheme == PLAIN else [" ".join((arm.scheme, *_told_apart(arm)))]
     parts += [] if queue is None else [queue.title]
     return " + ".join(parts) or with_sender
+
+
+def _told_apart(arm: Arm) -> list[str]:
+    """Return the settings that tell an arm from others with its scheme, as key=value."""
+    scheme = deployable().get(arm.scheme)
+    if scheme is None or len(scheme.variants) == 1:
+        return []
+    own = f"scheme.{arm.scheme}."
+    return [f"{key.removeprefix(own)}={value}" for key, value in arm.settings if key.startswith(own)]
 
 
 def meaning(arm: Arm) -> str:

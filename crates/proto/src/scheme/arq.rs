@@ -51,7 +51,7 @@ impl Scheme for Arq {
             products: Some("retries of Wi-Fi, acknowledged mode of RLC"),
             cost: "air time and delay that varies, for all traffic of the link",
             reads_tcp: false,
-            settings: &[],
+            variants: &[&[]],
         })
     }
 

@@ -68,7 +68,7 @@ impl Scheme for Eln {
             products: None,
             cost: "marks in TCP headers",
             reads_tcp: true,
-            settings: &[],
+            variants: &[&[]],
         })
     }
 

@@ -63,7 +63,7 @@ impl Scheme for ITcp {
             products: Some("performance enhancing proxies, such as pepsal"),
             cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
             reads_tcp: true,
-            settings: &[("buffer", "1 MiB")],
+            variants: &[&[("buffer", "1 MiB")]],
         })
     }
 

@@ -61,8 +61,8 @@ pub struct Deployment {
     pub cost: &'static str,
     /// Whether it reads or writes TCP headers on the way, which a VPN hides.
     pub reads_tcp: bool,
-    /// Keys and values of its table in which today's products differ from the defaults of its paper.
-    pub settings: &'static [(&'static str, &'static str)],
+    /// What is tried: for each way to set the scheme up, keys and values of its table in which it differs from the defaults.
+    pub variants: &'static [&'static [(&'static str, &'static str)]],
 }
 
 /// A scheme with its parameters.

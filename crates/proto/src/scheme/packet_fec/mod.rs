@@ -141,7 +141,7 @@ impl Scheme for PacketFec {
             products: Some("UDPspeeder, tinyfecVPN, WFB-ng"),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
             reads_tcp: false,
-            settings: &[],
+            variants: &[&[("n", "10")], &[("n", "12")], &[("n", "12"), ("interleave", "4")]],
         })
     }
 

@@ -137,7 +137,7 @@ impl Scheme for Snoop {
             products: None,
             cost: "must see TCP headers and both directions of a connection",
             reads_tcp: true,
-            settings: &[],
+            variants: &[&[]],
         })
     }
 

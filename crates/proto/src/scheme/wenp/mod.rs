@@ -96,7 +96,7 @@ impl Scheme for Wenp {
             products: None,
             cost: "marks in TCP headers",
             reads_tcp: true,
-            settings: &[],
+            variants: &[&[]],
         })
     }
 
