@@ -239,6 +239,7 @@ fn what_cannot_see_into_the_tunnel_is_refused() {
         ("n=7", "found 7, expected at least k = 8"),
         ("interleave=0", "found 0, expected at least 1"),
         ("wait=0 s", "found 0 s, expected more than zero"),
+        ("hold=5", "expected a duration such as \"20 ms\", or \"auto\""),
         ("k=300", "k"),
     ] {
         let key = format!("scheme.packet-fec.{key}");

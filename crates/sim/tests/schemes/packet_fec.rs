@@ -131,6 +131,7 @@ impl Tunnel {
     fn arrive(&mut self, now: Time, packets: &[Packet]) -> Vec<Packet> {
         let mut out = Out::default();
         packets.iter().for_each(|packet| self.exit.receive(now, packet, Port::RADIO, &mut out));
+        assert!(self.exit.next_wakeup() >= now, "a wake-up in the past");
         self.note_passed(out)
     }
 

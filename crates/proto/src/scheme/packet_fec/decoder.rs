@@ -137,7 +137,7 @@ impl Decoder {
         let mut passer = Passer { now, code, counters, out };
         exit.receive(packet.ecn, coded, &mut passer);
         exit.forget(&mut passer);
-        exit.advance(&mut passer);
+        exit.advance(*hold, &mut passer);
         *deadline = (*deadline).min(exit.deadline(*hold));
     }
 
@@ -149,10 +149,7 @@ impl Decoder {
         let Decoder { code, hold, counters, .. } = self;
         let mut passer = Passer { now, code, counters, out };
         for exit in self.hosts.values_mut() {
-            while exit.deadline(*hold) <= now {
-                exit.give_up_gap(&mut passer);
-                exit.advance(&mut passer);
-            }
+            exit.advance(*hold, &mut passer);
         }
         self.deadline = self.hosts.values().map(|exit| exit.deadline(*hold)).min().unwrap_or(Time::NEVER);
     }
@@ -298,8 +295,16 @@ impl Exit {
         }
     }
 
-    /// Passes on the packets whose turn has come.
-    fn advance(&mut self, passer: &mut Passer<'_>) {
+    /// Passes on the packets whose turn has come, over the gaps behind which others have waited for `hold`.
+    fn advance(&mut self, hold: Duration, passer: &mut Passer<'_>) {
+        self.take_turns(passer);
+        while self.deadline(hold) <= passer.now {
+            self.give_up_gap(passer);
+            self.take_turns(passer);
+        }
+    }
+
+    fn take_turns(&mut self, passer: &mut Passer<'_>) {
         while let Some(&(number, index)) = self.order.front() {
             let block = self.blocks.get_mut(&number).expect("a block is kept until all its turns have come");
             let source = &mut block.sources[usize::from(index)];

@@ -11,15 +11,15 @@
 //! - `k`, `n`: source packets in a block, and packets in all. 8 of 12, as in WFB-ng.
 //! - `interleave`: number of blocks between which successive packets alternate, so that a burst of losses is spread over
 //!   them; 1.
-//! - `wait`: how long a block waits for its packets. By default as long as the link takes for a block of 1,500 B packets,
+//! - `wait`: how long a block waits for its packets; `"auto"`. That is as long as the link takes for a block of 1,500 B packets,
 //!   and at least 10 ms. A shorter time means smaller blocks, hence more repair packets.
 //! - `in_order`: whether packets are passed on in order; otherwise as they come, so that a repaired loss looks like
 //!   reordering to TCP. True.
-//! - `hold`: how long a packet waits behind a gap; by default twice `wait`.
+//! - `hold`: how long a packet waits behind a gap; `"auto"`, which is twice `wait`.
 //! - `directions`: `"both"`, `"down"` (towards the mobile host) or `"up"`.
 //! - `header`: bytes that the tunnel adds to each packet. 36 B: IPv4 and UDP, and 8 B for the code, as UDPspeeder has. A
 //!   repair packet is as long as the longest packet of its block, with 2 B for its length. Where the sum exceeds what
-//!   the link sends in one frame, reduce `tcp.mss`, as a tunnel's MTU does.
+//!   the link sends in one frame, reduce `tcp.packet_size`, as one reduces the MTU of a tunnel.
 //!
 //! **Differences from the sources.** Blocks are formed for each mobile host. UDPspeeder's entrance may also split and merge
 //! packets to equal lengths; here they remain as they are (its mode 1). It sends all `n - k` repair packets after fewer than
@@ -58,13 +58,13 @@ pub struct PacketFec {
     pub n: u8,
     /// Number of blocks between which successive packets alternate.
     pub interleave: u8,
-    /// How long a block waits for its packets; `None` for a time that depends on the link.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How long a block waits for its packets; `None`, in files `"auto"`, for a time that depends on the link.
+    #[serde(with = "auto")]
     pub wait: Option<Duration>,
     /// Whether packets are passed on in order.
     pub in_order: bool,
-    /// How long a packet waits behind a gap; `None` for twice `wait`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How long a packet waits behind a gap; `None`, in files `"auto"`, for twice `wait`.
+    #[serde(with = "auto")]
     pub hold: Option<Duration>,
     /// Which packets are protected.
     pub directions: Directions,
@@ -171,6 +171,36 @@ impl Scheme for PacketFec {
             encoder: self.protects_from(site.end).then(|| Encoder::new(self, site)),
             decoder: Decoder::new(self, site),
         });
+    }
+}
+
+/// A duration, or `"auto"`.
+mod auto {
+    use core::fmt;
+
+    use lasthop_base::Duration;
+    use serde::de::{Deserializer, Error, Visitor};
+    use serde::ser::{Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => time.serialize(to),
+            None => to.serialize_str("auto"),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        struct Stated;
+        impl Visitor<'_> for Stated {
+            type Value = Option<Duration>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration such as \"20 ms\", or \"auto\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Option<Duration>, E> {
+                if text == "auto" { Ok(None) } else { text.parse().map(Some).map_err(E::custom) }
+            }
+        }
+        from.deserialize_any(Stated)
     }
 }
 
