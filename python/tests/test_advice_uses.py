@@ -224,7 +224,7 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
         cost="bandwidth",
         products="a product",
         reads_tcp=False,
-        settings={"k": "10"},
+        variants=[{"k": "10"}],
         source="a paper",
     )
     monkeypatch.setattr(remedies, "schemes", lambda: [*known, new])
