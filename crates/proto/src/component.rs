@@ -139,6 +139,9 @@ pub enum Signal {
     /// A packet enters a code across packets. Packets have no contents, so the other end of the code learns from this
     /// signal what a packet of the code contains.
     Encoded(Encoded),
+    /// A link has dropped a packet of a code across packets. The exit of the code hears it only to account for what cannot be
+    /// recovered any more; it must not act on it.
+    Lost(Packet),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
     Finished,

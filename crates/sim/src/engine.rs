@@ -1,7 +1,7 @@
 //! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
-use lasthop_proto::{ComponentId, DropReason, Effect, Out, Outcomes, Packet, Port, Signal};
+use lasthop_proto::{Body, ComponentId, DropReason, Effect, Out, Outcomes, Packet, Port, Signal};
 
 use crate::look_ahead::Place;
 use crate::node::Node;
@@ -28,6 +28,7 @@ pub struct Builder {
     wires: Vec<Wire>,
     watches: Vec<(ComponentId, ComponentId)>,
     arrival_watches: Vec<(ComponentId, ComponentId)>,
+    loss_watches: Vec<(ComponentId, ComponentId)>,
     feeds: Vec<(ComponentId, ComponentId)>,
     step_by_step: bool,
 }
@@ -75,6 +76,11 @@ impl Builder {
     /// [with errors](Signal::Corrupted), if it [hears](lasthop_proto::Component::hears_corruption) of them.
     pub fn watch_arrivals(&mut self, link: ComponentId, watcher: ComponentId) {
         self.arrival_watches.push((link, watcher));
+    }
+
+    /// Tells `watcher`, an end of a code across packets, which of its packets `link` [drops](Signal::Lost).
+    pub fn watch_losses(&mut self, link: ComponentId, watcher: ComponentId) {
+        self.loss_watches.push((link, watcher));
     }
 
     /// Declares that all packets that enter the link `link` come out of the link `feeder`, directly or through a
@@ -128,6 +134,7 @@ impl Builder {
         let mut arrival_watches = self.arrival_watches;
         arrival_watches.retain(|(_, watcher)| self.nodes[usize::from(watcher.0)].hears_corruption());
         let arrival_watchers = Watchers::new(self.nodes.len(), arrival_watches);
+        let loss_watchers = Watchers::new(self.nodes.len(), self.loss_watches);
         for (index, place) in places.iter_mut().enumerate() {
             let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
             let hears = |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].hears(outcome));
@@ -144,6 +151,7 @@ impl Builder {
             first_wire,
             watchers,
             arrival_watchers,
+            loss_watchers,
             wakeups,
             out: Out::default(),
             now: Time::ZERO,
@@ -170,6 +178,8 @@ pub struct Engine<T> {
     watchers: Watchers,
     /// The watchers of each link at its receiving end.
     arrival_watchers: Watchers,
+    /// The exits of codes across packets, by the links that lead to them.
+    loss_watchers: Watchers,
     pub(crate) wakeups: Wakeups,
     pub(crate) out: Out,
     pub(crate) now: Time,
@@ -308,7 +318,13 @@ impl<T: Tap> Engine<T> {
                     let (from, packet) = (*from, *packet);
                     self.drop_corrupted(from, &packet);
                 }
-                Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
+                Effect::Drop(packet, reason) => {
+                    self.tap.drop(self.now, *from, packet, *reason);
+                    if let Body::Coded(_) = packet.body {
+                        let (from, packet) = (*from, *packet);
+                        self.note_lost(from, &packet);
+                    }
+                }
                 Effect::Signal(signal) => {
                     let (from, signal) = (*from, *signal);
                     self.notify(from, signal);
@@ -356,6 +372,17 @@ impl<T: Tap> Engine<T> {
         self.tap.drop(self.now, link, packet, DropReason::Corrupted);
         for place in self.arrival_watchers.of(link) {
             self.notify_watcher(self.arrival_watchers.ids[place], &Signal::Corrupted(*packet));
+        }
+        if let Body::Coded(_) = packet.body {
+            self.note_lost(link, packet);
+        }
+    }
+
+    /// A link has dropped a packet of a code across packets.
+    #[cold]
+    fn note_lost(&mut self, link: ComponentId, packet: &Packet) {
+        for place in self.loss_watchers.of(link) {
+            self.notify_watcher(self.loss_watchers.ids[place], &Signal::Lost(*packet));
         }
     }
 

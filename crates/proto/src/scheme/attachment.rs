@@ -31,6 +31,7 @@ impl Attachment {
             | Signal::Reach(_)
             | Signal::Request(_)
             | Signal::Encoded(_)
+            | Signal::Lost(_)
             | Signal::Finished => return false,
         };
         core::mem::replace(&mut self.is_attached, is_attached) != is_attached

@@ -303,6 +303,10 @@ impl<'a> Installer<'a> {
             let agent = make(&Site::unknown(*end));
             Outcomes::of(|outcome| agent.hears(outcome)) != Outcomes::default() || agent.hears_corruption()
         };
+        if let Some(Covers::Marked(_)) = self.link.protects {
+            let scheme = self.by.protects;
+            return Some(format!("\"{tunnel}\" hides from the link which packets \"{scheme}\" marks"));
+        }
         let (scheme, ..) = outside.into_iter().find(needs)?;
         Some(format!("\"{tunnel}\" hides from \"{scheme}\" which packets the link loses"))
     }

@@ -102,6 +102,8 @@ pub struct Wiring {
     pub watches: Vec<(ComponentId, ComponentId)>,
     /// For each agent, except those at a BSS: the link direction that arrives there, and the agent.
     pub arrival_watches: Vec<(ComponentId, ComponentId)>,
+    /// For each agent: a component over which packets arrive there, and the agent.
+    pub arrivals: Vec<(ComponentId, ComponentId)>,
     /// Pairs of links such that all packets that enter the second come out of the first, possibly through a
     /// router.
     pub feeds: Vec<(ComponentId, ComponentId)>,
@@ -424,6 +426,7 @@ impl WiringBuilder<'_> {
             }
             for outlet in arriving {
                 self.wiring.wires.push((outlet, (last, Port::RADIO)));
+                self.wiring.arrivals.extend(chain.iter().map(|&agent| (outlet.0, agent)));
                 // A BSS is one component for all directions, and a shared radio for all mobile hosts.
                 let is_own =
                     matches!(self.wiring.components[usize::from(outlet.0.0)], ComponentKind::Link(..));

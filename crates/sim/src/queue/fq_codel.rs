@@ -10,7 +10,7 @@
 //! without positive credits waits.
 //!
 //! *Differences.* The queue of a flow is its number in the scenario, modulo the number of queues, so flows
-//! share a queue only if they outnumber the queues; a hash would cause random collisions. CoDel compares the
+//! share a queue only if they outnumber the queues; a hash would cause random collisions. All packets of a tunnel share one. CoDel compares the
 //! backlog of its own queue with the MTU, as in RFC 8289; Linux compares the total of all queues.
 //!
 //! *Parameters.* See [`Params`].
@@ -18,7 +18,7 @@
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Invalid, Time};
-use lasthop_proto::{DropReason, Out, Packet};
+use lasthop_proto::{Body, DropReason, Out, Packet};
 use serde::{Deserialize, Serialize};
 
 use super::codel::{self, Control};
@@ -145,7 +145,9 @@ impl FqCodel {
 
 impl Discipline for FqCodel {
     fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
-        let index = packet.flow.0 as usize % self.params.flows as usize;
+        // A tunnel is one flow.
+        let flow = if let Body::Coded(_) = packet.body { 0 } else { packet.flow.0 };
+        let index = usize::from(flow) % self.params.flows as usize;
         if index >= self.flows.len() {
             self.flows.resize_with(index + 1, Flow::default);
         }

@@ -237,6 +237,7 @@ fn world(kind: &Kind, number: u64) -> bool {
         for agent in agents {
             net.watch(links[0], agent);
             net.watch_arrivals(links[1], agent);
+            net.watch_losses(links[1], agent);
             net.connect(there, (agent, Port::WIRED));
             net.connect((agent, Port::WIRED), back);
             (there, back) = ((agent, Port::RADIO), (agent, Port::RADIO));
@@ -244,8 +245,13 @@ fn world(kind: &Kind, number: u64) -> bool {
         net.connect(there, leaving);
         net.connect(arriving, back);
     };
+    let tunnel = schemes.tunnel().map(|[one, other]| [at_base_station[one], at_mobile_host[other]]);
     chain(at_base_station, hop, [hop[0], hop[1], wired[0], wired[1]]);
     chain(at_mobile_host, [hop[1], hop[0]], [second, hop[0], receiver, receiver]);
+    if let Some([one, other]) = tunnel {
+        net.watch(one, other);
+        net.watch(other, one);
+    }
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!(
             "{config:?}, {air_queue:?}, {model:?}, wired {rate}, {delay}, {wired_queue:?}, {disorder:?}"

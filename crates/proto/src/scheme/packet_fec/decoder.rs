@@ -29,7 +29,7 @@ pub(super) struct Decoder {
     hold: Duration,
     /// The end of the link at which the entrance is.
     from: LinkEnd,
-    /// The hosts for which packets arrive here; `None` at a base station, where those of all mobile hosts do.
+    /// The hosts for which packets arrive here; `None` at a base station, where packets of all mobile hosts arrive.
     here: Option<BTreeSet<HostId>>,
     /// By mobile host.
     hosts: BTreeMap<HostId, Exit>,
@@ -41,6 +41,9 @@ pub(super) struct Decoder {
 #[derive(Debug, Default)]
 struct Counters {
     recovered: u64,
+    /// Packets lost on the link, as the simulation knows and the exit does not, with too much of their block to recover
+    /// them.
+    unrecovered: u64,
     given_up: u64,
     late: u64,
     unneeded: u64,
@@ -64,6 +67,8 @@ struct Exit {
     gap: Time,
     /// The latest block of which something has arrived.
     latest: u32,
+    /// The latest block that was encoded.
+    newest: u32,
     /// The first block of which awaited packets were not given up because of a later block.
     given_up: u32,
 }
@@ -71,10 +76,16 @@ struct Exit {
 #[derive(Debug, Default)]
 struct Block {
     sources: Vec<Source>,
-    /// Packets of the block that have arrived, repair packets included.
+    /// Source packets of the block that have arrived.
     arrived: u16,
+    /// The indices of its repair packets that have arrived.
+    repairs: Vec<u8>,
     /// The number of source packets, once known.
     size: Option<u8>,
+    /// The same, as the simulation knows it from repair packets that are lost.
+    closed: Option<u8>,
+    /// Packets of the block that the link has dropped, repair packets included.
+    dropped: u16,
     /// Number of source packets that are no longer in [`Exit::order`].
     turned: usize,
 }
@@ -83,6 +94,9 @@ struct Block {
 struct Source {
     packet: Packet,
     state: State,
+    /// Whether the link has dropped it, and whether this was reported as a loss.
+    is_dropped: bool,
+    is_reported: bool,
 }
 
 /// The state of a source packet, with the time of its arrival or recovery.
@@ -98,7 +112,7 @@ enum State {
 impl Decoder {
     pub(super) fn new(code: &PacketFec, site: &Site<'_>) -> Decoder {
         Decoder {
-            hold: code.hold.unwrap_or_else(|| code.wait(site.arriving_rate) * 2),
+            hold: code.hold(site.arriving_rate),
             code: code.clone(),
             from: match site.end {
                 LinkEnd::BaseStation => LinkEnd::MobileHost,
@@ -124,8 +138,10 @@ impl Decoder {
         let exit = self.hosts.entry(host).or_insert_with(Exit::new);
         let block = exit.blocks.entry(encoded.block).or_default();
         exit.order.push_back((encoded.block, block.sources.len() as u8));
+        exit.newest = exit.newest.max(encoded.block);
         self.counters.awaited += 1;
-        block.sources.push(Source { packet: encoded.packet, state: State::Awaited });
+        let (packet, state) = (encoded.packet, State::Awaited);
+        block.sources.push(Source { packet, state, is_dropped: false, is_reported: false });
     }
 
     /// A packet from the link.
@@ -139,6 +155,18 @@ impl Decoder {
         exit.forget(&mut passer);
         exit.advance(*hold, &mut passer);
         *deadline = (*deadline).min(exit.deadline(*hold));
+    }
+
+    /// The link has dropped a packet of the code. This reports which packets are lost for good, and has no influence on what
+    /// is passed on.
+    pub(super) fn note_lost(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        let Body::Coded(coded) = packet.body else { return };
+        let Decoder { code, counters, .. } = self;
+        if let Some(exit) = self.hosts.get_mut(&mobile_host(packet, self.from)) {
+            let mut passer = Passer { now, code, counters, out };
+            exit.note_lost(coded, &mut passer);
+            exit.forget_lost(&mut passer);
+        }
     }
 
     /// Gives up the gaps behind which packets have waited long enough.
@@ -155,10 +183,12 @@ impl Decoder {
     }
 
     pub(super) fn count(&self, tally: &mut dyn Tally) {
-        let Counters { recovered, given_up, late, unneeded, awaited, held, held_peak } = self.counters;
+        let Counters { recovered, unrecovered, given_up, late, unneeded, awaited, held, held_peak } =
+            self.counters;
         tally.total("recovered_packets", recovered);
+        tally.total("unrecovered_packets", unrecovered);
         tally.total("given_up_packets", given_up);
-        tally.total("late_packets", late);
+        tally.total("passed_late_packets", late);
         tally.total("unneeded_packets", unneeded);
         tally.level("awaited_packets", awaited);
         tally.level("held_packets", held);
@@ -208,8 +238,14 @@ impl Passer<'_> {
             source.state = State::Lost;
             self.counters.awaited -= 1;
             self.counters.given_up += 1;
-            self.out.drop(source.packet, DropReason::Unrecovered);
         }
+    }
+
+    /// A source packet is lost for good.
+    fn report(&mut self, source: &mut Source) {
+        source.is_reported = true;
+        self.counters.unrecovered += 1;
+        self.out.drop(source.packet, DropReason::Unrecovered);
     }
 }
 
@@ -221,6 +257,7 @@ impl Exit {
             ahead: 0,
             gap: Time::NEVER,
             latest: 0,
+            newest: 0,
             given_up: 0,
         }
     }
@@ -233,7 +270,6 @@ impl Exit {
     fn receive(&mut self, ecn: Ecn, coded: Coded, passer: &mut Passer<'_>) {
         // A block that is not there was passed on, or forgotten.
         let Some(block) = self.blocks.get_mut(&coded.block) else { return passer.counters.unneeded += 1 };
-        block.arrived += 1;
         let mut is_needed = false;
         match coded.symbol {
             Symbol::Source { index } => {
@@ -245,14 +281,23 @@ impl Exit {
                     source.packet.ecn = Ecn::Ce;
                 }
                 is_needed = source.is_missing();
+                block.arrived += u16::from(is_needed);
                 self.ahead += usize::from(source.arrive(passer));
             }
-            Symbol::Repair { sources, .. } => block.size = Some(sources),
+            Symbol::Repair { index, sources } => {
+                if !block.repairs.contains(&index) {
+                    block.repairs.push(index);
+                }
+                (block.size, block.closed) = (Some(sources), Some(sources));
+                block.report_lost(passer);
+            }
         }
-        let is_complete = block.size.is_some_and(|size| block.arrived >= u16::from(size));
+        let there = block.arrived + block.repairs.len() as u16;
+        let is_complete = block.size.is_some_and(|size| there >= u16::from(size));
         if is_complete {
             for source in block.sources.iter_mut().filter(|source| source.is_missing()) {
                 is_needed = true;
+                block.arrived += 1;
                 passer.counters.recovered += 1;
                 self.ahead += usize::from(source.arrive(passer));
             }
@@ -280,6 +325,36 @@ impl Exit {
             match source {
                 Some(source) if source.state == State::Awaited => passer.give_up(source),
                 _ => break,
+            }
+        }
+    }
+
+    fn note_lost(&mut self, coded: Coded, passer: &mut Passer<'_>) {
+        let Some(block) = self.blocks.get_mut(&coded.block) else { return };
+        block.dropped += 1;
+        match coded.symbol {
+            Symbol::Source { index } => block.sources[usize::from(index)].is_dropped = true,
+            Symbol::Repair { sources, .. } => block.closed = Some(sources),
+        }
+        block.report_lost(passer);
+    }
+
+    /// Forgets what was lost long ago, if nothing has arrived after it: on a dead link nothing else would.
+    fn forget_lost(&mut self, passer: &mut Passer<'_>) {
+        while self.ahead == 0
+            && let Some(&(number, index)) = self.order.front()
+            && number + REMEMBERED < self.newest
+        {
+            let block = self.blocks.get_mut(&number).expect("a block is kept until all its turns have come");
+            let source = &mut block.sources[usize::from(index)];
+            if !source.is_reported {
+                break;
+            }
+            passer.give_up(source);
+            block.turned += 1;
+            self.order.pop_front();
+            if block.turned == block.sources.len() {
+                self.blocks.remove(&number);
             }
         }
     }
@@ -342,6 +417,17 @@ impl Exit {
 }
 
 impl Block {
+    /// Reports the lost packets that cannot be recovered any more, because more packets of the block are lost than it has
+    /// repair packets.
+    fn report_lost(&mut self, passer: &mut Passer<'_>) {
+        let is_full = self.sources.len() == usize::from(passer.code.k);
+        let size = if is_full { passer.code.k } else { self.closed.unwrap_or(passer.code.k) };
+        if self.dropped > u16::from(passer.code.repairs(size)) {
+            let lost = self.sources.iter_mut().filter(|source| source.is_dropped && !source.is_reported);
+            lost.filter(|source| source.is_missing()).for_each(|source| passer.report(source));
+        }
+    }
+
     /// Whether all of it was passed on.
     fn is_settled(&self) -> bool {
         self.size.is_some_and(|size| self.turned == usize::from(size))

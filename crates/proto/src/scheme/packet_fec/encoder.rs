@@ -21,8 +21,8 @@ pub(super) struct Encoder {
     wait: Duration,
     /// By mobile host.
     hosts: BTreeMap<HostId, Blocks>,
-    /// When blocks are closed with what they have, in the order in which they were opened. The first is open; others may
-    /// be closed.
+    /// When each block is closed with what it has, in the order in which they were opened. Blocks after the first may be closed
+    /// already.
     closings: VecDeque<(Time, HostId, u32)>,
     /// Packets sent.
     sources: u64,
@@ -90,8 +90,8 @@ impl Encoder {
         block.last = *packet;
         out.signal(Signal::Encoded(Encoded { packet: *packet, block: block.number }));
         let body = Body::Coded(Coded { block: block.number, symbol });
-        let size = packet.size + self.code.header;
-        out.send(Port::RADIO, Packet { size, handle: Handle::NONE, body, ..*packet });
+        let (size, dscp, handle) = (packet.size + self.code.header, Dscp::DEFAULT, Handle::NONE);
+        out.send(Port::RADIO, Packet { size, dscp, handle, body, ..*packet });
         self.sources += 1;
         if block.sources == self.code.k {
             self.close(host, turn, out);

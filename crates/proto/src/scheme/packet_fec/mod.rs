@@ -4,7 +4,8 @@
 //! block. After `k` packets, or `wait` after the first of them, it closes the block with repair packets: `n - k` after `k`
 //! packets, the same share, rounded up, after fewer. Its exit recovers the lost packets of a block as soon as any `k` of
 //! the `n` have arrived, as a Reed-Solomon code permits. It passes packets on in order: those behind a gap wait until
-//! the gap is repaired or given up. A gap is given up when all of a later block is there, or after `hold`.
+//! the gap is repaired or given up. A gap is given up when a block at least
+//! `interleave` later is complete, or after `hold`.
 //! **Source.** FECFRAME (RFC 6363) and its systematic Reed-Solomon code (RFC 6865); the tunnels UDPspeeder and tinyfecVPN,
 //! and WFB-ng for video from drones.
 //! **Parameters.**
@@ -15,7 +16,8 @@
 //!   and at least 10 ms. A shorter time means smaller blocks, hence more repair packets.
 //! - `in_order`: whether packets are passed on in order; otherwise as they come, so that a repaired loss looks like
 //!   reordering to TCP. True.
-//! - `hold`: how long a packet waits behind a gap; `"auto"`, which is twice `wait`.
+//! - `hold`: how long a packet waits behind a gap; `"auto"`: twice as long as the link takes for all packets of a block, and
+//!   at least 100 ms.
 //! - `directions`: `"both"`, `"down"` (towards the mobile host) or `"up"`.
 //! - `header`: bytes that the tunnel adds to each packet. 36 B: IPv4 and UDP, and 8 B for the code, as UDPspeeder has. A
 //!   repair packet is as long as the longest packet of its block, with 2 B for its length. Where the sum exceeds what
@@ -24,7 +26,9 @@
 //! **Differences from the sources.** Blocks are formed for each mobile host. UDPspeeder's entrance may also split and merge
 //! packets to equal lengths; here they remain as they are (its mode 1). It sends all `n - k` repair packets after fewer than
 //! `k` packets, too. It passes packets on as they come; WFB-ng in order, without a limit in time. Sliding windows (RFC
-//! 8681) are not modelled. Repair packets are not ECN-capable; a mark on a packet that is lost is lost (RFC 6040).
+//! 8681) are not modelled. The outer header has the ECN field of the packet (RFC 6040); repair packets are not ECN-capable, and
+//! a mark on a packet that is lost is lost. It has the default DSCP, as sockets of such tunnels have, so that nothing overtakes
+//! in the tunnel; a queue for each flow takes the tunnel for one flow, and behind a gap all flows wait.
 
 mod decoder;
 mod encoder;
@@ -48,6 +52,9 @@ const FULL_PACKET: Bytes = Bytes(1_500);
 /// The shortest default of `wait`. UDPspeeder has 8 ms.
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
+/// The shortest default of `hold`: several packets of others, or attempts of an ARQ, fit into it.
+const MIN_HOLD: Duration = Duration::from_millis(100);
+
 /// Forward error correction across packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -63,7 +70,7 @@ pub struct PacketFec {
     pub wait: Option<Duration>,
     /// Whether packets are passed on in order.
     pub in_order: bool,
-    /// How long a packet waits behind a gap; `None`, in files `"auto"`, for twice `wait`.
+    /// How long a packet waits behind a gap; `None`, in files `"auto"`, for one that depends on the link.
     #[serde(with = "auto")]
     pub hold: Option<Duration>,
     /// Which packets are protected.
@@ -108,9 +115,17 @@ impl PacketFec {
 
     /// How long a block waits for its packets if the link has this rate.
     fn wait(&self, rate: BitRate) -> Duration {
-        let full = rate.time_for(FULL_PACKET + self.header);
-        let blocks = u64::from(self.k) * u64::from(self.interleave);
-        self.wait.unwrap_or_else(|| MIN_WAIT.max(full * blocks))
+        self.wait.unwrap_or_else(|| MIN_WAIT.max(self.time_for(self.k, rate)))
+    }
+
+    /// How long packets wait behind a gap if the link has this rate.
+    fn hold(&self, rate: BitRate) -> Duration {
+        self.hold.unwrap_or_else(|| MIN_HOLD.max(self.time_for(self.n, rate) * 2))
+    }
+
+    /// How long a link of this rate takes for so many full packets of each block that is open.
+    fn time_for(&self, packets: u8, rate: BitRate) -> Duration {
+        rate.time_for(FULL_PACKET + self.header) * (u64::from(packets) * u64::from(self.interleave))
     }
 
     fn protects_from(&self, end: LinkEnd) -> bool {
@@ -141,7 +156,11 @@ impl Scheme for PacketFec {
             products: Some("UDPspeeder, tinyfecVPN, WFB-ng"),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
             reads_tcp: false,
-            variants: &[&[("n", "10")], &[("n", "12")], &[("n", "12"), ("interleave", "4")]],
+            variants: &[
+                &[("k", "8"), ("n", "10"), ("interleave", "1")],
+                &[("k", "8"), ("n", "12"), ("interleave", "1")],
+                &[("k", "8"), ("n", "12"), ("interleave", "4")],
+            ],
         })
     }
 
@@ -242,9 +261,11 @@ impl Component for Agent {
         close.min(self.decoder.deadline())
     }
 
-    fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
-        if let Signal::Encoded(encoded) = signal {
-            self.decoder.learn(encoded);
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        match signal {
+            Signal::Encoded(encoded) => self.decoder.learn(encoded),
+            Signal::Lost(packet) => self.decoder.note_lost(now, packet, out),
+            _ => {}
         }
     }
 
@@ -252,9 +273,9 @@ impl Component for Agent {
         false
     }
 
-    /// Totals of the entrance: source packets and repair packets sent. Totals of the exit: packets recovered, packets given
-    /// up, those of them that came or were recovered later, and packets of the code that came when nothing of their block was
-    /// missing; and packets that have not arrived yet, those that wait behind a gap, and their peak.
+    /// Totals of the entrance: source packets and repair packets sent. Totals of the exit: packets recovered; lost and not
+    /// recoverable; given up; passed on late, after they were given up; and packets of the code that came when nothing of
+    /// their block was missing. Levels: packets that have not arrived, and packets that wait behind a gap, with their peak.
     fn count(&self, tally: &mut dyn Tally) {
         let (sources, repairs) = self.encoder.as_ref().map_or((0, 0), Encoder::sent);
         tally.total("source_packets", sources);

@@ -1,7 +1,7 @@
 //! The components of a run, and their ids and ports for measurement. Runs, metrics and traces use only
 //! [`World`]. [`flow_ends`] builds what sends and receives, [`links`] the links between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_base::{Duration, Streams, Time};
 use lasthop_channel::{Sojourn, State};
@@ -397,6 +397,10 @@ impl Layout {
         for [here, there] in self.tunnels(combination) {
             builder.watch(here, there);
             builder.watch(there, here);
+        }
+        let ends: BTreeSet<ComponentId> = self.tunnels(combination).into_iter().flatten().collect();
+        for &(link, end) in self.wiring.arrivals.iter().filter(|(_, agent)| ends.contains(agent)) {
+            builder.watch_losses(link, end);
         }
         for &(mover, watcher) in &self.movement.followers {
             builder.watch(mover, watcher);
