@@ -263,10 +263,13 @@ def title(arm: Arm, sender: str) -> str:
 def _told_apart(arm: Arm) -> list[str]:
     """Return the settings that tell an arm from others with its scheme, as key=value."""
     scheme = deployable().get(arm.scheme)
-    if scheme is None or len(scheme.variants) == 1:
+    if scheme is None:
         return []
-    own = f"scheme.{arm.scheme}."
-    return [f"{key.removeprefix(own)}={value}" for key, value in arm.settings if key.startswith(own)]
+    values: dict[str, set[str]] = {}
+    for key, value in (setting for variant in scheme.variants for setting in variant.items()):
+        values.setdefault(f"scheme.{arm.scheme}.{key}", set()).add(value)
+    several = [key for key, found in values.items() if len(found) > 1]
+    return [f"{key.rpartition('.')[2]}={value}" for key, value in arm.settings if key in several]
 
 
 def meaning(arm: Arm) -> str:
