@@ -30,7 +30,7 @@ SHOWN = {
     'lasthop.compare(scenario, ["basic", "ebsn"])': ("73.4 %", "23 timeouts"),
     STUDY: ("4 schemes, seed 1", "16 runs, finished"),
     COMPARISON: ("linux-bbr basic", "linux-bbr basic is best"),
-    ADVICE: ("what limits the link", "<Advice for a link of 8 Mbps"),
+    ADVICE: ("what limits downloads", "<Advice for a link of 8 Mbps"),
     'lasthop.papers.reproduce("ebsn", figures=["3"])': ("Figure 3: Packet trace", "<Outcome of"),
     "lasthop.schemes()[3]": ("TR-96-014", "ebsn"),
 }
