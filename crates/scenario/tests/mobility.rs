@@ -1,5 +1,8 @@
 //! Mobile hosts that move between base stations.
 
+mod common;
+
+use common::counter;
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, Run, Scenario, TrafficMetrics};
@@ -314,12 +317,6 @@ fn world(random: &mut Stream) -> String {
         {mtu}
         "#
     )
-}
-
-/// The counters called `name` of all agents together.
-fn counter(run: &Run, name: &str) -> u64 {
-    let counters = run.agents.iter().flat_map(|agent| &agent.counters);
-    counters.filter(|(other, _)| *other == name).map(|(_, value)| value).sum()
 }
 
 /// In random worlds with random combinations of schemes every transfer arrives, byte for byte, every request is

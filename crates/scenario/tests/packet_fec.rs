@@ -1,6 +1,9 @@
 //! Forward error correction across packets in whole scenarios: what is left of losses beside closed forms, what it costs,
 //! and what it does not go together with.
 
+mod common;
+
+use common::counter;
 use lasthop_scenario::{Observe, Run, Scenario, TrafficMetrics};
 
 /// Datagrams of 1,000 B every 4 ms over a link that carries ten in this time.
@@ -30,12 +33,6 @@ fn run(scenario: &Scenario, scheme: &str, number: u64) -> Run {
 
 fn stream(run: &Run) -> &TrafficMetrics {
     &run.traffic[0].1
-}
-
-/// The counters called `name` of all agents together.
-fn counter(run: &Run, name: &str) -> u64 {
-    let counters = run.agents.iter().flat_map(|agent| &agent.counters);
-    counters.filter(|(other, _)| *other == name).map(|(_, value)| value).sum()
 }
 
 /// The probability that `m` of `n` packets in a row are lost, and that the one at each position is among them: for each

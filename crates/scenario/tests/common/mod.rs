@@ -1,6 +1,7 @@
 //! A base scenario.
 
 use lasthop_proto::scheme::Schemes;
+use lasthop_scenario::Run;
 
 /// Every table, with few optional keys.
 pub(crate) const SCENARIO: &str = r#"title = "a test"
@@ -89,3 +90,10 @@ queue = "10 packets"
 [link.base2-laptop]
 channel.iid.ber = 1e-6
 "#;
+
+/// The counters called `name` of all agents together.
+#[allow(dead_code, reason = "not every test file counts")]
+pub(crate) fn counter(run: &Run, name: &str) -> u64 {
+    let counters = run.agents.iter().flat_map(|agent| &agent.counters);
+    counters.filter(|(other, _)| *other == name).map(|(_, value)| value).sum()
+}

@@ -302,7 +302,7 @@ impl Exit {
                 self.ahead += usize::from(source.arrive(passer));
             }
             self.remove_settled(coded.block);
-            // What precedes a block that is there would have come before it.
+            // On a link that keeps the order nothing more of earlier blocks can come.
             let open = u32::from(passer.code.interleave);
             self.give_up_before((coded.block + 1).saturating_sub(open), passer);
             passer.counters.unneeded += u64::from(!is_needed);
