@@ -235,10 +235,19 @@ def test_lines_of_schemes_and_others_can_be_told_apart() -> None:
     # Schemes that somebody adds get what is free.
     for schemes in (known, ["ebsn-once", *known[:5], "another"], ["basic", "", "ebsn", ""]):
         distinct = {(look["color"], look["marker"]) for look in looks(schemes)}
-        assert len(distinct) == min(len(schemes), 10), schemes
+        assert len(distinct) == min(len(schemes), 20), schemes
     twice = looks(["basic", "ebsn", "basic", "ebsn"])
     assert len({(look["color"], look["marker"]) for look in twice}) == 4
     assert looks(["basic", "ebsn"]) == twice[:2]
+    # A scheme keeps its colour beside any others, and lends it to what is built on it.
+    for each in known[:20]:
+        (alone,) = looks([each])
+        assert [look["color"] for look in looks([*known[:20], each])][known.index(each)] == alone["color"]
+    first, combined, plain = looks(["ebsn + basic", "basic", "ebsn"])
+    assert [plain, combined] == looks(["ebsn", "basic"])
+    assert first["color"] != plain["color"]
+    assert first["marker"] != plain["marker"]
+    assert looks(["b"], ["a", "b"]) == looks(["a", "b"])[1:] == looks(["b", "c"], ["a", "b"])[:1]
     # Where colours are not needed to tell schemes, they tell lines.
     assert looks(["ebsn"] * 3) == looks([""] * 3)
 

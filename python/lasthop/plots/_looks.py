@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
@@ -26,28 +27,42 @@ _LOOKS: tuple[Look, ...] = (
     {"color": _style.PINK, "marker": "<", "linestyle": (0, (4, 1, 1, 1))},
     {"color": _style.SKY, "marker": "*", "linestyle": "-"},
     {"color": _style.OLIVE, "marker": "h", "linestyle": (0, (3, 1)), "markerfacecolor": "white"},
+    {"color": _style.BROWN, "marker": "^", "linestyle": (0, (6, 2, 1.5, 2))},
+    {"color": _style.SLATE, "marker": "d", "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"},
+    {"color": _style.CYAN, "marker": ">", "linestyle": "-"},
+    {"color": _style.SALMON, "marker": "p", "linestyle": (0, (5, 2)), "markerfacecolor": "white"},
+    {"color": _style.MAROON, "marker": "v", "linestyle": (0, (1, 1))},
+    {"color": _style.LIME, "marker": "o", "linestyle": (0, (4, 1, 1, 1)), "markerfacecolor": "white"},
+    {"color": _style.LAVENDER, "marker": "s", "linestyle": (0, (8, 2))},
+    {"color": _style.MINT, "marker": "D", "linestyle": (0, (3, 1)), "markerfacecolor": "white"},
+    {"color": _style.TAN, "marker": "X", "linestyle": "-"},
+    {"color": _style.GREY, "marker": "P", "linestyle": (0, (5, 2)), "markerfacecolor": "white"},
 )
 # Schemes take them in the order of their registration, with the second and the third exchanged: so they were
 # published.
 _ORDER = (0, 2, 1, *range(3, len(_LOOKS)))
-# Schemes registered after the last look has been given out have none of their own.
-_OF_SCHEMES = {scheme.name: _LOOKS[index] for scheme, index in zip(schemes(), _ORDER, strict=False)}
+_REGISTERED = [scheme.name for scheme in schemes()]
+_OF_SCHEMES = dict(zip(_REGISTERED, (_LOOKS[index] for index in cycle(_ORDER)), strict=False))
 
 
-def looks(lines: Sequence[str]) -> list[Look]:
+def looks(lines: Sequence[str], palette: Sequence[str] = ()) -> list[Look]:
     """Return the style of each line of a figure.
 
     Parameters
     ----------
     lines : sequence of str
-        The scheme of each line; empty for a line without one.
+        The scheme of each line, or several joined by plus signs; empty for a line without one.
+    palette : sequence of str, optional
+        Schemes of other figures that should agree with this one, in the same order for all of them.
 
     Returns
     -------
     list of Look
-        In a figure that compares schemes each has its own look, the same in every figure; further lines of a
-        scheme have its colour, lighter each time, with other marks and dashes. If all lines belong to one
-        scheme, or to none, they take the looks in order. A scheme without a look takes an unused one.
+        In a figure that compares schemes each has its own look, the same in every figure, unless two of them
+        were registered so far apart that they have the same one. Further lines of a scheme have its colour,
+        lighter each time, with other marks and dashes; so have those of schemes that it is the first part of.
+        If all lines belong to one scheme, or to none, they take the looks in order. What is not registered
+        takes looks that are not used.
 
     Examples
     --------
@@ -57,21 +72,40 @@ def looks(lines: Sequence[str]) -> list[Look]:
     ['s', '^', 'o']
     """
     named = {scheme for scheme in lines if scheme}
-    if len(named) == 1 and len([scheme for scheme in lines if scheme]) > 1:
-        lines, named = [""] * len(lines), set()
-    taken = [_OF_SCHEMES[scheme] for scheme in named if scheme in _OF_SCHEMES]
-    free = _cycle([look for look in _LOOKS if look not in taken] or _LOOKS)
-    bases = {scheme: _OF_SCHEMES.get(scheme) or next(free) for scheme in dict.fromkeys(lines) if scheme}
-    found, seen = [], Counter[str]()
-    for scheme in lines:
-        if not scheme:
-            found.append(next(free))
+    if len(named) == 1 and not palette and len([scheme for scheme in lines if scheme]) > 1:
+        lines = [""] * len(lines)
+    bases = _bases([*palette, *lines])
+    free = cycle([look for look in _LOOKS if look not in bases.values()] or _LOOKS)
+    # Those of a scheme alone come first, wherever the figure has them.
+    order = sorted(range(len(lines)), key=lambda index: lines[index] != _head(lines[index]))
+    found: list[Look] = [{}] * len(lines)
+    seen = Counter[str]()
+    for index in order:
+        head = _head(lines[index])
+        if not head:
+            found[index] = next(free)
             continue
-        base = bases[scheme]
-        other = _LOOKS[(_LOOKS.index(base) + seen[scheme]) % len(_LOOKS)]
-        found.append(other | {"color": _lighter(base["color"], seen[scheme])})
-        seen[scheme] += 1
+        base = bases[head]
+        other = _LOOKS[(_LOOKS.index(base) + seen[head]) % len(_LOOKS)]
+        found[index] = other | {"color": _lighter(base["color"], seen[head])}
+        seen[head] += 1
     return found
+
+
+def _head(scheme: str) -> str:
+    """Return the first registered part of a scheme; all of it if there is none."""
+    return next((part for part in scheme.split(" + ") if part in _OF_SCHEMES), scheme)
+
+
+def _bases(schemes: Sequence[str]) -> dict[str, Look]:
+    """Return a look of its own for each scheme, by its first part."""
+    heads = [head for head in dict.fromkeys(map(_head, schemes)) if head]
+    bases: dict[str, Look] = {}
+    for head in [*(name for name in _REGISTERED if name in heads), *heads]:
+        unused = [look for look in _LOOKS if look not in bases.values()] or _LOOKS
+        wanted = _OF_SCHEMES.get(head, unused[0])
+        bases.setdefault(head, wanted if wanted in unused else unused[0])
+    return bases
 
 
 def _lighter(color: str, steps: int) -> str:
@@ -79,8 +113,3 @@ def _lighter(color: str, steps: int) -> str:
     white = min(0.2 * steps, 0.6)
     red, green, blue = ((1 - white) * part + white for part in to_rgb(color))
     return to_hex((red, green, blue))
-
-
-def _cycle(of: Sequence[Look]) -> Iterator[Look]:
-    while True:
-        yield from of

@@ -92,6 +92,7 @@ def curve(
     bands: bool = ...,
     peaks: bool = ...,
     title: str = ...,
+    palette: Sequence[str] = ...,
     ax: None = None,
 ) -> DataFigure: ...
 @overload
@@ -104,6 +105,7 @@ def curve(
     bands: bool = ...,
     peaks: bool = ...,
     title: str = ...,
+    palette: Sequence[str] = ...,
     ax: Axes,
 ) -> Axes: ...
 def curve(
@@ -115,6 +117,7 @@ def curve(
     bands: bool = False,
     peaks: bool = False,
     title: str = "",
+    palette: Sequence[str] = (),
     ax: Axes | None = None,
 ) -> DataFigure | Axes:
     """Draw lines with confidence intervals.
@@ -133,6 +136,9 @@ def curve(
         Mark the maximum of each line.
     title : str, default ""
         The title.
+    palette : sequence of str, optional
+        Names of all figures that belong together, if they are no registered schemes: each has the same style
+        in all of them.
     ax : matplotlib.axes.Axes, optional
         Axes to draw into, in place of a figure of its own.
 
@@ -151,7 +157,7 @@ def curve(
     'throughput (kbps)'
     """
     with drawing(_numbers(lines), 6.4, 4.2, ax) as (figure, axes):
-        for line, look in zip(lines, _looks_of(lines), strict=True):
+        for line, look in zip(lines, _looks_of(lines, palette), strict=True):
             _draw(axes, line, look, x.size, y.size, bands)
             if peaks:
                 _mark_peak(axes, line, x.size, y.size)
@@ -334,10 +340,10 @@ def cdf(
     return result(figure, ax)
 
 
-def _looks_of(lines: Sequence[Line]) -> list[Look]:
+def _looks_of(lines: Sequence[Line], palette: Sequence[str]) -> list[Look]:
     """Return the style of each line; printed values have the colour of the first line of their scheme."""
     measured = [line for line in lines if not line.printed]
-    styles = looks([line.scheme for line in measured])
+    styles = looks([line.scheme for line in measured], palette)
     colors: dict[str, str] = {}
     for line, look in zip(measured, styles, strict=True):
         if line.scheme:

@@ -44,6 +44,7 @@ TRACED = {
 _THROUGHPUT = Reading("throughput", "Mb/s", 1e6)
 _TIME = Reading("time", "s", 1.0)
 _DISTANCE = Reading("mean distance between errors", "KB", 1.0)
+_PALETTE = tuple(PROTOCOLS)
 
 
 def throughput(evidence: Evidence, name: str, protocol: str) -> Quantity:
@@ -102,7 +103,7 @@ def _rates(evidence: Evidence) -> DataFigure:
         found = [throughput(evidence, at_distance(distance, name), name).at() for distance in DISTANCES]
         lines.append(_line(name, x, found, scheme=name))
         lines.append(Line(f"{name}, paper", x, [1e6 * value for value in printed], scheme=name, printed=True))
-    figure = curve(lines, _DISTANCE, _THROUGHPUT)
+    figure = curve(lines, _DISTANCE, _THROUGHPUT, palette=_PALETTE)
     (axes,) = figure.axes
     axes.set_xscale("log", base=2)
     axes.set_xticks(DISTANCES, [str(distance) for distance in DISTANCES])
@@ -119,7 +120,7 @@ def _bursts(evidence: Evidence) -> DataFigure:
         lines.append(_line(name, x, found, scheme=name))
         paper = [1e6 * printed[packets] for packets in BURSTS]
         lines.append(Line(f"{name}, paper", x, paper, scheme=name, printed=True))
-    return curve(lines, Reading("packets in a burst", "", 1.0), _THROUGHPUT)
+    return curve(lines, Reading("packets in a burst", "", 1.0), _THROUGHPUT, palette=_PALETTE)
 
 
 def _over_time(
@@ -134,7 +135,7 @@ def _over_time(
         ended = at > series["time_s"][-1]
         values = np.where(ended, np.nan, np.minimum(series[column][rows], most))
         lines.append(Line(label, at.tolist(), values.tolist(), scheme=label))
-    return curve(lines, _TIME, y)
+    return curve(lines, _TIME, y, palette=_PALETTE if set(parts) <= set(PROTOCOLS) else ())
 
 
 _CWND = partial(_over_time, "cwnd_bytes", Reading("congestion window", "KB", 1024.0), 65_535.0)
