@@ -59,12 +59,16 @@ pub struct Fit {
     pub log_likelihood: f64,
     /// The number of its parameters.
     pub parameters: u32,
+    /// Schwarz's criterion: the model with the least is chosen. What a parameter costs is the logarithm of the number of
+    /// packets or intervals, for lognormal laws of the number of their periods.
+    pub bic: f64,
 }
 
 impl Fit {
-    /// Schwarz's criterion: the model with the least is chosen.
-    pub fn bic(&self, losses: &Losses) -> f64 {
-        f64::from(self.parameters) * libm::log(losses.len() as f64) - 2.0 * self.log_likelihood
+    /// A model without lognormal laws.
+    fn markov(losses: &Losses, family: Family, model: Model, log_likelihood: f64, parameters: u32) -> Fit {
+        let bic = f64::from(parameters) * libm::log(losses.len() as f64) - 2.0 * log_likelihood;
+        Fit { family, model, log_likelihood, parameters, bic }
     }
 }
 
@@ -74,7 +78,7 @@ pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
     let (sent, lost) = losses.sent_and_lost();
     let share = lost as f64 / sent as f64;
     match family {
-        Family::Independent => return Some(independent(sent, lost)),
+        Family::Independent => return Some(independent(losses)),
         _ if lost == 0 || lost == sent => return None,
         _ => {}
     }
@@ -83,7 +87,7 @@ pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
         return fit_markov(losses, &blocks, family, &starts(losses, &blocks, share));
     }
     let markov = Family::MARKOV.into_iter().filter_map(|family| fit(losses, family));
-    let best = markov.min_by(|a, b| a.bic(losses).total_cmp(&b.bic(losses)))?;
+    let best = markov.min_by(|a, b| a.bic.total_cmp(&b.bic))?;
     let Model::Periods(periods) = best.model else { return None };
     let laws = lognormal_periods(losses, &two_state(&periods), LogNormals::Chosen)?;
     Some(with_laws(best, periods, laws))
@@ -96,7 +100,7 @@ pub(crate) fn refit(losses: &Losses, found: &Fit) -> Option<Fit> {
     let periods = match found.model {
         Model::Periods(periods) if lost > 0 && lost < sent => periods,
         // No losses, or nothing else, say no more than that.
-        _ => return Some(independent(sent, lost)),
+        _ => return Some(independent(losses)),
     };
     let start = two_state(&periods);
     let family = match found.family {
@@ -124,19 +128,17 @@ fn with_laws(markov: Fit, periods: Periods, laws: Laws) -> Fit {
         model: Model::Periods(Periods { good: laws.good, bad: laws.bad, ..periods }),
         log_likelihood: markov.log_likelihood + laws.gain,
         parameters: markov.parameters + laws.more_parameters,
+        bic: markov.bic + 2.0 * (laws.cost - laws.gain),
     }
 }
 
-fn independent(sent: u64, lost: u64) -> Fit {
+fn independent(losses: &Losses) -> Fit {
+    let (sent, lost) = losses.sent_and_lost();
     let (sent, lost) = (sent as f64, lost as f64);
     let share = lost / sent;
     let term = |count: f64, share: f64| if count > 0.0 { count * libm::log(share) } else { 0.0 };
-    Fit {
-        family: Family::Independent,
-        model: Model::Independent(share),
-        log_likelihood: term(lost, share) + term(sent - lost, 1.0 - share),
-        parameters: 1,
-    }
+    let log_likelihood = term(lost, share) + term(sent - lost, 1.0 - share);
+    Fit::markov(losses, Family::Independent, Model::Independent(share), log_likelihood, 1)
 }
 
 /// The same periods with exponential lengths.
@@ -234,12 +236,9 @@ fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoSt
         Periods { good: bad, bad: good, loss_good: loss_bad, loss_bad: loss_good }
     };
     let parameters = coordinates.family_dimensions() as u32;
-    log_likelihood.is_finite().then_some(Fit {
-        family,
-        model: Model::Periods(periods),
-        log_likelihood,
-        parameters,
-    })
+    log_likelihood
+        .is_finite()
+        .then(|| Fit::markov(losses, family, Model::Periods(periods), log_likelihood, parameters))
 }
 
 fn logit(share: f64) -> f64 {

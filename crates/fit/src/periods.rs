@@ -9,14 +9,22 @@
 //! integral H of the law's cumulative distribution F, and given that the first probe is met,
 //!
 //! > P = (H(d + a + b) − H(d + a) − H(d + b) + H(d)) / (a − H(a)).
+//!
+//! The end of the last period of a record is not observed, and without it laws with a long tail would look shorter than
+//! they are. Nor is the beginning of the first one, which is met at a random instant; with the law's mean m,
+//!
+//! > P(last) = (a − H(d + a) + H(d)) / (a − H(a)),  P(first) = (b − H(d + b) + H(d)) / m.
 
 use crate::likelihood::TwoState;
 use crate::losses::{Fates, Losses};
 use crate::model::Law;
 use crate::search::minimise;
 
-/// Fewer periods do not tell one law from another.
+/// Fewer whole periods do not tell one law from another.
 const FEWEST: usize = 20;
+
+/// Fewer whole periods do not tell the parameters of a law that is known to be lognormal.
+const FEWEST_OF_KNOWN: usize = 3;
 
 /// Shorter periods, in gaps between probes, are not decoded reliably: most of them meet one probe or none, and which that
 /// was looks like a law of their lengths.
@@ -41,18 +49,27 @@ pub(crate) struct Laws {
     pub(crate) bad: Law,
     /// Gain in log-likelihood over exponential laws.
     pub(crate) gain: f64,
+    /// What their parameters cost, to be compared with the gain.
+    pub(crate) cost: f64,
     pub(crate) more_parameters: u32,
 }
 
 /// A decoded period, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Period {
-    /// From the last probe before it to its first one.
-    before: f64,
+    /// From the last probe before it to its first one; `None` for the first period of a record.
+    before: Option<f64>,
     /// From its first probe to its last one.
     between: f64,
-    /// From its last probe to the next one.
-    after: f64,
+    /// From its last probe to the next one; `None` for the last period of a record.
+    after: Option<f64>,
+}
+
+impl Period {
+    /// Whether both ends were observed.
+    fn whole(&self) -> bool {
+        self.before.is_some() && self.after.is_some()
+    }
 }
 
 /// The laws of the periods of a record, as decoded with `chain`; `None` if there are too few of them, or if they are too
@@ -62,34 +79,52 @@ pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNor
         return None;
     }
     let (good, bad) = decode(losses, chain);
-    if good.len() < FEWEST || bad.len() < FEWEST {
+    let fewest = if which == LogNormals::Chosen { FEWEST } else { FEWEST_OF_KNOWN };
+    let whole = |periods: &[Period]| periods.iter().filter(|period| period.whole()).count();
+    if whole(&good).min(whole(&bad)) < fewest {
         return None;
     }
-    let cost = libm::log(losses.len() as f64) / 2.0;
+    // What another parameter costs by Schwarz's criterion counts what tells it: periods, not probes (Volinsky and Raftery
+    // 2000). Where a probe does not tell its state, short periods are not decoded, and what is left looks lognormal: there
+    // we ask for more.
     let laws = [(good, chain.good), (bad, chain.bad)].map(|(periods, mean)| {
         let (law, most) = lognormal(&periods);
-        (law, most - exponential(&periods, mean))
+        let tell =
+            if chain.loss_good == 0.0 && chain.loss_bad == 1.0 { whole(&periods) } else { losses.len() };
+        let cost = libm::log(tell as f64) / 2.0;
+        (law, most - exponential(&periods, mean), cost)
     });
     let wanted = match which {
         LogNormals::These { good, bad } => [good, bad],
         LogNormals::Chosen => {
-            let better = laws.map(|(_, gain)| gain > cost);
-            let best = laws[0].1 < laws[1].1;
+            let worth = laws.map(|(_, gain, cost)| gain - cost);
+            let second = worth[0] < worth[1];
             // The family has at least one, even where it loses.
-            if better == [false, false] { [!best, best] } else { better }
+            if worth.iter().all(|&worth| worth <= 0.0) {
+                [!second, second]
+            } else {
+                worth.map(|worth| worth > 0.0)
+            }
         }
     };
     let law = |state: usize| match wanted[state] {
         true => laws[state].0,
         false => Law::Exponential(if state == 0 { chain.good } else { chain.bad }),
     };
-    let gain = (0..2).filter(|&state| wanted[state]).map(|state| laws[state].1).sum();
+    let of_wanted = |part: fn(&(Law, f64, f64)) -> f64| {
+        (0..2).filter(|&state| wanted[state]).map(|state| part(&laws[state])).sum()
+    };
     let more_parameters = wanted.iter().filter(|&&lognormal| lognormal).count() as u32;
-    Some(Laws { good: law(0), bad: law(1), gain, more_parameters })
+    Some(Laws {
+        good: law(0),
+        bad: law(1),
+        gain: of_wanted(|law| law.1),
+        cost: of_wanted(|law| law.2),
+        more_parameters,
+    })
 }
 
-/// The good and the bad periods of the most probable state sequence (Viterbi 1967), without the first and the last one, of
-/// which one end was not observed.
+/// The good and the bad periods of the most probable state sequence (Viterbi 1967). None if the state never changes.
 fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     let times = &losses.times;
     let outcome = |index: usize| match &losses.fates {
@@ -121,14 +156,18 @@ fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     }
     let changes: Vec<usize> = (1..times.len()).filter(|&index| states[index] != states[index - 1]).collect();
     let (mut good, mut bad) = (Vec::new(), Vec::new());
-    for pair in changes.windows(2) {
-        let (begin, end) = (pair[0], pair[1]);
+    if changes.is_empty() {
+        return (good, bad);
+    }
+    let mut begin = 0_usize;
+    for end in changes.into_iter().chain([times.len()]) {
         let period = Period {
-            before: times[begin] - times[begin - 1],
+            before: begin.checked_sub(1).map(|last| times[begin] - times[last]),
             between: times[end - 1] - times[begin],
-            after: times[end] - times[end - 1],
+            after: times.get(end).map(|next| next - times[end - 1]),
         };
         if states[begin] { &mut bad } else { &mut good }.push(period);
+        begin = end;
     }
     (good, bad)
 }
@@ -137,7 +176,7 @@ fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
 fn exponential(periods: &[Period], start: f64) -> f64 {
     let cost = |place: &[f64]| {
         let mean = libm::exp(place[0]);
-        -log_likelihood(periods, |length| length + mean * libm::expm1(-length / mean))
+        -log_likelihood(periods, mean, |length| length + mean * libm::expm1(-length / mean))
     };
     -minimise(cost, &[libm::log(start)], 0.3).1
 }
@@ -146,7 +185,7 @@ fn exponential(periods: &[Period], start: f64) -> f64 {
 fn lognormal(periods: &[Period]) -> (Law, f64) {
     let logs: Vec<f64> = periods
         .iter()
-        .map(|period| libm::log(period.between + (period.before + period.after) / 2.0))
+        .filter_map(|period| Some(libm::log(period.between + (period.before? + period.after?) / 2.0)))
         .collect();
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
@@ -156,7 +195,7 @@ fn lognormal(periods: &[Period]) -> (Law, f64) {
     let cost = |place: &[f64]| {
         let (log_median, sigma) = (place[0], sigma(place));
         let mean = libm::exp(log_median + sigma * sigma / 2.0);
-        -log_likelihood(periods, |length| match length > 0.0 {
+        -log_likelihood(periods, mean, |length| match length > 0.0 {
             true => {
                 let z = (libm::log(length) - log_median) / sigma;
                 length * normal(z) - mean * normal(z - sigma)
@@ -174,14 +213,23 @@ fn normal(z: f64) -> f64 {
     libm::erfc(-z * core::f64::consts::FRAC_1_SQRT_2) / 2.0
 }
 
-/// The log-likelihood of periods; `below` is the integral of the law's cumulative distribution from zero on.
-fn log_likelihood(periods: &[Period], below: impl Fn(f64) -> f64) -> f64 {
+/// The log-likelihood of periods of a law with this mean; `below` is the integral of its cumulative distribution from zero on.
+fn log_likelihood(periods: &[Period], mean: f64, below: impl Fn(f64) -> f64) -> f64 {
     let of = |&Period { before, between, after }: &Period| {
-        let met = before - below(before);
-        let seen = below(between + before + after) - below(between + before) - below(between + after)
-            + below(between);
+        // The mean time, within a gap of this length, by which a period exceeds `between`.
+        let excess = |gap: f64| gap - below(between + gap) + below(between);
+        let likelihood = match (before, after) {
+            (Some(before), Some(after)) => {
+                let seen = below(between + before + after) - below(between + before) - below(between + after)
+                    + below(between);
+                seen / (before - below(before))
+            }
+            (Some(before), None) => excess(before) / (before - below(before)),
+            (None, Some(after)) => excess(after) / mean,
+            (None, None) => unreachable!("the state changes"),
+        };
         // Below the floor, rounding would determine the logarithm, and one period decide alone.
-        libm::log((seen / met).max(LEAST))
+        libm::log(likelihood.max(LEAST))
     };
     periods.iter().map(of).sum()
 }
@@ -192,27 +240,53 @@ mod tests {
 
     use super::*;
 
-    /// The probability of a decoded period is how often simulated ones are met so: of 200,000 periods that begin uniformly in
-    /// the gap before, within four standard errors.
+    /// The probability of a decoded period is how often simulated ones are met so, within four standard errors: a whole one,
+    /// the last of a record, which is met after uniform beginnings in the gap before, and the first, which has the residual
+    /// life of exponential lengths.
     #[test]
     fn the_probability_of_a_period_is_its_frequency() {
         let mut stream = Streams::new(1, 0).stream("periods");
-        let gaps = [0.5, 0.2, 0.7];
-        let (before, between, after) = (gaps[0], gaps[1], gaps[2]);
+        let (before, between, after) = (0.5, 0.2, 0.7);
         let draws = 200_000;
-        let (mut met, mut so) = (0_u32, 0_u32);
+        let (mut met, mut whole, mut last, mut first) = (0_u32, 0_u32, 0_u32, 0_u32);
         for _ in 0..draws {
             let begin = stream.uniform() * before;
-            let end = begin - libm::log(1.0 - stream.uniform()) * 0.4;
+            let length = -libm::log(1.0 - stream.uniform()) * 0.4;
+            let end = begin + length;
             met += u32::from(end > before);
-            so += u32::from(end > before + between && end <= before + between + after);
+            whole += u32::from(end > before + between && end <= before + between + after);
+            last += u32::from(end > before + between);
+            first += u32::from(length > between && length <= between + after);
         }
-        let found = log_likelihood(&[Period { before, between, after }], |length| {
-            length + 0.4 * libm::expm1(-length / 0.4)
-        });
-        let share = f64::from(so) / f64::from(met);
-        let error = libm::sqrt(share * (1.0 - share) / f64::from(met));
-        assert!((libm::exp(found) - share).abs() < 4.0 * error, "{} for {share}", libm::exp(found));
+        let cases = [
+            (Some(before), Some(after), whole, met),
+            (Some(before), None, last, met),
+            (None, Some(after), first, draws),
+        ];
+        for (before, after, found, of) in cases {
+            let period = Period { before, between, after };
+            let expected = log_likelihood(&[period], 0.4, |length| length + 0.4 * libm::expm1(-length / 0.4));
+            let share = f64::from(found) / f64::from(of);
+            let error = libm::sqrt(share * (1.0 - share) / f64::from(of));
+            assert!(
+                (libm::exp(expected) - share).abs() < 4.0 * error,
+                "{period:?}: {} for {share}",
+                libm::exp(expected)
+            );
+        }
+    }
+
+    /// The state is decoded to both ends of the record, whose first and last periods are not whole.
+    #[test]
+    fn the_first_and_the_last_period_are_decoded() {
+        let times = (0..9).map(f64::from).collect();
+        let lost = [0, 0, 1, 1, 1, 0, 0, 0, 1].map(|lost| lost == 1).to_vec();
+        let losses = Losses::of_probes(times, lost).expect("a record");
+        let chain = TwoState { good: 3.0, bad: 3.0, loss_good: 0.0, loss_bad: 1.0 };
+        let of = |before, between, after| Period { before, between, after };
+        let good = vec![of(None, 1.0, Some(1.0)), of(Some(1.0), 2.0, Some(1.0))];
+        let bad = vec![of(Some(1.0), 2.0, Some(1.0)), of(Some(1.0), 0.0, None)];
+        assert_eq!(decode(&losses, &chain), (good, bad));
     }
 
     #[test]
@@ -224,9 +298,9 @@ mod tests {
                 let end = begin + 0.2 * libm::exp(1.1 * stream.normal());
                 let probes = libm::floor(end / 0.05) as i32;
                 (probes > 0).then(|| Period {
-                    before: 0.05,
+                    before: Some(0.05),
                     between: f64::from(probes - 1) * 0.05,
-                    after: 0.05,
+                    after: Some(0.05),
                 })
             })
             .collect();

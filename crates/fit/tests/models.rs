@@ -19,7 +19,7 @@ fn record(model: Model, spacing: f64, duration: f64, number: u64) -> Losses {
 
 fn chosen(losses: &Losses) -> Fit {
     let fits = Family::ALL.into_iter().filter_map(|family| fit(losses, family));
-    fits.min_by(|a, b| a.bic(losses).total_cmp(&b.bic(losses))).expect("independent losses always fit")
+    fits.min_by(|a, b| a.bic.total_cmp(&b.bic)).expect("independent losses always fit")
 }
 
 fn periods(fit: &Fit) -> Periods {

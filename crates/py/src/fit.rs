@@ -200,7 +200,7 @@ impl LossFit {
 
     #[getter]
     fn bic(&self) -> f64 {
-        self.fit.bic(&self.record)
+        self.fit.bic
     }
 
     #[getter]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -304,8 +304,13 @@ def fit_losses(
         for found, weight in zip(fits, weights, strict=True)
     )
     replicated, shapes = fits[0].bootstrap(replicates, seed, threads)
+    spreads = [_Spread.of(candidates[0], replicated)]
+    for found, candidate in zip(fits[1:], candidates[1:], strict=True):
+        count = round(candidate.weight * replicates)
+        if candidate.weight >= RARE and count:
+            spreads.append(_Spread.of(candidate, found.bootstrap(count, seed, threads)[0]))
     resolution = float(np.median(data.interval_s)) if isinstance(data, Counts) else None
-    parameters = tuple(_parameters(candidates[0].model, replicated, record, resolution))
+    parameters = tuple(_parameters(candidates[0].model, spreads, record, resolution))
     hidden, profile_draws = _hidden(record, replicates)
     independent = "bad_s" not in {each.name for each in parameters}
     cannot_tell = tuple(_cannot_tell(record, parameters, independent, hidden, resolution))
@@ -315,11 +320,8 @@ def fit_losses(
     elif independent and cannot_tell and profile_draws:
         draws = profile_draws
     else:
-        for found, weight in zip(fits, weights, strict=True):
-            count = round(float(weight) * replicates)
-            if weight >= RARE and count:
-                again = replicated if found is fits[0] else found.bootstrap(count, seed, threads)[0]
-                draws += _reflected(found.model, again, count)
+        for spread in spreads:
+            draws += spread.models(round(spread.candidate.weight * replicates))
         if len(draws) < 0.9 * replicates and profile_draws:
             # Many records of this model show no losses at all: what is left of them is not what may be.
             draws = profile_draws
@@ -358,14 +360,85 @@ def _unscale(name: str, scaled: npt.ArrayLike) -> Floats:
         return np.asarray(np.exp(array), dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spread:
+    """What the parameters of a candidate may be.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The candidate.
+    values : mapping of str to array of float
+        A value of each of its parameters for each simulated record.
+    """
+
+    candidate: Candidate
+    values: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, candidate: Candidate, replicated: Mapping[str, Floats]) -> _Spread:
+        """Reflect the replicates on the scale without bounds, in units of the error that each would state.
+
+        For a mean of exponential lengths that are all observed, the intervals that follow are exact, whatever
+        their number. Lognormal lengths need the units: where the long ones happen to be few, the mean and its
+        stated error are both too small.
+        """
+        model = candidate.model
+        lognormal = candidate.family == "semi-markov"
+        # A record with too few periods would not have been fitted with lognormal ones.
+        some = ~np.isnan(replicated["good_s"]) if lognormal else np.full(len(replicated["loss"]), True)
+        replicated = {name: values[some] for name, values in replicated.items()}
+        reflected = {}
+        for name in NAMES:
+            if math.isnan(model[name]):
+                continue
+            apart = _scale(name, replicated[name]) - _scale(name, model[name])
+            ratio = _error(name, model) / _error(name, replicated) if lognormal else 1.0
+            reflected[name] = _unscale(name, _scale(name, model[name]) - ratio * apart)
+        return cls(candidate, reflected)
+
+    def models(self, count: int) -> list[Model]:
+        """Return models with these parameters, one for each of the first `count` records that tell them."""
+        model = self.candidate.model
+        known = [name for name in self.values if name != "loss"] or ["loss"]
+        draws: list[Model] = []
+        for index in range(min(count, len(self.values["loss"]))):
+            drawn = dict.fromkeys(NAMES, math.nan)
+            for name in known:
+                fixed = name.startswith("loss_") and model[name] in (0.0, 1.0)
+                drawn[name] = model[name] if fixed else float(self.values[name][index])
+            if not all(
+                math.isfinite(drawn[name]) and drawn[name] > 0.0 for name in known if name.endswith("_s")
+            ):
+                continue
+            if "good_s" in known:
+                good, bad = drawn["good_s"], drawn["bad_s"]
+                drawn["loss"] = (good * drawn["loss_good"] + bad * drawn["loss_bad"]) / (good + bad)
+            draws.append(drawn)
+        return draws
+
+
+def _error(name: str, models: Mapping[str, float] | Mapping[str, Floats]) -> Floats:
+    """Return the standard error of a parameter on the scale without bounds, times the root of the periods."""
+
+    def variance(sigma: float | Floats) -> Floats:
+        # Of the logarithm of the likeliest mean, times the number of lengths.
+        squared = np.square(sigma)
+        return np.where(np.isnan(sigma), 1.0, squared + squared * squared / 2)
+
+    good, bad = variance(models["good_sigma"]), variance(models["bad_sigma"])
+    if name == "loss":
+        return np.sqrt(good + bad)
+    return np.sqrt({"good_s": good, "bad_s": bad}.get(name, np.ones_like(good)))
+
+
 def _parameters(
-    model: Model, replicated: Mapping[str, Floats], record: LossRecord, resolution: float | None
+    model: Model, spreads: Sequence[_Spread], record: LossRecord, resolution: float | None
 ) -> list[Parameter]:
     """Return the parameters with basic bootstrap intervals on the scale without bounds.
 
-    For a mean of exponential lengths that are all observed, that interval on a logarithmic scale is exact,
-    whatever their number. The likelihood of counts knows no changes within an interval, `resolution`: of
-    periods that are not much longer it says nothing, nor of their losses.
+    The likelihood of counts knows no changes within an interval, `resolution`: of periods that are not much
+    longer it says nothing, nor of their losses.
     """
     blurred = resolution is not None and not model["bad_s"] > COARSEST * resolution
     parameters = []
@@ -373,7 +446,7 @@ def _parameters(
         value = model[name]
         if math.isnan(value) or (name in ("loss_good", "loss_bad") and value in (0.0, 1.0)):
             continue
-        low, high = _interval(name, value, replicated[name], record)
+        low, high = _interval(name, spreads, record)
         # A bias that exceeds the spread.
         biased = not low <= value <= high
         low, high = min(low, value), max(high, value)
@@ -386,39 +459,21 @@ def _parameters(
     return parameters
 
 
-def _interval(name: str, value: float, replicated: Floats, record: LossRecord) -> tuple[float, float]:
+def _interval(name: str, spreads: Sequence[_Spread], record: LossRecord) -> tuple[float, float]:
+    """Return the interval of a parameter over all candidates that have it, by their weights."""
     if name == "loss" and record.lost in (0, record.sent):
         # Exact and one-sided: nothing varies in the replicates.
         bound = 0.05 ** (1 / record.sent)
         return (0.0, 1 - bound) if record.lost == 0 else (bound, 1.0)
-    scaled = np.sort(_scale(name, replicated))
-    centre = float(_scale(name, value))
-    tail = int(0.025 * len(scaled))
-    ends = scaled[[-1 - tail, tail]]
-    low, high = _unscale(name, 2 * centre - ends)
-    return float(low), float(high)
-
-
-def _reflected(model: Model, replicated: Mapping[str, Floats], count: int) -> list[Model]:
-    """Return what the parameters may be: the replicates, reflected as the intervals are."""
-    known = [name for name in NAMES if name != "loss" and not math.isnan(model[name])]
-    if not known:
-        known = ["loss"]
-    draws: list[Model] = []
-    for index in range(count):
-        drawn = dict.fromkeys(NAMES, math.nan)
-        values = {name: replicated[name][index] for name in known}
-        if any(math.isnan(value) for value in values.values()):
-            continue
-        for name, value in values.items():
-            fixed = name.startswith("loss_") and model[name] in (0.0, 1.0)
-            reflected = 2 * _scale(name, model[name]) - _scale(name, value)
-            drawn[name] = model[name] if fixed else float(_unscale(name, reflected))
-        if "good_s" in known:
-            good, bad = drawn["good_s"], drawn["bad_s"]
-            drawn["loss"] = (good * drawn["loss_good"] + bad * drawn["loss_bad"]) / (good + bad)
-        draws.append(drawn)
-    return draws
+    having = [(spread.values[name], spread.candidate.weight) for spread in spreads if name in spread.values]
+    values = np.concatenate([found for found, _ in having])
+    weights = np.concatenate([np.full(len(found), weight / max(len(found), 1)) for found, weight in having])
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / np.sum(weights)
+    # Whole numbers of equal weights do not add up exactly.
+    tail = 0.025 + 1e-9
+    low, high = np.searchsorted(below, tail), np.searchsorted(below, 1 - tail)
+    return float(values[order[low]]), float(values[order[high]])
 
 
 def _certain(record: LossRecord, count: int) -> list[Model]:
