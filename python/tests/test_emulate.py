@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from conftest import ROOT, Command, results
 
@@ -20,6 +21,7 @@ import lasthop
 from lasthop import fitting, measurement
 from lasthop.cli import emulate
 from lasthop.cli.failure import EXIT_CODES, LATE, RefusedError
+from lasthop.measurement import Direction
 
 
 def _refusal() -> str:
@@ -333,5 +335,35 @@ def test_a_ping_through_the_network_is_read_as_what_the_links_did(command: Comma
     # Those of the last round trip are left out: ping did not wait for them.
     assert lost - 12 <= int(probes.lost.sum()) <= lost
     bad = fitting.fit_losses(probes, replicates=100).parameter("bad_s")
+    assert bad is not None
+    assert bad.low < 0.025 < bad.high
+
+
+@in_namespaces
+@pytest.mark.skipif(shutil.which("irtt") is None, reason="irtt is not installed")
+def test_irtt_through_the_network_is_read_as_what_each_direction_lost(
+    command: Command, tmp_path: Path
+) -> None:
+    settings = [
+        'radio.channel={ gilbert-elliott = { good = "250 ms", bad = "25 ms", loss_bad = 0.9 } }',
+        "radio.uplink.channel={ frame-loss = { loss = 0.02 } }",
+    ]
+    options = [word for setting in settings for word in ("--set", setting)]
+    # Without a limit to intervals, at which the server drops packets that were late.
+    server = ("--server", "irtt server -i 0")
+    line = f"sleep 1; irtt client -i 5ms -d 6s -l 60 -q -o {tmp_path}/irtt.json $LASTHOP_SERVER"
+    ended = command("emulate", "last-mile", *options, *PATIENT, *server, "--json", "--", "sh", "-c", line)
+    assert ended.returncode == 0, ended.stderr
+    lost = {
+        link["link"]: link["lost_on_air"]
+        for link in json.loads(ended.stdout[ended.stdout.index("{\n") :])["links"]
+    }
+    found = measurement.read(tmp_path / "irtt.json")
+    directions = {probes.direction: probes for probes in found.probes}
+    # Packets that set up the connection may be lost as well; the server does not report what came last.
+    for direction, link in ((Direction.DOWN, "base-mobile"), (Direction.UP, "mobile-base")):
+        assert lost[link] - 12 <= int(directions[direction].lost.sum()) <= lost[link], direction
+    assert 0.06 < np.quantile(found.delays[0].delay_s, 0.5) < 0.07
+    bad = fitting.fit_losses(directions[Direction.DOWN], replicates=100).parameter("bad_s")
     assert bad is not None
     assert bad.low < 0.025 < bad.high

@@ -261,7 +261,8 @@ def _print_plan(losses: FittedLosses | None, as_json: bool) -> None:
         keys = {"interval_s": made.interval_s, "duration_s": made.duration_s, "reason": made.reason}
         emit_document(json.dumps({**keys, "irtt": made.irtt, "ping": made.ping}, indent=2))
         return
-    emit(f"{made.irtt}\n\n{made.duration_s:.0f} s: {made.reason}. Without an irtt server (`irtt server`):\n")
+    emit(f"{made.irtt}\n\n{made.duration_s:.0f} s: {made.reason}.")
+    emit("SERVER runs `irtt server -i 0`. Without one:\n")
     emit(made.ping)
 
 
