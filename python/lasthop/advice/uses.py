@@ -209,8 +209,8 @@ def _application(kind: str, further: str = "") -> str:
 SHORT = "100 KB"
 """Size of a short transfer."""
 
-SHORT_TRANSFER = Measure("completion_time_s", f"{SHORT} in", "lower", text.seconds)
-"""The time of a short transfer, which has runs of its own."""
+SHORT_TRANSFER = Measure("completion_time_s", f"p90 of {SHORT}", "lower", text.seconds)
+"""The time within which 9 of 10 short transfers end, which have runs of their own."""
 
 _THROUGHPUT = Measure("throughput_bps", "throughput", "higher", text.rate)
 _BITRATE = Measure(

@@ -505,6 +505,16 @@ class Comparison:
         """
         return self._sample(arm, self._counted[arm], metric)
 
+    def values(self, arm: Arm, metric: str | None = None) -> Sample:
+        """Return a metric, by default the comparison's, of each run that counts; NaN where it has none.
+
+        Raises
+        ------
+        KeyError
+            If the arm is not compared.
+        """
+        return self._values(arm, metric or self.metric, self._counted[arm])
+
     def standing(self) -> dict[Arm, tuple[int, Status]]:
         """Return the rank and the status of each arm, the best first.
 

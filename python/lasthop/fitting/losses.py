@@ -469,10 +469,10 @@ def _interval(name: str, spreads: Sequence[_Spread], record: LossRecord) -> tupl
     values = np.concatenate([found for found, _ in having])
     weights = np.concatenate([np.full(len(found), weight / max(len(found), 1)) for found, weight in having])
     order = np.argsort(values)
-    below = np.cumsum(weights[order]) / np.sum(weights)
-    # Whole numbers of equal weights do not add up exactly.
-    tail = 0.025 + 1e-9
-    low, high = np.searchsorted(below, tail), np.searchsorted(below, 1 - tail)
+    # Between n replicates lie n + 1 places for the truth, all equally likely.
+    below = np.cumsum(weights[order]) / np.sum(weights) * len(values) / (len(values) + 1)
+    low = max(int(np.searchsorted(below, 0.025, side="right")) - 1, 0)
+    high = min(int(np.searchsorted(below, 0.975)), len(values) - 1)
     return float(values[order[low]]), float(values[order[high]])
 
 
