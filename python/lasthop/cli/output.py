@@ -209,7 +209,10 @@ class Output:
 
     def summary(self) -> str:
         """Return a line that says what was written where."""
-        kinds = [kind if kind.find(".") > 0 else f"{n} {kind}" for kind, n in self._written.items()]
+        # Files of a kind are counted; others are named.
+        one = {"figures": "figure", "traces": "trace", "links": "link"}
+        counts = {kind: f"{n} {one.get(kind, kind) if n == 1 else kind}" for kind, n in self._written.items()}
+        kinds = [kind if kind.find(".") > 0 else counts[kind] for kind in self._written]
         return f"{self.directory}: {', '.join(kinds)}"
 
 
