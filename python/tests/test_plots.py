@@ -196,6 +196,8 @@ def test_many_packets_are_drawn_by_their_numbers(runs: dict[str, Run]) -> None:
     (line,) = (line for line in axes.lines if line.get_gid() == "first")
     assert np.asarray(line.get_ydata()).max() == last < axes.get_ylim()[1]
     assert plots.packet_trace(run, modulo=90).axes[0].get_ylabel() == "packet number mod 90"
+    few = lasthop.load("ebsn-example", ["transfer.size=2 KB"]).run("basic", trace=True)
+    assert plots.packet_trace(few).axes[0].get_ylabel() == "packet number"
     # The axis of several runs ends with the first of them.
     assert plots.packet_traces([run, runs["basic"]]).get_supylabel() == "packet number"
     assert plots.packet_traces(list(runs.values())).get_supylabel() == "packet number mod 90"

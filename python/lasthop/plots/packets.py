@@ -65,7 +65,8 @@ def packet_trace(
     run : Run
         A run made with `trace=True`.
     modulo : int, optional
-        The number at which the vertical axis wraps. By default 90 for short traces, and none for longer ones.
+        The number at which the vertical axis wraps. By default 90, and none if the packets fill no
+        such round, or too many to be read.
     bad_periods : sequence of (float, float), optional
         The bad periods of the channel, in seconds; see `Scenario.bad_periods`.
     connection : str, optional
@@ -212,9 +213,9 @@ def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:
 
 
 def _modulo(data: Sequence[Columns], until: float) -> int | None:
-    """Return where the axis wraps; None if it would wrap too often to be readable."""
+    """Return where the axis wraps; None if it need not, or would wrap too often to be readable."""
     shown = [columns["packet"][columns["time_s"] <= until].max(initial=0) for columns in data]
-    return USUAL_MODULO if max(shown, default=0) < MOST_ROUNDS * USUAL_MODULO else None
+    return USUAL_MODULO if USUAL_MODULO <= max(shown, default=0) < MOST_ROUNDS * USUAL_MODULO else None
 
 
 def _label(modulo: int | None) -> str:
@@ -233,7 +234,7 @@ def _panel(axes: Axes, columns: Columns, modulo: int | None, until: float) -> No
     _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
     _parts.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
     if modulo is None:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=-0.04 * axes.get_ylim()[1])
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
     else:

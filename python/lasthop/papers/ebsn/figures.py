@@ -45,7 +45,7 @@ def _trace(scheme: str, evidence: Evidence) -> DataFigure:
     run = evidence.traces("trace")[scheme]
     until = float(run.events()["time_s"].max())
     bad_periods = evidence.scenario("trace").bad_periods(until)
-    return packet_trace(run, bad_periods=bad_periods, printed=RESENT.get(scheme, ()))
+    return packet_trace(run, modulo=90, bad_periods=bad_periods, printed=RESENT.get(scheme, ()))
 
 
 def _line(
