@@ -31,7 +31,7 @@ def without_results(printed: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def lossy() -> Advice:
-    return advise(stated_link(8e6, 0.06, loss=0.02), runs=FEW)
+    return advise(stated_link(8e6, 0.06, loss=0.02), runs=FEW, effects=False)
 
 
 def test_where_losses_limit_they_are_named_and_bbr_helps(lossy: Advice) -> None:
@@ -46,7 +46,7 @@ def test_where_losses_limit_they_are_named_and_bbr_helps(lossy: Advice) -> None:
 
 
 def test_a_clean_link_needs_nothing() -> None:
-    advice = advise(stated_link(8e6, 0.06), runs=FEW)
+    advice = advise(stated_link(8e6, 0.06), runs=FEW, effects=False)
     assert advice.advised == ()
     assert advice.verdict() == "No remedy that was tried would help." or advice.undecided
     assert not [limit for limit in advice.limits if limit.name == "losses" and limit.matters]
@@ -94,9 +94,9 @@ def test_what_a_measurement_cannot_tell_widens_the_advice() -> None:
         "ping.txt", "ping", 299.0, probes=(Probes(Direction.DOWN, times, lost, None),), delays=delays
     )
     link = fit(rare, rate_bps=8e6, replicates=40)
-    advice = advise(link, runs=FEW)
+    advice = advise(link, runs=FEW, effects=False)
     assert "bursts" in link.cannot_tell[0]
-    known = advise(stated_link(8e6, 0.06, loss=0.05), runs=FEW)
+    known = advise(stated_link(8e6, 0.06, loss=0.05), runs=FEW, effects=False)
     width = (advice.now.high - advice.now.low) / advice.now.value
     assert width > 3 * (known.now.high - known.now.low) / known.now.value
     page = html(advice, "lasthop advise")
@@ -110,7 +110,7 @@ def test_the_page_needs_no_network_and_escapes_names() -> None:
     name = '<script>alert("x")</script>.csv'
     probes = (Probes(Direction.DOWN, times, lost, None),)
     link = fit(Measurement(name, "csv", 60.0, probes=probes), rate_bps=2e6, replicates=10)
-    page = html(advise(link, runs=(8, 8)), "lasthop advise")
+    page = html(advise(link, runs=(8, 8), effects=False), "lasthop advise")
     assert "<script>" not in page
     assert "http" not in page.replace("http-equiv", "")
 
@@ -158,14 +158,14 @@ def test_a_link_that_carries_nothing_now_is_advised_all_the_same() -> None:
     times = np.linspace(0, 20, 1000)
     dead = (Probes(Direction.DOWN, times, np.ones(1000, bool), None),)
     link = fit(Measurement("dead.csv", "csv", 20.0, probes=dead), rate_bps=2e6, replicates=10)
-    advice = advise(link, runs=(8, 8))
+    advice = advise(link, runs=(8, 8), effects=False)
     assert advice.now.value == pytest.approx(0, abs=1e4)
     assert html(advice, "lasthop advise")
     json.dumps(document(advice), allow_nan=False)
 
 
 def test_without_losses_their_absence_is_no_limit() -> None:
-    advice = advise(stated_link(8e6, 0.06), runs=(8, 8))
+    advice = advise(stated_link(8e6, 0.06), runs=(8, 8), effects=False)
     assert [limit.name for limit in advice.limits if limit.name == "losses"] == []
     assert all(math.isfinite(limit.gain) for limit in advice.limits)
 
@@ -175,5 +175,5 @@ def test_no_losses_seen_leave_room_for_some() -> None:
     times = np.linspace(0, 2, 100)
     few = (Probes(Direction.DOWN, times, np.zeros(100, bool), None),)
     link = fit(Measurement("few.csv", "csv", 2.0, probes=few), rate_bps=8e6, replicates=100)
-    now = advise(link, runs=FEW).now
+    now = advise(link, runs=FEW, effects=False).now
     assert (now.high - now.low) / now.value > 0.1
