@@ -136,11 +136,11 @@ pub enum Signal {
     Reach(Reach),
     /// A client makes a request. Packets have no contents, so the server learns the sizes from this signal.
     Request(Request),
-    /// A packet enters a code across packets. Packets have no contents, so the other end of the code learns from this
-    /// signal what a packet of the code contains.
+    /// An encoder has added a packet to a block. Packets have no contents, so the decoder takes the source packet from this
+    /// signal.
     Encoded(Encoded),
-    /// A link has dropped a packet of a code across packets. The exit of the code hears it only to account for what cannot be
-    /// recovered any more; it must not act on it.
+    /// A link has dropped a packet of a code across packets. For accounting at the decoder only; no protocol action may
+    /// follow from it.
     Lost(Packet),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.

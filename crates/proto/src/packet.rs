@@ -122,8 +122,7 @@ pub enum Body {
     Coded(Coded),
 }
 
-/// A packet of an erasure code across packets, which works on blocks of them. What it contains is known to the two ends of
-/// the code only.
+/// A packet of a block erasure code across packets. Only the encoder and the decoder know its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coded {
     /// The number of the block, from 0. Blocks are numbered for each mobile host and direction.

@@ -34,7 +34,7 @@ fn packet(seq: u64) -> Packet {
 fn seq(packet: &Packet) -> u64 {
     match packet.body {
         Body::Datagram(datagram) => datagram.seq,
-        _ => panic!("{packet:?} is no datagram"),
+        _ => panic!("{packet:?} is not a datagram"),
     }
 }
 
@@ -55,11 +55,11 @@ impl Tally for Counters {
     }
 }
 
-/// The entrance at the base station and the exit at the mobile host, with whatever lies between them in the hands of the
+/// The ingress at the base station and the egress at the mobile host, with whatever lies between them in the hands of the
 /// test.
 struct Tunnel {
-    entrance: Box<dyn Component>,
-    exit: Box<dyn Component>,
+    ingress: Box<dyn Component>,
+    egress: Box<dyn Component>,
     passed: Vec<u64>,
     /// Reported as lost.
     lost: Vec<u64>,
@@ -70,48 +70,48 @@ impl Tunnel {
         Tunnel::to(parameters, MOBILE)
     }
 
-    /// A tunnel whose exit is at `host`.
+    /// A tunnel whose egress is at `host`.
     fn to(parameters: &str, host: HostId) -> Tunnel {
         let schemes: Schemes =
             toml::from_str(&format!("packet-fec = {{ {parameters} }}")).expect("sound parameters");
         let hosts = BTreeSet::from([host]);
         let ends = installed(&schemes, "packet-fec");
         Tunnel {
-            entrance: ends.agent(0, &site()),
-            exit: ends.agent(0, &Site { end: LinkEnd::MobileHost, hosts: Some(&hosts), ..site() }),
+            ingress: ends.agent(0, &site()),
+            egress: ends.agent(0, &Site { end: LinkEnd::MobileHost, hosts: Some(&hosts), ..site() }),
             passed: Vec::new(),
             lost: Vec::new(),
         }
     }
 
-    /// Collects what the entrance sends.
+    /// Collects what the ingress sends.
     fn sent(&mut self, now: Time, mut out: Out) -> Vec<Packet> {
         let mut sent = Vec::new();
         while let Some((_, effect)) = out.take() {
             match effect {
                 Effect::Signal(signal @ Signal::Encoded(_)) => {
-                    self.exit.on_signal(now, &signal, &mut Out::default());
+                    self.egress.on_signal(now, &signal, &mut Out::default());
                 }
                 Effect::Send(Port::RADIO, packet) => sent.push(packet),
-                other => panic!("{other:?} at the entrance"),
+                other => panic!("{other:?} at the ingress"),
             }
         }
         sent
     }
 
-    /// A packet comes to the entrance; returns what goes on the air.
+    /// A packet comes to the ingress; returns what goes on the air.
     fn enter(&mut self, now: Time, packet: &Packet) -> Vec<Packet> {
         let mut out = Out::default();
-        self.entrance.receive(now, packet, Port::WIRED, &mut out);
+        self.ingress.receive(now, packet, Port::WIRED, &mut out);
         self.sent(now, out)
     }
 
-    /// Time passes at the entrance.
+    /// Time passes at the ingress.
     fn wait(&mut self, now: Time) -> Vec<Packet> {
         let mut out = Out::default();
-        assert!(self.entrance.next_wakeup() <= now);
-        self.entrance.wake(now, &mut out);
-        assert!(self.entrance.next_wakeup() > now);
+        assert!(self.ingress.next_wakeup() <= now);
+        self.ingress.wake(now, &mut out);
+        assert!(self.ingress.next_wakeup() > now);
         self.sent(now, out)
     }
 
@@ -121,7 +121,7 @@ impl Tunnel {
             match effect {
                 Effect::Send(Port::WIRED, packet) => packets.push(packet),
                 Effect::Drop(packet, DropReason::Unrecovered) => self.lost.push(seq(&packet)),
-                other => panic!("{other:?} at the exit"),
+                other => panic!("{other:?} at the egress"),
             }
         }
         self.passed.extend(packets.iter().map(seq));
@@ -131,33 +131,33 @@ impl Tunnel {
     /// Packets come out of the air.
     fn arrive(&mut self, now: Time, packets: &[Packet]) -> Vec<Packet> {
         let mut out = Out::default();
-        packets.iter().for_each(|packet| self.exit.receive(now, packet, Port::RADIO, &mut out));
-        assert!(self.exit.next_wakeup() >= now, "a wake-up in the past");
+        packets.iter().for_each(|packet| self.egress.receive(now, packet, Port::RADIO, &mut out));
+        assert!(self.egress.next_wakeup() >= now, "a wake-up in the past");
         self.note_passed(out)
     }
 
-    /// Packets are lost on the air, which the exit only reports.
+    /// Packets are lost on the air, which the egress only reports.
     fn lose(&mut self, now: Time, packets: &[Packet]) {
         let mut out = Out::default();
         let before = self.passed.len();
         for packet in packets {
-            self.exit.on_signal(now, &Signal::Lost(*packet), &mut out);
+            self.egress.on_signal(now, &Signal::Lost(*packet), &mut out);
         }
         self.note_passed(out);
         assert_eq!(self.passed.len(), before, "a loss lets nothing pass");
     }
 
-    /// Time passes at the exit.
+    /// Time passes at the egress.
     fn hold(&mut self, now: Time) -> Vec<Packet> {
         let mut out = Out::default();
-        self.exit.wake(now, &mut out);
-        assert!(self.exit.next_wakeup() > now);
+        self.egress.wake(now, &mut out);
+        assert!(self.egress.next_wakeup() > now);
         self.note_passed(out)
     }
 
     fn counter(&self, name: &str) -> u64 {
         let mut counters = Counters(BTreeMap::new());
-        self.exit.count(&mut counters);
+        self.egress.count(&mut counters);
         counters.0[name]
     }
 }
@@ -212,14 +212,14 @@ fn any_k_packets_recover_a_block() {
 fn a_block_waits_no_longer_than_stated() {
     for (sources, repairs) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3), (7, 4), (8, 4)] {
         let mut tunnel = Tunnel::new("k = 8, n = 12, wait = \"20 ms\"");
-        assert_eq!(tunnel.entrance.next_wakeup(), Time::NEVER);
+        assert_eq!(tunnel.ingress.next_wakeup(), Time::NEVER);
         let mut sent: Vec<Packet> =
             (0..sources).flat_map(|seq| tunnel.enter(at(10 + seq), &packet(seq))).collect();
         if sources < 8 {
-            assert_eq!((sent.len() as u64, tunnel.entrance.next_wakeup()), (sources, at(30)));
+            assert_eq!((sent.len() as u64, tunnel.ingress.next_wakeup()), (sources, at(30)));
             sent.extend(tunnel.wait(at(30)));
         }
-        assert_eq!(tunnel.entrance.next_wakeup(), Time::NEVER);
+        assert_eq!(tunnel.ingress.next_wakeup(), Time::NEVER);
         let symbols: Vec<Symbol> = sent.iter().map(symbol).collect();
         let expected = (0..sources as u8).map(|index| Symbol::Source { index });
         let expected =
@@ -252,10 +252,10 @@ fn blocks_close_in_the_order_in_which_they_opened() {
     let sent: Vec<u32> =
         (0..3).flat_map(|seq| tunnel.enter(at(seq), &packet(seq))).map(|coded| block(&coded)).collect();
     assert_eq!(sent, [0, 1, 0, 0]);
-    assert_eq!(tunnel.entrance.next_wakeup(), at(21));
+    assert_eq!(tunnel.ingress.next_wakeup(), at(21));
     let closed = tunnel.wait(at(21));
     assert_eq!(closed.iter().map(block).collect::<Vec<_>>(), [1]);
-    assert_eq!(tunnel.entrance.next_wakeup(), Time::NEVER);
+    assert_eq!(tunnel.ingress.next_wakeup(), Time::NEVER);
 }
 
 /// The default time is that of the source packets of a block on the link: here 8 x 1,536 B at 2 Mb/s. Behind a gap packets wait
@@ -265,9 +265,9 @@ fn times_depend_on_the_link_by_default() {
     let mut tunnel = Tunnel::new("");
     let sent = [tunnel.enter(at(0), &packet(0)), tunnel.enter(at(0), &packet(1))].concat();
     let full = Duration::from_nanos(1_536 * 8 * 500);
-    assert_eq!(tunnel.entrance.next_wakeup(), Time::ZERO + full * 8);
+    assert_eq!(tunnel.ingress.next_wakeup(), Time::ZERO + full * 8);
     tunnel.arrive(at(0), &sent[1..]);
-    assert_eq!(tunnel.exit.next_wakeup(), Time::ZERO + full * 24);
+    assert_eq!(tunnel.egress.next_wakeup(), Time::ZERO + full * 24);
     let mut quick = Tunnel::new("k = 1, n = 2, interleave = 1, header = \"0 B\"");
     let sent = quick.enter(at(0), &packet(0));
     assert_eq!(sent.len(), 2);
@@ -276,9 +276,9 @@ fn times_depend_on_the_link_by_default() {
     let sent = [short.enter(at(0), &packet(0)), short.enter(at(0), &packet(1))].concat();
     assert_eq!(sent.len(), 3);
     short.enter(at(1), &packet(2));
-    assert_eq!(short.entrance.next_wakeup(), at(13));
+    assert_eq!(short.ingress.next_wakeup(), at(13));
     short.arrive(at(1), &sent[1..2]);
-    assert_eq!(short.exit.next_wakeup(), at(101));
+    assert_eq!(short.egress.next_wakeup(), at(101));
 }
 
 /// What waits behind a gap is passed on after `hold`, and what fills the gap later at once.
@@ -286,15 +286,15 @@ fn times_depend_on_the_link_by_default() {
 fn a_gap_is_given_up_after_a_time() {
     let mut tunnel = Tunnel::new("k = 4, n = 5, hold = \"30 ms\", wait = \"1 s\"");
     let sent: Vec<Packet> = (0..3).flat_map(|seq| tunnel.enter(at(0), &packet(seq))).collect();
-    assert_eq!(tunnel.exit.next_wakeup(), Time::NEVER);
+    assert_eq!(tunnel.egress.next_wakeup(), Time::NEVER);
     assert!(tunnel.arrive(at(5), &sent[1..2]).is_empty());
-    assert_eq!(tunnel.exit.next_wakeup(), at(35));
+    assert_eq!(tunnel.egress.next_wakeup(), at(35));
     // Others behind the gap do not prolong it.
     assert!(tunnel.arrive(at(20), &sent[2..]).is_empty());
-    assert_eq!(tunnel.exit.next_wakeup(), at(35));
+    assert_eq!(tunnel.egress.next_wakeup(), at(35));
     assert_eq!(tunnel.hold(at(35)).len(), 2);
     assert_eq!((&tunnel.passed, tunnel.counter("given_up_packets")), (&vec![1, 2], 1));
-    assert_eq!(tunnel.exit.next_wakeup(), Time::NEVER);
+    assert_eq!(tunnel.egress.next_wakeup(), Time::NEVER);
     tunnel.arrive(at(50), &sent[..1]);
     assert_eq!(tunnel.passed, [1, 2, 0]);
     assert_eq!((tunnel.counter("passed_late_packets"), tunnel.lost.len()), (1, 0));
@@ -339,7 +339,7 @@ fn headers_are_added_and_removed() {
     assert_eq!(passed, [Packet { ecn: Ecn::Ce, ..first }, second]);
 }
 
-/// The base station has blocks of its own for each mobile host, and the exit at one of them ignores those of others.
+/// The base station has blocks of its own for each mobile host, and the egress at one of them ignores those of others.
 #[test]
 fn each_mobile_host_has_its_blocks() {
     let other = HostId(2);
@@ -348,12 +348,12 @@ fn each_mobile_host_has_its_blocks() {
     for seq in 0..6 {
         let dst = if seq % 3 == 0 { other } else { MOBILE };
         let mut out = Out::default();
-        tunnel.entrance.receive(at(0), &Packet { dst, ..packet(seq) }, Port::WIRED, &mut out);
+        tunnel.ingress.receive(at(0), &Packet { dst, ..packet(seq) }, Port::WIRED, &mut out);
         while let Some((_, effect)) = out.take() {
             match effect {
                 Effect::Signal(signal) => {
                     for each in [&mut tunnel, &mut beside] {
-                        each.exit.on_signal(at(0), &signal, &mut Out::default());
+                        each.egress.on_signal(at(0), &signal, &mut Out::default());
                     }
                 }
                 Effect::Send(_, packet) => sent.push(packet),
@@ -375,7 +375,7 @@ fn an_unprotected_direction_is_left_alone() {
     let sent = tunnel.enter(at(0), &packet(0));
     assert_eq!(sent, [packet(0)]);
     assert_eq!(tunnel.arrive(at(0), &sent), [packet(0)]);
-    assert_eq!((tunnel.entrance.next_wakeup(), tunnel.exit.next_wakeup()), (Time::NEVER, Time::NEVER));
+    assert_eq!((tunnel.ingress.next_wakeup(), tunnel.egress.next_wakeup()), (Time::NEVER, Time::NEVER));
 }
 
 /// A random stream of packets through a tunnel with random losses, reordering and duplicates: each is passed on once or reported
@@ -400,13 +400,13 @@ fn random_tunnel(world: u64) {
     let mut now = 0;
     let mut air: Vec<(u64, Packet)> = Vec::new();
     let mut entered = 0;
-    while entered < packets || !air.is_empty() || tunnel.entrance.next_wakeup() != Time::NEVER {
+    while entered < packets || !air.is_empty() || tunnel.ingress.next_wakeup() != Time::NEVER {
         now += 1;
         let mut sent = Vec::new();
-        if tunnel.entrance.next_wakeup() <= at(now) {
+        if tunnel.ingress.next_wakeup() <= at(now) {
             sent.extend(tunnel.wait(at(now)));
         }
-        if tunnel.exit.next_wakeup() <= at(now) {
+        if tunnel.egress.next_wakeup() <= at(now) {
             tunnel.hold(at(now));
         }
         if entered < packets && random.below(3) == 0 {
@@ -430,8 +430,8 @@ fn random_tunnel(world: u64) {
         tunnel.arrive(at(now), &arriving);
     }
     // What is held at the end is passed on in time.
-    while tunnel.exit.next_wakeup() != Time::NEVER {
-        let last = tunnel.exit.next_wakeup();
+    while tunnel.egress.next_wakeup() != Time::NEVER {
+        let last = tunnel.egress.next_wakeup();
         tunnel.hold(last);
     }
     assert_eq!(tunnel.counter("held_packets"), 0);

@@ -1,12 +1,12 @@
-//! The exit of the tunnel.
+//! The egress of the tunnel.
 //!
 //! A source packet passes through these states:
 //!
 //! ```text
-//!            arrives, or is recovered          its turn comes
-//!  Awaited ───────────────────────────▶ Held ────────────────▶ Passed     (at once if order does not matter)
+//!            arrives or is recovered        no gap before it
+//!  Awaited ──────────────────────────▶ Held ────────────────▶ Delivered    (immediately unless `in_order`)
 //!     │
-//!     └───── is given up ─────▶ Lost ── arrives, or is recovered, late ──▶ Late
+//!     └────── given up ──────▶ Lost ── arrives or is recovered late ──▶ Late
 //! ```
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,21 +19,20 @@ use crate::component::{Encoded, Out, Port, Tally};
 use crate::packet::{Body, Coded, DropReason, Ecn, HostId, Packet, Symbol};
 use crate::scheme::{LinkEnd, Site};
 
-/// Number of blocks, from the latest that has arrived, that are remembered.
+/// Number of blocks behind the latest one for which state is kept.
 const REMEMBERED: u32 = 256;
 
-/// Recovers lost packets and passes packets on.
+/// Recovers lost packets, and delivers packets in order.
 #[derive(Debug)]
 pub(super) struct Decoder {
     code: PacketFec,
     hold: Duration,
-    /// The end of the link at which the entrance is.
+    /// The end of the link at which the ingress is.
     from: LinkEnd,
-    /// The hosts for which packets arrive here; `None` at a base station, where packets of all mobile hosts arrive.
-    here: Option<BTreeSet<HostId>>,
-    /// By mobile host.
-    hosts: BTreeMap<HostId, Exit>,
-    /// No gap is given up earlier.
+    /// The hosts served here; `None` at a base station, which serves all mobile hosts.
+    local_hosts: Option<BTreeSet<HostId>>,
+    hosts: BTreeMap<HostId, HostDecoder>,
+    /// Lower bound of the deadlines of all hosts.
     deadline: Time,
     counters: Counters,
 }
@@ -41,8 +40,7 @@ pub(super) struct Decoder {
 #[derive(Debug, Default)]
 struct Counters {
     recovered: u64,
-    /// Packets lost on the link, as the simulation knows and the exit does not, with too much of their block to recover
-    /// them.
+    /// Packets lost with too many others of their block. Known to the simulation only, not to the egress.
     unrecovered: u64,
     given_up: u64,
     late: u64,
@@ -54,23 +52,22 @@ struct Counters {
     held_peak: u64,
 }
 
-/// The blocks of a mobile host.
+/// The decoding state of a mobile host.
 #[derive(Debug)]
-struct Exit {
+struct HostDecoder {
     blocks: BTreeMap<u32, Block>,
-    /// The source packets whose turn has not come, in the order in which they were encoded: block and index.
+    /// Block and index of the source packets that are neither delivered nor skipped, in the order of encoding.
     order: VecDeque<(u32, u8)>,
     /// Number of packets in `order` that have arrived or were recovered in time.
-    ahead: usize,
-    /// When the first of them arrived, if the front of `order` is awaited: since then there is a gap. Otherwise
-    /// [`Time::NEVER`].
-    gap: Time,
-    /// The latest block of which something has arrived.
-    latest: u32,
-    /// The latest block that was encoded.
-    newest: u32,
-    /// The first block of which awaited packets were not given up because of a later block.
-    given_up: u32,
+    buffered: usize,
+    /// Start of the gap at the front of `order`: the arrival of the first packet behind it. [`Time::NEVER`] without a gap.
+    gap_since: Time,
+    /// The highest block number that has arrived.
+    latest_arrived: u32,
+    /// The highest block number that was encoded.
+    latest_encoded: u32,
+    /// The awaited packets of all blocks below this number were given up because a later block was complete.
+    given_up_before: u32,
 }
 
 #[derive(Debug, Default)]
@@ -82,20 +79,21 @@ struct Block {
     repairs: Vec<u8>,
     /// The number of source packets, once known.
     size: Option<u8>,
-    /// The same, as the simulation knows it from repair packets that are lost.
-    closed: Option<u8>,
-    /// Packets of the block that the link has dropped, repair packets included.
+    /// The same, taken from lost repair packets too. Known to the simulation only, not to the egress.
+    true_size: Option<u8>,
+    /// Source and repair packets of the block that the link has dropped.
     dropped: u16,
-    /// Number of source packets that are no longer in [`Exit::order`].
-    turned: usize,
+    /// Number of source packets removed from [`HostDecoder::order`].
+    consumed: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Source {
     packet: Packet,
     state: State,
-    /// Whether the link has dropped it, and whether this was reported as a loss.
+    /// Whether the link has dropped it.
     is_dropped: bool,
+    /// Whether it was reported as lost.
     is_reported: bool,
 }
 
@@ -104,7 +102,7 @@ struct Source {
 enum State {
     Awaited,
     Held(Time),
-    Passed(Time),
+    Delivered(Time),
     Lost,
     Late,
 }
@@ -118,7 +116,7 @@ impl Decoder {
                 LinkEnd::BaseStation => LinkEnd::MobileHost,
                 LinkEnd::MobileHost => LinkEnd::BaseStation,
             },
-            here: site.hosts.cloned(),
+            local_hosts: site.hosts.cloned(),
             hosts: BTreeMap::new(),
             deadline: Time::NEVER,
             counters: Counters::default(),
@@ -129,57 +127,57 @@ impl Decoder {
         self.deadline
     }
 
-    /// A packet has entered the code.
-    pub(super) fn learn(&mut self, encoded: &Encoded) {
+    /// Registers a packet that the ingress has encoded.
+    pub(super) fn on_encoded(&mut self, encoded: &Encoded) {
         let host = mobile_host(&encoded.packet, self.from);
-        if self.here.as_ref().is_some_and(|here| !here.contains(&host)) {
+        if self.local_hosts.as_ref().is_some_and(|hosts| !hosts.contains(&host)) {
             return;
         }
-        let exit = self.hosts.entry(host).or_insert_with(Exit::new);
-        let block = exit.blocks.entry(encoded.block).or_default();
-        exit.order.push_back((encoded.block, block.sources.len() as u8));
-        exit.newest = exit.newest.max(encoded.block);
+        let decoder = self.hosts.entry(host).or_insert_with(HostDecoder::new);
+        let block = decoder.blocks.entry(encoded.block).or_default();
+        decoder.order.push_back((encoded.block, block.sources.len() as u8));
+        decoder.latest_encoded = decoder.latest_encoded.max(encoded.block);
         self.counters.awaited += 1;
         let (packet, state) = (encoded.packet, State::Awaited);
         block.sources.push(Source { packet, state, is_dropped: false, is_reported: false });
     }
 
-    /// A packet from the link.
+    /// Processes a packet from the link.
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let Body::Coded(coded) = packet.body else { return out.send(Port::WIRED, *packet) };
         let Decoder { code, hold, counters, deadline, .. } = self;
-        let Some(exit) = self.hosts.get_mut(&mobile_host(packet, self.from)) else { return };
-        exit.latest = exit.latest.max(coded.block);
-        let mut passer = Passer { now, code, counters, out };
-        exit.receive(packet.ecn, coded, &mut passer);
-        exit.forget(&mut passer);
-        exit.advance(*hold, &mut passer);
-        *deadline = (*deadline).min(exit.deadline(*hold));
+        let Some(decoder) = self.hosts.get_mut(&mobile_host(packet, self.from)) else { return };
+        decoder.latest_arrived = decoder.latest_arrived.max(coded.block);
+        let mut delivery = Delivery { now, code, counters, out };
+        decoder.receive(packet.ecn, coded, &mut delivery);
+        decoder.drop_old(&mut delivery);
+        decoder.advance(*hold, &mut delivery);
+        *deadline = (*deadline).min(decoder.deadline(*hold));
     }
 
-    /// The link has dropped a packet of the code. This reports which packets are lost for good, and has no influence on what
-    /// is passed on.
-    pub(super) fn note_lost(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+    /// Accounts for a packet that the link has dropped: reports packets lost beyond recovery. Has no effect on deliveries.
+    pub(super) fn on_lost(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let Body::Coded(coded) = packet.body else { return };
         let Decoder { code, counters, .. } = self;
-        if let Some(exit) = self.hosts.get_mut(&mobile_host(packet, self.from)) {
-            let mut passer = Passer { now, code, counters, out };
-            exit.note_lost(coded, &mut passer);
-            exit.forget_lost(&mut passer);
+        if let Some(decoder) = self.hosts.get_mut(&mobile_host(packet, self.from)) {
+            let mut delivery = Delivery { now, code, counters, out };
+            decoder.on_lost(coded, &mut delivery);
+            decoder.drop_lost(&mut delivery);
         }
     }
 
-    /// Gives up the gaps behind which packets have waited long enough.
-    pub(super) fn give_up_until(&mut self, now: Time, out: &mut Out) {
+    /// Gives up the gaps behind which packets have waited for `hold`.
+    pub(super) fn give_up_expired(&mut self, now: Time, out: &mut Out) {
         if now < self.deadline {
             return;
         }
         let Decoder { code, hold, counters, .. } = self;
-        let mut passer = Passer { now, code, counters, out };
-        for exit in self.hosts.values_mut() {
-            exit.advance(*hold, &mut passer);
+        let mut delivery = Delivery { now, code, counters, out };
+        for decoder in self.hosts.values_mut() {
+            decoder.advance(*hold, &mut delivery);
         }
-        self.deadline = self.hosts.values().map(|exit| exit.deadline(*hold)).min().unwrap_or(Time::NEVER);
+        self.deadline =
+            self.hosts.values().map(|decoder| decoder.deadline(*hold)).min().unwrap_or(Time::NEVER);
     }
 
     pub(super) fn count(&self, tally: &mut dyn Tally) {
@@ -196,16 +194,16 @@ impl Decoder {
     }
 }
 
-/// Passes packets on, and counts.
-struct Passer<'a> {
+/// Delivers packets, and updates the counters.
+struct Delivery<'a> {
     now: Time,
     code: &'a PacketFec,
     counters: &'a mut Counters,
     out: &'a mut Out,
 }
 
-impl Passer<'_> {
-    /// A source packet has arrived or was recovered: its new state.
+impl Delivery<'_> {
+    /// Takes a source packet that has arrived or was recovered, and returns its new state.
     fn arrive(&mut self, source: &Source) -> State {
         self.counters.awaited -= u64::from(source.state == State::Awaited);
         match source.state {
@@ -216,19 +214,19 @@ impl Passer<'_> {
             }
             State::Awaited => {
                 self.out.send(Port::WIRED, source.packet);
-                State::Passed(self.now)
+                State::Delivered(self.now)
             }
             State::Lost => {
                 self.counters.late += 1;
                 self.out.send(Port::WIRED, source.packet);
                 State::Late
             }
-            State::Held(_) | State::Passed(_) | State::Late => source.state,
+            State::Held(_) | State::Delivered(_) | State::Late => source.state,
         }
     }
 
-    /// The turn of a packet that was held has come.
-    fn pass(&mut self, source: &Source) {
+    /// Delivers a held packet.
+    fn release(&mut self, source: &Source) {
         self.counters.held -= 1;
         self.out.send(Port::WIRED, source.packet);
     }
@@ -241,7 +239,7 @@ impl Passer<'_> {
         }
     }
 
-    /// A source packet is lost for good.
+    /// Reports a source packet as lost beyond recovery.
     fn report(&mut self, source: &mut Source) {
         source.is_reported = true;
         self.counters.unrecovered += 1;
@@ -249,32 +247,32 @@ impl Passer<'_> {
     }
 }
 
-impl Exit {
-    fn new() -> Exit {
-        Exit {
+impl HostDecoder {
+    fn new() -> HostDecoder {
+        HostDecoder {
             blocks: BTreeMap::new(),
             order: VecDeque::new(),
-            ahead: 0,
-            gap: Time::NEVER,
-            latest: 0,
-            newest: 0,
-            given_up: 0,
+            buffered: 0,
+            gap_since: Time::NEVER,
+            latest_arrived: 0,
+            latest_encoded: 0,
+            given_up_before: 0,
         }
     }
 
     fn deadline(&self, hold: Duration) -> Time {
-        if self.gap == Time::NEVER { Time::NEVER } else { self.gap + hold }
+        if self.gap_since == Time::NEVER { Time::NEVER } else { self.gap_since + hold }
     }
 
-    /// A packet of the code arrives, with this ECN field.
-    fn receive(&mut self, ecn: Ecn, coded: Coded, passer: &mut Passer<'_>) {
-        // A block that is not there was passed on, or forgotten.
-        let Some(block) = self.blocks.get_mut(&coded.block) else { return passer.counters.unneeded += 1 };
+    /// Processes a source or repair packet; `ecn` is the outer ECN field.
+    fn receive(&mut self, ecn: Ecn, coded: Coded, delivery: &mut Delivery<'_>) {
+        // The state of a block is dropped once all of it is delivered, or `REMEMBERED` blocks later.
+        let Some(block) = self.blocks.get_mut(&coded.block) else { return delivery.counters.unneeded += 1 };
         let mut is_needed = false;
         match coded.symbol {
             Symbol::Source { index } => {
-                if index + 1 == passer.code.k {
-                    block.size = Some(passer.code.k);
+                if index + 1 == delivery.code.k {
+                    block.size = Some(delivery.code.k);
                 }
                 let source = &mut block.sources[usize::from(index)];
                 if ecn == Ecn::Ce && source.packet.ecn.is_capable() {
@@ -282,133 +280,135 @@ impl Exit {
                 }
                 is_needed = source.is_missing();
                 block.arrived += u16::from(is_needed);
-                self.ahead += usize::from(source.arrive(passer));
+                self.buffered += usize::from(source.arrive(delivery));
             }
             Symbol::Repair { index, sources } => {
                 if !block.repairs.contains(&index) {
                     block.repairs.push(index);
                 }
-                (block.size, block.closed) = (Some(sources), Some(sources));
-                block.report_lost(passer);
+                (block.size, block.true_size) = (Some(sources), Some(sources));
+                block.report_lost(delivery);
             }
         }
-        let there = block.arrived + block.repairs.len() as u16;
-        let is_complete = block.size.is_some_and(|size| there >= u16::from(size));
+        let available = block.arrived + block.repairs.len() as u16;
+        let is_complete = block.size.is_some_and(|size| available >= u16::from(size));
         if is_complete {
             for source in block.sources.iter_mut().filter(|source| source.is_missing()) {
                 is_needed = true;
                 block.arrived += 1;
-                passer.counters.recovered += 1;
-                self.ahead += usize::from(source.arrive(passer));
+                delivery.counters.recovered += 1;
+                self.buffered += usize::from(source.arrive(delivery));
             }
             self.remove_settled(coded.block);
-            // On a link that keeps the order nothing more of earlier blocks can come.
-            let open = u32::from(passer.code.interleave);
-            self.give_up_before((coded.block + 1).saturating_sub(open), passer);
-            passer.counters.unneeded += u64::from(!is_needed);
+            // The link preserves order, so nothing more of earlier blocks can arrive.
+            let open = u32::from(delivery.code.interleave);
+            self.give_up_before((coded.block + 1).saturating_sub(open), delivery);
+            delivery.counters.unneeded += u64::from(!is_needed);
         }
     }
 
-    /// Gives up what is awaited of the blocks before `end`.
-    fn give_up_before(&mut self, end: u32, passer: &mut Passer<'_>) {
-        if self.given_up < end {
-            let blocks = self.blocks.range_mut(self.given_up..end);
-            blocks.flat_map(|(_, block)| &mut block.sources).for_each(|source| passer.give_up(source));
-            self.given_up = end;
+    /// Gives up the awaited packets of all blocks before `end`.
+    fn give_up_before(&mut self, end: u32, delivery: &mut Delivery<'_>) {
+        if self.given_up_before < end {
+            let blocks = self.blocks.range_mut(self.given_up_before..end);
+            blocks.flat_map(|(_, block)| &mut block.sources).for_each(|source| delivery.give_up(source));
+            self.given_up_before = end;
         }
     }
 
-    /// Gives up what is awaited at the front.
-    fn give_up_gap(&mut self, passer: &mut Passer<'_>) {
+    /// Gives up the awaited packets at the front.
+    fn give_up_gap(&mut self, delivery: &mut Delivery<'_>) {
         for &(number, index) in &self.order {
             let source = self.blocks.get_mut(&number).map(|block| &mut block.sources[usize::from(index)]);
             match source {
-                Some(source) if source.state == State::Awaited => passer.give_up(source),
+                Some(source) if source.state == State::Awaited => delivery.give_up(source),
                 _ => break,
             }
         }
     }
 
-    fn note_lost(&mut self, coded: Coded, passer: &mut Passer<'_>) {
+    fn on_lost(&mut self, coded: Coded, delivery: &mut Delivery<'_>) {
         let Some(block) = self.blocks.get_mut(&coded.block) else { return };
         block.dropped += 1;
         match coded.symbol {
             Symbol::Source { index } => block.sources[usize::from(index)].is_dropped = true,
-            Symbol::Repair { sources, .. } => block.closed = Some(sources),
+            Symbol::Repair { sources, .. } => block.true_size = Some(sources),
         }
-        block.report_lost(passer);
+        block.report_lost(delivery);
     }
 
-    /// Forgets what was lost long ago, if nothing has arrived after it: on a dead link nothing else would.
-    fn forget_lost(&mut self, passer: &mut Passer<'_>) {
-        while self.ahead == 0
+    /// Bounds memory on a dead link: drops the state of packets lost `REMEMBERED` blocks ago if nothing has arrived since.
+    fn drop_lost(&mut self, delivery: &mut Delivery<'_>) {
+        while self.buffered == 0
             && let Some(&(number, index)) = self.order.front()
-            && number + REMEMBERED < self.newest
+            && number + REMEMBERED < self.latest_encoded
         {
-            let block = self.blocks.get_mut(&number).expect("a block is kept until all its turns have come");
+            let block =
+                self.blocks.get_mut(&number).expect("a block is kept while its packets are in `order`");
             let source = &mut block.sources[usize::from(index)];
             if !source.is_reported {
                 break;
             }
-            passer.give_up(source);
-            block.turned += 1;
+            delivery.give_up(source);
+            block.consumed += 1;
             self.order.pop_front();
-            if block.turned == block.sources.len() {
+            if block.consumed == block.sources.len() {
                 self.blocks.remove(&number);
             }
         }
     }
 
-    /// Forgets old blocks.
-    fn forget(&mut self, passer: &mut Passer<'_>) {
-        self.give_up_before(self.latest.saturating_sub(REMEMBERED), passer);
+    /// Drops the state of blocks more than `REMEMBERED` behind the latest.
+    fn drop_old(&mut self, delivery: &mut Delivery<'_>) {
+        self.give_up_before(self.latest_arrived.saturating_sub(REMEMBERED), delivery);
         while let Some(first) = self.blocks.first_entry()
-            && first.key() + REMEMBERED < self.latest
-            && first.get().turned == first.get().sources.len()
+            && first.key() + REMEMBERED < self.latest_arrived
+            && first.get().consumed == first.get().sources.len()
         {
             first.remove();
         }
     }
 
-    /// Passes on the packets whose turn has come, over the gaps behind which others have waited for `hold`.
-    fn advance(&mut self, hold: Duration, passer: &mut Passer<'_>) {
-        self.take_turns(passer);
-        while self.deadline(hold) <= passer.now {
-            self.give_up_gap(passer);
-            self.take_turns(passer);
+    /// Delivers packets in order, and skips gaps behind which packets have waited for `hold`.
+    fn advance(&mut self, hold: Duration, delivery: &mut Delivery<'_>) {
+        self.deliver_in_order(delivery);
+        while self.deadline(hold) <= delivery.now {
+            self.give_up_gap(delivery);
+            self.deliver_in_order(delivery);
         }
     }
 
-    fn take_turns(&mut self, passer: &mut Passer<'_>) {
+    fn deliver_in_order(&mut self, delivery: &mut Delivery<'_>) {
         while let Some(&(number, index)) = self.order.front() {
-            let block = self.blocks.get_mut(&number).expect("a block is kept until all its turns have come");
+            let block =
+                self.blocks.get_mut(&number).expect("a block is kept while its packets are in `order`");
             let source = &mut block.sources[usize::from(index)];
             match source.state {
                 State::Awaited => break,
                 State::Held(at) => {
-                    passer.pass(source);
-                    source.state = State::Passed(at);
-                    self.ahead -= 1;
+                    delivery.release(source);
+                    source.state = State::Delivered(at);
+                    self.buffered -= 1;
                 }
-                State::Passed(_) => self.ahead -= 1,
+                State::Delivered(_) => self.buffered -= 1,
                 State::Lost | State::Late => {}
             }
-            block.turned += 1;
+            block.consumed += 1;
             self.order.pop_front();
-            self.gap = Time::NEVER;
+            self.gap_since = Time::NEVER;
             self.remove_settled(number);
         }
-        if self.gap == Time::NEVER && self.ahead > 0 {
+        if self.gap_since == Time::NEVER && self.buffered > 0 {
             let arrival =
                 |&(number, index): &(u32, u8)| match self.blocks[&number].sources[usize::from(index)].state {
-                    State::Held(at) | State::Passed(at) => Some(at),
+                    State::Held(at) | State::Delivered(at) => Some(at),
                     State::Awaited | State::Lost | State::Late => None,
                 };
-            self.gap = self.order.iter().find_map(arrival).unwrap_or(Time::NEVER);
+            self.gap_since = self.order.iter().find_map(arrival).unwrap_or(Time::NEVER);
         }
     }
 
-    /// Removes a block of which nothing more is needed.
+    /// Drops the state of a block once all of it is delivered.
     fn remove_settled(&mut self, number: u32) {
         if self.blocks.get(&number).is_some_and(Block::is_settled) {
             self.blocks.remove(&number);
@@ -417,20 +417,19 @@ impl Exit {
 }
 
 impl Block {
-    /// Reports the lost packets that cannot be recovered any more, because more packets of the block are lost than it has
-    /// repair packets.
-    fn report_lost(&mut self, passer: &mut Passer<'_>) {
-        let is_full = self.sources.len() == usize::from(passer.code.k);
-        let size = if is_full { passer.code.k } else { self.closed.unwrap_or(passer.code.k) };
-        if self.dropped > u16::from(passer.code.repairs(size)) {
+    /// Reports the lost source packets of the block if more packets are lost than it has repair packets.
+    fn report_lost(&mut self, delivery: &mut Delivery<'_>) {
+        let is_full = self.sources.len() == usize::from(delivery.code.k);
+        let size = if is_full { delivery.code.k } else { self.true_size.unwrap_or(delivery.code.k) };
+        if self.dropped > u16::from(delivery.code.repairs(size)) {
             let lost = self.sources.iter_mut().filter(|source| source.is_dropped && !source.is_reported);
-            lost.filter(|source| source.is_missing()).for_each(|source| passer.report(source));
+            lost.filter(|source| source.is_missing()).for_each(|source| delivery.report(source));
         }
     }
 
-    /// Whether all of it was passed on.
+    /// Whether all source packets are delivered.
     fn is_settled(&self) -> bool {
-        self.size.is_some_and(|size| self.turned == usize::from(size))
+        self.size.is_some_and(|size| self.consumed == usize::from(size))
             && self.sources.iter().all(|source| source.state != State::Lost)
     }
 }
@@ -440,10 +439,10 @@ impl Source {
         matches!(self.state, State::Awaited | State::Lost)
     }
 
-    /// Notes that it has arrived or was recovered; returns whether that was in time.
-    fn arrive(&mut self, passer: &mut Passer<'_>) -> bool {
+    /// Marks the packet as arrived or recovered; returns whether it was still awaited.
+    fn arrive(&mut self, delivery: &mut Delivery<'_>) -> bool {
         let is_in_time = self.state == State::Awaited;
-        self.state = passer.arrive(self);
+        self.state = delivery.arrive(self);
         is_in_time
     }
 }

@@ -1,4 +1,4 @@
-//! The entrance of the tunnel.
+//! The ingress of the tunnel.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
@@ -11,42 +11,42 @@ use crate::component::{Encoded, Out, Port, Signal};
 use crate::packet::{Body, Coded, Dscp, Ecn, Handle, HostId, Packet, Symbol};
 use crate::scheme::Site;
 
-/// Bytes of a repair packet that protect the length of the source packets.
+/// Field of a repair packet that protects the lengths of the source packets.
 const LENGTH_FIELD: Bytes = Bytes(2);
 
-/// Counts packets into blocks and closes these with repair packets.
+/// Groups packets into blocks, and sends repair packets when a block closes.
 #[derive(Debug)]
 pub(super) struct Encoder {
     code: PacketFec,
     wait: Duration,
-    /// By mobile host.
-    hosts: BTreeMap<HostId, Blocks>,
-    /// When each block is closed with what it has, in the order in which they were opened. Blocks after the first may be closed
-    /// already.
-    closings: VecDeque<(Time, HostId, u32)>,
-    /// Packets sent.
+    hosts: BTreeMap<HostId, OpenBlocks>,
+    /// Deadline of each block, in the order of opening. Entries behind the front may belong to closed blocks.
+    deadlines: VecDeque<(Time, HostId, u32)>,
+    /// Source packets sent.
     sources: u64,
+    /// Repair packets sent.
     repairs: u64,
 }
 
 /// The open blocks of a mobile host.
 #[derive(Debug)]
-struct Blocks {
-    /// Packets take turns between them.
-    open: Vec<Option<Block>>,
-    turn: usize,
+struct OpenBlocks {
+    /// One slot for each interleaved block; `None` until its next packet.
+    slots: Vec<Option<Block>>,
+    /// The slot of the next packet.
+    next_slot: usize,
     /// The number of the next block.
-    next: u32,
+    next_number: u32,
 }
 
-/// A block that takes packets.
+/// An open block.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     number: u32,
     sources: u8,
     /// Length of its longest packet.
     longest: Bytes,
-    /// Its last packet.
+    /// Its latest packet, whose addresses the repair packets have.
     last: Packet,
 }
 
@@ -56,32 +56,35 @@ impl Encoder {
             code: code.clone(),
             wait: code.wait(site.rate),
             hosts: BTreeMap::new(),
-            closings: VecDeque::new(),
+            deadlines: VecDeque::new(),
             sources: 0,
             repairs: 0,
         }
     }
 
-    /// The source packets and repair packets sent.
+    /// Source packets and repair packets sent.
     pub(super) fn sent(&self) -> (u64, u64) {
         (self.sources, self.repairs)
     }
 
     pub(super) fn deadline(&self) -> Time {
-        self.closings.front().map_or(Time::NEVER, |(at, ..)| *at)
+        self.deadlines.front().map_or(Time::NEVER, |(at, ..)| *at)
     }
 
-    /// A packet to or from `host`.
+    /// Forwards a packet to or from `host`, and closes its block if that is full.
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, host: HostId, out: &mut Out) {
-        let turns = usize::from(self.code.interleave);
-        let blocks =
-            self.hosts.entry(host).or_insert_with(|| Blocks { open: vec![None; turns], turn: 0, next: 0 });
-        let turn = blocks.turn;
-        blocks.turn = (turn + 1) % turns;
-        let block = blocks.open[turn].get_or_insert_with(|| {
-            let number = blocks.next;
-            blocks.next += 1;
-            self.closings.push_back((now + self.wait, host, number));
+        let interleave = usize::from(self.code.interleave);
+        let blocks = self.hosts.entry(host).or_insert_with(|| OpenBlocks {
+            slots: vec![None; interleave],
+            next_slot: 0,
+            next_number: 0,
+        });
+        let slot = blocks.next_slot;
+        blocks.next_slot = (slot + 1) % interleave;
+        let block = blocks.slots[slot].get_or_insert_with(|| {
+            let number = blocks.next_number;
+            blocks.next_number += 1;
+            self.deadlines.push_back((now + self.wait, host, number));
             Block { number, sources: 0, longest: Bytes::ZERO, last: *packet }
         });
         let symbol = Symbol::Source { index: block.sources };
@@ -94,34 +97,35 @@ impl Encoder {
         out.send(Port::RADIO, Packet { size, dscp, handle, body, ..*packet });
         self.sources += 1;
         if block.sources == self.code.k {
-            self.close(host, turn, out);
-            self.forget_closed();
+            self.close(host, slot, out);
+            self.drop_closed_deadlines();
         }
     }
 
-    /// Closes the blocks that have waited long enough.
-    pub(super) fn close_until(&mut self, now: Time, out: &mut Out) {
-        while let Some(&(_, host, number)) = self.closings.front().filter(|(at, ..)| *at <= now) {
-            if let Some(turn) = self.open_at(host, number) {
-                self.close(host, turn, out);
+    /// Closes the blocks whose deadline has passed.
+    pub(super) fn close_expired(&mut self, now: Time, out: &mut Out) {
+        while let Some(&(_, host, number)) = self.deadlines.front().filter(|(at, ..)| *at <= now) {
+            if let Some(slot) = self.slot_of(host, number) {
+                self.close(host, slot, out);
             }
-            self.forget_closed();
+            self.drop_closed_deadlines();
         }
     }
 
-    fn open_at(&self, host: HostId, number: u32) -> Option<usize> {
-        self.hosts[&host].open.iter().position(|block| block.is_some_and(|block| block.number == number))
+    /// The slot of an open block; `None` if it is closed.
+    fn slot_of(&self, host: HostId, number: u32) -> Option<usize> {
+        self.hosts[&host].slots.iter().position(|block| block.is_some_and(|block| block.number == number))
     }
 
-    fn forget_closed(&mut self) {
-        while self.closings.front().is_some_and(|&(_, host, number)| self.open_at(host, number).is_none()) {
-            self.closings.pop_front();
+    fn drop_closed_deadlines(&mut self) {
+        while self.deadlines.front().is_some_and(|&(_, host, number)| self.slot_of(host, number).is_none()) {
+            self.deadlines.pop_front();
         }
     }
 
-    fn close(&mut self, host: HostId, turn: usize, out: &mut Out) {
+    fn close(&mut self, host: HostId, slot: usize, out: &mut Out) {
         let blocks = self.hosts.get_mut(&host).expect("the host has blocks");
-        let Some(Block { number, sources, longest, last }) = blocks.open[turn].take() else { return };
+        let Some(Block { number, sources, longest, last }) = blocks.slots[slot].take() else { return };
         let size = longest + LENGTH_FIELD + self.code.header;
         for index in 0..self.code.repairs(sources) {
             let body = Body::Coded(Coded { block: number, symbol: Symbol::Repair { index, sources } });

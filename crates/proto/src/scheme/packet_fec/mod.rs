@@ -1,34 +1,34 @@
 //! Forward error correction across packets.
 //!
-//! **What it does.** A tunnel over the wireless link. Its entrance sends each packet on at once and counts it into a
-//! block. After `k` packets, or `wait` after the first of them, it closes the block with repair packets: `n - k` after `k`
-//! packets, the same share, rounded up, after fewer. Its exit recovers the lost packets of a block as soon as any `k` of
-//! the `n` have arrived, as a Reed-Solomon code permits. It passes packets on in order: those behind a gap wait until
-//! the gap is repaired or given up. A gap is given up when a block at least
-//! `interleave` later is complete, or after `hold`.
+//! **What it does.** A tunnel over the wireless link. The ingress forwards each packet immediately and adds it to a block.
+//! The block closes after `k` packets, or `wait` after its first packet, and the ingress then sends its repair packets:
+//! `n - k` for a full block, the same ratio, rounded up, for a shorter one. The egress recovers the lost packets of a block
+//! as soon as any `k` of its `n` packets have arrived, as with a Reed-Solomon code. It delivers packets in order: packets
+//! behind a gap wait until the gap is repaired or given up. A gap is given up when a block at least `interleave` blocks
+//! later is complete, or after `hold`.
 //! **Source.** FECFRAME (RFC 6363) and its systematic Reed-Solomon code (RFC 6865); the tunnels UDPspeeder and tinyfecVPN,
 //! and WFB-ng for video from drones.
 //! **Parameters.**
-//! - `k`, `n`: source packets in a block, and packets in all. 8 of 12, as in WFB-ng.
-//! - `interleave`: number of blocks between which successive packets alternate, so that a burst of losses is spread over
-//!   them; 1.
-//! - `wait`: how long a block waits for its packets; `"auto"`. That is as long as the link takes for a block of 1,500 B packets,
-//!   and at least 10 ms. A shorter time means smaller blocks, hence more repair packets.
-//! - `in_order`: whether packets are passed on in order; otherwise as they come, so that a repaired loss looks like
-//!   reordering to TCP. True.
-//! - `hold`: how long a packet waits behind a gap; `"auto"`: twice as long as the link takes for all packets of a block, and
-//!   at least 100 ms.
-//! - `directions`: `"both"`, `"down"` (towards the mobile host) or `"up"`.
-//! - `header`: bytes that the tunnel adds to each packet. 36 B: IPv4 and UDP, and 8 B for the code, as UDPspeeder has. A
-//!   repair packet is as long as the longest packet of its block, with 2 B for its length. Where the sum exceeds what
-//!   the link sends in one frame, reduce `tcp.packet_size`, as one reduces the MTU of a tunnel.
+//! - `k`, `n`: source packets per block, and source plus repair packets per block. Default 8 and 12, as in WFB-ng.
+//! - `interleave`: number of open blocks; successive packets go to successive blocks, which spreads a burst of losses.
+//!   Default 1.
+//! - `wait`: maximum time for which a block stays open. `"auto"`, the default, is the transmission time of a block of
+//!   1,500 B packets, at least 10 ms. Shorter times make smaller blocks, hence more repair packets.
+//! - `in_order`: whether the egress delivers packets in order. If false, it delivers them as they arrive, and a repaired
+//!   loss looks like reordering to TCP. Default true.
+//! - `hold`: maximum time for which a packet waits behind a gap. `"auto"`, the default, is twice the transmission time of
+//!   all packets of a block, at least 100 ms.
+//! - `directions`: `"both"` (default), `"down"` (towards the mobile host) or `"up"`.
+//! - `header`: bytes that the tunnel adds to each packet. Default 36 B: IPv4, UDP, and 8 B for the code, as in UDPspeeder.
+//!   A repair packet has the length of the longest packet in its block, plus 2 B for the length field. If the total
+//!   exceeds the link's MTU, reduce `tcp.packet_size`, as for any tunnel.
 //!
-//! **Differences from the sources.** Blocks are formed for each mobile host. UDPspeeder's entrance may also split and merge
-//! packets to equal lengths; here they remain as they are (its mode 1). It sends all `n - k` repair packets after fewer than
-//! `k` packets, too. It passes packets on as they come; WFB-ng in order, without a limit in time. Sliding windows (RFC
-//! 8681) are not modelled. The outer header has the ECN field of the packet (RFC 6040); repair packets are not ECN-capable, and
-//! a mark on a packet that is lost is lost. It has the default DSCP, as sockets of such tunnels have, so that nothing overtakes
-//! in the tunnel; a queue for each flow takes the tunnel for one flow, and behind a gap all flows wait.
+//! **Differences from the sources.** Blocks are formed per mobile host. UDPspeeder can also split and merge packets to
+//! equal lengths; here packets keep their boundaries (its mode 1). It sends all `n - k` repair packets even for a short
+//! block, and delivers packets as they arrive; WFB-ng delivers in order, without a time limit. Sliding-window codes (RFC
+//! 8681) are not modelled. The outer header copies the ECN field of the packet (RFC 6040). Repair packets are not
+//! ECN-capable, and a CE mark on a lost packet is lost. The outer DSCP is the default, as for UDP sockets, so packets are
+//! not reordered by priority; a per-flow queue sees the tunnel as one flow, and a gap delays all flows.
 
 mod decoder;
 mod encoder;
@@ -46,36 +46,36 @@ use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{HostId, Packet};
 use crate::tcp::Settings;
 
-/// Length of a full packet, for the times that depend on the link.
+/// Packet length from which the `"auto"` times are computed.
 const FULL_PACKET: Bytes = Bytes(1_500);
 
-/// The shortest default of `wait`. UDPspeeder has 8 ms.
+/// Lower bound of `wait = "auto"`. UDPspeeder's default is 8 ms.
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
-/// The shortest default of `hold`: several packets of others, or attempts of an ARQ, fit into it.
+/// Lower bound of `hold = "auto"`: leaves time for cross traffic and for ARQ attempts.
 const MIN_HOLD: Duration = Duration::from_millis(100);
 
 /// Forward error correction across packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacketFec {
-    /// Source packets in a block.
+    /// Source packets per block.
     pub k: u8,
-    /// Packets in a block.
+    /// Source and repair packets per block.
     pub n: u8,
-    /// Number of blocks between which successive packets alternate.
+    /// Number of open blocks, which successive packets fill in rotation.
     pub interleave: u8,
-    /// How long a block waits for its packets; `None`, in files `"auto"`, for a time that depends on the link.
+    /// Maximum time for which a block stays open; `None` (`"auto"` in files) depends on the link's rate.
     #[serde(with = "auto")]
     pub wait: Option<Duration>,
-    /// Whether packets are passed on in order.
+    /// Whether packets are delivered in order.
     pub in_order: bool,
-    /// How long a packet waits behind a gap; `None`, in files `"auto"`, for one that depends on the link.
+    /// Maximum time for which a packet waits behind a gap; `None` (`"auto"` in files) depends on the link's rate.
     #[serde(with = "auto")]
     pub hold: Option<Duration>,
-    /// Which packets are protected.
+    /// Protected directions.
     pub directions: Directions,
-    /// Bytes added to each packet.
+    /// Tunnel header added to each packet.
     pub header: Bytes,
 }
 
@@ -107,23 +107,23 @@ impl Default for PacketFec {
 }
 
 impl PacketFec {
-    /// The number of repair packets of a block with this number of source packets.
+    /// The number of repair packets for a block of `sources` source packets.
     fn repairs(&self, sources: u8) -> u8 {
         let spare = u32::from(self.n - self.k);
         (u32::from(sources) * spare).div_ceil(u32::from(self.k)) as u8
     }
 
-    /// How long a block waits for its packets if the link has this rate.
+    /// Maximum time for which a block stays open on a link of `rate`.
     fn wait(&self, rate: BitRate) -> Duration {
         self.wait.unwrap_or_else(|| MIN_WAIT.max(self.time_for(self.k, rate)))
     }
 
-    /// How long packets wait behind a gap if the link has this rate.
+    /// Maximum time for which packets wait behind a gap on a link of `rate`.
     fn hold(&self, rate: BitRate) -> Duration {
         self.hold.unwrap_or_else(|| MIN_HOLD.max(self.time_for(self.n, rate) * 2))
     }
 
-    /// How long a link of this rate takes for so many full packets of each block that is open.
+    /// Transmission time of `packets` full packets of each open block.
     fn time_for(&self, packets: u8, rate: BitRate) -> Duration {
         rate.time_for(FULL_PACKET + self.header) * (u64::from(packets) * u64::from(self.interleave))
     }
@@ -143,7 +143,7 @@ impl Scheme for PacketFec {
     }
 
     fn summary(&self) -> &'static str {
-        "a tunnel over the link adds repair packets, from which its exit recovers lost packets"
+        "a tunnel over the link adds repair packets, from which its far end recovers lost packets"
     }
 
     fn source(&self) -> &'static str {
@@ -209,8 +209,8 @@ mod auto {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-        struct Stated;
-        impl Visitor<'_> for Stated {
+        struct DurationOrAuto;
+        impl Visitor<'_> for DurationOrAuto {
             type Value = Option<Duration>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a duration such as \"20 ms\", or \"auto\"")
@@ -219,11 +219,11 @@ mod auto {
                 if text == "auto" { Ok(None) } else { text.parse().map(Some).map_err(E::custom) }
             }
         }
-        from.deserialize_any(Stated)
+        from.deserialize_any(DurationOrAuto)
     }
 }
 
-/// The mobile host of a packet that enters or leaves a wireless link: its destination if it comes from the base station.
+/// The mobile host of a packet on a wireless link: its destination if sent from the base station, else its source.
 fn mobile_host(packet: &Packet, from: LinkEnd) -> HostId {
     match from {
         LinkEnd::BaseStation => packet.dst,
@@ -231,7 +231,7 @@ fn mobile_host(packet: &Packet, from: LinkEnd) -> HostId {
     }
 }
 
-/// An end of the tunnel: the entrance of one direction and the exit of the other.
+/// One end of the tunnel: the ingress of one direction and the egress of the other.
 #[derive(Debug)]
 struct Agent {
     end: LinkEnd,
@@ -251,9 +251,9 @@ impl Component for Agent {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         if let Some(encoder) = &mut self.encoder {
-            encoder.close_until(now, out);
+            encoder.close_expired(now, out);
         }
-        self.decoder.give_up_until(now, out);
+        self.decoder.give_up_expired(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
@@ -263,8 +263,8 @@ impl Component for Agent {
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
         match signal {
-            Signal::Encoded(encoded) => self.decoder.learn(encoded),
-            Signal::Lost(packet) => self.decoder.note_lost(now, packet, out),
+            Signal::Encoded(encoded) => self.decoder.on_encoded(encoded),
+            Signal::Lost(packet) => self.decoder.on_lost(now, packet, out),
             _ => {}
         }
     }
@@ -273,9 +273,9 @@ impl Component for Agent {
         false
     }
 
-    /// Totals of the entrance: source packets and repair packets sent. Totals of the exit: packets recovered; lost and not
-    /// recoverable; given up; passed on late, after they were given up; and packets of the code that came when nothing of
-    /// their block was missing. Levels: packets that have not arrived, and packets that wait behind a gap, with their peak.
+    /// Totals of the ingress: source and repair packets sent. Totals of the egress: packets recovered; lost beyond
+    /// recovery; given up; delivered after they were given up; and packets that arrived when nothing of their block was
+    /// missing. Levels: packets that have not arrived, and packets that wait behind a gap, with their peak.
     fn count(&self, tally: &mut dyn Tally) {
         let (sources, repairs) = self.encoder.as_ref().map_or((0, 0), Encoder::sent);
         tally.total("source_packets", sources);
