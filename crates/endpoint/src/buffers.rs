@@ -1,4 +1,4 @@
-//! The bytes of a connection: those to be acknowledged, and those to be read.
+//! The send and receive buffers of a connection.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -7,7 +7,7 @@ use lasthop_proto::tcp::SeqNum;
 
 /// Bytes that the application has written and the peer has not acknowledged.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct SendBuffer {
     bytes: VecDeque<u8>,
     capacity: usize,
     /// Sequence number of the first byte, once the connection has one.
@@ -16,9 +16,9 @@ pub(crate) struct Outbox {
     removed: u64,
 }
 
-impl Outbox {
-    pub(crate) fn new(capacity: usize) -> Outbox {
-        Outbox { bytes: VecDeque::new(), capacity, start: SeqNum(0), removed: 0 }
+impl SendBuffer {
+    pub(crate) fn new(capacity: usize) -> SendBuffer {
+        SendBuffer { bytes: VecDeque::new(), capacity, start: SeqNum(0), removed: 0 }
     }
 
     /// Sets the sequence number of the first byte.
@@ -26,7 +26,7 @@ impl Outbox {
         self.start = start;
     }
 
-    /// Bytes for which there is room.
+    /// Free space in bytes.
     pub(crate) fn room(&self) -> usize {
         self.capacity - self.bytes.len()
     }
@@ -35,14 +35,14 @@ impl Outbox {
         self.bytes.len()
     }
 
-    /// Appends what there is room for; returns its length.
+    /// Appends as many bytes as fit; returns their number.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
         let len = bytes.len().min(self.room());
         self.bytes.extend(&bytes[..len]);
         len
     }
 
-    /// Removes the first bytes of the stream, of which `acknowledged` were acknowledged in total.
+    /// Frees acknowledged bytes; `acknowledged` counts from the start of the stream.
     pub(crate) fn acknowledge(&mut self, acknowledged: u64) {
         let len = (acknowledged - self.removed) as usize;
         self.bytes.drain(..len);
@@ -50,7 +50,10 @@ impl Outbox {
         self.removed = acknowledged;
     }
 
-    /// The bytes of a segment, and whether they end the buffer.
+    /// Copies the payload `seq..seq + len`; also returns whether it ends at the end of the buffer.
+    ///
+    /// # Panics
+    /// If the range is not in the buffer.
     pub(crate) fn segment(&self, seq: SeqNum, len: u32) -> (Vec<u8>, bool) {
         let (from, len) = ((seq - self.start) as usize, len as usize);
         let mut payload = Vec::with_capacity(len);
@@ -66,16 +69,17 @@ impl Outbox {
 
 /// Bytes that have arrived and that the application has not read.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    /// Those in order, then the rest of the window as far as anything of it has arrived.
+pub(crate) struct ReceiveBuffer {
+    /// Bytes in order, then out-of-order bytes with gaps between them, up to the last byte that has arrived.
     bytes: VecDeque<u8>,
+    /// Number of bytes in order.
     ready: usize,
-    /// Whether the application does not want any.
+    /// Whether the application no longer reads.
     closed: bool,
 }
 
-impl Inbox {
-    /// Bytes in order.
+impl ReceiveBuffer {
+    /// Number of bytes in order.
     pub(crate) fn ready(&self) -> usize {
         self.ready
     }
@@ -84,12 +88,12 @@ impl Inbox {
         self.closed
     }
 
-    /// Discards everything, and what will arrive.
+    /// Discards the contents, and everything that arrives later.
     pub(crate) fn close(&mut self) {
-        *self = Inbox { closed: true, ..Inbox::default() };
+        *self = ReceiveBuffer { closed: true, ..ReceiveBuffer::default() };
     }
 
-    /// Stores bytes at `offset` behind those in order.
+    /// Stores bytes that begin `offset` bytes after the last one in order.
     pub(crate) fn store(&mut self, offset: usize, bytes: &[u8]) {
         let (from, end) = (self.ready + offset, self.ready + offset + bytes.len());
         if from == self.bytes.len() {
@@ -105,7 +109,7 @@ impl Inbox {
         self.bytes.range_mut(from..end).zip(bytes).for_each(|(slot, byte)| *slot = *byte);
     }
 
-    /// Declares the next `len` bytes to be in order.
+    /// Marks the next `len` stored bytes as in order.
     pub(crate) fn deliver(&mut self, len: usize) {
         self.ready += len;
         debug_assert!(self.ready <= self.bytes.len(), "bytes are stored before they are delivered");
@@ -126,32 +130,32 @@ mod tests {
 
     #[test]
     fn segments_are_cut_from_a_buffer_that_wraps() {
-        let mut outbox = Outbox::new(8);
-        outbox.begin_at(SeqNum(u32::MAX - 3));
-        assert_eq!(outbox.push(b"abcdefghij"), 8);
-        outbox.acknowledge(5);
-        assert_eq!((outbox.push(b"ijklmn"), outbox.room()), (5, 0));
+        let mut send_buffer = SendBuffer::new(8);
+        send_buffer.begin_at(SeqNum(u32::MAX - 3));
+        assert_eq!(send_buffer.push(b"abcdefghij"), 8);
+        send_buffer.acknowledge(5);
+        assert_eq!((send_buffer.push(b"ijklmn"), send_buffer.room()), (5, 0));
         let all = b"fghijklm";
         for from in 0..8u32 {
             for len in 0..=8 - from {
                 let expected = &all[from as usize..(from + len) as usize];
-                assert_eq!(outbox.segment(SeqNum(1) + from, len), (expected.to_vec(), from + len == 8));
+                assert_eq!(send_buffer.segment(SeqNum(1) + from, len), (expected.to_vec(), from + len == 8));
             }
         }
     }
 
     #[test]
     fn bytes_out_of_order_are_kept_until_the_gap_is_filled() {
-        let mut inbox = Inbox::default();
+        let mut receive_buffer = ReceiveBuffer::default();
         let mut read = [0; 4];
-        inbox.store(3, b"def");
-        inbox.store(0, b"ab");
-        inbox.deliver(2);
-        assert_eq!((inbox.read(&mut read), &read[..2]), (2, &b"ab"[..]));
-        inbox.store(0, b"c");
-        inbox.deliver(4);
-        inbox.store(2, b"junk");
-        assert_eq!((inbox.read(&mut read), &read), (4, b"cdef"));
-        assert_eq!((inbox.ready(), inbox.read(&mut read)), (0, 0));
+        receive_buffer.store(3, b"def");
+        receive_buffer.store(0, b"ab");
+        receive_buffer.deliver(2);
+        assert_eq!((receive_buffer.read(&mut read), &read[..2]), (2, &b"ab"[..]));
+        receive_buffer.store(0, b"c");
+        receive_buffer.deliver(4);
+        receive_buffer.store(2, b"junk");
+        assert_eq!((receive_buffer.read(&mut read), &read), (4, b"cdef"));
+        assert_eq!((receive_buffer.ready(), receive_buffer.read(&mut read)), (0, 0));
     }
 }

@@ -10,7 +10,7 @@ const TICK_US: u64 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     offset: u32,
-    /// When the connection began: no timestamp is older.
+    /// Start of the connection, the lower bound of valid echoes.
     began: Time,
     recent: RecentTimestamp<TICK_US>,
 }
@@ -25,12 +25,12 @@ impl Clock {
         Clock { offset, began: now, recent: RecentTimestamp::default() }
     }
 
-    /// Takes the timestamp of the peer's SYN.
+    /// Stores the timestamp of the peer's SYN.
     pub(crate) fn note_syn(&mut self, now: Time, syn: &Segment) {
         self.recent = RecentTimestamp::of_syn(now, syn.timestamps.map(|timestamps| timestamps.value));
     }
 
-    /// The option of a segment that leaves `now`.
+    /// The timestamps option of a segment sent `now`.
     pub(crate) fn stamp(&self, now: Time) -> Timestamps {
         Timestamps { value: (ticks(now) as u32).wrapping_add(self.offset), echo: self.recent.echo() }
     }
@@ -47,15 +47,15 @@ impl Clock {
         }
     }
 
-    /// Whether `syn` was sent later than everything of this connection (RFC 6191).
+    /// Whether `syn` was sent after every segment of this connection (RFC 6191).
     pub(crate) fn is_older_than(&self, now: Time, syn: &Segment) -> bool {
         let Some(timestamps) = syn.timestamps else { return false };
         timestamps.value != self.recent.echo() && self.recent.lead(now, timestamps.value).is_none()
     }
 
     /// The timestamps of an arriving segment on the clock of the [`Sender`](lasthop_proto::tcp::Sender), which counts
-    /// microseconds; `None` if the echo is none of this connection. The sender learns when the echoed tick ended, or that
-    /// it has not: a retransmission within the tick of its original is never taken for the original.
+    /// microseconds; `None` if this connection never sent the echoed value. The result is the end of the echoed tick, or
+    /// `now` if earlier, so that a retransmission within the tick of its original is not mistaken for the original.
     pub(crate) fn translate(&self, now: Time, segment: &Segment) -> Option<Timestamps> {
         let echo = segment.timestamps?.echo;
         let age = u64::from((ticks(now) as u32).wrapping_add(self.offset).wrapping_sub(echo));

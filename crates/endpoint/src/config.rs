@@ -14,39 +14,39 @@ pub struct Config {
     pub settings: Settings,
     /// Whether to offer window scaling (RFC 7323 section 2). Without it windows end at 65,535 bytes.
     pub window_scaling: bool,
-    /// Bytes that the application may have written and the peer not acknowledged.
+    /// Send buffer in bytes: the limit of written bytes that the peer has not acknowledged.
     pub send_buffer: usize,
     /// Whether Nagle's algorithm holds back short segments (RFC 9293 section 3.7.4).
     pub nagle: bool,
-    /// Probes of an idle connection; off by default (RFC 9293 section 3.8.4).
+    /// Keep-alive probes of an idle connection; off by default (RFC 9293 section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
-    /// How long a SYN is retransmitted; at least 3 minutes (RFC 9293 section 3.8.3).
+    /// How long a SYN is retransmitted before the connection fails; RFC 9293 section 3.8.3 asks for at least 3 minutes.
     pub syn_timeout: Duration,
     /// Length of TIME-WAIT: 2 MSL (RFC 9293 section 3.4.2), 60 s in Linux.
     pub time_wait: Duration,
-    /// How long FIN-WAIT-2 lasts if the application no longer reads; 60 s in Linux.
+    /// Limit of FIN-WAIT-2 once the application no longer reads; 60 s in Linux.
     pub fin_wait: Duration,
 }
 
-/// Probes of an idle connection (RFC 9293 section 3.8.4).
+/// Keep-alive probes of an idle connection (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// How long the peer must have been silent before the first probe; at least 2 hours by default.
+    /// Silence of the peer before the first probe. Default 2 hours, the minimum of RFC 9293.
     pub idle: Duration,
     /// Time between two probes.
     pub interval: Duration,
-    /// Unanswered probes after which the connection is aborted.
+    /// Number of unanswered probes after which the connection is aborted.
     pub probes: u32,
 }
 
-/// As in Linux.
+/// The defaults of Linux.
 impl Default for KeepAlive {
     fn default() -> KeepAlive {
         KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
     }
 }
 
-/// The profile `linux`, with its user timeout: about that of 15 retransmissions.
+/// The profile `linux`, with a user timeout of 924 s: 15 retransmissions (`tcp_retries2`).
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -63,14 +63,18 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Checks the settings.
+    ///
     /// # Panics
-    /// If the settings are invalid, or not for real packets: a flavour that needs an echo for each segment, or the rules
-    /// of ns-2.
+    /// If they are invalid, or for simulations only: the rules of ns-2, or a flavour that needs every segment echoed.
     pub(crate) fn check(&self) {
         let faults = self.settings.faults();
         assert!(faults.is_empty(), "invalid settings: {faults:?}");
-        let tells_copies = matches!(self.settings.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat);
-        assert!(!tells_copies, "the flavour needs an echo for each segment, which other stacks do not give");
+        let needs_echoes = matches!(self.settings.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat);
+        assert!(
+            !needs_echoes,
+            "the flavour needs an echo for each segment, which other TCP stacks do not send"
+        );
         assert!(self.settings.rules == Rules::Rfc, "the rules of ns-2 are for simulations");
     }
 
@@ -92,7 +96,7 @@ impl Config {
             window_counts: WindowCounts::Payload,
             iss,
             handshake: false,
-            // FIN is the sender's part; the acknowledgements of the receiver are written anew.
+            // The sender sends FIN. The endpoint rewrites the receiver's ACKs, so this does not affect them.
             close: true,
             timestamps: agreed.timestamps,
             ecn: agreed.ecn,

@@ -1,43 +1,44 @@
-//! A synchronised connection: both halves, and the rules by which segments reach them (RFC 9293 section 3.10.7.4).
+//! A synchronised connection: the sending and the receiving half, and the checks that a segment passes before it reaches
+//! them (RFC 9293 section 3.10.7.4).
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{Connection as Ends, Flags, Receiver, SackBlocks, Segment, Sender, SeqNum};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port};
 use lasthop_wire::TcpHeader;
 
-use crate::buffers::{Inbox, Outbox};
+use crate::buffers::{ReceiveBuffer, SendBuffer};
 use crate::clock::Clock;
 use crate::config::{Config, KeepAlive};
 use crate::handshake::{Handshake, LARGEST_WINDOW, PeerSyn};
 use crate::options::Agreement;
-use crate::packet::{Incoming, Outlet};
+use crate::packet::{Incoming, OutgoingQueue};
 use crate::throttle::Throttle;
 
-/// The names of the ends within the halves.
+/// Placeholder addresses: the two halves are addressed by hosts of the simulator.
 const ENDS: Ends = Ends { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 
-/// What surrounds a connection: the bytes of the application, and the way out.
+/// The input and output of a connection: its buffers, and the packets to send.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) outbox: Outbox,
-    pub(crate) inbox: Inbox,
-    pub(crate) outlet: Outlet,
+pub(crate) struct Io {
+    pub(crate) send_buffer: SendBuffer,
+    pub(crate) receive_buffer: ReceiveBuffer,
+    pub(crate) outgoing: OutgoingQueue,
 }
 
-/// What a segment does to a connection.
+/// The effect of a segment on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing; it may have been answered.
+    /// Dropped, possibly with an ACK in response.
     Dropped,
-    /// It was processed.
-    Taken,
-    /// It resets the connection.
+    /// Processed.
+    Accepted,
+    /// A valid RST.
     Reset,
-    /// It carries data that the application does not want.
+    /// New data after the application has closed.
     Unwanted,
 }
 
-/// The state of RFC 9293 section 3.3.1, most of it in the two halves.
+/// The transmission control block (RFC 9293 section 3.3.1); most of it is in the two halves.
 #[derive(Debug)]
 pub(crate) struct Connection {
     sender: Sender,
@@ -50,7 +51,7 @@ pub(crate) struct Connection {
     /// The largest window that the peer has offered (MAX.SND.WND).
     largest_window: u32,
     last_ack_sent: SeqNum,
-    /// An acknowledgement that leaves at the end of the event, with its SACK blocks.
+    /// The SACK blocks of an ACK that is sent at the end of the current event; `None` if none is due.
     ack_due: Option<SackBlocks>,
     throttle: Throttle,
     keep_alive: Option<KeepAliveTimer>,
@@ -68,7 +69,7 @@ struct KeepAliveTimer {
 }
 
 impl Connection {
-    /// The connection after a handshake. Sends what the application has written meanwhile, and an acknowledgement if it
+    /// The connection after a handshake. Sends what the application has written during the handshake, and an ACK if
     /// `owes_ack`.
     pub(crate) fn new(
         now: Time,
@@ -76,7 +77,7 @@ impl Connection {
         handshake: &Handshake,
         syn: &PeerSyn,
         owes_ack: bool,
-        around: &mut Surroundings,
+        io: &mut Io,
     ) -> Connection {
         let agreed = handshake.agreement(syn);
         let (snd_nxt, rcv_nxt) = (handshake.snd_nxt(), syn.rcv_nxt());
@@ -109,13 +110,13 @@ impl Connection {
             progressed_at: now,
             is_given_up: false,
         };
-        around.outbox.begin_at(snd_nxt);
-        let (rtt, written) = (handshake.rtt(now), around.outbox.len() as u64);
-        connection.drive_sender(now, around, |sender, out| {
+        io.send_buffer.begin_at(snd_nxt);
+        let (rtt, written) = (handshake.rtt(now), io.send_buffer.len() as u64);
+        connection.drive_sender(now, io, |sender, out| {
             sender.open_established(now, rtt, out);
             sender.supply(now, written, out);
         });
-        connection.flush(now, around);
+        connection.flush(now, io);
         connection
     }
 
@@ -137,7 +138,7 @@ impl Connection {
         self.receiver.has_ended()
     }
 
-    /// Whether the connection was aborted because the peer is silent, or has not acknowledged anything for too long.
+    /// Whether the user timeout or keep-alive has aborted the connection.
     pub(crate) fn is_given_up(&self) -> bool {
         self.is_given_up || self.sender.is_aborted()
     }
@@ -149,49 +150,53 @@ impl Connection {
 
     // ---- the application ---------------------------------------------------------------------------
 
-    /// Sends `bytes` that the application has put into the outbox.
-    pub(crate) fn supply(&mut self, now: Time, bytes: u64, around: &mut Surroundings) {
-        self.drive_sender(now, around, |sender, out| sender.supply(now, bytes, out));
+    /// Sends `bytes` that the application has written to the send buffer.
+    pub(crate) fn supply(&mut self, now: Time, bytes: u64, io: &mut Io) {
+        self.drive_sender(now, io, |sender, out| sender.supply(now, bytes, out));
     }
 
-    /// Sends FIN after everything in the outbox.
-    pub(crate) fn close(&mut self, now: Time, around: &mut Surroundings) {
-        self.drive_sender(now, around, |sender, out| sender.close(now, out));
+    /// Sends FIN after the last byte in the send buffer.
+    pub(crate) fn close(&mut self, now: Time, io: &mut Io) {
+        self.drive_sender(now, io, |sender, out| sender.close(now, out));
     }
 
     /// Opens the window after the application has read `bytes`.
-    pub(crate) fn note_read(&mut self, now: Time, bytes: u64, around: &mut Surroundings) {
+    pub(crate) fn on_read(&mut self, now: Time, bytes: u64, io: &mut Io) {
         self.receiver.read(now, bytes, &mut self.out);
         self.after_receiver();
-        self.flush(now, around);
+        self.flush(now, io);
     }
 
-    /// Acknowledges at once.
-    pub(crate) fn acknowledge(&mut self, now: Time, around: &mut Surroundings) {
+    /// Sends an ACK immediately.
+    pub(crate) fn acknowledge(&mut self, now: Time, io: &mut Io) {
         self.ack_due.get_or_insert_default();
-        self.flush(now, around);
+        self.flush(now, io);
     }
 
     /// Sends RST (RFC 9293 section 3.10.5).
-    pub(crate) fn reset(&self, outlet: &mut Outlet) {
+    pub(crate) fn reset(&self, outgoing: &mut OutgoingQueue) {
         let flags = Flags::RST | Flags::ACK;
         let (seq, ack) = (self.sender.snd_max(), self.receiver.rcv_nxt());
-        outlet.put_bare(Segment { seq, ack, flags, ..Segment::default() });
+        outgoing.put_bare(Segment { seq, ack, flags, ..Segment::default() });
     }
 
-    /// Whether `syn` may begin a new incarnation of a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191).
+    /// Whether `syn` may start a new incarnation of a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191).
     pub(crate) fn is_older_than(&self, now: Time, syn: &Segment) -> bool {
-        let both_stamp = self.agreed.timestamps && syn.timestamps.is_some();
-        if both_stamp { self.clock.is_older_than(now, syn) } else { syn.seq > self.receiver.rcv_nxt() }
+        let both_have_timestamps = self.agreed.timestamps && syn.timestamps.is_some();
+        if both_have_timestamps {
+            self.clock.is_older_than(now, syn)
+        } else {
+            syn.seq > self.receiver.rcv_nxt()
+        }
     }
 
     // ---- segments ----------------------------------------------------------------------------------
 
     /// Processes a segment of the peer.
-    pub(crate) fn receive(&mut self, now: Time, packet: &Incoming<'_>, around: &mut Surroundings) -> Verdict {
+    pub(crate) fn receive(&mut self, now: Time, packet: &Incoming<'_>, io: &mut Io) -> Verdict {
         let mut segment = packet.segment();
         if segment.flags.has(Flags::RST) {
-            return self.on_reset(now, &segment, around);
+            return self.on_reset(now, &segment, io);
         }
         if !self.agreed.timestamps {
             segment.timestamps = None;
@@ -200,23 +205,25 @@ impl Connection {
             return Verdict::Dropped;
         }
         if self.clock.is_outdated(now, &segment) {
-            self.answer_unacceptable(now, segment.seq_len() > 0, around);
+            self.answer_unacceptable(now, segment.seq_len() > 0, io);
             return Verdict::Dropped;
         }
         if !self.is_acceptable(&segment) {
-            self.on_unacceptable(now, packet, segment, around);
+            self.on_unacceptable(now, packet, segment, io);
             return Verdict::Dropped;
         }
         let is_valid =
             segment.flags & (Flags::SYN | Flags::ACK) == Flags::ACK && self.is_valid_ack(segment.ack);
         if !is_valid {
-            // RFC 5961 sections 4.2 and 5.2; without an acknowledgement RFC 9293 drops it.
+            // Challenge ACK (RFC 5961 sections 4.2 and 5.2). A segment without SYN and ACK is dropped (RFC 9293).
             if segment.flags & (Flags::SYN | Flags::ACK) != Flags::default() {
-                self.answer_unacceptable(now, false, around);
+                self.answer_unacceptable(now, false, io);
             }
             return Verdict::Dropped;
         }
-        if around.inbox.is_closed() && segment.len > 0 && segment.seq + segment.len > self.receiver.rcv_nxt()
+        if io.receive_buffer.is_closed()
+            && segment.len > 0
+            && segment.seq + segment.len > self.receiver.rcv_nxt()
         {
             return Verdict::Unwanted;
         }
@@ -224,20 +231,20 @@ impl Connection {
         if let Some(timer) = &mut self.keep_alive {
             (timer.deadline, timer.unanswered) = (now + timer.settings.idle, 0);
         }
-        self.give_to_receiver(now, packet, segment, around);
-        self.give_to_sender(now, segment, around);
-        self.flush(now, around);
-        Verdict::Taken
+        self.give_to_receiver(now, packet, segment, io);
+        self.give_to_sender(now, segment, io);
+        self.flush(now, io);
+        Verdict::Accepted
     }
 
-    /// Processes RST: only the next sequence number expected resets; another one in the window is challenged (RFC 5961
-    /// section 3.2).
-    fn on_reset(&mut self, now: Time, segment: &Segment, around: &mut Surroundings) -> Verdict {
+    /// Processes RST: valid only with the next expected sequence number; elsewhere in the window it triggers a challenge
+    /// ACK (RFC 5961 section 3.2).
+    fn on_reset(&mut self, now: Time, segment: &Segment, io: &mut Io) -> Verdict {
         if segment.seq == self.receiver.rcv_nxt() {
             return Verdict::Reset;
         }
         if self.is_acceptable(&Segment { len: 0, flags: Flags::RST, ..*segment }) {
-            self.answer_unacceptable(now, false, around);
+            self.answer_unacceptable(now, false, io);
         }
         Verdict::Dropped
     }
@@ -258,58 +265,46 @@ impl Connection {
     }
 
     /// Answers a segment outside the window. The receiver reports old data as duplicates (RFC 2883).
-    fn on_unacceptable(
-        &mut self,
-        now: Time,
-        packet: &Incoming<'_>,
-        segment: Segment,
-        around: &mut Surroundings,
-    ) {
+    fn on_unacceptable(&mut self, now: Time, packet: &Incoming<'_>, segment: Segment, io: &mut Io) {
         let end = segment.seq + segment.len;
         let is_old =
             segment.len > 0 && end <= self.receiver.rcv_nxt() && !end.is_far_from(self.receiver.rcv_nxt());
         if is_old && !segment.flags.has(Flags::SYN) {
-            self.give_to_receiver(now, packet, segment, around);
-            self.flush(now, around);
+            self.give_to_receiver(now, packet, segment, io);
+            self.flush(now, io);
         } else {
-            self.answer_unacceptable(now, segment.len > 0 && !segment.flags.has(Flags::SYN), around);
+            self.answer_unacceptable(now, segment.len > 0 && !segment.flags.has(Flags::SYN), io);
         }
     }
 
-    /// Acknowledges; without data in the segment only so often (RFC 5961 section 7), since two ends may answer each other
-    /// for ever.
-    fn answer_unacceptable(&mut self, now: Time, has_data: bool, around: &mut Surroundings) {
+    /// Sends an ACK; rate-limited if the segment has no data (RFC 5961 section 7), since two ends could otherwise answer
+    /// each other's ACKs for ever.
+    fn answer_unacceptable(&mut self, now: Time, has_data: bool, io: &mut Io) {
         if has_data || self.throttle.permits(now) {
-            self.acknowledge(now, around);
+            self.acknowledge(now, io);
         }
     }
 
-    fn give_to_receiver(
-        &mut self,
-        now: Time,
-        packet: &Incoming<'_>,
-        segment: Segment,
-        around: &mut Surroundings,
-    ) {
+    fn give_to_receiver(&mut self, now: Time, packet: &Incoming<'_>, segment: Segment, io: &mut Io) {
         let before = self.receiver.stats().delivered;
         let left = self.receiver.rcv_nxt();
-        // What of the payload lies in the window.
+        // Only the part of the payload inside the window is stored.
         let skipped = if segment.seq < left { left - segment.seq } else { 0 } as usize;
         let offset = if segment.seq < left { 0 } else { segment.seq - left } as usize;
         let payload = packet.payload.get(skipped..).unwrap_or_default();
         let room = (self.receiver.window() as usize).saturating_sub(offset);
         if !self.receiver.has_ended() {
-            around.inbox.store(offset, &payload[..payload.len().min(room)]);
+            io.receive_buffer.store(offset, &payload[..payload.len().min(room)]);
         }
-        // PAWS was the endpoint's part, and so is the echo.
+        // The endpoint has done PAWS and writes the echo, so the receiver sees no timestamps.
         let segment = Segment { timestamps: None, ..segment };
-        self.receiver.receive(now, &within(segment, packet.ecn), Port::ONLY, &mut self.out);
+        self.receiver.receive(now, &to_packet(segment, packet.ecn), Port::ONLY, &mut self.out);
         let delivered = self.receiver.stats().delivered - before;
-        around.inbox.deliver(delivered.0 as usize);
+        io.receive_buffer.deliver(delivered.0 as usize);
         self.after_receiver();
     }
 
-    fn give_to_sender(&mut self, now: Time, mut segment: Segment, around: &mut Surroundings) {
+    fn give_to_sender(&mut self, now: Time, mut segment: Segment, io: &mut Io) {
         let (seq, ack) = self.update;
         let is_newer = seq < segment.seq || (seq == segment.seq && ack <= segment.ack);
         if is_newer && segment.ack >= self.sender.snd_una() {
@@ -317,25 +312,25 @@ impl Connection {
             segment.wnd <<= self.agreed.their_scale;
             self.largest_window = self.largest_window.max(segment.wnd);
         } else {
-            // Older than the last update of the window.
+            // Older than the segment of the last window update.
             segment.wnd = self.sender.rwnd();
         }
         if segment.ack == self.sender.snd_una() && segment.wnd == 0 {
             self.progressed_at = now;
         }
         segment.timestamps = self.clock.translate(now, &segment);
-        let packet = within(segment, Ecn::NotEct);
-        self.drive_sender(now, around, |sender, out| sender.receive(now, &packet, Port::ONLY, out));
-        around.outbox.acknowledge(self.sender.acknowledged());
+        let packet = to_packet(segment, Ecn::NotEct);
+        self.drive_sender(now, io, |sender, out| sender.receive(now, &packet, Port::ONLY, out));
+        io.send_buffer.acknowledge(self.sender.acknowledged());
     }
 
-    /// The path did not take the segment at `lost`, since it takes only packets of `mtu` bytes.
-    pub(crate) fn narrow(&mut self, now: Time, mtu: u32, lost: SeqNum, around: &mut Surroundings) {
+    /// Reduces the MSS to a path MTU of `mtu` bytes, and retransmits the segment at `lost`, which was too long.
+    pub(crate) fn reduce_mtu(&mut self, now: Time, mtu: u32, lost: SeqNum, io: &mut Io) {
         let options = if self.agreed.timestamps { 12 } else { 0 };
         let mss = mtu.saturating_sub(self.agreed.header.0 as u32 + options);
         if mss > 0 && mss < self.agreed.mss {
             self.agreed.mss = mss;
-            self.drive_sender(now, around, |sender, out| sender.narrow(now, mss, lost, out));
+            self.drive_sender(now, io, |sender, out| sender.reduce_mss(now, mss, lost, out));
         }
     }
 
@@ -344,37 +339,37 @@ impl Connection {
         seq >= self.sender.snd_una() && seq < self.sender.snd_max()
     }
 
-    pub(crate) fn wake(&mut self, now: Time, around: &mut Surroundings) {
+    pub(crate) fn wake(&mut self, now: Time, io: &mut Io) {
         if self.sender.next_wakeup() <= now {
-            self.drive_sender(now, around, |sender, out| sender.wake(now, out));
-            self.give_up_if_stuck(now, around);
+            self.drive_sender(now, io, |sender, out| sender.wake(now, out));
+            self.give_up_if_stuck(now, io);
         }
         if self.receiver.next_wakeup() <= now {
             self.receiver.wake(now, &mut self.out);
             self.after_receiver();
         }
-        self.keep_alive(now, around);
-        self.flush(now, around);
+        self.keep_alive(now, io);
+        self.flush(now, io);
     }
 
-    /// Gives up when nothing outstanding has been acknowledged for the user timeout (RFC 9293 section 3.8.3). The sender gives
-    /// up when the peer is silent; this peer answers, but not to the point.
-    fn give_up_if_stuck(&mut self, now: Time, around: &mut Surroundings) {
+    /// Aborts if no outstanding data were acknowledged within the user timeout (RFC 9293 section 3.8.3). The sender itself
+    /// detects a silent peer; this detects one that sends segments without acknowledging data.
+    fn give_up_if_stuck(&mut self, now: Time, io: &mut Io) {
         let waited = now.since(self.progressed_at);
         if self.sender.flight_size() > 0 && self.user_timeout.is_some_and(|longest| waited >= longest) {
-            self.give_up(around);
+            self.give_up(io);
         }
     }
 
-    fn give_up(&mut self, around: &mut Surroundings) {
+    fn give_up(&mut self, io: &mut Io) {
         if !self.is_given_up() {
-            self.reset(&mut around.outlet);
+            self.reset(&mut io.outgoing);
             self.is_given_up = true;
         }
     }
 
-    /// Probes an idle connection with a segment before the window, which asks for an ACK (RFC 9293 section 3.8.4).
-    fn keep_alive(&mut self, now: Time, around: &mut Surroundings) {
+    /// Probes an idle connection with a segment below the window, which the peer must acknowledge (RFC 9293 section 3.8.4).
+    fn keep_alive(&mut self, now: Time, io: &mut Io) {
         let is_idle = self.sender.flight_size() == 0 && self.sender.unsent() == 0;
         let Some(timer) = self.keep_alive.as_mut().filter(|timer| timer.deadline <= now) else { return };
         if !is_idle {
@@ -384,45 +379,40 @@ impl Connection {
         timer.unanswered += 1;
         timer.deadline = now + timer.settings.interval;
         if timer.unanswered > timer.settings.probes {
-            self.give_up(around);
+            self.give_up(io);
         } else {
             let seq = self.sender.snd_max() - 1;
-            self.emit(now, Segment { seq, ..Segment::default() }, Ecn::NotEct, around);
+            self.emit(now, Segment { seq, ..Segment::default() }, Ecn::NotEct, io);
         }
     }
 
     // ---- output ------------------------------------------------------------------------------------
 
-    /// Calls the sender, and sends what it has to say.
-    fn drive_sender(
-        &mut self,
-        now: Time,
-        around: &mut Surroundings,
-        act: impl FnOnce(&mut Sender, &mut Out),
-    ) {
+    /// Calls the sender, and sends its segments.
+    fn drive_sender(&mut self, now: Time, io: &mut Io, act: impl FnOnce(&mut Sender, &mut Out)) {
         let (una, was_idle) = (self.sender.snd_una(), self.sender.flight_size() == 0);
         act(&mut self.sender, &mut self.out);
         if was_idle || self.sender.snd_una() != una {
             self.progressed_at = now;
         }
-        self.after_sender(now, around);
+        self.after_sender(now, io);
     }
 
-    /// Puts the sender's segments on the wire. Its pure ACKs are left to the receiver.
-    fn after_sender(&mut self, now: Time, around: &mut Surroundings) {
+    /// Sends the sender's segments except its pure ACKs, which the receiver generates.
+    fn after_sender(&mut self, now: Time, io: &mut Io) {
         while let Some((_, effect)) = self.out.take() {
             let Effect::Send(_, Packet { body: Body::Tcp(segment), ecn, .. }) = effect else { continue };
             if segment.flags.has(Flags::RST) {
-                self.reset(&mut around.outlet);
+                self.reset(&mut io.outgoing);
             } else if segment.seq_len() > 0 {
-                self.emit(now, segment, ecn, around);
-                // Another acknowledgement would say the same.
+                self.emit(now, segment, ecn, io);
+                // The data segment carries the acknowledgement, but no SACK blocks.
                 self.ack_due.take_if(|sack| sack.is_empty());
             }
         }
     }
 
-    /// Keeps the receiver's acknowledgement for the end of the event.
+    /// Defers the receiver's ACK to the end of the event, so that data can carry it.
     fn after_receiver(&mut self) {
         while let Some((_, effect)) = self.out.take() {
             if let Effect::Send(_, Packet { body: Body::Tcp(segment), .. }) = effect {
@@ -431,36 +421,36 @@ impl Connection {
         }
     }
 
-    /// Sends a pure ACK if one is due and no data have taken it along.
-    fn flush(&mut self, now: Time, around: &mut Surroundings) {
+    /// Sends a pure ACK if one is due and no data segment has carried it.
+    fn flush(&mut self, now: Time, io: &mut Io) {
         if let Some(sack) = self.ack_due.take() {
-            // Within the peer's window, as in Linux; data and FIN may have gone beyond it.
+            // Within the peer's window, as in Linux: SND.MAX may be beyond a window that has shrunk.
             let edge = self.sender.snd_una() + self.sender.rwnd();
             let seq = self.sender.snd_max().min(edge);
-            self.emit(now, Segment { seq, sack, ..Segment::default() }, Ecn::NotEct, around);
+            self.emit(now, Segment { seq, sack, ..Segment::default() }, Ecn::NotEct, io);
         }
     }
 
-    /// Sends a segment with everything that the receiver says, and the payload from the outbox.
-    fn emit(&mut self, now: Time, mut segment: Segment, ecn: Ecn, around: &mut Surroundings) {
+    /// Sends a segment with the receiver's acknowledgement and window, and its payload from the send buffer.
+    fn emit(&mut self, now: Time, mut segment: Segment, ecn: Ecn, io: &mut Io) {
         self.receiver.piggyback(&mut segment);
         self.last_ack_sent = segment.ack;
         segment.wnd = (segment.wnd >> self.agreed.our_scale).min(LARGEST_WINDOW);
         segment.timestamps = self.agreed.timestamps.then(|| self.clock.stamp(now));
         let (payload, ends) = if segment.len > 0 {
-            around.outbox.segment(segment.seq, segment.len)
+            io.send_buffer.segment(segment.seq, segment.len)
         } else {
             (Vec::new(), false)
         };
         if ends {
             segment.flags = segment.flags | TcpHeader::PSH;
         }
-        around.outlet.put(TcpHeader { segment, ..TcpHeader::default() }, ecn, payload);
+        io.outgoing.put(TcpHeader { segment, ..TcpHeader::default() }, ecn, payload);
     }
 }
 
-/// A segment as the halves take it.
-fn within(segment: Segment, ecn: Ecn) -> Packet {
+/// Wraps a segment in a packet of the simulator, the input of the two halves.
+fn to_packet(segment: Segment, ecn: Ecn) -> Packet {
     let Ends { src, dst, flow } = ENDS;
     let size = Bytes(segment.len.into());
     Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn, handle: Handle::NONE, body: Body::Tcp(segment) }

@@ -1,4 +1,4 @@
-//! SYN and SYN-ACK, until both ends know of both (RFC 9293 section 3.5).
+//! The three-way handshake (RFC 9293 section 3.5).
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::Ecn;
@@ -7,13 +7,13 @@ use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::options::{Agreement, Offer};
-use crate::packet::{Incoming, Outlet};
+use crate::packet::{Incoming, OutgoingQueue};
 use crate::throttle::Throttle;
 
-/// The largest window without scaling; that of a segment with SYN is never scaled (RFC 7323 section 2.2).
+/// The largest window without scaling, in bytes. The window of a SYN is never scaled (RFC 7323 section 2.2).
 pub(crate) const LARGEST_WINDOW: u32 = 0xffff;
 
-/// Which of the two ends began.
+/// How the connection was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     Actively,
@@ -52,7 +52,7 @@ impl PeerSyn {
         PeerSyn { irs: segment.seq, offer, window: segment.wnd }
     }
 
-    /// The next sequence number expected. Data with SYN are left for a retransmission.
+    /// The next sequence number expected. Data on a SYN are ignored; the peer will retransmit them.
     pub(crate) fn rcv_nxt(&self) -> SeqNum {
         self.irs + 1
     }
@@ -63,11 +63,11 @@ impl Handshake {
     pub(crate) fn new(
         now: Time,
         config: &Config,
-        outlet: &Outlet,
+        outgoing: &OutgoingQueue,
         (iss, timestamp_offset): (SeqNum, u32),
         opened: Opened,
     ) -> Handshake {
-        let is_v4 = outlet.local.is_ipv4();
+        let is_v4 = outgoing.local.is_ipv4();
         Handshake {
             opened,
             iss,
@@ -94,7 +94,7 @@ impl Handshake {
     }
 
     /// Sends SYN, or SYN-ACK once the peer's SYN has arrived.
-    pub(crate) fn send(&mut self, now: Time, syn: Option<&PeerSyn>, outlet: &mut Outlet) {
+    pub(crate) fn send(&mut self, now: Time, syn: Option<&PeerSyn>, outgoing: &mut OutgoingQueue) {
         let offer = match syn {
             Some(syn) => self.offer.answering(&syn.offer),
             // Some networks drop a SYN that offers ECN (RFC 3168 section 6.1.1.1).
@@ -110,52 +110,53 @@ impl Handshake {
             timestamps: stamp,
             ..Segment::default()
         };
-        outlet.put(offer.write(segment), Ecn::NotEct, Vec::new());
+        outgoing.put(offer.write(segment), Ecn::NotEct, Vec::new());
         self.sent_at = now;
         self.deadline = now + self.rto;
     }
 
-    /// Retransmits after the timeout, which doubles (RFC 6298 section 5.5). Returns whether there is still hope.
+    /// Retransmits, and doubles the timeout (RFC 6298 section 5.5). Returns false, without a retransmission, once
+    /// `syn_timeout` is over.
     pub(crate) fn retransmit(
         &mut self,
         now: Time,
         config: &Config,
         syn: Option<&PeerSyn>,
-        outlet: &mut Outlet,
+        outgoing: &mut OutgoingQueue,
     ) -> bool {
         if now.since(self.began) >= config.syn_timeout {
             return false;
         }
         self.rto = (self.rto * 2).min(config.settings.rto_max);
         self.is_retransmitted = true;
-        self.send(now, syn, outlet);
+        self.send(now, syn, outgoing);
         true
     }
 
-    /// Answers a retransmitted SYN.
-    pub(crate) fn repeat(&mut self, now: Time, syn: &PeerSyn, outlet: &mut Outlet) {
+    /// Retransmits the SYN-ACK in response to a retransmitted SYN.
+    pub(crate) fn on_duplicate_syn(&mut self, now: Time, syn: &PeerSyn, outgoing: &mut OutgoingQueue) {
         if self.throttle.permits(now) {
             self.is_retransmitted = true;
-            self.send(now, Some(syn), outlet);
+            self.send(now, Some(syn), outgoing);
         }
     }
 
-    /// Answers an unacceptable segment in SYN-RECEIVED with an ACK.
-    pub(crate) fn challenge(&mut self, now: Time, syn: &PeerSyn, outlet: &mut Outlet) {
+    /// Sends a challenge ACK in SYN-RECEIVED, rate-limited.
+    pub(crate) fn challenge(&mut self, now: Time, syn: &PeerSyn, outgoing: &mut OutgoingQueue) {
         if self.throttle.permits(now) {
             let agreed = self.agreement(syn);
             let stamp = agreed.timestamps.then(|| self.clock.stamp(now));
             let (seq, ack, wnd) = (self.snd_nxt(), syn.rcv_nxt(), self.window >> agreed.our_scale);
             let segment =
                 Segment { seq, ack, wnd, flags: Flags::ACK, timestamps: stamp, ..Segment::default() };
-            outlet.put_bare(segment);
+            outgoing.put_bare(segment);
         }
     }
 
     /// Sends RST in SYN-RECEIVED.
-    pub(crate) fn reset(&self, syn: &PeerSyn, outlet: &mut Outlet) {
+    pub(crate) fn reset(&self, syn: &PeerSyn, outgoing: &mut OutgoingQueue) {
         let (seq, ack, flags) = (self.snd_nxt(), syn.rcv_nxt(), Flags::RST | Flags::ACK);
-        outlet.put_bare(Segment { seq, ack, flags, ..Segment::default() });
+        outgoing.put_bare(Segment { seq, ack, flags, ..Segment::default() });
     }
 
     /// Whether a segment is acceptable in SYN-RECEIVED (RFC 9293 section 3.10.7.4, RFC 7323 section 5.3).

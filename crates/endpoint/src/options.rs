@@ -6,17 +6,17 @@ use lasthop_wire::TcpHeader;
 
 use crate::config::Config;
 
-/// The MSS of a peer that states none (RFC 9293 section 3.7.1).
+/// The MSS of a peer that sends no MSS option (RFC 9293 section 3.7.1).
 const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
 
-/// The smallest MSS believed, as in Linux: with less, packets would be nearly all header.
+/// Lower bound of the MSS, as in Linux (`TCP_MIN_SND_MSS`): with less, packets would be mostly header.
 const LEAST_MSS: u16 = 48;
 
-/// Bytes of the timestamps option with its padding.
+/// Length of the timestamps option in bytes, with padding.
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// What a SYN offers.
+/// The options that a SYN offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     mss: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Offer {
     ecn: bool,
 }
 
-/// What both ends have offered.
+/// The negotiated options: those that both ends have offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Agreement {
     /// Size of IP and TCP headers without options.
@@ -48,7 +48,7 @@ pub(crate) fn header_len(is_v4: bool) -> Bytes {
 }
 
 impl Offer {
-    /// What we offer, over IPv4 or IPv6.
+    /// Our offer, over IPv4 or IPv6.
     pub(crate) fn ours(config: &Config, is_v4: bool) -> Offer {
         let window = config.settings.window_payload();
         let scale = (0..14).find(|scale| window >> scale <= 0xffff).unwrap_or(14);
@@ -62,7 +62,7 @@ impl Offer {
         }
     }
 
-    /// What the peer offers with a SYN or SYN-ACK.
+    /// The peer's offer in a SYN or SYN-ACK.
     pub(crate) fn theirs(header: &TcpHeader, is_v4: bool) -> Offer {
         let flags = header.segment.flags;
         let expected = if flags.has(Flags::ACK) { Flags::ECE } else { Flags::ECE | Flags::CWR };
@@ -75,7 +75,7 @@ impl Offer {
         }
     }
 
-    /// The offer of a SYN-ACK: only what the peer has offered.
+    /// The offer of a SYN-ACK: restricted to what the peer has offered.
     pub(crate) fn answering(self, theirs: &Offer) -> Offer {
         Offer {
             mss: self.mss,
@@ -95,7 +95,7 @@ impl Offer {
         self.timestamps
     }
 
-    /// What holds if the peer has offered `theirs`.
+    /// The options negotiated with a peer that has offered `theirs`.
     pub(crate) fn agree(&self, theirs: &Offer, is_v4: bool) -> Agreement {
         let both = self.answering(theirs);
         let scales = both.window_scale.and(self.window_scale.zip(theirs.window_scale));

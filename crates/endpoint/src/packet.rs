@@ -1,4 +1,4 @@
-//! The packets that an endpoint takes and gives.
+//! The incoming and outgoing packets of an endpoint.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,14 +16,13 @@ pub struct Incoming<'a> {
     pub remote: SocketAddr,
     /// ECN field.
     pub ecn: Ecn,
-    /// The header as it is on the wire: windows are not shifted. The length of the payload counts, not that in the
-    /// segment.
+    /// The header as on the wire: the window is not shifted. `header.segment.len` is ignored; the payload has the length.
     pub header: TcpHeader,
     /// The payload.
     pub payload: &'a [u8],
 }
 
-/// A TCP segment to send, with a window that is shifted as on the wire.
+/// A TCP segment to send. The window is shifted as on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outgoing {
     /// Address and port of this host.
@@ -39,7 +38,7 @@ pub struct Outgoing {
 }
 
 impl<'a> Incoming<'a> {
-    /// The segment in a packet; `None` if there is none, or only a part of one. Checksums are the caller's part.
+    /// The segment in a packet; `None` if it has no complete TCP segment. The caller verifies checksums.
     pub fn of(packet: &IpPacket<'a>) -> Option<Incoming<'a>> {
         let tcp = packet.tcp().filter(|_| packet.fragment.is_none() && !packet.is_cut())?;
         Some(Incoming {
@@ -51,7 +50,7 @@ impl<'a> Incoming<'a> {
         })
     }
 
-    /// The segment with its length.
+    /// The segment, with its payload length.
     pub(crate) fn segment(&self) -> Segment {
         Segment { len: self.payload.len() as u32, ..self.header.segment }
     }
@@ -71,10 +70,10 @@ impl<'a> From<&'a Outgoing> for Incoming<'a> {
 }
 
 impl Outgoing {
-    /// The packet as bytes, not to be fragmented (RFC 1191).
+    /// Serialises the packet, with the Don't Fragment bit in IPv4 (RFC 1191).
     ///
     /// # Errors
-    /// If it is longer than a packet can be, or its addresses are of different versions.
+    /// If it exceeds the maximum packet length, or its addresses are of different IP versions.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let ip = Ip {
             src: self.local.ip(),
@@ -89,7 +88,7 @@ impl Outgoing {
     }
 }
 
-/// The answer to a segment that is for no connection (RFC 9293 section 3.10.7.1); `None` for one with RST.
+/// The RST in response to a segment without a connection (RFC 9293 section 3.10.7.1); `None` if the segment is an RST.
 pub fn refuse(packet: &Incoming<'_>) -> Option<Outgoing> {
     let segment = packet.segment();
     if segment.flags.has(Flags::RST) {
@@ -119,15 +118,15 @@ fn addressed(
 
 /// Packets to send between two addresses.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct OutgoingQueue {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     packets: VecDeque<Outgoing>,
 }
 
-impl Outlet {
-    pub(crate) fn new(local: SocketAddr, remote: SocketAddr) -> Outlet {
-        Outlet { local, remote, packets: VecDeque::new() }
+impl OutgoingQueue {
+    pub(crate) fn new(local: SocketAddr, remote: SocketAddr) -> OutgoingQueue {
+        OutgoingQueue { local, remote, packets: VecDeque::new() }
     }
 
     pub(crate) fn put(&mut self, header: TcpHeader, ecn: Ecn, payload: Vec<u8>) {

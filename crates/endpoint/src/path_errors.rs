@@ -5,22 +5,22 @@ use std::net::SocketAddr;
 use lasthop_proto::tcp::SeqNum;
 use lasthop_wire::Icmp;
 
-/// The smallest MTU believed of an IPv4 path, as in Linux: forged errors cannot shrink segments without end.
+/// Lower bound of the path MTU accepted over IPv4, as in Linux, so that forged errors cannot shrink segments further.
 const LEAST_MTU_V4: u32 = 552;
 /// The smallest MTU of IPv6 (RFC 8200 section 5).
 const LEAST_MTU_V6: u32 = 1280;
 
-/// What an ICMP error says about a segment of ours.
+/// An ICMP error about a segment that we sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathError {
-    /// The path takes only packets of this length.
+    /// A packet exceeded the path MTU, in bytes.
     TooBig { mtu: u32 },
-    /// The protocol or the port cannot be reached: a hard error of RFC 1122.
+    /// The protocol or the port is unreachable: a hard error of RFC 1122 section 4.2.3.9.
     Unreachable,
 }
 
 /// The error about a segment from `local` to `remote`, and the sequence number of the segment. `None` for other messages,
-/// and for soft errors, which pass.
+/// and for soft errors, which are transient.
 pub(crate) fn of(icmp: &Icmp<'_>, local: SocketAddr, remote: SocketAddr) -> Option<(PathError, SeqNum)> {
     let quote = icmp.quote()?;
     let (src_port, dst_port) = quote.ports?;

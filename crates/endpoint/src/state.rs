@@ -10,9 +10,9 @@ use crate::handshake::{Handshake, PeerSyn};
 /// The name of a state (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateName {
-    /// There is no connection, or no longer.
+    /// No connection.
     Closed,
-    /// Waits for a connection request.
+    /// Waiting for a SYN.
     Listen,
     /// SYN was sent.
     SynSent,
@@ -20,17 +20,17 @@ pub enum StateName {
     SynReceived,
     /// Data flow in both directions.
     Established,
-    /// We have closed.
+    /// We have sent FIN.
     FinWait1,
-    /// We have closed, and the peer knows.
+    /// Our FIN is acknowledged.
     FinWait2,
-    /// The peer has closed.
+    /// The peer's FIN has arrived.
     CloseWait,
-    /// Both have closed at once; the peer does not know yet of our FIN.
+    /// Both ends have sent FIN simultaneously; ours is not acknowledged.
     Closing,
-    /// The peer has closed, then we have.
+    /// The peer has closed first; our FIN is not acknowledged.
     LastAck,
-    /// Both know that both have closed; old segments may still arrive.
+    /// Both FINs are acknowledged; waiting until old segments have left the network.
     TimeWait,
 }
 
@@ -55,7 +55,7 @@ impl StateName {
     }
 }
 
-/// A state with what exists in it.
+/// A state with its data.
 #[derive(Debug)]
 pub(crate) enum State {
     Closed,
@@ -64,12 +64,12 @@ pub(crate) enum State {
     SynReceived(Handshake, PeerSyn),
     Established(Box<Connection>),
     FinWait1(Box<Connection>),
-    /// Until this time, if the application no longer reads.
+    /// Ends at this time: finite only once the application no longer reads.
     FinWait2(Box<Connection>, Time),
     CloseWait(Box<Connection>),
     Closing(Box<Connection>),
     LastAck(Box<Connection>),
-    /// Until this time.
+    /// Ends at this time.
     TimeWait(Box<Connection>, Time),
 }
 
@@ -90,7 +90,10 @@ impl State {
         }
     }
 
-    /// Replaces the state by what `next` makes of it.
+    /// Replaces the state by `next(state)`.
+    ///
+    /// # Panics
+    /// In debug builds, if the state diagram has no such transition.
     pub(crate) fn change(&mut self, next: impl FnOnce(State) -> State) {
         let before = self.name();
         *self = next(mem::replace(self, State::Closed));

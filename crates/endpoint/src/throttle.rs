@@ -1,9 +1,9 @@
-//! The rate limit of ACKs that answer unacceptable segments.
+//! Rate limit of challenge ACKs and other ACKs in response to unacceptable segments.
 
 use lasthop_base::{Duration, Time};
 
-/// The limit that RFC 5961 section 7 suggests, here for each connection: a limit that connections share tells an attacker
-/// whether a guess met one of them.
+/// The limit that RFC 5961 section 7 suggests, here per connection: a shared limit would be a side channel that tells an
+/// attacker whether a guess hit another connection.
 const LIMIT: u32 = 10;
 const INTERVAL: Duration = Duration::from_secs(5);
 

@@ -58,7 +58,7 @@ pub struct Receiver {
     stats: ReceiverStats,
     reactions: ReceiverReactions,
     /// Acknowledgements requested by reactions, sent after the hook returns.
-    asked: u32,
+    requested: u32,
 }
 
 impl Receiver {
@@ -86,7 +86,7 @@ impl Receiver {
             snd_nxt: SeqNum(settings.iss),
             stats: ReceiverStats::default(),
             reactions: ReceiverReactions::default(),
-            asked: 0,
+            requested: 0,
             settings: settings.clone(),
         }
     }
@@ -101,7 +101,7 @@ impl Receiver {
     /// Requests `count` acknowledgements of everything received, sent after the hook returns. Reactions see
     /// them like any others.
     pub fn acknowledge_now(&mut self, count: u32) {
-        self.asked += count;
+        self.requested += count;
     }
 
     /// The next sequence number expected (RFC 9293 section 3.3.1: RCV.NXT).
@@ -175,7 +175,7 @@ impl Receiver {
             let flags = Flags::RST | Flags::ACK;
             self.send(now, self.snd_nxt, self.rcv_nxt, flags, SackBlocks::default(), out);
         }
-        self.break_off();
+        self.terminate();
     }
 
     /// Acknowledges everything received on `segment`, which the host sends in the other direction: sets acknowledgement
@@ -257,14 +257,14 @@ impl Receiver {
         }
     }
 
-    /// Whether the segment is older than one that has moved the left edge (RFC 7323 section 5.3, R1). Where copies are
-    /// told apart, timestamps are no more than names.
+    /// Whether the segment is older than one that has moved the left edge (RFC 7323 section 5.3, R1). Timestamps that are
+    /// unique per segment only identify it, and have no order.
     fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
-        let stamped = segment.timestamps.filter(|_| !self.settings.tells_copies());
+        let stamped = segment.timestamps.filter(|_| !self.settings.timestamps_are_unique());
         stamped.is_some_and(|ts| self.ts_recent.lead(now, ts.value).is_some())
     }
 
-    /// Answers a segment that is too old, of which nothing is taken; it may be reported as a duplicate, as in Linux.
+    /// Acknowledges an outdated segment without processing it; DSACK may report it as a duplicate, as in Linux.
     fn answer_outdated(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         if segment.seq_len() > 0 {
             let repeated = self.repeated_part(segment);
@@ -292,11 +292,11 @@ impl Receiver {
     fn on_rst(&mut self, segment: &Segment) {
         let furthest = self.rcv_nxt + self.window() + 2;
         if self.established && segment.seq >= self.rcv_nxt && segment.seq <= furthest {
-            self.break_off();
+            self.terminate();
         }
     }
 
-    fn break_off(&mut self) {
+    fn terminate(&mut self) {
         (self.reset, self.established) = (true, false);
         self.timers = Timers::STOPPED;
     }
@@ -401,7 +401,8 @@ impl Receiver {
     }
 
     fn note_timestamp(&mut self, now: Time, segment: &Segment) {
-        let echoed = |_: &Timestamps| self.settings.tells_copies() || segment.seq <= self.last_ack_sent;
+        let echoed =
+            |_: &Timestamps| self.settings.timestamps_are_unique() || segment.seq <= self.last_ack_sent;
         if let Some(ts) = segment.timestamps.filter(echoed) {
             self.ts_recent.note(now, ts.value);
         }
@@ -483,7 +484,7 @@ impl Receiver {
 
     /// Sends the acknowledgements requested by reactions.
     fn send_asked(&mut self, now: Time, out: &mut Out) {
-        for _ in 0..core::mem::take(&mut self.asked) {
+        for _ in 0..core::mem::take(&mut self.requested) {
             self.acknowledge(now, None, out);
         }
     }

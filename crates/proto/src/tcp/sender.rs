@@ -86,7 +86,7 @@ impl Sender {
         }
     }
 
-    /// Opens a connection whose handshake took place elsewhere. `rtt` is its round-trip time; `None` if SYN was
+    /// Opens a connection whose handshake the caller has done. `rtt` is its round-trip time; `None` if SYN was
     /// retransmitted, after which the initial window is one segment (RFC 5681 section 3.1) and the RTO at least 3 s
     /// (RFC 6298 section 5.7). The settings are those of a connection without a handshake.
     ///
@@ -98,15 +98,15 @@ impl Sender {
         self.start(now, out);
     }
 
-    /// Sets the maximum payload of all later segments to `mss` bytes, when the path turns out to be narrower (RFC 1191).
-    /// The segment `lost`, which the path did not take, is retransmitted at once; that is no sign of congestion.
+    /// Reduces the maximum payload of later segments to `mss` bytes, after a path MTU update (RFC 1191). The segment `lost`,
+    /// which exceeded the path MTU, is retransmitted immediately, without a congestion response.
     ///
     /// # Panics
     /// If `mss` is zero.
-    pub fn narrow(&mut self, now: Time, mss: u32, lost: SeqNum, out: &mut Out) {
+    pub fn reduce_mss(&mut self, now: Time, mss: u32, lost: SeqNum, out: &mut Out) {
         self.state.set_mss(mss);
         self.state.resend(lost);
-        self.go_on_after_reactions(now, out);
+        self.send_after_reactions(now, out);
     }
 
     /// Adds `bytes` to the stream and sends what the windows allow. A connection that was idle for longer
@@ -116,14 +116,14 @@ impl Sender {
     /// If the stream is closed. A [`Transfer`] is closed from the start.
     pub fn supply(&mut self, now: Time, bytes: u64, out: &mut Out) {
         self.state.supply(now, bytes);
-        self.go_on(now, out);
+        self.continue_sending(now, out);
     }
 
     /// Closes the stream: FIN follows the last byte if the settings require it (RFC 9293 section 3.6), and
     /// [`Signal::Finished`] follows the last acknowledgement. Closing twice has no further effect.
     pub fn close(&mut self, now: Time, out: &mut Out) {
         self.state.close();
-        self.go_on(now, out);
+        self.continue_sending(now, out);
     }
 
     /// Aborts the connection: sends RST if it is open (RFC 9293 section 3.10.5), then emits
@@ -135,7 +135,7 @@ impl Sender {
             Phase::Open => self.state.emit_rst(now, out),
             Phase::Waiting(_) | Phase::SynSent => {}
         }
-        self.break_off(now, out);
+        self.terminate(now, out);
     }
 
     /// Whether the connection was aborted, or reset by the peer, before all data were acknowledged.
@@ -143,7 +143,7 @@ impl Sender {
         self.phase == Phase::Aborted
     }
 
-    /// Supplied bytes that were never sent. An unbounded transfer has more of them than can be sent.
+    /// Bytes never sent yet. For an unbounded transfer a number larger than any run can send.
     pub fn unsent(&self) -> u64 {
         self.state.unsent
     }
@@ -193,8 +193,8 @@ impl Sender {
         self.state.flight_size()
     }
 
-    /// The sender's estimate of bytes in the network: those sent since it last went back to the left edge,
-    /// less those that SACK recovery knows to have left.
+    /// The sender's estimate of bytes in the network (RFC 6675: pipe): bytes sent since the last go-back to the left edge,
+    /// minus those that SACK recovery counts as having left.
     pub fn pipe(&self) -> u32 {
         self.recovery.pipe(&self.state)
     }
@@ -206,7 +206,7 @@ impl Sender {
         records.chain(ranges.into_iter().flat_map(|ranges| ranges.iter().copied()))
     }
 
-    /// The receiver's window, bytes.
+    /// The receiver's window, in bytes.
     pub fn rwnd(&self) -> u32 {
         self.state.rwnd
     }
@@ -224,7 +224,7 @@ impl Sender {
 
     fn start(&mut self, now: Time, out: &mut Out) {
         self.state.begin(now);
-        self.state.asked_since = now;
+        self.state.waiting_since = now;
         if self.state.settings.handshake {
             self.phase = Phase::SynSent;
             self.state.emit_syn(now, out);
@@ -236,7 +236,7 @@ impl Sender {
     }
 
     /// Sends what the windows allow after the stream has changed.
-    fn go_on(&mut self, now: Time, out: &mut Out) {
+    fn continue_sending(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         match self.phase {
             Phase::Waiting(_) => return self.start(now, out),
@@ -251,27 +251,27 @@ impl Sender {
     fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         if !self.is_acceptable(segment) {
             if self.is_reset_by(segment) {
-                self.break_off(now, out);
+                self.terminate(now, out);
             }
             return;
         }
         if self.is_outdated(now, segment) {
             return;
         }
-        self.state.heard = now;
-        self.state.announce(now, segment);
+        self.state.last_heard = now;
+        self.state.notify_segment(now, segment);
         self.state.note_timestamp(now, segment);
         let opens = self.phase == Phase::SynSent;
         if opens {
             self.on_syn_acknowledged(now, segment, out);
         } else {
             self.on_ack(now, segment, out);
-            self.send_asked(now, out);
+            self.send_requested(now, out);
             self.answer_peer(now, segment, out);
         }
         self.recovery.send(&mut self.state, now, out);
         if opens && !self.state.settings.syn_is_like_data() && !self.state.outstanding() {
-            // No data could acknowledge SYN of the peer.
+            // Without data to carry it, the acknowledgement of the peer's SYN is a pure ACK.
             self.state.emit_ack(now, out);
         }
         self.settle(now, out);
@@ -295,7 +295,9 @@ impl Sender {
     /// duplicate ACK reordered by less than a timeout is accepted, since it may still carry SACK blocks.
     fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
         let tcp = &self.state;
-        let Some(ts) = segment.timestamps.filter(|_| !tcp.settings.tells_copies()) else { return false };
+        let Some(ts) = segment.timestamps.filter(|_| !tcp.settings.timestamps_are_unique()) else {
+            return false;
+        };
         let Some(lead) = tcp.ts_recent.lead(now, ts.value) else { return false };
         let repeats = segment.seq_len() == 0 && segment.ack == tcp.snd_una && segment.wnd == tcp.rwnd;
         !repeats || lead > tcp.rtt.rto()
@@ -314,8 +316,8 @@ impl Sender {
         valid && segment.flags.has(Flags::RST)
     }
 
-    /// Ends the connection at once.
-    fn break_off(&mut self, now: Time, out: &mut Out) {
+    /// Ends the connection as aborted.
+    fn terminate(&mut self, now: Time, out: &mut Out) {
         self.phase = Phase::Aborted;
         self.state.timers = Timers::STOPPED;
         self.state.stats.aborted = Some(now);
@@ -341,7 +343,7 @@ impl Sender {
             self.probe_interval = None;
             self.recovery.on_ack(tcp, now, segment, acked, out);
         } else if self.probe_interval.is_some() {
-            // The answer to a probe does not indicate a loss.
+            // The response to a window probe is not a duplicate ACK.
             if !self.recovery.window_is_shut(tcp) {
                 self.probe_interval = None;
                 tcp.leave_probing(now);
@@ -414,7 +416,7 @@ impl Sender {
             }
             Timer::Reaction => {
                 self.state.wake_reactions(now);
-                self.go_on_after_reactions(now, out);
+                self.send_after_reactions(now, out);
             }
             // Only the receiver uses this timer.
             Timer::DelayedAck => self.state.timers.stop(timer),
@@ -461,14 +463,14 @@ impl Sender {
         if self.phase == Phase::Aborted {
             return;
         }
-        self.state.take_notice(now, notice);
-        self.go_on_after_reactions(now, out);
+        self.state.on_notice(now, notice);
+        self.send_after_reactions(now, out);
     }
 
     /// Sends the segments that reactions have requested, then what the windows allow.
-    fn go_on_after_reactions(&mut self, now: Time, out: &mut Out) {
+    fn send_after_reactions(&mut self, now: Time, out: &mut Out) {
         if self.phase == Phase::Open {
-            self.send_asked(now, out);
+            self.send_requested(now, out);
             self.recovery.send(&mut self.state, now, out);
             self.settle(now, out);
         }
@@ -476,14 +478,14 @@ impl Sender {
 
     /// Sends the segments that reactions have requested.
     #[inline]
-    fn send_asked(&mut self, now: Time, out: &mut Out) {
-        if self.state.asks() {
-            self.resend_asked(now, out);
+    fn send_requested(&mut self, now: Time, out: &mut Out) {
+        if self.state.has_requested() {
+            self.resend_requested(now, out);
         }
     }
 
-    fn resend_asked(&mut self, now: Time, out: &mut Out) {
-        for _ in 0..self.state.send_asked(now, out) {
+    fn resend_requested(&mut self, now: Time, out: &mut Out) {
+        for _ in 0..self.state.send_requested(now, out) {
             self.recovery.on_reaction_resent(now);
         }
     }
@@ -521,8 +523,8 @@ impl Component for Sender {
         if let Signal::Reach(reach) = *signal
             && self.phase == Phase::Open
         {
-            self.state.take_reach(now, reach);
-            self.go_on_after_reactions(now, out);
+            self.state.on_reach(now, reach);
+            self.send_after_reactions(now, out);
         }
     }
 

@@ -698,12 +698,12 @@ impl Settings {
 
     /// Whether segments carry timestamps, at both ends.
     pub fn stamps(&self) -> bool {
-        self.timestamps || self.tells_copies()
+        self.timestamps || self.timestamps_are_unique()
     }
 
     /// Whether timestamps are unique per segment, and an acknowledgement echoes that of the segment that
     /// triggers it, not of the one that advanced its edge (RFC 7323 section 4.3).
-    pub(super) fn tells_copies(&self) -> bool {
+    pub(super) fn timestamps_are_unique(&self) -> bool {
         matches!(self.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat)
     }
 

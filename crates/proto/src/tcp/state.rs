@@ -90,14 +90,14 @@ pub struct SenderState {
     pub(super) ecn: Negotiated,
     last_sent: Time,
     /// Arrival time of the last acceptable segment of the peer.
-    pub(super) heard: Time,
-    /// Start of the wait for an answer of the peer: when data became outstanding, or when a window was probed
+    pub(super) last_heard: Time,
+    /// Since when the sender expects a response from the peer: when data became outstanding, or when a window was probed
     /// after an answered probe.
-    pub(super) asked_since: Time,
+    pub(super) waiting_since: Time,
     pub(super) ts_recent: RecentTimestamp,
     pub(super) stats: SenderStats,
     /// First sequence numbers of the segments that reactions have requested; sent after the hook returns.
-    asked: Vec<SeqNum>,
+    requested: Vec<SeqNum>,
     reactions: Reactions,
     /// Whether a reaction has set the window since an ongoing reduction last looked.
     window_was_set: bool,
@@ -144,18 +144,18 @@ impl SenderState {
             sacked: Ranges::default(),
             rtt: RttEstimator::new(settings),
             samples: Samples::new(settings),
-            copies: settings.tells_copies().then(Copies::default),
+            copies: settings.timestamps_are_unique().then(Copies::default),
             records: settings.keeps_records().then(Records::default),
             pace: Pace::default(),
             timers: Timers::STOPPED,
             timed_out_at: None,
             ecn: Negotiated { agreed: settings.ecn && !settings.handshake, ..Negotiated::default() },
             last_sent: Time::ZERO,
-            heard: Time::ZERO,
-            asked_since: Time::ZERO,
+            last_heard: Time::ZERO,
+            waiting_since: Time::ZERO,
             ts_recent: RecentTimestamp::default(),
             stats: SenderStats::default(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             reactions,
             window_was_set: false,
             settings: settings.clone(),
@@ -187,8 +187,8 @@ impl SenderState {
     }
 
     /// Whether a reaction has requested a retransmission.
-    pub(super) fn asks(&self) -> bool {
-        !self.asked.is_empty()
+    pub(super) fn has_requested(&self) -> bool {
+        !self.requested.is_empty()
     }
 
     /// Whether the window was set from outside recovery since the last call.
@@ -206,7 +206,7 @@ impl SenderState {
         let under_way = seq >= self.snd_una && seq < self.snd_nxt && !is_syn;
         let wanted = under_way && self.sacked.around(seq).is_none();
         if wanted {
-            self.asked.push(seq);
+            self.requested.push(seq);
         }
         wanted
     }
@@ -325,7 +325,7 @@ impl SenderState {
     /// Whether the peer has been silent for longer than the user timeout (RFC 9293 section 3.8.3; RFC 5482:
     /// USER TIMEOUT).
     pub(super) fn peer_is_lost(&self, now: Time) -> bool {
-        let silence = now.since(self.heard.max(self.asked_since));
+        let silence = now.since(self.last_heard.max(self.waiting_since));
         self.settings.user_timeout.is_some_and(|longest| silence >= longest)
     }
 
@@ -396,18 +396,18 @@ impl SenderState {
     }
 
     /// Delivers a control message to the reactions.
-    pub(super) fn take_notice(&mut self, now: Time, notice: &Notice) {
+    pub(super) fn on_notice(&mut self, now: Time, notice: &Notice) {
         self.stats.notices += 1;
         self.react(|reaction, tcp| reaction.on_notice(now, notice, tcp));
     }
 
-    /// Tells the reactions what has become of the radio signal.
-    pub(super) fn take_reach(&mut self, now: Time, reach: Reach) {
+    /// Notifies the reactions of a change of the radio signal.
+    pub(super) fn on_reach(&mut self, now: Time, reach: Reach) {
         self.react(|reaction, tcp| reaction.on_reach(now, reach, tcp));
     }
 
     /// Delivers a segment of the peer to the reactions before it is processed.
-    pub(super) fn announce(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn notify_segment(&mut self, now: Time, segment: &Segment) {
         self.react(|reaction, tcp| reaction.on_segment(now, segment, tcp));
     }
 
@@ -694,7 +694,7 @@ impl SenderState {
 
     /// Processes the round-trip time of a handshake that took place elsewhere; `None` if SYN was retransmitted.
     pub(super) fn settle_handshake(&mut self, now: Time, rtt: Option<Duration>) {
-        self.heard = now;
+        self.last_heard = now;
         if let Some(rtt) = rtt {
             self.rtt.sample(Time::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos())), now);
             self.note_handshake(now, rtt);
@@ -717,8 +717,8 @@ impl SenderState {
     /// Called before a zero-window probe. A peer that has answered all earlier probes keeps the connection
     /// alive (RFC 9293 section 3.8.6.1).
     pub(super) fn note_probe(&mut self, now: Time) {
-        if self.heard >= self.last_sent {
-            self.asked_since = now;
+        if self.last_heard >= self.last_sent {
+            self.waiting_since = now;
         }
     }
 

@@ -93,7 +93,7 @@ impl DuplicateRules for Every {
 }
 
 fn rules(settings: &Settings) -> &'static dyn DuplicateRules {
-    if settings.keeps_records() || settings.tells_copies() {
+    if settings.keeps_records() || settings.timestamps_are_unique() {
         return &Every;
     }
     match settings.rules {

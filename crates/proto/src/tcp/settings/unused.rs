@@ -17,7 +17,7 @@ impl Settings {
     /// switches off a feature that these settings lack anyway.
     pub fn unused(&self, key: &str) -> Option<String> {
         let records = self.keeps_records();
-        let duplicates = !records && !self.tells_copies();
+        let duplicates = !records && !self.timestamps_are_unique();
         let ns2_aimd = self.rules == Rules::Ns2 && self.congestion == Congestion::Aimd;
         let by_model = matches!(self.congestion, Congestion::Bbr | Congestion::Bbr3);
         let (used, reason) = match key {
@@ -41,7 +41,7 @@ impl Settings {
                 (self.limited_transmit, "flavour \"prr\" always sends new data for the first duplicates")
             }
             "limited_transmit" => (duplicates || !self.limited_transmit, NO_DUPLICATES),
-            "dupthresh" => (!self.tells_copies(), NO_DUPLICATES),
+            "dupthresh" => (!self.timestamps_are_unique(), NO_DUPLICATES),
             "careful" => (duplicates, "only flavour \"tahoe\", \"reno\", \"newreno\" and \"sack\" uses it"),
             "partial_deflation" | "impatient" => {
                 (self.flavour == Flavour::NewReno, "only flavour \"newreno\" uses it")
@@ -52,7 +52,7 @@ impl Settings {
             ),
             "rtt_samples" => (!records, "flavour \"prr\" measures every segment"),
             "timestamps" => (
-                self.timestamps || !self.tells_copies(),
+                self.timestamps || !self.timestamps_are_unique(),
                 "flavours \"go-back-n\" and \"selective-repeat\" need timestamps",
             ),
             "sack_blocks" => (self.sack(), ONLY_SACK),

@@ -162,10 +162,10 @@ impl SenderState {
 
     /// Retransmits the segments that reactions have requested, except data acknowledged or reported by SACK.
     /// Returns the number of segments sent.
-    pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) -> u32 {
-        let mut asked = core::mem::take(&mut self.asked);
+    pub(in crate::tcp) fn send_requested(&mut self, now: Time, out: &mut Out) -> u32 {
+        let mut requested = core::mem::take(&mut self.requested);
         let mut sent = 0;
-        for seq in asked.drain(..) {
+        for seq in requested.drain(..) {
             // The segment that triggered the request may have acknowledged this data.
             if seq < self.snd_una || seq >= self.snd_nxt || self.sacked.around(seq).is_some() {
                 continue;
@@ -179,7 +179,7 @@ impl SenderState {
                 self.rearm(now);
             }
         }
-        self.asked = asked;
+        self.requested = requested;
         self.stats.requested_segments += u64::from(sent);
         sent
     }
@@ -204,7 +204,7 @@ impl SenderState {
         self.fin_sent |= fin;
         self.note_sent(now, seq, seq + occupied, size - Bytes(u64::from(new)));
         if was_idle || !self.timer_runs() {
-            self.asked_since = now;
+            self.waiting_since = now;
             self.rearm(now);
         }
         occupied
@@ -317,9 +317,9 @@ impl SenderState {
         let again = segment.seq < self.snd_max;
         let mut dscp = Dscp::DEFAULT;
         self.react(|reaction, tcp| {
-            let asked = reaction.dscp(now, &segment, again, tcp);
+            let marking = reaction.dscp(now, &segment, again, tcp);
             if dscp == Dscp::DEFAULT {
-                dscp = asked;
+                dscp = marking;
             }
         });
         dscp
