@@ -1,4 +1,4 @@
-//! What a client asks for, and when.
+//! Activities: which requests a client makes, and when.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,12 +10,12 @@ use super::messages::{self, Messages};
 use super::page::{self, Pages};
 use super::video::{Player, VideoStats, Viewing};
 
-/// A request that a client makes: its connection and size, and the size of its response.
+/// A request: its connection, its size, and the size of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The number of the connection.
     pub connection: u8,
-    /// Its size, without the response.
+    /// Size of the request.
     pub size: Bytes,
     /// Size of the response.
     pub response: Bytes,
@@ -26,7 +26,7 @@ pub struct Request {
 pub struct Wait {
     /// Time of the request.
     pub since: Time,
-    /// From the request until its last byte was delivered.
+    /// Time from the request until the last byte was delivered.
     pub length: Duration,
 }
 
@@ -42,15 +42,15 @@ impl Wait {
 pub struct Config {
     /// When the activity begins.
     pub start: Time,
-    /// No request, page or segment begins from this instant on; [`Time::NEVER`] if unlimited.
+    /// No request, page or segment begins at or after this time; [`Time::NEVER`] if unlimited.
     pub stop: Time,
-    /// Whether each connection begins with a TLS 1.3 handshake: an exchange of its own before the first request.
+    /// Whether each connection begins with a TLS 1.3 handshake, which takes one round trip before the first request.
     pub tls: bool,
-    /// What the user does.
+    /// The user's activity.
     pub activity: Activity,
 }
 
-/// What the user of an application does.
+/// The activity of an application's user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Activity {
     /// Exchanges messages with a server.
@@ -76,7 +76,7 @@ impl Config {
 }
 
 impl Activity {
-    /// The number of its connections.
+    /// The number of connections that the activity uses.
     pub fn connections(&self) -> u8 {
         match self {
             Activity::Messages(_) | Activity::Video(_) => 1,
@@ -84,7 +84,7 @@ impl Activity {
         }
     }
 
-    /// Whether it has an end, so that a run waits for it.
+    /// Whether it is finite. A run waits for finite activities.
     pub fn ends(&self) -> bool {
         match self {
             Activity::Messages(messages) => messages.requests.is_some(),
@@ -93,7 +93,7 @@ impl Activity {
         }
     }
 
-    /// The activity of the application called `name` in a run.
+    /// The running activity of the application called `name`. The name seeds its random streams.
     pub(super) fn behaviour(
         &self,
         start: Time,
@@ -113,10 +113,10 @@ impl Activity {
     }
 }
 
-/// What a user experienced, beyond the response times.
+/// The user's experience, beyond the response times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Experience {
-    /// Of messages there are response times only.
+    /// Messages have response times only.
     #[default]
     Messages,
     /// The pages that were loaded, in order.
@@ -125,21 +125,21 @@ pub enum Experience {
     Video(VideoStats),
 }
 
-/// The running activity of a client. It decides what is asked for; the [`Client`](super::Client) carries it out.
+/// A running activity. It decides which requests are made; the [`Client`](super::Client) sends them.
 pub(super) trait Behaviour: Debug + Send {
-    /// Does what is due at `now`, the [next wakeup](Behaviour::next_wakeup) or later.
+    /// Appends to `asked` the requests due at `now`. Called at the [next wake-up](Behaviour::next_wakeup) or later.
     fn wake(&mut self, now: Time, asked: &mut Vec<Request>);
 
-    /// The oldest request of a connection, made at `since`, has its whole response. A connection answers in the order of
-    /// its requests.
-    fn answered(&mut self, now: Time, connection: u8, since: Time, asked: &mut Vec<Request>);
+    /// Processes the complete response to the oldest request of a connection, made at `since`, and appends to `asked` the
+    /// requests that follow. A connection has its responses in the order of its requests.
+    fn on_response(&mut self, now: Time, connection: u8, since: Time, asked: &mut Vec<Request>);
 
-    /// When it has something to do next; [`Time::NEVER`] if that depends on a response.
+    /// The next deadline; [`Time::NEVER`] while waiting for a response.
     fn next_wakeup(&self) -> Time;
 
-    /// Whether it makes no more requests.
+    /// Whether all requests were made.
     fn is_over(&self) -> bool;
 
-    /// What the user experienced until `now`.
+    /// The user's experience until `now`.
     fn experience(&self, now: Time) -> Experience;
 }

@@ -7,24 +7,24 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Streams, Time};
 
 use super::activity::Behaviour;
-use super::endpoints::{ConnectionEnd, Endpoints};
+use super::halves::{ConnectionEnd, Halves};
 use super::{Config, Experience, Request, Wait, connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Receiver, Sender};
 
-/// The ClientHello of a TLS 1.3 handshake (RFC 8446 section 2), as long as today's browsers pad it (RFC 7685). Chosen
-/// here.
+/// Length of the ClientHello of a TLS 1.3 handshake (RFC 8446 section 2), padded as in current browsers (RFC 7685). Our
+/// choice.
 const CLIENT_HELLO: Bytes = Bytes(517);
-/// The server's side of the handshake, with a chain of two or three certificates. Chosen here.
+/// Length of the server's part of the handshake, with a chain of two or three certificates. Our choice.
 const SERVER_HELLO: Bytes = Bytes(4_000);
 
-/// Makes the requests of an [`Activity`](super::Activity) and waits for their responses. Its connection number `c` has the
-/// ports [`requests(c)`](requests) and [`responses(c)`](responses), and is opened with its first request.
+/// The client: makes the requests of an [`Activity`](super::Activity) and measures their response times. Connection `c`
+/// has the ports [`requests(c)`](requests) and [`responses(c)`](responses), and opens with its first request.
 ///
 /// After the last response, the client closes the request connections and the server the response connections,
-/// if the settings close connections at all. Then the client signals that it finished. It also finishes when
-/// any connection is aborted or reset; the others are then aborted.
+/// if the settings close connections at all. Then the client emits [`Signal::Finished`]. If a
+/// connection is aborted or reset, the client aborts the others and finishes too.
 #[derive(Debug)]
 pub struct Client {
     connections: Vec<ClientConnection>,
@@ -36,46 +36,46 @@ pub struct Client {
     phase: Phase,
 }
 
-/// How far a client is.
+/// The phase of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Requests or responses follow.
+    /// Requests or responses are outstanding or will follow.
     Active,
-    /// The connections were closed, after the last response.
+    /// All responses have arrived; the connections are being closed.
     Closing,
-    /// The client signalled its end.
+    /// [`Signal::Finished`] was emitted.
     Finished,
 }
 
 /// The client's end of a connection.
 #[derive(Debug)]
 pub struct ClientConnection {
-    endpoints: Endpoints,
-    /// Bytes of all responses asked for.
+    halves: Halves,
+    /// Total size of all requested responses, in bytes.
     expected: u64,
     pending: VecDeque<Pending>,
-    /// Requests that wait for the end of the TLS handshake, and since when.
+    /// Requests that wait for the end of the TLS handshake, with the time at which they were made.
     held: Vec<(Time, Request)>,
 }
 
-/// A request without its whole response.
+/// A request whose response is not complete.
 #[derive(Debug)]
 struct Pending {
     /// Time of the request; `None` for the TLS handshake.
     since: Option<Time>,
-    /// The response is complete once this many bytes of the connection were delivered.
+    /// Bytes delivered on the connection at which the response is complete.
     until_delivered: u64,
 }
 
 impl ClientConnection {
     /// The sender of the requests.
     pub fn sender(&self) -> &Sender {
-        &self.endpoints.sender
+        &self.halves.sender
     }
 
     /// The receiver of the responses.
     pub fn receiver(&self) -> &Receiver {
-        &self.endpoints.receiver
+        &self.halves.receiver
     }
 
     fn is_used(&self) -> bool {
@@ -83,7 +83,7 @@ impl ClientConnection {
     }
 
     fn has_closed(&self) -> bool {
-        let Endpoints { sender, receiver, closes, .. } = &self.endpoints;
+        let Halves { sender, receiver, closes, .. } = &self.halves;
         sender.stats().completed.is_some() && (!closes || receiver.has_ended())
     }
 
@@ -92,7 +92,7 @@ impl ClientConnection {
         self.expected += asked.response.0;
         self.pending.push_back(Pending { since, until_delivered: self.expected });
         out.signal(Signal::Request(asked));
-        self.endpoints.drive_sender(out, |sender, out| sender.supply(now, asked.size.0, out));
+        self.halves.drive_sender(out, |sender, out| sender.supply(now, asked.size.0, out));
     }
 
     /// Sends a request, after a TLS handshake if it is the first.
@@ -125,7 +125,7 @@ impl Client {
             panic!("{key}.{invalid}");
         }
         let connections = (0..).zip(connections).map(|(number, ends)| ClientConnection {
-            endpoints: ends.client(requests(number), responses(number)),
+            halves: ends.client(requests(number), responses(number)),
             expected: 0,
             pending: VecDeque::new(),
             held: Vec::new(),
@@ -145,18 +145,17 @@ impl Client {
         self.requests
     }
 
-    /// The time of each response, from when the request was made until the last byte of the response was delivered, in
-    /// order of arrival.
+    /// The response times, in order of arrival: from the request until the last byte of the response was delivered.
     pub fn waits(&self) -> &[Wait] {
         &self.waits
     }
 
-    /// What the user experienced until `now`.
+    /// The user's experience until `now`.
     pub fn experience(&self, now: Time) -> Experience {
         self.behaviour.experience(now)
     }
 
-    /// Its connections.
+    /// The client's ends of the connections.
     pub fn connections(&self) -> &[ClientConnection] {
         &self.connections
     }
@@ -172,13 +171,13 @@ impl Client {
         }
     }
 
-    /// Called after every event: processes complete responses, and signals the end of the application.
+    /// Called after every event: processes complete responses, and finishes the application.
     fn update(&mut self, now: Time, out: &mut Out) {
         if self.phase == Phase::Finished {
             return;
         }
-        if self.connections.iter().any(|connection| connection.endpoints.is_lost()) {
-            self.connections.iter_mut().for_each(|connection| connection.endpoints.abort_both(now, out));
+        if self.connections.iter().any(|connection| connection.halves.is_lost()) {
+            self.connections.iter_mut().for_each(|connection| connection.halves.abort_both(now, out));
             self.finish(out);
             return;
         }
@@ -189,7 +188,7 @@ impl Client {
         if self.phase == Phase::Active && self.behaviour.is_over() && !self.connections.iter().any(waits) {
             self.phase = Phase::Closing;
             for connection in self.connections.iter_mut().filter(|connection| connection.is_used()) {
-                connection.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
+                connection.halves.drive_sender(out, |sender, out| sender.close(now, out));
             }
         }
         let mut used = self.connections.iter().filter(|connection| connection.is_used());
@@ -207,7 +206,7 @@ impl Client {
         let mut asked = Vec::new();
         loop {
             let connection = &mut self.connections[number];
-            let delivered = connection.endpoints.delivered();
+            let delivered = connection.halves.delivered();
             let Some(Pending { since, .. }) =
                 connection.pending.pop_front_if(|first| first.until_delivered <= delivered)
             else {
@@ -216,7 +215,7 @@ impl Client {
             match since {
                 Some(since) => {
                     self.waits.push(Wait { since, length: now.since(since) });
-                    self.behaviour.answered(now, number as u8, since, &mut asked);
+                    self.behaviour.on_response(now, number as u8, since, &mut asked);
                 }
                 None => {
                     for (since, asked) in core::mem::take(&mut connection.held) {
@@ -231,13 +230,13 @@ impl Client {
 
 impl Component for Client {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
-        self.connections[connection_of(port)].endpoints.receive(now, packet, port, out);
+        self.connections[connection_of(port)].halves.receive(now, packet, port, out);
         self.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         for connection in &mut self.connections {
-            connection.endpoints.wake(now, out);
+            connection.halves.wake(now, out);
         }
         if self.behaviour.next_wakeup() <= now && self.phase != Phase::Finished {
             let mut asked = Vec::new();
@@ -249,13 +248,13 @@ impl Component for Client {
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
         for connection in &mut self.connections {
-            connection.endpoints.on_signal(now, signal, out);
+            connection.halves.on_signal(now, signal, out);
         }
         self.update(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
-        let ends = self.connections.iter().map(|connection| connection.endpoints.next_wakeup());
+        let ends = self.connections.iter().map(|connection| connection.halves.next_wakeup());
         let own = match self.phase {
             Phase::Finished => Time::NEVER,
             Phase::Active | Phase::Closing => self.behaviour.next_wakeup(),

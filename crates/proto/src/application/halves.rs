@@ -1,4 +1,4 @@
-//! The TCP endpoints of one connection of an application, at the client or at the server.
+//! One end of an application's connection, at the client or at the server: a sending and a receiving half.
 
 use lasthop_base::Time;
 
@@ -6,9 +6,9 @@ use crate::component::{Component, Effect, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
-/// The sender of one connection and the receiver of another.
+/// The sender of one TCP connection, and the receiver of the one in the opposite direction.
 #[derive(Debug)]
-pub(super) struct Endpoints {
+pub(super) struct Halves {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Port of the sender's packets.
@@ -38,13 +38,13 @@ pub struct ConnectionEnd<'a> {
 
 impl ConnectionEnd<'_> {
     /// The client's end.
-    pub(super) fn client(self, requests: Port, responses: Port) -> Endpoints {
+    pub(super) fn client(self, requests: Port, responses: Port) -> Halves {
         let (sends, receives) = (self.requests, self.responses);
         self.end((sends, requests), (receives, responses))
     }
 
     /// The server's end.
-    pub(super) fn server(self, requests: Port, responses: Port) -> Endpoints {
+    pub(super) fn server(self, requests: Port, responses: Port) -> Halves {
         let (sends, receives) = (self.responses, self.requests);
         self.end((sends, responses), (receives, requests))
     }
@@ -53,14 +53,14 @@ impl ConnectionEnd<'_> {
         self,
         (sends, sender_port): (Connection, Port),
         (receives, receiver_port): (Connection, Port),
-    ) -> Endpoints {
+    ) -> Halves {
         let sender = Sender::supplied(sends, self.sending, self.reactions).without_nagle();
         let receiver = Receiver::new(receives, self.receiving).with_reactions(self.receiver_reactions);
-        Endpoints { sender, receiver, sender_port, receiver_port, closes: self.sending.close }
+        Halves { sender, receiver, sender_port, receiver_port, closes: self.sending.close }
     }
 }
 
-impl Endpoints {
+impl Halves {
     /// Bytes delivered in order.
     pub(super) fn delivered(&self) -> u64 {
         self.receiver.stats().delivered.0
@@ -71,7 +71,7 @@ impl Endpoints {
         self.sender.is_aborted() || self.receiver.is_reset()
     }
 
-    /// Aborts the remaining connection after the other was lost.
+    /// Aborts both directions after one was lost.
     pub(super) fn abort_both(&mut self, now: Time, out: &mut Out) {
         through(out, self.sender_port, |out| self.sender.abort(now, out));
         if !self.receiver.is_reset() && !self.receiver.has_ended() {
@@ -93,7 +93,7 @@ impl Endpoints {
         }
     }
 
-    /// Wakes the endpoints whose deadline is due.
+    /// Wakes each half whose deadline is due.
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
         if self.receiver.next_wakeup() <= now {
             through(out, self.receiver_port, |out| self.receiver.wake(now, out));
@@ -103,7 +103,7 @@ impl Endpoints {
         }
     }
 
-    /// Passes a signal on to both.
+    /// Forwards a signal to both halves.
     pub(super) fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
         through(out, self.receiver_port, |out| self.receiver.on_signal(now, signal, out));
         through(out, self.sender_port, |out| self.sender.on_signal(now, signal, out));
@@ -114,7 +114,7 @@ impl Endpoints {
     }
 }
 
-/// Collects the effects of one endpoint; its packets leave through `port`.
+/// Collects the effects of one half; its packets leave through `port`.
 fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out)) {
     out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => Some(Effect::Send(port, packet)),

@@ -37,21 +37,21 @@ const HTTP_SIGMA: f64 = 1.37;
 /// 3GPP2 C.R1002: mean of the exponential reading time.
 const HTTP_READING: Duration = Duration::from_secs(30);
 
-/// Chosen here: between a short statement with few values and a longer one with many.
+/// Our choice: between a short statement with few values and a longer one with many.
 const STATEMENT: [Bytes; 2] = [Bytes(100), Bytes(500)];
-/// Chosen here: on average a full screen of a TPC-C terminal (clause 2.1: 24 lines of 80 characters).
+/// Our choice: on average a full screen of a TPC-C terminal (clause 2.1: 24 lines of 80 characters).
 const SCREEN: Bytes = Bytes(24 * 80);
 /// TPC-C (clause 5.2.5.7): mean of the exponential think time after a New-Order or a Payment, the most
 /// frequent transactions.
 const ORDERING: Duration = Duration::from_secs(12);
 
-/// Chosen here: the RETR command (RFC 1939), which takes a packet of its own.
+/// Our choice: the RETR command (RFC 1939), which takes a packet of its own.
 const FETCH: Bytes = Bytes(32);
-/// Chosen here: half of all messages are text with headers of a few kilobytes.
+/// Our choice: half of all messages are text with headers of a few kilobytes.
 const MAIL_MEDIAN: Bytes = Bytes(8_000);
-/// Chosen here: one message in forty has attachments and exceeds 400 KB. The mean is 59 KB.
+/// Our choice: one message in forty has attachments and exceeds 400 KB. The mean is 59 KB.
 const MAIL_SIGMA: f64 = 2.0;
-/// Chosen here: mean reading time.
+/// Our choice: mean reading time.
 const MAIL_READING: Duration = Duration::from_secs(60);
 
 /// One keystroke, or its echo, of OpenSSH's default cipher: 10 B of SSH_MSG_CHANNEL_DATA (RFC 4254 section 5.2) with the
@@ -69,7 +69,7 @@ const REPORT: [Bytes; 2] = [Bytes(20), Bytes(200)];
 const REPORT_SHAPE: f64 = 2.5;
 /// A PUBACK of MQTT (version 3.1.1, section 3.4).
 const PUBACK: Bytes = Bytes(4);
-/// Chosen here: the interval between reports.
+/// Our choice: the interval between reports.
 const REPORTING: Duration = Duration::from_secs(10);
 
 impl ApplicationKind {

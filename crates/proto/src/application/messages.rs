@@ -1,4 +1,4 @@
-//! Messages one by one: requests and responses of random sizes at random intervals.
+//! Single messages: requests and responses of random sizes at random intervals.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ pub struct Messages {
     /// Distribution of think times: before the first request, and after each response, or after each request if
     /// it does not wait.
     pub think: Distribution<Duration>,
-    /// Whether the next request waits for the response. A person who types, or a sensor that reports, does not.
+    /// Whether the next request waits for the response. Keystrokes and sensor reports do not wait.
     pub waits: bool,
     /// Number of requests; `None` for no limit.
     pub requests: Option<u64>,
@@ -88,12 +88,12 @@ impl Exchanges {
         Request { connection: 0, size, response: self.config.response.draw(&mut self.responses) }
     }
 
-    /// The state after the request made at `asked`, from which on the user thinks.
+    /// The state after an exchange: the next request is made a think time after `asked`.
     fn think(&mut self, now: Time, asked: Time) -> State {
         if self.config.requests == Some(self.made) || now >= self.stop {
             return State::Over;
         }
-        // Without this, links without delay would lead to endless requests at the same instant.
+        // With zero delay and think time, requests would otherwise never advance time.
         let least = asked + Duration::from_nanos(1);
         State::Thinking((now + self.config.think.draw(&mut self.think_times)).max(least))
     }
@@ -110,7 +110,7 @@ impl Behaviour for Exchanges {
         }
     }
 
-    fn answered(&mut self, now: Time, _connection: u8, since: Time, _asked: &mut Vec<Request>) {
+    fn on_response(&mut self, now: Time, _connection: u8, since: Time, _asked: &mut Vec<Request>) {
         if self.config.waits {
             self.state = self.think(now, since);
         }

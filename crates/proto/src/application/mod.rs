@@ -1,14 +1,14 @@
-//! Applications: what users do over TCP, and how long they wait.
+//! Request/response applications over TCP, and their response times.
 //!
-//! A [`Client`] asks a [`Server`] for messages. What it asks for, when, and over which of its connections is its
-//! [`Activity`]: [messages](Messages) one by one, [pages](Page) of many objects, or a [video](Video).
+//! A [`Client`] sends requests to a [`Server`]. Its [`Activity`] determines the requests, their times and their
+//! connections: single [messages](Messages), [pages](Page) of many objects, or a [video](Video).
 //!
 //! ```text
 //!  Client                                      Server
 //!  +-----------+  request k, at REQUESTS(c)   +------------------+
 //!  | activity  | ---------------------------> | answers each     |
 //!  | (when and | <--------------------------- | connection's     |
-//!  |  what)    |  response k, at RESPONSES(c) | requests in turn |
+//!  |  what)    |  response k, at RESPONSES(c) | requests, FIFO   |
 //!  +-----------+                              +------------------+
 //!        +- - - - - - Signal::Request - - - - - - - ^
 //! ```
@@ -23,14 +23,14 @@
 //! response would wait for the acknowledgement of its beginning, and the acknowledgement for the delayed ACK
 //! timer.
 //!
-//! The server responds at once; its processing time is not modelled.
+//! The server responds immediately; its processing time is not modelled.
 //!
 //! [`Signal::Request`]: crate::component::Signal::Request
 
 mod activity;
 mod client;
 mod distribution;
-mod endpoints;
+mod halves;
 mod kind;
 mod messages;
 mod page;
@@ -40,7 +40,7 @@ mod video;
 pub use activity::{Activity, Config, Experience, Request, Wait};
 pub use client::{Client, ClientConnection};
 pub use distribution::{Amount, Distribution};
-pub use endpoints::ConnectionEnd;
+pub use halves::ConnectionEnd;
 pub use kind::ApplicationKind;
 pub use messages::Messages;
 pub use page::{Http, Objects, Page, Pages};

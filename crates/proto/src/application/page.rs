@@ -10,7 +10,7 @@ use super::Distribution;
 use super::activity::{Behaviour, Experience, Request, Wait};
 use super::messages::at_least_one;
 
-/// A user who reads pages one after the other.
+/// A user who loads and reads one page at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pages {
     /// The pages.
@@ -33,13 +33,13 @@ pub struct Pages {
 pub struct Page {
     /// The version of HTTP.
     pub http: Http,
-    /// The most connections that HTTP/1.1 opens.
+    /// Maximum number of connections with HTTP/1.1.
     pub connections: u8,
     /// Distribution of the size of the HTML.
     pub html: Distribution<Bytes>,
-    /// The other objects, in the order in which they are asked for within each wave.
+    /// The other objects; within each wave they are requested in this order.
     pub objects: Vec<Objects>,
-    /// Distribution of the time before each wave in which the browser parses what names it.
+    /// Distribution of the parsing time before each wave.
     pub parsing: Distribution<Duration>,
 }
 
@@ -49,22 +49,22 @@ pub enum Http {
     /// Several connections, each with one request at a time (RFC 9112).
     #[serde(rename = "1.1")]
     Http11,
-    /// One connection with all requests at once (RFC 9113). The server sends the responses one after the other, as the
-    /// priorities of most browsers ask for what blocks the page.
+    /// One connection with concurrent requests (RFC 9113). The server sends the responses sequentially, as under the
+    /// priorities of most browsers for render-blocking objects.
     #[default]
     #[serde(rename = "2")]
     Http2,
 }
 
-/// Several objects of a page.
+/// Objects of a page with the same size distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys count and size")]
 pub struct Objects {
-    /// How many.
+    /// Number of objects.
     pub count: u32,
     /// Distribution of the size of each.
     pub size: Distribution<Bytes>,
-    /// The wave in which they are asked for, from 1.
+    /// The wave in which they are requested, from 1. A wave begins once all objects of the wave before have arrived.
     #[serde(default = "first")]
     pub wave: u8,
 }
@@ -83,11 +83,11 @@ const OBJECTS: [(u32, Bytes, u8); 4] = [
     (16, Bytes(900_000 / 16), 1),
     (3, Bytes(111_000 / 3), 2),
 ];
-/// What Chromium and Firefox open to one server.
+/// Connections per server in Chromium and Firefox.
 const CONNECTIONS: u8 = 6;
-/// The most objects of a page: beyond any page seen.
+/// Limit of the number of objects of a page, to bound memory.
 const MAX_OBJECTS: u64 = 100_000;
-/// The most connections: beyond what any browser opens.
+/// Limit of the number of connections; no browser opens more.
 const MAX_CONNECTIONS: u8 = 32;
 
 impl Default for Page {
@@ -152,10 +152,10 @@ pub(super) struct Browser {
     sizes: Stream,
     times: Stream,
     state: State,
-    /// Sizes of the objects of this wave that were not asked for yet.
+    /// Sizes of the objects of this wave that are not requested yet.
     queue: VecDeque<Bytes>,
-    /// Responses under way on each connection.
-    under_way: Vec<u32>,
+    /// Outstanding requests of each connection.
+    outstanding: Vec<u32>,
     loaded: Vec<Wait>,
 }
 
@@ -163,9 +163,9 @@ pub(super) struct Browser {
 enum State {
     /// The next page is opened at this instant.
     Reading(Time),
-    /// The objects of this wave of the page opened at `since` are under way; wave 0 is the HTML.
+    /// The objects of this wave are requested, of the page opened at `since`; wave 0 is the HTML.
     Loading { since: Time, wave: u8 },
-    /// The browser parses until `due`, and then asks for the objects of this wave.
+    /// The browser parses until `due`, then requests the objects of this wave.
     Parsing { since: Time, wave: u8, due: Time },
     /// No more pages.
     Over,
@@ -177,7 +177,7 @@ impl Browser {
         let mut times = stream("think:");
         let first = start + config.reading.draw(&mut times);
         Browser {
-            under_way: alloc::vec![0; usize::from(config.page.connections())],
+            outstanding: alloc::vec![0; usize::from(config.page.connections())],
             config,
             stop,
             requests: stream("request:"),
@@ -189,7 +189,7 @@ impl Browser {
         }
     }
 
-    /// Asks for the objects of a wave.
+    /// Requests the objects of a wave.
     fn begin_wave(&mut self, since: Time, wave: u8, asked: &mut Vec<Request>) {
         let Page { html, objects, .. } = &self.config.page;
         if wave == 0 {
@@ -202,25 +202,25 @@ impl Browser {
         self.ask(asked);
     }
 
-    /// Asks for as many objects of the wave as the connections take.
+    /// Requests objects of the wave, up to the concurrency of the connections.
     fn ask(&mut self, asked: &mut Vec<Request>) {
-        let at_once = match self.config.page.http {
+        let concurrency = match self.config.page.http {
             Http::Http11 => 1,
             Http::Http2 => u32::MAX,
         };
-        for (connection, under_way) in (0..).zip(&mut self.under_way) {
-            while *under_way < at_once
+        for (connection, outstanding) in (0..).zip(&mut self.outstanding) {
+            while *outstanding < concurrency
                 && let Some(response) = self.queue.pop_front()
             {
-                *under_way += 1;
+                *outstanding += 1;
                 let size = self.config.request.draw(&mut self.requests);
                 asked.push(Request { connection, size, response });
             }
         }
     }
 
-    /// The next wave after `wave` that has objects.
-    fn following(&self, wave: u8) -> Option<u8> {
+    /// The first wave after `wave` that has objects.
+    fn next_wave(&self, wave: u8) -> Option<u8> {
         let objects = self.config.page.objects.iter().filter(|group| group.wave > wave && group.count > 0);
         objects.map(|group| group.wave).min()
     }
@@ -230,7 +230,7 @@ impl Browser {
         if self.config.pages == Some(self.loaded.len() as u64) || now >= self.stop {
             return State::Over;
         }
-        // Links without delay would otherwise lead to endless pages at the same instant.
+        // With zero delay and reading time, pages would otherwise never advance time.
         let least = now + Duration::from_nanos(1);
         State::Reading((now + self.config.reading.draw(&mut self.times)).max(least))
     }
@@ -246,14 +246,14 @@ impl Behaviour for Browser {
         }
     }
 
-    fn answered(&mut self, now: Time, connection: u8, _since: Time, asked: &mut Vec<Request>) {
+    fn on_response(&mut self, now: Time, connection: u8, _since: Time, asked: &mut Vec<Request>) {
         let State::Loading { since, wave } = self.state else { return };
-        self.under_way[usize::from(connection)] -= 1;
+        self.outstanding[usize::from(connection)] -= 1;
         self.ask(asked);
-        if self.under_way.iter().any(|&number| number > 0) {
+        if self.outstanding.iter().any(|&number| number > 0) {
             return;
         }
-        match self.following(wave) {
+        match self.next_wave(wave) {
             Some(wave) => {
                 let due = now + self.config.page.parsing.draw(&mut self.times);
                 self.state = State::Parsing { since, wave, due };

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
 
-use super::endpoints::{ConnectionEnd, Endpoints};
+use super::halves::{ConnectionEnd, Halves};
 use super::{connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Receiver, Sender};
 
-/// Responds to each request as soon as it is complete. A connection's responses are sent in the order of its requests. Uses
+/// The server: responds to each request as soon as all of it has arrived, in the order of the requests of a connection. Uses
 /// the ports of the [`Client`](super::Client).
 ///
 /// Opens the response connection when the first packet of the client arrives, so that both directions open together.
@@ -24,10 +24,10 @@ pub struct Server {
 /// The server's end of a connection.
 #[derive(Debug)]
 pub struct ServerConnection {
-    endpoints: Endpoints,
-    /// Bytes of all requests.
+    halves: Halves,
+    /// Total size of all requests, in bytes.
     asked: u64,
-    /// Requests without a response: the total of bytes with which each is complete, and the response's size.
+    /// Unanswered requests: the bytes delivered at which each is complete, and the size of its response.
     pending: VecDeque<(u64, Bytes)>,
     closed: bool,
 }
@@ -35,30 +35,30 @@ pub struct ServerConnection {
 impl ServerConnection {
     /// The sender of the responses.
     pub fn sender(&self) -> &Sender {
-        &self.endpoints.sender
+        &self.halves.sender
     }
 
     /// The receiver of the requests.
     pub fn receiver(&self) -> &Receiver {
-        &self.endpoints.receiver
+        &self.halves.receiver
     }
 
     /// Called after every event: responds to complete requests.
     fn update(&mut self, now: Time, out: &mut Out) {
-        if self.endpoints.is_lost() {
+        if self.halves.is_lost() {
             if !self.closed {
                 self.closed = true;
-                self.endpoints.abort_both(now, out);
+                self.halves.abort_both(now, out);
             }
             return;
         }
-        let delivered = self.endpoints.delivered();
+        let delivered = self.halves.delivered();
         while let Some((_, response)) = self.pending.pop_front_if(|(until, _)| *until <= delivered) {
-            self.endpoints.drive_sender(out, |sender, out| sender.supply(now, response.0, out));
+            self.halves.drive_sender(out, |sender, out| sender.supply(now, response.0, out));
         }
-        if self.endpoints.receiver.has_ended() && !self.closed {
+        if self.halves.receiver.has_ended() && !self.closed {
             self.closed = true;
-            self.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
+            self.halves.drive_sender(out, |sender, out| sender.close(now, out));
         }
     }
 }
@@ -67,7 +67,7 @@ impl Server {
     /// A server with the server's ends of the client's connections.
     pub fn new<'a>(connections: impl IntoIterator<Item = ConnectionEnd<'a>>) -> Server {
         let connections = (0..).zip(connections).map(|(number, ends)| ServerConnection {
-            endpoints: ends.server(requests(number), responses(number)),
+            halves: ends.server(requests(number), responses(number)),
             asked: 0,
             pending: VecDeque::new(),
             closed: false,
@@ -75,7 +75,7 @@ impl Server {
         Server { connections: connections.collect() }
     }
 
-    /// Its connections.
+    /// The server's ends of the connections.
     pub fn connections(&self) -> &[ServerConnection] {
         &self.connections
     }
@@ -85,17 +85,17 @@ impl Component for Server {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         let number = connection_of(port);
         let connection = &mut self.connections[number];
-        connection.endpoints.receive(now, packet, port, out);
+        connection.halves.receive(now, packet, port, out);
         if port == requests(number as u8) {
-            connection.endpoints.drive_sender(out, |sender, out| sender.open(now, out));
+            connection.halves.drive_sender(out, |sender, out| sender.open(now, out));
         }
         connection.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         for connection in &mut self.connections {
-            if connection.endpoints.next_wakeup() <= now {
-                connection.endpoints.wake(now, out);
+            if connection.halves.next_wakeup() <= now {
+                connection.halves.wake(now, out);
                 connection.update(now, out);
             }
         }
@@ -109,13 +109,13 @@ impl Component for Server {
             return;
         }
         for connection in &mut self.connections {
-            connection.endpoints.on_signal(now, signal, out);
+            connection.halves.on_signal(now, signal, out);
             connection.update(now, out);
         }
     }
 
     fn next_wakeup(&self) -> Time {
-        let ends = self.connections.iter().map(|connection| connection.endpoints.next_wakeup());
+        let ends = self.connections.iter().map(|connection| connection.halves.next_wakeup());
         ends.fold(Time::NEVER, Time::min)
     }
 }

@@ -1,4 +1,4 @@
-//! A video over HTTP: fetched in segments, each at a bitrate that the player chooses.
+//! Adaptive-bitrate video over HTTP.
 
 use alloc::vec::Vec;
 
@@ -11,22 +11,22 @@ use super::activity::{Behaviour, Experience, Request};
 /// A video and its player. By default the test video of Mao, Netravali and Alizadeh, "Neural Adaptive Video Streaming with
 /// Pensieve" (SIGCOMM 2017), section 5.1, except that all segments are equally long.
 ///
-/// The player fetches segments one after the other until its buffer is full, and then one whenever there is room. Playback
-/// begins, and goes on after a stall, when `startup` is in the buffer, or the rest of the video, or as many segments as fit.
+/// The player fetches one segment at a time, and pauses while its buffer has no room for another. Playback starts, and
+/// resumes after a stall, when the buffer holds `startup`, the rest of the video, or as many segments as fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Video {
     /// Length of the video.
     pub length: Duration,
-    /// Length of a segment; the last one is shorter if the video's length is no multiple of it.
+    /// Length of a segment; the last one is shorter if the video's length is not a multiple of it.
     pub segment: Duration,
-    /// The bitrates at which each segment can be had, in increasing order.
+    /// The bitrate ladder, in increasing order.
     pub bitrates: Vec<BitRate>,
-    /// How the player chooses among them.
+    /// Bitrate adaptation.
     pub adaptation: Adaptation,
-    /// How much the player buffers at most.
+    /// Maximum playing time in the buffer.
     pub buffer: Duration,
-    /// How much is buffered before playback begins.
+    /// Playing time in the buffer at which playback starts.
     pub startup: Duration,
 }
 
@@ -39,11 +39,11 @@ pub struct Viewing {
     pub request: Distribution<Bytes>,
 }
 
-/// How a player chooses the bitrate of the next segment.
+/// Bitrate adaptation: how the player chooses the bitrate of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Adaptation {
-    /// By the buffer: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation"
+    /// Buffer-based: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation"
     /// (SIGCOMM 2014), algorithm 1. The lowest bitrate below the reservoir, the highest above reservoir and cushion, and
     /// between them a linear map with hysteresis.
     Buffer {
@@ -52,11 +52,11 @@ pub enum Adaptation {
         /// The cushion.
         cushion: Duration,
     },
-    /// By the rate: the highest bitrate that is at most the harmonic mean of the throughputs of the last segments, as RB of
+    /// Rate-based: the highest bitrate that is at most the harmonic mean of the throughputs of the last segments, as RB of
     /// Yin, Jindal, Sekar and Sinopoli, "A Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP" (SIGCOMM
     /// 2015).
     Rate {
-        /// The number of segments.
+        /// The number of segments averaged.
         segments: u8,
     },
 }
@@ -88,7 +88,7 @@ impl Viewing {
     }
 }
 
-/// The most segments of a video: a day of one-second segments.
+/// Limit of the number of segments, to bound the run: a day of one-second segments.
 const MAX_SEGMENTS: u64 = 86_400;
 
 impl Video {
@@ -153,7 +153,7 @@ pub struct VideoStats {
     pub played: Duration,
     /// Stalls after playback began, each from when the buffer was empty.
     pub stalls: u64,
-    /// For how long playback stood still in stalls.
+    /// Total length of the stalls.
     pub stalled: Duration,
 }
 
@@ -181,9 +181,9 @@ pub(super) struct Player {
     requests: Stream,
     stop: Time,
     fetching: Fetching,
-    /// Index of the bitrate of the last segment that was asked for.
+    /// Index of the bitrate of the last requested segment.
     quality: usize,
-    /// Bits per second of the last segments.
+    /// Throughputs of the last segments, in bit/s.
     throughputs: Vec<f64>,
     /// Playback up to `self.at`.
     stats: VideoStats,
@@ -196,11 +196,11 @@ pub(super) struct Player {
 
 #[derive(Clone, Copy, Debug)]
 enum Fetching {
-    /// The next segment is asked for at this instant.
+    /// The next segment is requested at this time.
     At(Time),
-    /// A segment is under way.
-    UnderWay,
-    /// No segment follows; playback ends at this instant.
+    /// A segment was requested.
+    Requested,
+    /// All segments were fetched; playback ends at this time.
     Done(Time),
     /// The playback is over.
     Over,
@@ -208,7 +208,7 @@ enum Fetching {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Playback {
-    /// Not begun.
+    /// Before the start.
     Waiting,
     Playing,
     Stalled,
@@ -244,8 +244,8 @@ impl Player {
                 let played = passed.min(buffered);
                 stats.played += played;
                 buffered = buffered - played;
-                // The end of what is fetched is no stall.
-                if played < passed && matches!(self.fetching, Fetching::At(_) | Fetching::UnderWay) {
+                // An empty buffer after the last segment is the end, not a stall.
+                if played < passed && matches!(self.fetching, Fetching::At(_) | Fetching::Requested) {
                     playback = Playback::Stalled;
                     stats.stalls += 1;
                     stats.stalled += passed - played;
@@ -301,7 +301,7 @@ impl Behaviour for Player {
                 self.fetching = Fetching::Over;
             }
         } else if now >= self.stop {
-            // Playback that has not begun or is stalled ends at once.
+            // Playback that has not started or is stalled ends immediately.
             self.fetching = match self.playback {
                 Playback::Playing => Fetching::Done(now + self.buffered),
                 Playback::Waiting | Playback::Stalled => Fetching::Over,
@@ -311,12 +311,12 @@ impl Behaviour for Player {
             self.stats.switches += u64::from(self.stats.segments > 0 && quality != self.quality);
             let length = self.length(self.stats.segments);
             let response = self.video.size(self.video.bitrates[quality], length).max(Bytes(1));
-            (self.quality, self.fetching) = (quality, Fetching::UnderWay);
+            (self.quality, self.fetching) = (quality, Fetching::Requested);
             asked.push(Request { connection: 0, size: self.request.draw(&mut self.requests), response });
         }
     }
 
-    fn answered(&mut self, now: Time, _connection: u8, since: Time, asked: &mut Vec<Request>) {
+    fn on_response(&mut self, now: Time, _connection: u8, since: Time, asked: &mut Vec<Request>) {
         (self.stats, self.playback, self.buffered) = self.played_until(now);
         self.at = now;
         let length = self.length(self.stats.segments);
@@ -356,7 +356,7 @@ impl Behaviour for Player {
         match self.fetching {
             Fetching::At(due) => due.min(self.stop),
             Fetching::Done(end) => end,
-            Fetching::UnderWay | Fetching::Over => Time::NEVER,
+            Fetching::Requested | Fetching::Over => Time::NEVER,
         }
     }
 
@@ -420,7 +420,7 @@ mod tests {
     fn a_stall_counts_once_and_its_time_is_divided() {
         let player = Player {
             playback: Playback::Playing,
-            fetching: Fetching::UnderWay,
+            fetching: Fetching::Requested,
             buffered: SECOND,
             ..player(Video::default().adaptation)
         };
