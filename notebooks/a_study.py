@@ -20,7 +20,7 @@ def _(mo):
     mo.md("""
     # A study
 
-    A single run is no answer: the next one meets other fades. A study repeats each point of a grid until
+    A single run is not an answer: the next one meets other fades. A study repeats each point of a grid until
     the interval of the mean is narrow, and compares the schemes in pairs of runs over the same fades.
     """)
     return

@@ -420,9 +420,9 @@ class TestCsv:
         [
             ("t,lost\n0,1\n", "no column time_s or time_ms", 1),
             ("time_s,lots\n0,1\n", 'did you mean "lost" by "lots"', 1),
-            ("# a\ntime_s,lost\n0,2\n", '"2" is no lost', 3),
+            ("# a\ntime_s,lost\n0,2\n", 'lost: found "2", expected 0 or 1', 3),
             ("time_s,lost\n1,0\n0,1\n", "must not decrease", 3),
-            ("time_s,lost\n1,0\nx,1\n", '"x" is no time_s', 3),
+            ("time_s,lost\n1,0\nx,1\n", 'time_s: found "x", expected a number', 3),
             ("time_s,lost\n1\n", "1 values for 2 columns", 2),
             ("time_s,sent,lost\n1,5,6\n", "more packets lost", 2),
             ("time_s,loss\n1,1.5\n", "between 0 and 1", 2),
@@ -455,7 +455,7 @@ class TestMahimahi:
         assert (int(measurement.counts[0].sent.sum()), int(measurement.counts[0].lost.sum())) == (300, 6)
 
     def test_errors_have_their_line(self, reading: Any) -> None:
-        for text, message in (("1\n2\n1\n3\n", "must not decrease"), ("1\n2\nx\n3\n", "is no time")):
+        for text, message in (("1\n2\n1\n3\n", "must not decrease"), ("1\n2\nx\n3\n", "is not a time")):
             with pytest.raises(MeasurementError, match=message) as caught:
                 reading(text, format="mahimahi")
             assert caught.value.line == 3

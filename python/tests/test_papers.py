@@ -501,7 +501,7 @@ def test_a_file_that_is_no_store_is_refused_and_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "table.runs.sqlite"
-    path.write_text("This is no database. " * 100)
+    path.write_text("This is not a database. " * 100)
     opened = []
     connect = sqlite3.connect
 

@@ -308,7 +308,7 @@ def test_a_counter_of_a_scheme_is_a_metric(here: Path) -> None:
     assert basic.split()[2:] == ["basic", "-", "-", "5", "0"]
     assert ebsn.split()[2] == "ebsn"
     assert float(ebsn.split()[3]) > 0
-    # What basic lacks is no lack of precision.
+    # What basic lacks is not a lack of precision.
     assert "3 of 3 means are less precise" in result.stderr
     assert "ebsn.notices_sent" in (here / "sweep.study/runs.csv").read_text().splitlines()[0].split(",")
     (curve,) = (here / "sweep.study").glob("curve.csv")

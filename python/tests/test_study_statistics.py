@@ -125,7 +125,7 @@ def test_a_study_does_not_stop_before_it_has_seen_what_is_rare() -> None:
     assert target.excess(estimate([7.0] * 10)) == math.inf
     assert target.excess(estimate([7.0] * 300)) == 0.0
     assert target.excess(estimate([0.0] * 1000, "count")) == math.inf
-    # One run far off is no spread to stop by, however wide the target.
+    # One run far off is not a spread to stop by, however wide the target.
     once = [10.0 + i / 100 for i in range(30)] + [11.0]
     assert Target("x", relative=0.5).excess(estimate(once)) == math.inf
     assert Target("x", absolute=0.1).excess(estimate([0.0] * 50, "count")) < 1

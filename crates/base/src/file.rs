@@ -186,7 +186,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Parses comma-separated columns. Lines that are empty or begin with `#` are skipped; a cell that is no finite
+    /// Parses comma-separated columns. Lines that are empty or begin with `#` are skipped; a cell that is not a finite
     /// number is an error.
     ///
     /// # Errors

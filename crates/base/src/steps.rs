@@ -44,7 +44,7 @@ impl Steps {
     /// `wrong` returns what is wrong with a value.
     ///
     /// # Errors
-    /// The first value that is wrong, or that the text is no such file.
+    /// The first value that is wrong, or that the text is not such a file.
     pub fn parse(
         text: &str,
         names: &[(&str, f64)],

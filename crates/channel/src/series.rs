@@ -30,7 +30,7 @@ impl fmt::Debug for LossSteps {
 impl Contents for LossSteps {
     fn parse(text: &str) -> Result<LossSteps, LineError> {
         let wrong = |loss: f64| {
-            let problem = "found a loss that is no probability, expected 0 to 1 in a column \"loss\", or 0 to 100 in a \
+            let problem = "found a loss that is not a probability, expected 0 to 1 in a column \"loss\", or 0 to 100 in a \
                            column \"loss_percent\"";
             (!(0.0..=1.0).contains(&loss)).then_some(problem)
         };

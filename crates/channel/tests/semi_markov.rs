@@ -159,7 +159,7 @@ fn lengths_and_losses_come_from_files() {
         (
             "loss-series]\nfile = \"x\"",
             "time_s,loss\n0,1.5\n",
-            "Some(2): found a loss that is no probability",
+            "Some(2): found a loss that is not a probability",
         ),
     ] {
         let error = with_file(text, contents).unwrap_err();

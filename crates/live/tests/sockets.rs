@@ -247,7 +247,7 @@ fn full_queues_drop_and_marks_are_written() {
     assert_eq!(report.lost_packets, wired.queue_drops + wired.aqm_drops);
 }
 
-/// Packets for a host that has ended are no overload.
+/// Packets for a host that has ended do not count as overload.
 #[test]
 fn a_host_may_end_first() {
     let ((), report) = emulate(SCENARIO, None, |hosts| {

@@ -140,7 +140,7 @@ fn nothing_is_sent_in_pauses() {
     let found = talk.sent_packets as f64;
     assert!((found - expected).abs() < 4.0 * expected / spurts.sqrt(), "{found} {expected}");
     assert_eq!(talk.lost_packets, 0);
-    assert_eq!(talk.burst_ratio, None, "pauses are no losses");
+    assert_eq!(talk.burst_ratio, None, "pauses are not losses");
 }
 
 /// The warm-up leaves out what went before, here an outage.

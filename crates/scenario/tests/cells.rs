@@ -237,7 +237,7 @@ fn each_physical_layer_has_its_air_time() {
     }
 }
 
-/// Losses above the MAC occur in one direction of one station, and are no failed attempts.
+/// Losses above the MAC occur in one direction of one station, and are not failed attempts.
 #[test]
 fn drop_rates_apply_per_station_and_direction() {
     let flows: Vec<String> = ["MH1", "MH2", "MH3"]

@@ -91,7 +91,7 @@ fn hostile_files_are_refused() {
             b"time_s,loss\n0,0\n2,0\n1,0\n",
             "loss.csv:4: found the time 1 s, expected times that increase",
         ),
-        ("above one", b"time_s,loss\n0,2\n", "loss.csv:2: found a loss that is no probability"),
+        ("above one", b"time_s,loss\n0,2\n", "loss.csv:2: found a loss that is not a probability"),
         ("binary", b"time_s,loss\n\x1f\x8b\x00", "loss.csv:2: found a byte that is not UTF-8"),
         ("huge", &huge, "with 65 MiB, expected at most 64 MiB"),
     ] {

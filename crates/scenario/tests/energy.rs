@@ -70,7 +70,7 @@ fn without_powers_there_is_no_energy() {
     // A link may have a power of its own.
     let own = ["link.base-mobile.power={transmit=\"2 W\", receive=\"1 W\", idle=\"0 W\"}"];
     assert_close(metrics(&text, &own).mobile_energy_j.unwrap(), 0.012);
-    // Nothing delivered is no bit.
+    // Nothing delivered is not a bit.
     let lost = metrics(DATAGRAMS, &["radio.channel.frame-loss.loss=1"]);
     assert_close(lost.mobile_energy_j.unwrap(), 0.5065);
     assert_eq!(lost.energy_per_bit_j, None);

@@ -73,7 +73,7 @@ macro_rules! dispatch {
     };
 }
 
-/// The kinds that are no links. Every kind is either listed here or handled by each function about links.
+/// The kinds that are not links. Every kind is either listed here or handled by each function about links.
 macro_rules! no_link {
     () => {
         Node::Sender(_)

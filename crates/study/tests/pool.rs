@@ -230,7 +230,7 @@ fn rows_are_packed_into_chunks_by_batch_and_number() {
                     };
                     assert_eq!(found, expected);
                 }
-                Cells::SameWord(word) => panic!("{word} is no metric"),
+                Cells::SameWord(word) => panic!("{word} is not a metric"),
             }
         }
     }

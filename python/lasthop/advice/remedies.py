@@ -114,7 +114,7 @@ PRODUCT, NO_PRODUCT = 2, 8
 
 
 def tables() -> str:
-    """Return the tables of a scenario that define the senders which are no profiles."""
+    """Return the tables of a scenario that define the senders which are not profiles."""
     defined = (sender for sender in SENDERS.values() if sender.congestion is not None)
     return "".join(
         f'[senders.{sender.name}]\nprofile = "linux"\ncongestion = "{sender.congestion}"\n\n'

@@ -274,7 +274,7 @@ def stated_link(
     Raises
     ------
     ValueError
-        If the loss is no share, or the burst is shorter than independent losses have.
+        If the loss is not a share, or the burst is shorter than independent losses have.
     """
     if not 0 <= loss < 1:
         raise ValueError(f"found a loss of {loss:g}, expected a share below 1, such as 0.02")

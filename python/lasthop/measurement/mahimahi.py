@@ -53,7 +53,7 @@ def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     times: list[int] = []
     for place, line in lines:
         if not _number(line):
-            raise source.error(f'"{line[:40]}" is no time in milliseconds', place)
+            raise source.error(f'"{line[:40]}" is not a time in milliseconds', place)
         if times and int(line) < times[-1]:
             raise source.error("the times must not decrease", place)
         times.append(int(line))
@@ -81,7 +81,7 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
                 notes.append("The last line is cut off.")
                 continue
             raise source.error(
-                f'"{line[:40]}" is no event: a time, then # and bytes, + and bytes, '
+                f'"{line[:40]}" is not an event: a time, then # and bytes, + and bytes, '
                 "- bytes and delay, or d packets and bytes",
                 place,
             )
@@ -125,7 +125,7 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         dropped = sum(count for _, count, _ in found["d"])
         if dropped:
             notes.append(
-                f"{plural(dropped, 'packet')} dropped by mm-link's queue; that is no loss on the air."
+                f"{plural(dropped, 'packet')} dropped by mm-link's queue; that is not a loss on the air."
             )
     return Measurement(
         source.name,

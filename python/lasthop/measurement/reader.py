@@ -68,7 +68,7 @@ def read(
     Raises
     ------
     MeasurementError
-        If the file is no measurement that is known, or damaged.
+        If the file is not a measurement that is known, or damaged.
     OSError
         If it cannot be read.
 

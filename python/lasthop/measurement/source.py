@@ -21,7 +21,7 @@ LARGEST_BYTES = 1 << 30
 """Limit of a file, decompressed: what is read is held in memory."""
 
 LARGEST_TEXT_BYTES = 1 << 28
-"""Limit of a file that is no capture, whose text takes several times its size."""
+"""Limit of a file that is not a capture, whose text takes several times its size."""
 
 LONGEST_S = 1e9
 """No measurement lasts 30 years: a time beyond it is an error, and differences of times remain exact."""

@@ -59,7 +59,7 @@ def read(source: Source) -> Measurement:
     Raises
     ------
     MeasurementError
-        If it lacks a column, or a value is not one.
+        If a column is missing, or a value is invalid.
     """
     table = _Table(source)
     notes: list[str] = []
@@ -71,7 +71,7 @@ def read(source: Source) -> Measurement:
     if len(time_s) and (time_s[-1] - time_s[0]) > LONGEST_S:
         raise source.error("the times are years apart", table.lines[-1])
     if not len(time_s):
-        raise source.error("no rows below the names of the columns", table.line)
+        raise source.error("no rows below the column names", table.line)
     time_s = time_s - time_s[0]
     fates: list[Probes] = []
     delays: list[Delays] = []
@@ -223,7 +223,7 @@ class _Table:
                 continue
             value = parsed(cell)
             if value is None or abs(value) > 1e15:
-                raise self.source.error(f'"{cell[:40]}" is no {found[0]}', self.lines[row])
+                raise self.source.error(f'{found[0]}: found "{cell[:40]}", expected a number', self.lines[row])
             values[row] = value * units[found[0]]
         return values
 
@@ -234,18 +234,18 @@ class _Table:
             return None
         bad = np.flatnonzero(~(values == np.floor(values)))
         if bad.size:
-            raise self.source.error(f"{name} beside `sent` is a number of packets", self.lines[int(bad[0])])
+            raise self.source.error(f"{name}: beside `sent`, expected a whole number of packets", self.lines[int(bad[0])])
         return values.astype(np.int64)
 
     def flags(self, name: str) -> npt.NDArray[np.bool_] | None:
-        """Return a column of truths, or None if it is not there."""
+        """Return a column of booleans, or None if it is not there."""
         cells = self.cells(name)
         if cells is None:
             return None
         for row, cell in enumerate(cells):
             if cell.lower() not in _TRUTH:
                 raise self.source.error(
-                    f'"{cell[:40]}" is no {name}: 0 or 1, or a number of packets beside a column `sent`',
+                    f'{name}: found "{cell[:40]}", expected 0 or 1, or a number of packets beside a column `sent`',
                     self.lines[row],
                 )
         return np.array([_TRUTH[cell.lower()] for cell in cells], dtype=np.bool_)
@@ -259,7 +259,7 @@ class _Table:
         for row, cell in enumerate(cells):
             if cell not in known:
                 raise self.source.error(
-                    f'"{cell[:40]}" is no direction: {", ".join(sorted(known))}', self.lines[row]
+                    f'direction: found "{cell[:40]}", expected one of {", ".join(sorted(known))}', self.lines[row]
                 )
         column = np.array(cells)
         return [(Direction(name), column == name) for name in sorted(set(cells))]

@@ -98,7 +98,7 @@ class Stated:
     why : str
         The best known explanation if the claim differs.
     definition : bool
-        Whether it holds by construction of the model, so that it is no result.
+        Whether it holds by construction of the model, so that it is not a result.
     """
 
     id: str

@@ -141,7 +141,7 @@ class Claim(Protocol):
 
     @property
     def definition(self) -> bool:
-        """Whether it holds by construction of the model, so that it is no result."""
+        """Whether it holds by construction of the model, so that it is not a result."""
 
     @property
     def fails_if(self) -> str:

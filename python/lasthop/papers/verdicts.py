@@ -55,7 +55,7 @@ QUANTIFIERS = {
     "close to; very close to": "at least 90 %; at least 95 % of it",
     "never, none, no timeouts": "in at most 1 % of the runs",
     "hardly ever": "at most one in a thousand",
-    "one printed run": "what it shows happens in at least 5 % of ours, so that it is no outlier among them",
+    "one printed run": "what it shows happens in at least 5 % of ours, so that it is not an outlier among them",
 }
 """What the words of the texts mean, in all papers."""
 
@@ -201,7 +201,7 @@ def never() -> Region:
 
 def typical() -> Region:
     """Return the meaning of a single printed run, of a share of runs."""
-    return above(TYPICAL, "in at least 5 % of the runs: one printed run is no outlier")
+    return above(TYPICAL, "in at least 5 % of the runs: one printed run is not an outlier")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,7 +37,7 @@ def quantity(text: str) -> tuple[float, str] | None:
     -------
     (float, str) or None
         The number in the basic unit, and that unit: `"s"`, `"B"`, `"bps"`, `""` for plain numbers, or any
-        other word after the number. None if the text is no quantity.
+        other word after the number. None if the text is not a quantity.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def number(text: str) -> float:
     Raises
     ------
     ValueError
-        If it is no quantity.
+        If it is not a quantity.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def number(text: str) -> float:
     """
     found = quantity(text)
     if found is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     return found[0]
 
 

@@ -140,7 +140,7 @@ fn a_timeout_ends_recovery() {
     }
 }
 
-/// Duplicates for data outstanding at the timeout are no new loss, up to and including an acknowledgement of
+/// Duplicates for data outstanding at the timeout are not a new loss, up to and including an acknowledgement of
 /// exactly that; above it they are (RFC 6582 section 3.2 steps 2 and 4).
 #[test]
 fn no_fast_retransmit_of_data_outstanding_at_a_timeout() {
@@ -155,7 +155,7 @@ fn no_fast_retransmit_of_data_outstanding_at_a_timeout() {
 }
 
 /// Acknowledgements of exactly the data outstanding may be caused by redundant retransmissions, so after a
-/// recovery, too, duplicates of them are no new loss (RFC 6582 section 3.2 step 2).
+/// recovery, too, duplicates of them are not a new loss (RFC 6582 section 3.2 step 2).
 #[test]
 fn newreno_ignores_duplicates_at_the_recovery_point() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));

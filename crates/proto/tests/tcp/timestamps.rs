@@ -76,7 +76,7 @@ fn partial_acknowledgements_give_samples() {
     }
 }
 
-/// An acknowledgement of nothing new is no sample (section 4.1).
+/// An acknowledgement of nothing new is not a sample (section 4.1).
 #[test]
 fn duplicates_give_no_sample() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 4));

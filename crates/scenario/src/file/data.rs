@@ -57,7 +57,7 @@ impl DataFiles {
             |error| format!("cannot read {shown}: {error}; the path is relative to that of the scenario");
         let metadata = fs::metadata(&path).map_err(cannot)?;
         if !metadata.is_file() {
-            return Err(format!("found {shown}, which is no regular file, expected one"));
+            return Err(format!("found {shown}, which is not a regular file, expected one"));
         }
         if metadata.len() > MAX_SIZE {
             let (size, most) = (metadata.len() >> 20, MAX_SIZE >> 20);

@@ -14,7 +14,7 @@ use crate::build::{ConnectionComponents, ConnectionPart};
 /// *i* of each column belongs to event *i*. The source of a part is the node at which it begins.
 ///
 /// - `sent`, `delivered`, `lost`, `suppressed`: a data segment left the source, reached its destination, was lost, or was
-///   suppressed by an agent, which is no loss.
+///   suppressed by an agent, which is not a loss.
 /// - `ack-sent`, `ack-received`, `ack-lost`, `ack-suppressed`: likewise for an acknowledgement, or a reset by the
 ///   destination.
 /// - `notice-received`, `notice-lost`, `notice-suppressed`: a control message of the scheme reached the source, was

@@ -251,6 +251,6 @@ impl DelayReader {
             *next = (*next + 1) % delays.len();
             return delay;
         }
-        self.at(end).expect("it is no list").0
+        self.at(end).expect("it is not a list").0
     }
 }

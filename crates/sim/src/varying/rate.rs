@@ -263,7 +263,7 @@ pub(super) enum RateReader {
 }
 
 impl RateReader {
-    /// A reader of a rate that is no mahimahi trace.
+    /// A reader of a rate that is not a mahimahi trace.
     pub(super) fn new(rate: &Rate, fluctuation: impl FnOnce(&LognormalRate) -> Fluctuation) -> RateReader {
         match rate {
             Rate::Fixed(rate) => RateReader::Fixed(rate.as_bps()),

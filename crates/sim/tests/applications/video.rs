@@ -92,7 +92,7 @@ fn a_player_by_rate_settles_below_the_rate_of_the_link() {
     assert_eq!(stats.bits, 100_000 + 600_000 * 7 / 2);
 }
 
-/// What is fetched is still played, and the end is no stall.
+/// What is fetched is still played, and the end is not a stall.
 #[test]
 fn a_player_that_is_stopped_fetches_no_more() {
     let (stats, end, last) = watch(video(&[2_000_000], RATE), at(3_000_000));

@@ -123,7 +123,7 @@ fn a_report_of_the_last_segment_includes_its_fin() {
     tcp.at(250).sack(0, &[2000..3000]).sends(&["0..1000", "1000..2000"]);
 }
 
-/// A window update is no duplicate: what it reports is repaired with the next duplicate, which halves the window.
+/// A window update is not a duplicate: what it reports is repaired with the next duplicate, which halves the window.
 #[test]
 fn a_window_update_repairs_nothing() {
     let mut tcp = source();

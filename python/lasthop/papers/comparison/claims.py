@@ -379,7 +379,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "SPLIT"),
         besides=tuple(experiment(setting, "SPLIT") for setting in ("lan-32", "wan-32")),
         fails_if="it has some in more than 1 % of the runs",
-        # Bytes that probe the base station's closed window are sent again, and are no losses.
+        # Bytes that probe the base station's closed window are sent again, and are not losses.
         how=partial(no_timeouts, ("SPLIT",), ("lan-32", "wan-32"), ("timeouts", "fast_retransmits")),
     ),
     _faster(

@@ -60,7 +60,7 @@ def wired_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
 def wireless_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
     """Return the data of the transfer over the data sent to the mobile host.
 
-    Whatever is sent over the air and is no acknowledgement of the mobile host is a segment with data.
+    Whatever is sent over the air and is not an acknowledgement of the mobile host is a segment with data.
     """
     data, attempts, acks = (
         evidence.values(name, PROTOCOLS[protocol].scheme, metric)

@@ -45,7 +45,7 @@ def completion(evidence: Evidence, experiment: str, at: At) -> Estimate:
 def units(evidence: Evidence, experiment: str, at: At) -> Quantity:
     """Return the number of data units sent per segment of the file.
 
-    Acknowledgements go the other way, and are no data units.
+    Acknowledgements go the other way, and are not data units.
     """
     sweep = evidence.sweep(experiment)
     bits = sweep.sample("link_bits", SCHEME, at) - ACK_BITS * sweep.sample("acks_sent", SCHEME, at)

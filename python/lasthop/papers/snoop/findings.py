@@ -119,7 +119,7 @@ def no_progress(evidence: Evidence) -> Finding:
     found = ratio(ours.values, theirs.values)
     region = below(
         _NO_PROGRESS,
-        "a hundredth of what arrives with snoop: our margin, since no progress at all is no rate",
+        "a hundredth of what arrives with snoop: our margin, since no progress at all is not a rate",
     )
     text = (
         f"{ours.at().mean:.0f} b/s, {PERCENT.estimate(found.at())} of {theirs.at().mean:.0f} b/s with snoop"

@@ -197,6 +197,6 @@ FIGURES = (
         "With fixed hosts that browse, query and mail beside the downloads",
         ("table", "office"),
         _office,
-        "The wired side is no bottleneck, so that its other loads matter little.",
+        "The wired side is not a bottleneck, so that its other loads matter little.",
     ),
 )

@@ -327,7 +327,7 @@ fn spurious_acknowledgements_are_suppressed() {
     station.passes(4 * LEN);
 }
 
-/// Window updates, data and closed windows are no duplicates.
+/// Window updates, data and closed windows are not duplicates.
 #[test]
 fn what_is_no_duplicate_passes() {
     let mut station = Station::with("");

@@ -94,7 +94,7 @@ fn reports_without_suppression() {
     repairs(&mut station, report(1, 3..4), true, &[1, 2]);
 }
 
-/// Duplicates without a report are no losses: a needless copy, or one of the source, caused them.
+/// Duplicates without a report are not losses: a needless copy, or one of the source, caused them.
 #[test]
 fn duplicates_without_a_report_pass() {
     let mut station = Station::with("selective = true");
