@@ -101,7 +101,7 @@ def test_what_harms_one_of_several_uses_is_not_chosen() -> None:
         measure = USES[use].measures[0]
         found = [
             SimpleNamespace(
-                arm=arm, gain=gain, worth=gain >= measure.worth, deployment=SimpleNamespace(effort=effort)
+                arm=arm, gain=gain, worth=gain >= measure.threshold, deployment=SimpleNamespace(effort=effort)
             )
             for effort, (arm, gain) in enumerate(gains.items())
         ]
@@ -196,18 +196,18 @@ def test_gains_are_in_the_users_words() -> None:
     assert calls.sentence(2.1, 3.6, 1.5, 1.3, 1.7) == (
         'the call goes from "poor" (MOS 2.1) to "fair" (MOS 3.6), +1.5 (+1.3 to +1.7)'
     )
-    assert (web.none, web.worth, round(web.no_use, 9)) == (1.0, 1.05, 1.02)
-    assert (calls.none, calls.worth, round(calls.no_use, 9)) == (0.0, 0.3, 0.12)
-    assert not calls.bearable(-0.3)
-    assert calls.bearable(-0.29)
-    assert not web.bearable(0.95)
+    assert (web.no_change, web.threshold, round(web.negligible, 9)) == (1.0, 1.05, 1.02)
+    assert (calls.no_change, calls.threshold, round(calls.negligible, 9)) == (0.0, 0.3, 0.12)
+    assert not calls.tolerable(-0.3)
+    assert calls.tolerable(-0.29)
+    assert not web.tolerable(0.95)
 
 
 def test_a_ratio_of_times_is_how_much_faster() -> None:
     row = {"ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8}
     web = USES["web"].measures[0]
     assert judgement._gain(row, web) == (2.0, 1.25, 2.5)
-    lower = Measure("x", "x", "lower", str, least=1.0)
+    lower = Measure("x", "x", "lower", str, min_difference=1.0)
     assert judgement._gain({"difference": -3.0, "difference_low": -4.0, "difference_high": -1.0}, lower) == (
         3.0,
         1.0,

@@ -1,4 +1,4 @@
-"""What would help a link, for what its user does with it."""
+"""Advice on a link: which remedies would help its uses."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lasthop.study.plan import Progress
 from lasthop.suggest import unknown
 
 MOST_EFFECTS = 6
-"""Remedies whose effects on other uses are simulated: those that are advised, and then the best."""
+"""Maximum number of remedies whose effects on other uses are simulated: the advised ones, then the best."""
 
 OTHERS = ("bulk", "web", "video", "call", "shell")
-"""Uses on which effects are simulated. Uploads run in the other direction."""
+"""Uses on which effects are simulated. Uploads are left out, since they load the other direction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
-    """What to do about a link.
+    """Advice on a link.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class Advice:
     sender : str
         The server's TCP now.
     judgements : tuple of Judgement
-        What remedies bring to each use, in the order in which the uses were stated.
+        The gains of remedies for each use, in the order in which the uses were stated.
     advised : tuple of Remedy
-        What to do, as remedies of the first use. For one use the easiest remedy that is worth it, and after
-        it those that gain more for more effort, by what is worth an effort. For several uses the easiest of
-        those that are worth it for the most of them and harm none. Empty if nothing is worth it.
+        The advised remedies, with their gains for the first use. For one use: the easiest worthwhile remedy,
+        then those that take more effort and gain a worthwhile amount more. For several uses: the easiest of
+        the remedies that are worthwhile for the most uses and harm none. Empty if none is worthwhile.
     effects : mapping of Arm to tuple of Effect
-        What the advised and the best remedies do to other uses.
+        The effects of the advised and the best remedies on other uses.
     measure : ProbePlan
-        The measurement that would tell more.
+        The measurement that would narrow the intervals.
     runs : int
-        How many runs the advice rests on.
+        Total number of simulation runs.
     """
 
     link: FittedLink
@@ -61,17 +61,17 @@ class Advice:
 
     @property
     def first(self) -> Judgement:
-        """What remedies bring to the first use."""
+        """The judgement of the first use."""
         return self.judgements[0]
 
     @property
     def now(self) -> Remedy:
-        """What the first use has now."""
+        """The current configuration, judged for the first use."""
         return self.first.now
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """What limits the first use, the worst first."""
+        """The limiting factors of the first use, the worst first."""
         return self.first.limits
 
     @property
@@ -81,12 +81,12 @@ class Advice:
 
     @property
     def useless(self) -> tuple[Remedy, ...]:
-        """Remedies that gain the first use next to nothing."""
+        """Remedies of no use for the first use."""
         return self.first.useless
 
     @property
     def undecided(self) -> tuple[Remedy, ...]:
-        """Remedies whose worth for the first use cannot be told."""
+        """Remedies that are neither worthwhile nor useless for the first use."""
         return self.first.undecided
 
     @property
@@ -109,13 +109,13 @@ class Advice:
         return "No remedy that was tried would help."
 
     def gains(self, arm: Arm) -> list[str]:
-        """Say what a remedy brings to each use that it is worth for."""
-        said = []
+        """Return a sentence for each use for which a remedy is worthwhile."""
+        sentences = []
         for judgement in self.judgements:
             found = next((each for each in judgement.remedies if each.arm == arm), None)
             if found is not None and found.worth:
-                said.append(judgement.gain(found))
-        return said
+                sentences.append(judgement.gain(found))
+        return sentences
 
     def harmed(self, arm: Arm) -> tuple[Effect, ...]:
         """Return the other uses that a remedy harms."""
@@ -133,14 +133,14 @@ def advise(
     jobs: int | None = None,
     progress: Callable[[str, Progress], None] | bool | None = None,
 ) -> Advice:
-    """Try every remedy on a link, and say what would help.
+    """Simulate every remedy on a link, and advise those that would help.
 
     Parameters
     ----------
     link : FittedLink
         The link, from `lasthop.fitting.fit` or `lasthop.fitting.stated_link`.
     uses : str or sequence of str, default "bulk"
-        What the link is for: keys of `USES`.
+        The uses of the link: keys of `USES`.
     sender : str, default "linux"
         The server's TCP now, a key of `SENDERS`.
     seed : int, default 1
@@ -149,26 +149,26 @@ def advise(
         The fewest and the most runs of each remedy; by default (256, 512) for pages, (32, 64) for shells,
         (64, 128) for downloads and uploads, 64 for films and 32 for calls.
     effects : bool, default True
-        Whether to find out what remedies do to other uses.
+        Whether to simulate the effects of remedies on other uses.
     jobs : int, optional
         Threads; by default one for each core. The advice does not depend on them.
     progress : callable or bool, optional
-        Called with what is done and how far it is. By default, or with True, a notebook shows a bar; with
-        False it does not.
+        Called with the current activity and its progress. By default, or with True, a notebook shows a
+        progress bar; with False it does not.
 
     Returns
     -------
     Advice
-        What to do.
+        The advice.
 
     Raises
     ------
     NoRateError
         If the link's rate is unknown.
     ValueError
-        If there is no such use.
+        If a use is unknown.
     KeyError
-        If there is no such sender.
+        If the sender is unknown.
     ComparisonError
         If a use is not possible over the link at all, with any remedy.
 
@@ -195,13 +195,13 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
     judgements = []
     for name in stated:
         least = USES[name].rounds * VARIANTS
-        # Differences are told from the same runs of all, so that no remedy stops before others.
-        by_ratio = all(each.least is None for each in USES[name].measures)
+        # `_spread` pairs differences over all draws, so all remedies need the same number of runs.
+        by_ratio = all(each.min_difference is None for each in USES[name].measures)
         judgements.append(judge.judge(USES[name], runs or (least, 2 * least if by_ratio else least)))
     advised = judgements[0].advised if len(judgements) == 1 else _for_all(judgements)
     found: dict[Arm, list[Effect]] = {}
     if effects:
-        arms = _noted(judgements, advised)
+        arms = _arms_for_effects(judgements, advised)
         others = [USES[name] for name in OTHERS if name not in stated]
         others += [each.use.alone() for each in judgements if each.use.beside]
         for use in others:
@@ -218,8 +218,8 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
     )
 
 
-def _noted(judgements: Sequence[Judgement], advised: Sequence[Remedy]) -> list[Arm]:
-    """Return the arms whose effects are simulated: those advised, and the best that are worth it by turns."""
+def _arms_for_effects(judgements: Sequence[Judgement], advised: Sequence[Remedy]) -> list[Arm]:
+    """Return the arms whose effects are simulated: those advised, then the best for each use."""
     arms = [each.arm for each in advised]
     worth = [[each.arm for each in judgement.remedies if each.worth] for judgement in judgements]
     for place in range(MOST_EFFECTS):
@@ -228,7 +228,7 @@ def _noted(judgements: Sequence[Judgement], advised: Sequence[Remedy]) -> list[A
 
 
 def _for_all(judgements: Sequence[Judgement]) -> tuple[Remedy, ...]:
-    """Return the easiest remedy of those that are worth it for the most uses and harm none."""
+    """Return the easiest of the remedies that are worthwhile for the most uses and harm none."""
     by_arm: dict[Arm, list[tuple[Judgement, Remedy]]] = {}
     for judgement in judgements:
         for remedy in judgement.remedies:
@@ -245,24 +245,24 @@ def _for_all(judgements: Sequence[Judgement]) -> tuple[Remedy, ...]:
         (arm for arm, served in harmless.items() if served == most),
         key=lambda arm: (
             max(remedy.deployment.effort for _, remedy in by_arm[arm]),
-            -_worths(by_arm[arm]),
+            -_total_gain(by_arm[arm]),
         ),
     )
     return (by_arm[best][0][1],)
 
 
 def _harmed(judgement: Judgement, remedy: Remedy) -> bool:
-    """Whether a remedy costs a use on average what would be worth an effort to gain."""
-    return remedy is not judgement.now and not judgement.measure.bearable(remedy.gain)
+    """Whether the mean gain of a remedy for a use is a loss of a worthwhile amount."""
+    return remedy is not judgement.now and not judgement.measure.tolerable(remedy.gain)
 
 
-def _worths(each: Sequence[tuple[Judgement, Remedy]]) -> float:
-    """Return the gains of all uses together, in units of what is worth an effort."""
-    return sum(judgement.measure.worths(remedy.gain) for judgement, remedy in each)
+def _total_gain(each: Sequence[tuple[Judgement, Remedy]]) -> float:
+    """Return the sum of the gains over all uses, each in multiples of its smallest worthwhile gain."""
+    return sum(judgement.measure.in_thresholds(remedy.gain) for judgement, remedy in each)
 
 
 def losses_in_words(link: FittedLink) -> list[str]:
-    """Return what is known of the losses, a line for each direction."""
+    """Describe the losses of a link, a line for each direction."""
     if link.stated is not None:
         return [f"as stated: {link.stated.words}"]
     lines = []

@@ -1,4 +1,4 @@
-"""What remedies bring to one use of a link, and what limits it."""
+"""The gains of remedies for one use of a link, and the factors that limit the use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lasthop.study.plan import Progress
 from lasthop.study.statistics import Sample
 
 VARIANTS = 32
-"""Draws from what is known of the link. Runs go through them in turn: a mean is over all that it may be."""
+"""Number of draws of the fitted link's parameters. Runs cycle through them, so means are over all draws."""
 
 LOSSES, DOWNLOAD, QUEUE_LIMIT, QUEUE_LENGTH = (
     "losses",
@@ -32,18 +32,18 @@ LOSSES, DOWNLOAD, QUEUE_LIMIT, QUEUE_LENGTH = (
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What something about the link costs: the measure without it.
+    """A limiting factor of the link, and the gain of removing it.
 
     Attributes
     ----------
     name : str
-        What was taken away.
+        The factor removed.
     value : float
         The measure without it, such as the throughput.
     gain, low, high : float
-        What that gains, with a 95 % interval: a ratio or a difference, as of a remedy.
+        The gain of removing it, a ratio or a difference, with a 95 % interval.
     matters : bool
-        Whether the interval is above what is worth an effort.
+        Whether all of the interval is a worthwhile gain.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a remedy changes in a measure of another use.
+    """The change of a measure of another use under a remedy.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Change:
     now, then : float
         The measure without and with the remedy.
     gain, low, high : float
-        What it gains, with a 95 % interval.
+        The gain, with a 95 % interval.
     harms, helps : bool
-        Whether the change is told from none, and at least what is worth an effort.
+        Whether the change is significant and of a worthwhile amount, for the worse or for the better.
     """
 
     measure: Measure
@@ -82,14 +82,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a remedy does to another use.
+    """The effect of a remedy on another use.
 
     Attributes
     ----------
     use : Use
         The other use.
     changes : tuple of Change
-        Of each of its measures.
+        The change of each of its measures.
     """
 
     use: Use
@@ -108,33 +108,32 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A remedy and what it is worth for a use.
+    """A remedy and its gain for a use.
 
     Attributes
     ----------
     arm : Arm
         The sender, the scheme and the queue.
     title, meaning : str
-        What it is called, and what its scheme and queue do.
+        Its title, and the summary of its scheme and queue discipline.
     deployment : Deployment
-        What it takes.
+        Where and how it is deployed.
     value, low, high : float
         The measure of the use, such as the throughput of a download, with its interval.
     gain, gain_low, gain_high : float
-        The mean gain over what is known of the link, and where the gain of the link itself lies with 95 %,
-        given what is known of it. A ratio, above 1 if the remedy is better, or a difference, above 0.
-        Infinite, without an interval, if the measure now cannot be told from zero.
+        The mean gain over the draws of the link, and a 95 % prediction interval of the gain on the true link.
+        A ratio, above 1 if the remedy is better, or a difference, above 0. Infinite, without an interval, if
+        the measure without the remedy is not significantly above zero.
     further : tuple of float
-        Means of the further measures of the use; NaN if unknown.
+        Means of the additional measures of the use; NaN if unknown.
     status : str
         Among all remedies: `"best"`, `"as good"` as any other, `"worse"` than the best, or `"cannot tell"`.
     worth : bool
-        Whether its mean gain is worth an effort and told from none, with all others accounted for by Holm's
-        method.
+        Whether its mean gain is worthwhile, and significant after Holm's adjustment for all remedies.
     useless : bool
-        Whether it gains next to nothing, or loses, by its interval.
+        Whether all of its interval is a negligible gain or a loss.
     why : str
-        Why it is of no use; empty if that is not known.
+        Why it is of no use; empty if unknown.
     """
 
     arm: Arm
@@ -156,25 +155,25 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """What remedies bring to one use.
+    """The gains of all remedies for one use.
 
     Attributes
     ----------
     use : Use
         The use.
     measure : Measure
-        What it is judged by.
+        The measure by which it is judged.
     further : tuple of Measure
-        What is shown besides.
+        Measures shown in addition.
     now : Remedy
-        What there is now, as one of the remedies.
+        The current configuration, one of the remedies.
     limits : tuple of Limit
-        What limits the use, the worst first.
+        The limiting factors, the worst first.
     remedies : tuple of Remedy
         All remedies, the best first.
     advised : tuple of Remedy
-        For this use alone: the easiest remedy that is worth it, and after it those that gain by what is worth
-        an effort more. Empty if nothing is worth it.
+        For this use alone: the easiest worthwhile remedy, then those that take more effort and gain a
+        worthwhile amount more. Empty if none is worthwhile.
     refused : tuple of (str, str)
         Remedies that could not be tried, and why.
     """
@@ -190,18 +189,18 @@ class Judgement:
 
     @property
     def useless(self) -> tuple[Remedy, ...]:
-        """Remedies that gain next to nothing, or lose, by their 95 % intervals."""
+        """Remedies whose whole 95 % interval is a negligible gain or a loss."""
         return tuple(each for each in self.remedies if each.useless)
 
     @property
     def undecided(self) -> tuple[Remedy, ...]:
-        """Remedies whose worth cannot be told: their interval holds both a gain and none."""
+        """Remedies that are neither worthwhile nor useless, by their 95 % intervals."""
         return tuple(
             each for each in self.remedies if each is not self.now and not each.worth and not each.useless
         )
 
     def gain(self, remedy: Remedy) -> str:
-        """Say what a remedy brings."""
+        """Return a sentence about the gain of a remedy."""
         gains = (remedy.gain, remedy.gain_low, remedy.gain_high)
         return self.measure.sentence(self.now.value, remedy.value, *gains)
 
@@ -220,7 +219,7 @@ class Judge:
     jobs : int or None
         Threads.
     report : callable
-        Called with what is done and how far it is.
+        Called with the current activity and its progress.
 
     Attributes
     ----------
@@ -288,7 +287,7 @@ class Judge:
         )
 
     def effects(self, use: Use, arms: Sequence[Arm]) -> dict[Arm, Effect]:
-        """Return what remedies do to another use; nothing for those that it cannot be told of."""
+        """Return the effects of remedies on another use; empty if the use is impossible over the link."""
         if not arms:
             return {}
         try:
@@ -331,7 +330,7 @@ class Judge:
         return comparison
 
     def _upward(self) -> str:
-        """Return the channel of the uplink where nothing is known of it: that of the downlink."""
+        """Return the uplink channel assumed without measurements of the uplink: that of the downlink."""
         if self.link.stated is not None:
             return self.link.stated.channel
         return channel_of(self.link.down)
@@ -361,7 +360,7 @@ class Judge:
     # -- Limits --------------------------------------------------------------------------------------
 
     def _limits(self, use: Use) -> list[tuple[Arm, str]]:
-        """Return arms that each lack something of the link."""
+        """Return arms that each remove one limiting factor, with the names of the factors."""
         link = self.link
         loss = link.down.best.model["loss"] if link.down is not None else 0.0
         perfect = (("radio.channel", '"perfect"'), ("radio.uplink.channel", '"perfect"'))
@@ -390,7 +389,7 @@ class Judge:
         for row in _rows(without, measure).values():
             if row["arm"] in names:
                 gain, low, high = _gain(row, measure)
-                name, matters = names[row["arm"]], bool(low > measure.worth)
+                name, matters = names[row["arm"]], bool(low > measure.threshold)
                 limits.append(Limit(name, row["mean"], gain, low, high, matters))
         return sorted(limits, key=lambda limit: limit.value, reverse=measure.better == "higher")
 
@@ -429,8 +428,8 @@ class Judge:
                 further=(*shown, short.get(label, math.nan)) if short else shown,
                 status=row["status"],
                 worth=bool(row["significant"])
-                and (row["ci_low"] > 0 if math.isinf(gains[0]) else gains[0] >= measure.worth),
-                useless=row is not now and gains[2] < measure.no_use,
+                and (row["ci_low"] > 0 if math.isinf(gains[0]) else gains[0] >= measure.threshold),
+                useless=row is not now and gains[2] < measure.negligible,
             )
             found.append(replace(remedy, why=_why(remedy, use, measure, limits)))
         return sorted(found, key=lambda each: each.value, reverse=measure.better == "higher")
@@ -438,15 +437,15 @@ class Judge:
     def _interval(
         self, long: Comparison, arm: Arm, row: Any, now: Any, measure: Measure
     ) -> tuple[list[float], list[float]]:
-        """Return the gain of an arm with its interval, and the ends of that of its value."""
+        """Return the gain of an arm with its interval, and the interval of its value."""
         if row is now:
-            return [measure.none] * 3, [now["ci_low"], now["ci_high"]]
+            return [measure.no_change] * 3, [now["ci_low"], now["ci_high"]]
         gain, low, high = _gain(row, measure)
         if not math.isfinite(gain):
-            # Now nothing is carried, or so little that there is no ratio.
+            # The baseline is not significantly above zero, so there is no ratio.
             return [math.inf, math.nan, math.nan], [row["ci_low"], row["ci_high"]]
-        # A remedy that stopped early met the first fades only: its gain over them is what compares. The
-        # interval of the comparison is that of the mean over all that the link may be.
+        # A remedy that stopped early has only the first runs, so its gain is taken over those. The interval
+        # of the comparison is for the mean over the draws; that for the true link is at least as wide.
         ours, theirs = (long.sample(each, measure.metric) for each in (arm, long.baseline))
         least, most = _spread(ours, theirs[: len(ours)], len(self._variants), measure)
         gains = [gain, min(least, low), max(most, high)]
@@ -460,8 +459,8 @@ def _rows(comparison: Comparison, measure: Measure) -> dict[str, Any]:
 
 
 def _gain(row: Any, measure: Measure) -> tuple[float, float, float]:
-    """Return what an arm gains with the comparison's interval; infinite if there is no ratio."""
-    if measure.least is not None:
+    """Return the gain of an arm with the comparison's interval; infinite if there is no ratio."""
+    if measure.min_difference is not None:
         ends = [row[name] for name in ("difference", "difference_low", "difference_high")]
         if any(math.isnan(each) for each in ends):
             return 0.0, 0.0, 0.0
@@ -475,8 +474,8 @@ def _gain(row: Any, measure: Measure) -> tuple[float, float, float]:
 
 
 def _then(now: float, gain: float, measure: Measure) -> float:
-    """Return the measure after a gain."""
-    if measure.least is not None:
+    """Apply a gain to the value of a measure."""
+    if measure.min_difference is not None:
         return now + gain if measure.better == "higher" else now - gain
     if measure.better == "higher":
         return now * gain
@@ -484,16 +483,16 @@ def _then(now: float, gain: float, measure: Measure) -> float:
 
 
 def _spread(ours: Sample, theirs: Sample, variants: int, measure: Measure) -> tuple[float, float]:
-    """Return where the gain of a link lies with 95 %: a prediction of one more draw from their gains.
+    """Return a 95 % prediction interval for the gain on the true link, which is treated as one more draw.
 
-    Ratios of the draws are taken as lognormal, differences as normal; what runs of one draw differ by widens
-    the interval.
+    Ratios are treated as lognormal over draws, differences as normal. The variation between the runs of a
+    draw widens the interval.
     """
     from scipy.special import stdtrit
 
     if variants == 1:
         return math.inf, -math.inf
-    if measure.least is not None:
+    if measure.min_difference is not None:
         known = len(ours) >= variants and bool(np.all(np.isfinite(ours - theirs)))
         if not known:
             return -math.inf, math.inf
@@ -504,18 +503,15 @@ def _spread(ours: Sample, theirs: Sample, variants: int, measure: Measure) -> tu
         gains = np.log(ours / theirs) if measure.better == "higher" else np.log(theirs / ours)
     half = float(stdtrit(variants - 1, 0.975)) * float(gains.std(ddof=1)) * math.sqrt(1 + 1 / variants)
     ends = float(gains.mean()) - half, float(gains.mean()) + half
-    return ends if measure.least is not None else (math.exp(ends[0]), math.exp(ends[1]))
+    return ends if measure.min_difference is not None else (math.exp(ends[0]), math.exp(ends[1]))
 
 
 def _advised(found: Sequence[Remedy], measure: Measure) -> list[Remedy]:
-    """Return the easiest remedy that is worth it, and those that gain more for more effort.
-
-    What is worse than the best by more than what is worth an effort is advised only if it is easier.
-    """
+    """Return the easiest worthwhile remedy, then those that gain a worthwhile amount more for more effort."""
     advised: list[Remedy] = []
     worth = [each for each in found if each.worth]
     for effort in sorted({each.deployment.effort for each in worth}):
-        # Of equal effort the best; a remedy that costs more effort must gain more.
+        # The best remedy at each level of effort; a higher level must gain a worthwhile amount more.
         best = max((each for each in worth if each.deployment.effort == effort), key=lambda each: each.gain)
         if not advised or measure.exceeds(best.gain, advised[-1].gain):
             advised.append(best)
@@ -532,35 +528,36 @@ def _change(measure: Measure, rows: Mapping[str, Any], label: str) -> Change:
     now = next(row for row in rows.values() if row["baseline"])
     row = rows[label]
     gain, low, high = _gain(row, measure)
-    told = bool(row["significant"]) and math.isfinite(gain)
-    harms, helps = told and not measure.bearable(gain), told and gain >= measure.worth
+    significant = bool(row["significant"]) and math.isfinite(gain)
+    harms = significant and not measure.tolerable(gain)
+    helps = significant and gain >= measure.threshold
     return Change(measure, now["mean"], row["mean"], gain, low, high, harms, helps)
 
 
 def _source(use: Use) -> remedies.Source:
-    """Return the sender of what is simulated."""
+    """Return the sender of the simulated data."""
     if use.upward:
         return remedies.DEVICE
     return remedies.MANY_SERVERS if use.beside else remedies.ONE_SERVER
 
 
 def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit]) -> str:
-    """Say why a remedy is of no use, as far as what limits the use says it; empty if it is of use."""
+    """Return why a remedy is of no use, as far as the limiting factors explain it; else an empty string."""
     if not remedy.useless:
         return ""
     tcp = remedies.changes_only_tcp(remedy.arm)
     queue = remedies.discipline(remedy.arm) is not None
-    if not measure.bearable(remedy.gain_high):
+    if not measure.tolerable(remedy.gain_high):
         return "a faster download fills the queue" if use.beside and tcp else "it does harm"
-    idle = {limit.name for limit in limits if limit.high < measure.no_use}
+    not_limiting = {limit.name for limit in limits if limit.high < measure.negligible}
     if LOSSES not in {limit.name for limit in limits}:
-        # There are none.
-        idle.add(LOSSES)
+        # The link has no losses.
+        not_limiting.add(LOSSES)
     if tcp and not use.tcp:
         return f"it changes the download, and {use.title} are not TCP"
-    if not queue and LOSSES in idle:
+    if not queue and LOSSES in not_limiting:
         return "losses are not what limits it"
-    if queue and idle & {QUEUE_LENGTH, QUEUE_LIMIT}:
+    if queue and not_limiting & {QUEUE_LENGTH, QUEUE_LIMIT}:
         return "the queue is not what limits it"
     if use.beside and dict(remedy.arm.settings).get(remedies.QUEUE) not in (None, remedies.FAIR):
         return "packets still wait behind those of the download"

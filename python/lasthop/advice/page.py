@@ -50,7 +50,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "use": judgement.use.name,
         "simulated": judgement.use.simulated,
         "metric": measure.metric,
-        "gain_is": "ratio" if measure.least is None else "difference",
+        "gain_is": "ratio" if measure.min_difference is None else "difference",
         "value": _number(judgement.now.value),
         "throughput_bps": _number(judgement.now.value) if is_rate else None,
         "limits": [
@@ -58,7 +58,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
                 "without": limit.name,
                 "value": _number(limit.value),
                 "throughput_bps": _number(limit.value) if is_rate else None,
-                "ratio": _number(limit.gain) if measure.least is None else None,
+                "ratio": _number(limit.gain) if measure.min_difference is None else None,
                 "gain": _number(limit.gain),
                 "low": _number(limit.low),
                 "high": _number(limit.high),
@@ -129,7 +129,7 @@ def _number(value: float) -> float | None:
 
 
 def html(advice: Advice, command: str) -> str:
-    """Return the page. It needs no other file and no network."""
+    """Return the HTML page, which is self-contained."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -163,20 +163,20 @@ def html(advice: Advice, command: str) -> str:
 
 
 def _share(judgement: Judgement, link_bps: float | None, value: float) -> str:
-    """Return the length of a bar in percent of the longest."""
+    """Return the length of a bar, as a percentage of the longest."""
     measure = judgement.measure
     known = [end for each in judgement.remedies for end in (each.value, each.high) if math.isfinite(end)]
     most = max(known, default=0.0)
     if measure.metric == "throughput_bps":
         most = max(most, link_bps or 0.0)
     elif measure.better == "lower":
-        # What happens only with the worst remedies would leave the others no room.
+        # Capped, since the worst remedies would otherwise shrink all other bars.
         most = min(most, 2 * judgement.now.value)
     return f"{min(max(100 * value / most, 0.0), 100.0) if most > 0 and math.isfinite(value) else 100.0:.2f}"
 
 
 def _pictures(advice: Advice) -> list[tuple[str, str]]:
-    """Return the figures of the checks, as the addresses of their data and what they show."""
+    """Return the goodness-of-fit figures, each as a data URL and its alternative text."""
     from lasthop import plots
 
     found = []

@@ -1,4 +1,4 @@
-"""The remedies that are tried, and what it takes to deploy each."""
+"""The remedies that are simulated, and the deployment of each."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ PLAIN = schemes()[0].name
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A TCP that a server can be told to use.
+    """A congestion control that a server can be configured to use.
 
     Attributes
     ----------
     name : str
         Its name in the scenario.
     title : str
-        What it is.
+        Its title in output.
     congestion : str or None
-        The congestion control of `[senders.NAME]`; None for a profile.
+        The `congestion` of `[senders.NAME]`; None for a sender that is a profile.
     how : str
-        How a server is told.
+        How to configure a server, such as a sysctl.
     mainline : bool
-        Whether released kernels have it.
+        Whether released Linux kernels include it.
     """
 
     name: str
@@ -59,18 +59,18 @@ SENDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """A queue discipline that the last hop's ends can be told to use.
+    """A queue discipline that the ends of the last hop can be configured to use.
 
     Attributes
     ----------
     title : str
-        What it is called.
+        Its title in output.
     queue : str
-        The queue as a scenario has it.
+        The value of `radio.queue` in a scenario.
     meaning : str
-        What it does.
+        A summary of what it does.
     how : str
-        How a router is told.
+        How to configure a router.
     """
 
     title: str
@@ -80,7 +80,7 @@ class Discipline:
 
 
 QUEUE = "radio.queue"
-"""The setting of the queues at both ends of the last hop."""
+"""The key of the queues at both ends of the last hop."""
 
 DISCIPLINES = {
     each.queue: each
@@ -99,10 +99,10 @@ DISCIPLINES = {
         ),
     )
 }
-"""The queue disciplines, by their queues."""
+"""The queue disciplines, by their value of `radio.queue`."""
 
 FAIR = "{ fq-codel = {} }"
-"""The discipline that is combined with other remedies."""
+"""The queue discipline that is combined with other remedies."""
 
 QUEUE_PLACE = "queue at the last hop"
 QUEUE_COST = (
@@ -110,11 +110,11 @@ QUEUE_COST = (
 )
 
 PRODUCT, NO_PRODUCT = 2, 8
-"""The efforts of a product on the path, and of code that no product has."""
+"""Effort of a product on the path, and of code that no product has."""
 
 
 def tables() -> str:
-    """Return the tables of a scenario that define the senders which are not profiles."""
+    """Return the TOML tables that define the senders which are not profiles."""
     defined = (sender for sender in SENDERS.values() if sender.congestion is not None)
     return "".join(
         f'[senders.{sender.name}]\nprofile = "linux"\ncongestion = "{sender.congestion}"\n\n'
@@ -128,10 +128,10 @@ def deployable() -> Mapping[str, Scheme]:
 
 
 def arms(sender: str) -> list[Arm]:
-    """Return what is tried for a server with this sender.
+    """Return the remedies to simulate for a server with this sender.
 
-    Other senders; each scheme with the sender, and what products have with BBR too; and queue disciplines,
-    alone, with BBR, and with the schemes that products have.
+    They are the other senders; each scheme with this sender, and with BBR if products have the scheme; and
+    the queue disciplines, alone, with BBR, and with the schemes that products have.
     """
     found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *SENDERS))]
     other = "linux" if sender == "linux-bbr" else "linux-bbr"
@@ -163,28 +163,28 @@ def discipline(arm: Arm) -> Discipline | None:
 
 
 def changes_only_tcp(arm: Arm) -> bool:
-    """Whether an arm leaves packets alone that are not TCP's."""
+    """Whether an arm has no effect on traffic other than TCP."""
     scheme = deployable().get(arm.scheme)
     return discipline(arm) is None and (scheme is None or scheme.reads_tcp is True)
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What it takes to deploy an arm.
+    """The deployment of an arm.
 
     Attributes
     ----------
     places : tuple of str
         Where something changes.
     how : tuple of str
-        What is done there.
+        What changes at each place.
     costs : tuple of str
-        What it costs others.
+        The drawbacks.
     effort : int
-        0: nothing; 1: a setting of the server; 2: a product on the path, or a queue discipline; 4: a setting
-        of many servers; their sum for several; 8 and more: code that no product has.
+        The sum over the places: 1 for a setting of the server, 2 for a product on the path or a queue
+        discipline, 4 for a setting of many servers, 8 for code that no product has.
     reads_tcp : bool
-        Whether a VPN hides what it needs.
+        Whether it reads TCP headers, which a VPN hides.
     """
 
     places: tuple[str, ...]
@@ -196,14 +196,14 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who sends, and what it takes to change its TCP.
+    """The sender of the data of a use.
 
     Attributes
     ----------
     place : str
-        Who sends.
+        Its name in output.
     effort : int
-        The effort of a setting there, as of `Deployment`.
+        The effort of changing its congestion control, on the scale of `Deployment`.
     """
 
     place: str
@@ -211,7 +211,7 @@ class Source:
 
 
 ONE_SERVER = Source("server", 1)
-"""The server of whoever asks."""
+"""The server of the user who asks for advice."""
 
 MANY_SERVERS = Source("every server of downloads", 4)
 """The servers of all downloads beside a use."""
@@ -221,7 +221,7 @@ DEVICE = Source("device that uploads", 1)
 
 
 def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER) -> Deployment:
-    """Return what it takes to deploy an arm where the server has `sender` now."""
+    """Return the deployment of an arm if the server uses `sender` now."""
     places: list[str] = []
     how: list[str] = []
     costs: list[str] = []
@@ -251,17 +251,17 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER) -> Deployment
 
 
 def title(arm: Arm, sender: str) -> str:
-    """Return what an arm is called where the server has `sender` now."""
+    """Return the title of an arm if the server uses `sender` now."""
     with_sender = SENDERS[arm.sender].title if arm.sender in SENDERS else str(arm.sender)
     queue = discipline(arm)
     parts = [] if arm.sender == sender else [with_sender]
-    parts += [] if arm.scheme == PLAIN else [" ".join((arm.scheme, *_told_apart(arm)))]
+    parts += [] if arm.scheme == PLAIN else [" ".join((arm.scheme, *_distinguishing_settings(arm)))]
     parts += [] if queue is None else [queue.title]
     return " + ".join(parts) or with_sender
 
 
-def _told_apart(arm: Arm) -> list[str]:
-    """Return the settings that tell an arm from others with its scheme, as key=value."""
+def _distinguishing_settings(arm: Arm) -> list[str]:
+    """Return the settings that differ between the variants of an arm's scheme, as key=value."""
     scheme = deployable().get(arm.scheme)
     if scheme is None:
         return []
@@ -273,8 +273,8 @@ def _told_apart(arm: Arm) -> list[str]:
 
 
 def meaning(arm: Arm) -> str:
-    """Return what an arm's scheme and its queue do; empty without either."""
+    """Summarise an arm's scheme and its queue discipline; empty without either."""
     scheme, queue = deployable().get(arm.scheme), discipline(arm)
-    said = [] if scheme is None else [scheme.summary]
-    said += [] if queue is None else [queue.meaning]
-    return "; ".join(said)
+    parts = [] if scheme is None else [scheme.summary]
+    parts += [] if queue is None else [queue.meaning]
+    return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Whether advice is right: on random links, the advised remedy against the best of all, found by brute force.
+"""The accuracy of advice: on random links, the advised remedy against the best one, found by brute force.
 
 ``python -m lasthop.advice.trial 200`` draws links with losses of all kinds, measures each by simulated
 probes, asks for advice, and then runs every remedy on the true link.
@@ -23,7 +23,7 @@ from lasthop.fitting.scenario import channel
 from lasthop.measurement import Delays, Direction, Measurement
 
 WITHIN = 0.05
-"""How far from the best the advised remedy may be."""
+"""Tolerated shortfall of the advised remedy against the best, as a ratio."""
 
 PROBES_S, MEASURED_S = 0.02, 300.0
 
@@ -62,7 +62,7 @@ class Truth:
         return cls(rate, rtt, hop, periods(bad * (1 - share) / share, bad, loss_good, loss_bad))
 
     def measured(self, number: int) -> Measurement:
-        """Return what probes meet."""
+        """Return the measurement of simulated probes over this link."""
         probes = Case("", PROBES_S, MEASURED_S, self.model).probes(number)
         delays = (Delays(Direction.ROUND_TRIP, probes.sent_s, np.full(len(probes.sent_s), self.rtt_s)),)
         return Measurement("probes", "irtt", MEASURED_S, probes=(probes,), delays=delays)
@@ -70,16 +70,16 @@ class Truth:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How good the advice was.
+    """The outcome of one trial.
 
     Attributes
     ----------
     truth : Truth
         The link.
     advised, best : str
-        The last that was advised, which takes the most effort, and the best of all.
+        Titles of the last advised remedy, which takes the most effort, and of the best remedy.
     short_of : float
-        By what share the advised remedy falls short of the best.
+        The shortfall of the advised remedy, as a fraction of the best throughput.
     gain, low, high : float
         The true gain of the advised remedy, and the interval that was stated.
     """
@@ -104,14 +104,14 @@ class Outcome:
 
 
 def trial(number: int, *, runs: int = 128, jobs: int | None = None) -> Outcome:
-    """Draw a link, measure it, ask for advice, and find out what is best."""
+    """Draw a link, measure it, ask for advice, and find the best remedy by brute force."""
     truth = Truth.draw(np.random.default_rng(number))
     link = fit(
         truth.measured(number), rate_bps=truth.rate_bps, last_hop_rtt_s=truth.last_hop_rtt_s, jobs=jobs
     )
     advice = advise(link, effects=False, jobs=jobs)
     taken = advice.advised[-1] if advice.advised else advice.now
-    rates = _by_force(advice, link.toml(channel(truth.model)), runs, jobs)
+    rates = _brute_force(advice, link.toml(channel(truth.model)), runs, jobs)
     best = max(rates, key=lambda arm: rates[arm])
     gain = rates[taken.arm] / rates[advice.now.arm]
     short_of = 1 - rates[taken.arm] / rates[best]
@@ -119,12 +119,12 @@ def trial(number: int, *, runs: int = 128, jobs: int | None = None) -> Outcome:
     return Outcome(truth, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high)
 
 
-def _by_force(advice: Advice, toml: str, runs: int, jobs: int | None) -> dict[Arm, float]:
-    """Return the throughput of every remedy on the true link, with fades that the advice has not seen."""
+def _brute_force(advice: Advice, toml: str, runs: int, jobs: int | None) -> dict[Arm, float]:
+    """Return the throughput of every remedy on the true link, over fades other than those of the advice."""
     scenario = Scenario.parse(f"{toml}\n{remedies.tables()}", name="the true link")
     arms = [each.arm for each in advice.remedies]
-    # An error so small that nothing stops early.
-    forced = Comparison(
+    # With an error this small, no arm stops early.
+    comparison = Comparison(
         scenario,
         arms,
         baseline=advice.now.arm,
@@ -133,8 +133,8 @@ def _by_force(advice: Advice, toml: str, runs: int, jobs: int | None) -> dict[Ar
         precision=None,
         runs=(runs, runs),
     )
-    forced.run(jobs)
-    means = {row["arm"]: row["mean"] for row in forced.results().to_dict("records")}
+    comparison.run(jobs)
+    means = {row["arm"]: row["mean"] for row in comparison.results().to_dict("records")}
     return {arm: means[arm.label] for arm in arms}
 
 

@@ -1,4 +1,4 @@
-"""What a link is for: what is simulated of each use, and what its user feels of it."""
+"""The uses of a link: the simulated scenario of each, and the measures by which its remedies are judged."""
 
 from __future__ import annotations
 
@@ -10,47 +10,53 @@ from typing import Literal
 from lasthop.fitting import text
 
 DOWNLOAD = '[transfer]\nsize = "unlimited"\n'
-"""A bulk download, on its own or beside a use."""
+"""The tables of a bulk download, which is a use itself and the cross traffic of others."""
 
-WORTH = 1.05
-"""A ratio that is worth an effort: a twentieth."""
+WORTHWHILE_RATIO = 1.05
+"""The smallest ratio that counts as a worthwhile gain."""
 
-NO_USE = 0.4
-"""The share of what is worth an effort below which a remedy is of no use."""
+NEGLIGIBLE_SHARE = 0.4
+"""The share of a worthwhile gain below which a gain is negligible, and its remedy of no use."""
 
 WATCHED_S = 60.0
-"""How long a film is watched."""
+"""Simulated length of a film."""
 
-MOS_WORTH = 0.3
-"""The narrowest class of satisfaction in table B.1 of ITU-T G.107: from 4.03 to 4.34."""
+WORTHWHILE_MOS = 0.3
+"""The smallest worthwhile gain in MOS.
 
-WAITING_WORTH_S = 0.01 * WATCHED_S
-"""One hundredth of a film: viewers who wait so long watch 5 % less of it (Krishnan and Sitaraman 2012)."""
+The narrowest class of user satisfaction in ITU-T G.107, table B.1: 4.03 to 4.34.
+"""
+
+WORTHWHILE_WAITING_S = 0.01 * WATCHED_S
+"""The smallest worthwhile reduction of waiting, 1 % of a film: viewers who wait longer watch 5 % less of it.
+
+Krishnan and Sitaraman, "Video Stream Quality Impacts Viewer Behavior" (IMC 2012).
+"""
 
 OPINIONS = ("bad", "poor", "fair", "good", "excellent")
-"""The words of ITU-T P.800 for mean opinion scores from 1, 2, 3, 4 and 5 on."""
+"""The categories of ITU-T P.800 for mean opinion scores of at least 1, 2, 3, 4 and 5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric of a use, in its user's words.
+    """A metric by which a use is judged, with the words for its values and gains.
 
     Attributes
     ----------
     metric : str
-        The metric.
+        Name of the metric.
     heading : str
-        The head of its column.
+        Column heading.
     better : {"higher", "lower"}
         Which values are better.
     words : callable
-        Writes a value, which is finite.
+        Formats a finite value.
     change : str
-        A sentence with `{now}` and `{then}`; empty if the gain says it all.
+        Sentence about the change, with `{now}` and `{then}`; empty if the gain alone is stated.
     gained : str
-        The gain in words, with `{gain}`.
-    least : float or None
-        The least difference that is worth an effort; None for measures whose ratio is taken.
+        Phrase for the gain, with `{gain}`.
+    min_difference : float or None
+        The smallest worthwhile difference, for gains that are differences. None if gains are ratios.
     """
 
     metric: str
@@ -59,53 +65,57 @@ class Measure:
     words: Callable[[float], str]
     change: str = ""
     gained: str = "{gain} times as fast"
-    least: float | None = None
+    min_difference: float | None = None
 
     @property
-    def none(self) -> float:
-        """The gain of a remedy that changes nothing."""
-        return 1.0 if self.least is None else 0.0
+    def no_change(self) -> float:
+        """The gain of a remedy without effect: ratio 1, or difference 0."""
+        return 1.0 if self.min_difference is None else 0.0
 
     @property
-    def worth(self) -> float:
-        """The least gain that is worth an effort."""
-        return WORTH if self.least is None else self.least
+    def threshold(self) -> float:
+        """The smallest worthwhile gain."""
+        return WORTHWHILE_RATIO if self.min_difference is None else self.min_difference
 
     @property
-    def no_use(self) -> float:
+    def negligible(self) -> float:
         """The gain below which a remedy is of no use."""
-        return self.none + NO_USE * (self.worth - self.none)
+        return self.no_change + NEGLIGIBLE_SHARE * (self.threshold - self.no_change)
 
     def exceeds(self, gain: float, other: float) -> bool:
-        """Whether a gain is more than another by what is worth an effort."""
-        return gain > WORTH * other if self.least is None else gain > other + self.least
+        """Whether a gain exceeds another by a worthwhile amount."""
+        return (
+            gain > WORTHWHILE_RATIO * other
+            if self.min_difference is None
+            else gain > other + self.min_difference
+        )
 
-    def bearable(self, gain: float) -> bool:
-        """Whether a gain is no loss that would be worth an effort to avoid."""
-        return gain > 1 / WORTH if self.least is None else gain > -self.least
+    def tolerable(self, gain: float) -> bool:
+        """Whether a gain is not a loss of a worthwhile amount."""
+        return gain > 1 / WORTHWHILE_RATIO if self.min_difference is None else gain > -self.min_difference
 
-    def worths(self, gain: float) -> float:
-        """Return a gain in units of what is worth an effort."""
-        if self.least is not None:
-            return gain / self.least
-        return math.log(gain) / math.log(WORTH) if 0 < gain < math.inf else gain
+    def in_thresholds(self, gain: float) -> float:
+        """Return a gain in multiples of the smallest worthwhile one; for ratios on a logarithmic scale."""
+        if self.min_difference is not None:
+            return gain / self.min_difference
+        return math.log(gain) / math.log(WORTHWHILE_RATIO) if 0 < gain < math.inf else gain
 
     def write(self, value: float) -> str:
-        """Write a value; one that is unknown is a dash."""
+        """Format a value; a dash if it is unknown."""
         return self.words(value) if math.isfinite(value) else "-"
 
     def number(self, gain: float) -> str:
-        """Write a gain."""
-        return f"{gain:.3g}" if self.least is None else f"{gain:+.2g}"
+        """Format a gain."""
+        return f"{gain:.3g}" if self.min_difference is None else f"{gain:+.2g}"
 
     def gain(self, gain: float, low: float, high: float) -> str:
-        """Write a gain with its interval; empty if there is none."""
+        """Format a gain with its interval; empty without one."""
         if not math.isfinite(gain):
             return ""
         return f"{self.number(gain)} ({self.number(low)} to {self.number(high)})"
 
     def sentence(self, now: float, then: float, gain: float, low: float, high: float) -> str:
-        """Say what a remedy brings."""
+        """Return a sentence about the gain of a remedy."""
         if not math.isfinite(gain):
             return f"{self.write(then)} in place of next to nothing"
         gained = self.gained.format(gain=self.number(gain))
@@ -116,30 +126,30 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a link is for.
+    """A use of a link.
 
     Attributes
     ----------
     name : str
-        Its word for `--for`.
+        Its name in `--for`.
     title : str
-        What it is called.
+        Its title in output, in the plural.
     simulated : str
-        What is simulated.
+        Description of the simulated scenario.
     tables : str
-        The tables of the scenario.
+        TOML tables of the scenario.
     limit : str
-        How long a run is at most.
+        Time limit of a run, with its unit.
     measures : tuple of Measure
-        What it is judged by: the first by which some remedy is worth its effort, else the last.
+        The measures it may be judged by: the first one by which some remedy is worthwhile, else the last.
     further : tuple of Measure
-        What is shown besides.
+        Measures that are shown in addition.
     rounds : int
-        The runs at the first look, for each draw from what is known of the link.
+        Runs at the first look, per draw of the link.
     beside : bool
         Whether a bulk download shares the link.
     upward : bool
-        Whether the data go towards the server.
+        Whether the data flow towards the server.
     tcp : bool
         Whether it uses TCP.
     """
@@ -158,11 +168,11 @@ class Use:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """All metrics."""
+        """Names of all metrics, judged and shown."""
         return tuple(each.metric for each in (*self.measures, *self.further))
 
     def scenario(self, link: str) -> str:
-        """Return the scenario of a link with this use in place of its download."""
+        """Return the scenario of a link with its download replaced by this use."""
         tables = f"{DOWNLOAD}\n{self.tables}" if self.beside else self.tables
         return link.replace(DOWNLOAD, tables)
 
@@ -172,20 +182,20 @@ class Use:
 
 
 def mos(value: float) -> str:
-    """Write a mean opinion score with the word of ITU-T P.800.
+    """Format a mean opinion score with its category in ITU-T P.800.
 
     Examples
     --------
     >>> mos(2.13), mos(1.0), mos(3.96)
     ('"poor" (MOS 2.1)', '"bad" (MOS 1.0)', '"good" (MOS 4.0)')
     """
-    # The word is that of the number as it is written.
+    # Rounded first, so that the category fits the printed number.
     whole = math.floor(round(value, 1))
     return f'"{OPINIONS[min(max(whole, 1), len(OPINIONS)) - 1]}" (MOS {value:.1f})'
 
 
 def waiting(played_s: float) -> str:
-    """Write how long a viewer waits in the first minute of which so much was played.
+    """Format the time for which the viewer of a film waits, given the time played.
 
     Examples
     --------
@@ -207,10 +217,10 @@ def _application(kind: str, further: str = "") -> str:
 
 
 SHORT = "100 KB"
-"""Size of a short transfer."""
+"""Size of a short download."""
 
 SHORT_TRANSFER = Measure("completion_time_s", f"p90 of {SHORT}", "lower", text.seconds)
-"""The time within which 9 of 10 short transfers end, which have runs of their own."""
+"""90th percentile of the completion time of short downloads, from separate runs."""
 
 _THROUGHPUT = Measure("throughput_bps", "throughput", "higher", text.rate)
 _BITRATE = Measure(
@@ -228,7 +238,7 @@ _WAITING = Measure(
     waiting,
     "of the film's first minute its viewer waits {then} instead of {now}",
     "{gain} s of film",
-    WAITING_WORTH_S,
+    WORTHWHILE_WAITING_S,
 )
 
 USES = {
@@ -293,7 +303,7 @@ USES = {
                     mos,
                     "the call goes from {now} to {then}",
                     "{gain}",
-                    MOS_WORTH,
+                    WORTHWHILE_MOS,
                 ),
             ),
             beside=True,
@@ -318,4 +328,4 @@ USES = {
         ),
     )
 }
-"""The uses, by their words."""
+"""The uses, by name."""

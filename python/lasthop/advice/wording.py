@@ -1,4 +1,4 @@
-"""Parts of advice in words, for the terminal, the page and notebooks."""
+"""Text of advice that the terminal, the page and notebooks share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lasthop.advice.judgement import Effect, Judgement, Remedy
 
 
 def further(judgement: Judgement, remedy: Remedy) -> list[str]:
-    """Return the further measures of a remedy; empty where they are unknown."""
+    """Format the additional measures of a remedy; empty where they are unknown."""
     both = zip(judgement.further, remedy.further, strict=True)
     return [measure.write(value) if math.isfinite(value) else "" for measure, value in both]
 
 
 def without_use(judgement: Judgement) -> list[tuple[str, list[str]]]:
-    """Return the reasons why remedies are of no use, each with its remedies; an unknown one is empty."""
+    """Group the useless remedies by reason. An unknown reason is empty, and comes last."""
     found: dict[str, list[str]] = {}
     for each in judgement.useless:
         found.setdefault(each.why, []).append(each.title)
@@ -24,7 +24,7 @@ def without_use(judgement: Judgement) -> list[tuple[str, list[str]]]:
 
 
 def changed(effect: Effect) -> str:
-    """Return how a remedy harms another use."""
+    """Describe how a remedy harms another use."""
     return "; ".join(
         f"{each.measure.heading} {each.measure.write(each.now)} now, then {each.measure.write(each.then)}"
         for each in effect.changes
@@ -33,7 +33,7 @@ def changed(effect: Effect) -> str:
 
 
 def other_uses(advice: Advice) -> list[str]:
-    """Return the titles of the other uses, with the measures of those that have several."""
+    """Return the column headings of other uses: titles, with the measures of uses that have several."""
     return list(dict.fromkeys(_headed(effect) for each in advice.effects.values() for effect in each))
 
 
@@ -43,9 +43,9 @@ def _headed(effect: Effect) -> str:
 
 
 def effects(advice: Advice) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield what there is now, and then each remedy: its title, and a cell for each other use.
+    """Yield the rows of the table of effects: the current configuration, then each remedy.
 
-    A cell is the measures, and `"worse"`, `"better"` or nothing.
+    A row is a title, and for each other use a cell: the measures, and `"worse"`, `"better"` or `""`.
     """
     titles = {each.arm: each.title for each in advice.remedies}
     now: dict[str, str] = {}
@@ -68,7 +68,7 @@ def effects(advice: Advice) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def assumptions(advice: Advice) -> list[str]:
-    """Return what was assumed of the link and its uses."""
+    """Return the assumptions about the link and its uses."""
     notes = [note for note in advice.link.notes if note.startswith("Assumed")]
     if advice.link.up is None and any(each.use.upward for each in advice.judgements):
         notes.append("Assumed: the uplink loses as many packets as the downlink.")

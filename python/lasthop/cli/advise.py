@@ -1,4 +1,4 @@
-"""`lasthop advise`: what would help a link, as a page."""
+"""`lasthop advise`: advice on a link, printed and as an HTML page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Request:
 
 
 def execute(request: Request) -> None:
-    """Fit the link, try the remedies, and write the page."""
+    """Fit the link, simulate the remedies, and write the page."""
     if request.sender not in SENDERS:
         raise RefusedError(f"--sender: {unknown('sender', request.sender, list(SENDERS))}")
     for name in request.uses:

@@ -1,4 +1,4 @@
-"""Arms: the remedies that a comparison chooses from."""
+"""Arms: the remedies in a comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Arm:
     Attributes
     ----------
     sender : str or None
-        The sender. None for what the scenario says of it.
+        The sender; None for the scenario's own.
     scheme : str
         The scheme, or a combination such as `"snoop + arq"`.
     settings : tuple of (str, str)
@@ -32,18 +32,18 @@ class Arm:
     settings: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        """Write a combination of schemes in one way."""
+        """Normalise the spaces in a combination of schemes."""
         combined = " + ".join(part.strip() for part in self.scheme.split("+"))
         object.__setattr__(self, "scheme", combined)
 
     @property
     def label(self) -> str:
-        """Sender, scheme and settings in a line."""
+        """Sender, scheme and settings in one line."""
         name = self.scheme if self.sender is None else f"{self.sender} {self.scheme}"
         return ", ".join([name, *(f"{key}={value}" for key, value in self.settings)])
 
     def overrides(self) -> list[str]:
-        """Return the overrides that turn a scenario into this arm's."""
+        """Return the overrides that apply this arm to a scenario."""
         sender = [] if self.sender is None else [f"sender={json.dumps(self.sender)}"]
         settings = [f"{key}={value}" for key, value in self.settings]
         return [*sender, f"schemes={json.dumps([self.scheme])}", *settings]
@@ -57,7 +57,7 @@ def grid(
     Parameters
     ----------
     senders : sequence of str or None
-        The senders; None for what the scenario says.
+        The senders; None for the scenario's own.
     schemes : sequence of str
         The schemes.
     axes : mapping of str to sequence of str, optional

@@ -35,10 +35,11 @@ SECONDS_TO_LISTEN = 0.1
 """How long to wait for results before checking for Ctrl-C."""
 
 Status = Literal["best", "as good", "cannot tell", "worse"]
-"""What is said of an arm at the end.
+"""The status of an arm.
 
 `"best"`: every other arm is worse. `"as good"`: at most the margin worse than every arm that may be the best.
-`"cannot tell"`: cannot be told apart from the best. `"worse"`: worse than the best, and not as good.
+`"cannot tell"`: not significantly different from the best. `"worse"`: significantly worse than the best, and
+not shown to be within the margin.
 """
 
 Row = tuple[float | int | bool | None, ...]
@@ -55,7 +56,7 @@ class Executor(Protocol):
         """Wait for results, and return them: (key, run, ended, metrics)."""
 
     def cancel(self) -> None:
-        """Drop every run that is enqueued or running."""
+        """Cancel all runs that are enqueued or in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ class Refusal:
     arm : Arm
         The arm.
     reason : str
-        Why the scenario refuses it, or which arm it equals.
+        Why the scenario refuses it, or the earlier arm that it equals.
     same : Arm or None
-        The arm that it equals.
+        The earlier arm that it equals.
     """
 
     arm: Arm
@@ -78,26 +79,25 @@ class Refusal:
 
 
 class Comparison:
-    """Many arms over the same fades, each paired with a baseline; what is worse stops early.
+    """A comparison of many arms over the same fades, each paired with a baseline; worse arms stop early.
 
-    Run `r` of every arm has the same seed and run number, so it meets the same fades. At each look, whose
-    numbers of runs double, arms stop that are worse than the best so far, or as good with a ratio to the
-    baseline that is known well enough. Results do not depend on the number of threads.
+    Run `r` of every arm has the same seed and run number, so it meets the same fades. The number of runs
+    doubles from look to look. At a look, an arm stops if it is worse than the leader, or if it is as good and
+    its ratio to the baseline is precise enough. Results do not depend on the number of threads.
 
     Parameters
     ----------
     scenario : Scenario, str or Path
         The scenario, its file, or the name of a worked scenario; without a sweep.
     arms : sequence of Arm
-        The arms. Those that the scenario refuses are left out, and so are those that equal an earlier one.
+        The arms. Arms that the scenario refuses, or that equal an earlier one, are left out.
     baseline : Arm, optional
-        The arm that every other is compared with; added if it is not among the arms. By default the
-        scenario's own sender with its first scheme.
+        The arm that all others are compared with; added if it is not among them. By default the scenario's
+        own sender with its first scheme.
     metric : str, default "throughput_bps"
         The metric to compare by.
     metrics : sequence of str, optional
-        Metrics of connections and other parts of the runs for `results`, which has `Scenario.metrics` and
-        `metric` in any case.
+        Additional metrics for `results`, which always has `Scenario.metrics` and `metric`.
     quantile : float, optional
         Compare by this quantile over runs, such as 0.95, instead of the mean.
     better : {"higher", "lower"}, optional
@@ -107,18 +107,18 @@ class Comparison:
     overrides : sequence of str, optional
         Settings for all arms, as in `lasthop.load`.
     variants : sequence of sequence of str, optional
-        Overrides for all arms in some runs: run `r` has those of variant `r` modulo their number. The arms
-        are then compared on average over the variants, such as draws from the spread of a fitted link.
+        Sets of overrides for all arms: run `r` has set `r` modulo their number. Arms are then compared on
+        average over the variants, such as draws of a fitted link's parameters.
     error : float, default 0.05
         The probability that a truly best arm is called worse.
     margin : float, default 0.05
-        How much worse than the best, relative to it, still counts as good.
+        The relative difference to the best that still counts as equally good.
     precision : float or None, default 0.05
-        The half-width of the 95 % interval of its ratio to the baseline at which an arm that is as good as
-        the best stops. None for the most runs of all that may be the best.
+        An arm that is as good as the best stops once the 95 % interval of its ratio to the baseline has this
+        half-width. None: such arms make the maximum number of runs.
     runs : (int, int), optional
-        The runs of each arm at the first look, and the most. By default (8, 64) for means; for a quantile
-        the fewest with which an arm can stop, and four times as many.
+        Runs of each arm at the first look, and at most. By default (8, 64) for means; for a quantile, the
+        smallest number at which an arm can stop, and four times that.
 
     Attributes
     ----------
@@ -127,13 +127,13 @@ class Comparison:
     arms : list of Arm
         The arms that are compared.
     refused : list of Refusal
-        Those that are not.
+        The arms that are left out.
     metric : str
         The metric.
     better : {"higher", "lower"}
         Which values of it are better.
     looks : list of int
-        The numbers of runs at which arms may stop.
+        The numbers of runs of the looks.
 
     Raises
     ------
@@ -198,7 +198,7 @@ class Comparison:
         if found is None:
             raise ComparisonError(f"{self.metric}: it must be stated whether higher or lower is better")
         self.better: Better = found
-        # The columns of a run's values, as the pool has them.
+        # The order of the values in a row of the pool.
         counters = (name for arm in self.arms for name in self._scenario(arm, 0).metrics)
         asked = (self.metric, *map(self._find, metrics))
         self.metrics: tuple[str, ...] = tuple(dict.fromkeys((*METRICS, *counters, *asked)))
@@ -222,7 +222,7 @@ class Comparison:
     # -- The arms ------------------------------------------------------------------------------------
 
     def _load(self, overrides: Sequence[str]) -> Scenario:
-        """Return the scenario with overrides behind those of all arms."""
+        """Return the scenario with the overrides of all arms, then these."""
         every = [*self._overrides, *overrides]
         if isinstance(self._source, Scenario):
             if not every:
@@ -231,7 +231,7 @@ class Comparison:
         return api.load(self._source, every)
 
     def _scenario(self, arm: Arm, variant: int) -> Scenario:
-        """Return the scenario of an arm in one variant; it is parsed once."""
+        """Return the scenario of an arm in one variant; cached."""
         key = (arm, variant)
         if key not in self._scenarios:
             self._scenarios[key] = self._load([*self._variants[variant], *arm.overrides()])
@@ -243,7 +243,7 @@ class Comparison:
         Raises
         ------
         ComparisonError
-            If none has it.
+            If no arm has it.
         """
         try:
             return find_metric(metric, (self._scenario(arm, 0) for arm in self.arms))
@@ -274,11 +274,11 @@ class Comparison:
         return same
 
     def _identity(self, arm: Arm) -> tuple[str, str]:
-        """Return what two arms share if their runs are equal."""
+        """Return a key that is equal for arms with equal runs."""
         return self._scenario(arm, 0).hash, arm.scheme
 
     def __repr__(self) -> str:
-        """Return its size, and the best arm as far as it is known."""
+        """Return the number of arms and the best one so far."""
         return notebook.comparison_text(self)
 
     def _repr_html_(self) -> str:
@@ -299,8 +299,8 @@ class Comparison:
     ) -> int:
         """Make the runs.
 
-        Ctrl-C stops it within a moment. The results are then those of the last complete look, and calling it
-        again goes on.
+        Can be interrupted with Ctrl-C. The results are then those of the last complete look, and the next
+        call resumes.
 
         Parameters
         ----------
@@ -339,11 +339,11 @@ class Comparison:
         with interrupts_held() as let_interrupts_through:
             try:
                 while not self.finished:
-                    under_way = self._submit(executor)
-                    while under_way:
+                    outstanding = self._submit(executor)
+                    while outstanding:
                         for key, run, _, row in executor.collect(SECONDS_TO_LISTEN):
                             self._rows[self.arms[key]][run] = row
-                            under_way -= 1
+                            outstanding -= 1
                             self.progress.made += 1
                             self.progress.done += 1
                         self.progress.seconds = time.monotonic() - began
@@ -356,9 +356,9 @@ class Comparison:
                 executor.cancel()
 
     def _submit(self, executor: Executor) -> int:
-        """Submit the runs that are missing up to the next look, and return how many there are."""
+        """Submit the runs missing for the next look, and return their number."""
         submitted = 0
-        # An arm's key is its place, so none is removed from the list while runs are under way.
+        # An arm's key is its index, so arms stay in the list while runs are outstanding.
         for key, arm in enumerate(self.arms):
             if arm not in self._running:
                 continue
@@ -367,7 +367,7 @@ class Comparison:
             try:
                 scenarios = [self._scenario(arm, run % len(self._variants)) for run in missing]
             except ScenarioError as error:
-                # A variant that has not been used so far.
+                # The first run of this variant.
                 self._leave_out(arm, _reason(error))
                 continue
             for run, scenario in zip(missing, scenarios, strict=True):
@@ -376,7 +376,7 @@ class Comparison:
         return submitted
 
     def _leave_out(self, arm: Arm, reason: str) -> None:
-        """Compare an arm no longer, since it is refused."""
+        """Move an arm from the running to the refused ones."""
         if arm == self.baseline:
             raise ComparisonError(f"the baseline {arm.label} is refused: {reason}")
         self._running.remove(arm)
@@ -384,17 +384,17 @@ class Comparison:
         self.refused.append(Refusal(arm, reason))
 
     def _decide(self) -> None:
-        """Count the runs of a complete look, and stop arms that are worse or known well enough."""
+        """Evaluate a complete look: stop arms that are worse or precise enough."""
         runs = self.looks[self._look]
         self._look += 1
         for arm in self._running:
             self._counted[arm] = runs
-        # What counts as the worst seen may have changed.
+        # The worst value, which replaces missing ones, may have changed.
         self._samples.clear()
         if self.finished:
             return
         leader = self._leader()
-        # All others are paired with these two, which go on as long as any.
+        # All others are paired with these two, so they run until no other arm does.
         pivots = {leader, self.baseline}
         stopped = set()
         for arm in self._running:
@@ -414,24 +414,24 @@ class Comparison:
         return self._statistic.tests(self.error, len(self._rows), len(self.looks), self.better)
 
     def _excess(self, runs: int) -> float:
-        """Return how much wider than wanted the widest interval of a ratio to the baseline is."""
+        """Return the largest half-width of a ratio to the baseline, in multiples of the precision."""
         against = self._sample(self.baseline, runs)
         others = [arm for arm in self._running if arm != self.baseline]
         return max((self._width(self._sample(arm, runs), against) for arm in others), default=0.0)
 
     def _width(self, arm: Sample, baseline: Sample) -> float:
-        """Return the half-width of the interval of a ratio to the baseline in units of the wanted one."""
+        """Return the half-width of a ratio to the baseline, in multiples of the precision."""
         if self.precision is None:
             return math.inf
         return self._statistic.width(arm, baseline, self.precision)
 
     def _expected(self) -> int:
-        """Estimate the number of runs at the end."""
+        """Estimate the total number of runs."""
         made = sum(self._counted.values())
         if self.finished:
             return made
         have = self.looks[self._look - 1] if self._look else 0
-        # Before the first look: as if the third were the last.
+        # Before the first look, assume that the third is the last.
         end = self.looks[min(2, len(self.looks) - 1)]
         if self.precision is None:
             end = self.looks[-1]
@@ -443,13 +443,13 @@ class Comparison:
 
     @property
     def eliminated(self) -> frozenset[Arm]:
-        """The arms that are worse by the runs of a look before the last."""
+        """The arms that stopped early because they are worse."""
         return frozenset(self._eliminated)
 
     # -- Samples -------------------------------------------------------------------------------------
 
     def _values(self, arm: Arm, metric: str, runs: int) -> Sample:
-        """Return a metric of the first runs of an arm; NaN for a run that does not have it."""
+        """Return a metric of the first `runs` runs of an arm; NaN for runs without it."""
         column, rows = self.metrics.index(metric), self._rows[arm]
         values = (rows[run][column] for run in range(runs))
         return np.array([math.nan if value is None else float(value) for value in values])
@@ -457,8 +457,8 @@ class Comparison:
     def _sample(self, arm: Arm, runs: int, metric: str | None = None) -> Sample:
         """Return independent values of a metric, by default the comparison's.
 
-        A run that lacks the comparison's metric counts as the worst value that any run has; for a quantile as
-        worse than all others.
+        A run without the comparison's metric counts as the worst value of any run; for a quantile, as worse
+        than all others.
         """
         shown = metric or self.metric
         key = (arm, runs, shown)
@@ -476,7 +476,7 @@ class Comparison:
         return self._sample(arm, runs), self._sample(other, runs)
 
     def _worst_seen(self) -> float:
-        """Return the worst value of the metric that any counted run has."""
+        """Return the worst value of the metric in any counted run."""
         every = [self._values(arm, self.metric, runs) for arm, runs in self._counted.items()]
         seen = np.concatenate(every)
         seen = seen[~np.isnan(seen)]
@@ -485,7 +485,7 @@ class Comparison:
         return float(seen.min() if self.better == "higher" else seen.max())
 
     def _leader(self) -> Arm:
-        """Return the best arm so far of those that have the most runs and are not eliminated."""
+        """Return the best of the arms that have the most runs and are not eliminated."""
         most = max(self._counted.values())
         sign = 1.0 if self.better == "higher" else -1.0
         alive = [arm for arm, runs in self._counted.items() if runs == most and arm not in self._eliminated]
@@ -494,9 +494,9 @@ class Comparison:
     # -- Results -------------------------------------------------------------------------------------
 
     def sample(self, arm: Arm, metric: str | None = None) -> Sample:
-        """Return the values of an arm that count: of its runs, or with variants the mean of each variant's.
+        """Return the values of an arm: one for each run, or with variants the mean of each variant.
 
-        They are of the comparison's metric, or of another one, with NaN for runs without it.
+        The metric is by default the comparison's; for another one, runs without it are NaN.
 
         Raises
         ------
@@ -518,7 +518,7 @@ class Comparison:
     def standing(self) -> dict[Arm, tuple[int, Status]]:
         """Return the rank and the status of each arm, the best first.
 
-        Arms that are as good as the best, or cannot be told apart from it, share the first rank with it.
+        Arms that are as good as the best, or not significantly different from it, share the first rank.
 
         Raises
         ------
@@ -545,7 +545,7 @@ class Comparison:
         return found
 
     def _may_be_best(self, arm: Arm, leader: Arm) -> bool:
-        """Whether an arm is not worse than the leader, or by less than the margin."""
+        """Whether an arm is not significantly worse than the leader, or by less than the margin."""
         if arm in self._eliminated:
             return False
         pair = self._pair(arm, leader)
@@ -557,7 +557,7 @@ class Comparison:
         Parameters
         ----------
         metric : str, optional
-            Another metric, such as what the arms cost. Ranks and statuses stay those of the comparison's own.
+            Another metric, such as a cost. Ranks and statuses remain by the comparison's metric.
 
         Returns
         -------
@@ -639,7 +639,7 @@ def _check(
     runs: tuple[int, int] | None,
     variants: Sequence[Sequence[str]],
 ) -> None:
-    """Refuse arguments that make no sense."""
+    """Check the ranges of the arguments."""
     for name, share in (("error", error), ("margin", margin), ("precision", precision)):
         if share is not None and not 0 < share < 1:
             raise ComparisonError(f"{name}: found {share}, expected a share between 0 and 1, such as 0.05")
@@ -651,5 +651,5 @@ def _check(
 
 
 def _reason(error: ScenarioError) -> str:
-    """Return why a scenario refuses an arm, without the key of its only scheme."""
+    """Return the message of a refusal, without the key of the arm's only scheme."""
     return error.message.removeprefix("schemes[0]: ")

@@ -1,7 +1,7 @@
-"""The decisions of a comparison: which arms stop early, and what is said of those that are left.
+"""The sequential tests of a comparison: which arms stop early, and the status of the others.
 
-Samples are paired: the values at one index met the same fades. Every function takes the metric as it is, with
-`higher` saying whether a higher value is better. docs/compare.md states the errors.
+Samples are paired: values with the same index are from runs over the same fades. Values are not negated if
+lower is better; `higher` states the direction. docs/compare.md states the error rates.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from lasthop.study.paired_quantiles import p_greater
 from lasthop.study.statistics import Sample, estimate
 
 FEWEST_TO_STOP = 32
-"""Runs before an arm stops because it is known well enough: what happens in one run of ten is among them."""
+"""Minimum number of runs before an arm stops for precision: enough to see an event of one run in ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elimination:
-    """The tests of a comparison, and how they share its error.
+    """The tests of a comparison of means, and their levels.
 
-    Half of the error is for differences that chance alone makes. It is divided by the looks, and by the arms
-    that might seem better than a truly best one: by Bonferroni's inequality, a truly best arm is called worse
-    with at most this probability. The other half is for a rare event that no run has met so far. It is not
-    divided: all arms meet the same fades, and what has not been seen at one look had not at those before.
+    Half of the error is for random differences. It is divided by the number of looks and by the number of
+    other arms, so that by Bonferroni's inequality it bounds the probability that a truly best arm is called
+    worse. The other half is for rare events that no run has met. It is not divided: all arms meet the same
+    fades, and an event unseen at one look was unseen at all earlier ones.
 
     Attributes
     ----------
@@ -60,10 +60,11 @@ class Elimination:
         Returns
         -------
         bool
-            Whether the lower bound of the leader's advantage is above zero, and a rare event that makes up
-            for it would have been seen: runs in which the leader fails and the arm is at its best. If a share
-            q of the runs must be such to even out the advantage, none of n is with probability (1 - q)^n. A
-            leader that fails has nothing; if lower is better, twice its mean or the worst value seen.
+            Whether the lower bound of the leader's advantage is above zero, and a rare event that offsets the
+            advantage would have been seen. The event is a run in which the leader fails and the arm is at
+            its best. If a share q of such runs offsets the advantage, n runs have none with probability
+            (1 - q)^n. A failing leader has the value 0; if lower is better, twice its mean or the worst value
+            seen.
         """
         found = estimate(self._advantage(arm, leader), level=1 - 2 * self.level)
         if not found.low > 0:
@@ -81,8 +82,8 @@ class Elimination:
         return self._above_zero(self._advantage(arm, leader))
 
     def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
-        """Whether an arm is at most `margin` worse than another, as a share of the other's mean."""
-        # Nothing is less than none of what cannot be negative.
+        """Whether an arm is at most `margin` worse than another, relative to the other's mean."""
+        # Metrics are not negative, so an arm of zeros is the best if lower is better.
         if np.array_equal(arm, other) or not (self.higher or arm.any()):
             return True
         if self.higher:
@@ -90,27 +91,27 @@ class Elimination:
         return self._above_zero((1 + margin) * other - arm)
 
     def _advantage(self, arm: Sample, leader: Sample) -> Sample:
-        """Return by how much the leader is better in each pair."""
+        """Return the leader's advantage in each pair."""
         return leader - arm if self.higher else arm - leader
 
     def _above_zero(self, sample: Sample) -> bool:
-        """Whether the mean of a sample is above zero, by a one-sided test."""
+        """Whether the mean of a sample is significantly above zero, by a one-sided test."""
         found = estimate(sample)
         return found.mean > 0 and found.p_value / 2 <= self.level
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileElimination:
-    """The tests of a comparison of quantiles, and how they share its error.
+    """The tests of a comparison of quantiles, and their levels.
 
-    The whole error is for chance, divided as in `Elimination`. `p_greater` holds for every distribution: an
-    event that is rare enough to be missed does not move a quantile, and one that moves it is in the runs that
-    the test asks for.
+    The whole error is for random differences, divided as in `Elimination`. No part is needed for rare
+    events: `p_greater` is valid for every distribution, and needs enough runs to see any event that moves the
+    quantile.
 
     Attributes
     ----------
     share : float
-        Which quantile, such as 0.95.
+        The probability of the quantile, such as 0.95.
     error, arms, looks, higher
         As in `Elimination`.
     """
@@ -135,7 +136,7 @@ class QuantileElimination:
         return self._better(leader, arm)
 
     def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
-        """Whether an arm's quantile is at most `margin` worse than another's, as a share of it."""
+        """Whether an arm's quantile is at most `margin` worse than another's, relative to it."""
         if np.array_equal(arm, other) or not (self.higher or arm.any()):
             return True
         return self._better(arm, (1 - margin if self.higher else 1 + margin) * other)
@@ -146,7 +147,7 @@ class QuantileElimination:
 
 
 def looks(least: int, most: int) -> Iterator[int]:
-    """Yield the numbers of runs at which arms may stop: doubling from `least` to `most`.
+    """Yield the numbers of runs of the looks: doubling from `least`, and `most` at the end.
 
     Examples
     --------
@@ -161,9 +162,9 @@ def looks(least: int, most: int) -> Iterator[int]:
 
 
 def independent(sample: Sample, variants: int) -> Sample:
-    """Return independent values with the mean of a sample whose run r is of variant r modulo `variants`.
+    """Return the mean of each variant, where run r is of variant r modulo `variants`.
 
-    Runs of one variant share the link that was drawn for it, so they count as one value, their mean.
+    Runs of one variant share the link that was drawn for it, so they are not independent of each other.
 
     Examples
     --------

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class ComparisonError(Exception):
-    """Arms cannot be compared; the text says why, and the remedy."""
+    """Raised if arms cannot be compared. The message states the reason and the remedy."""

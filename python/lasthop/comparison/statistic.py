@@ -1,4 +1,4 @@
-"""What a comparison ranks by: the mean over runs, or a quantile. docs/compare.md defines both."""
+"""The statistic that a comparison ranks by: the mean over runs, or a quantile. See docs/compare.md."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Against:
     difference : Span
         The difference.
     ratio : Span or None
-        The ratio; None where the baseline cannot be told from zero.
+        The ratio; None if the baseline is not significantly above zero.
     p_value : float
-        Of the difference; NaN if it could not be tested.
+        The p-value of the difference; NaN if it could not be tested.
     """
 
     difference: Span
@@ -36,45 +36,45 @@ class Against:
 
 
 class Tests(Protocol):
-    """The decisions: an arm and another as paired samples."""
+    """The tests of a comparison, on paired samples of two arms."""
 
     def surely_worse(self, arm: Sample, leader: Sample) -> bool:
-        """Whether an arm may stop since it is worse than the leader."""
+        """Whether an arm is worse than the leader with enough certainty to stop."""
 
     def worse(self, arm: Sample, leader: Sample) -> bool:
         """Whether an arm is worse than the leader, by the runs that were made."""
 
     def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
-        """Whether an arm is at most `margin` worse than another, as a share of it."""
+        """Whether an arm is at most `margin` worse than another, relative to it."""
 
 
 class Statistic(Protocol):
-    """What represents the runs of an arm."""
+    """A statistic of the runs of an arm."""
 
     @property
     def name(self) -> str:
-        """What it is called in a table; empty for the mean."""
+        """Its name in tables; empty for the mean."""
 
     def value(self, sample: Sample) -> float:
-        """Return it of a sample, which is not empty."""
+        """Return the statistic of a sample, which must not be empty."""
 
     def found(self, sample: Sample, metric: str) -> Span:
-        """Return it of a sample of a metric with its interval."""
+        """Return the statistic of a sample of `metric`, with its interval."""
 
     def against(self, sample: Sample, baseline: Sample) -> Against:
         """Compare paired samples without missing values."""
 
     def width(self, sample: Sample, baseline: Sample, precision: float) -> float:
-        """Return the half-width of the interval of the ratio to the baseline in units of the wanted one."""
+        """Return the half-width of the interval of the ratio to the baseline, in multiples of `precision`."""
 
     def missing(self, worst_seen: float, better: Better) -> float:
-        """Return what a run without the metric counts as."""
+        """Return the value that a run without the metric counts as."""
 
     def tests(self, error: float, arms: int, looks: int, better: Better) -> Tests:
-        """Return the tests that share an error."""
+        """Return the tests of a comparison with this total error."""
 
     def default_runs(self, error: float, arms: int) -> tuple[int, int]:
-        """Return the runs at the first look and the most, where they are not stated."""
+        """Return the default runs: at the first look, and at most."""
 
 
 class Mean:
@@ -101,18 +101,18 @@ class Mean:
         return Against(difference, ratio, found.difference.p_value)
 
     def width(self, sample: Sample, baseline: Sample, precision: float) -> float:
-        """Return the half-width, infinite if it rests on too few events."""
+        """Return the half-width; infinite if it is based on too few events."""
         ratio = compare(sample, baseline).ratio
-        # Without a ratio, since the baseline may have nothing, the mean itself must be known.
+        # A baseline near zero gives no ratio; then the precision applies to the mean itself.
         found = estimate(sample) if ratio is None else ratio
-        # An arm that is much worse than the baseline need not be known better than the baseline is.
+        # For ratios below 1 the precision is relative to the baseline, not to the arm.
         scale = abs(found.mean) if ratio is None else max(1.0, abs(found.mean))
         if not (found.settled or found.method == "alike"):
             return math.inf
         return _in_units(found.ci95, scale * precision)
 
     def missing(self, worst_seen: float, better: Better) -> float:
-        """Return the worst value that any run has: a mean needs a number."""
+        """Return the worst value of any run, since a mean needs a finite value."""
         return worst_seen
 
     def tests(self, error: float, arms: int, looks: int, better: Better) -> Tests:
@@ -131,7 +131,7 @@ class OfQuantile:
     Attributes
     ----------
     share : float
-        Which one, such as 0.95.
+        The probability, such as 0.95.
     """
 
     share: float
@@ -156,7 +156,7 @@ class OfQuantile:
         return Against(found.difference, found.ratio, found.p_value if len(sample) else math.nan)
 
     def width(self, sample: Sample, baseline: Sample, precision: float) -> float:
-        """Return the half-width, infinite if the runs do not show the tail."""
+        """Return the half-width; infinite if there are too few runs for the tail."""
         ratio = compare_quantiles(sample, baseline, self.share).ratio
         if ratio is None:
             found = quantile(sample, self.share)
@@ -164,15 +164,15 @@ class OfQuantile:
         return _in_units((ratio.high - ratio.low) / 2, max(1.0, ratio.value) * precision)
 
     def missing(self, worst_seen: float, better: Better) -> float:
-        """Return infinity: worse than all others, as in studies."""
+        """Return infinity of the worse sign: below all other runs, as in studies."""
         return -math.inf if better == "higher" else math.inf
 
     def tests(self, error: float, arms: int, looks: int, better: Better) -> Tests:
-        """Return tests of quantiles, which need nothing for rare events."""
+        """Return tests of quantiles, which reserve no error for rare events."""
         return QuantileElimination(self.share, error, arms, looks, better == "higher")
 
     def default_runs(self, error: float, arms: int) -> tuple[int, int]:
-        """Return the fewest runs with which an arm can stop, and four times as many; at least 8 and 64."""
+        """Return the smallest number of runs at which an arm can stop, at least 8, and four times that."""
         level = QuantileElimination(self.share, error, arms, 4, higher=True).level
         least = max(8, runs_to_reject(self.share, level))
         return least, max(64, 4 * least)
@@ -185,5 +185,5 @@ def _in_units(half: float, wanted: float) -> float:
 
 
 def finite(sample: Sample) -> Sample:
-    """Return the values that exist."""
+    """Return the values that are not NaN."""
     return sample[~np.isnan(sample)]

@@ -223,7 +223,9 @@ class _Table:
                 continue
             value = parsed(cell)
             if value is None or abs(value) > 1e15:
-                raise self.source.error(f'{found[0]}: found "{cell[:40]}", expected a number', self.lines[row])
+                raise self.source.error(
+                    f'{found[0]}: found "{cell[:40]}", expected a number', self.lines[row]
+                )
             values[row] = value * units[found[0]]
         return values
 
@@ -234,7 +236,9 @@ class _Table:
             return None
         bad = np.flatnonzero(~(values == np.floor(values)))
         if bad.size:
-            raise self.source.error(f"{name}: beside `sent`, expected a whole number of packets", self.lines[int(bad[0])])
+            raise self.source.error(
+                f"{name}: beside `sent`, expected a whole number of packets", self.lines[int(bad[0])]
+            )
         return values.astype(np.int64)
 
     def flags(self, name: str) -> npt.NDArray[np.bool_] | None:
@@ -245,7 +249,7 @@ class _Table:
         for row, cell in enumerate(cells):
             if cell.lower() not in _TRUTH:
                 raise self.source.error(
-                    f'{name}: found "{cell[:40]}", expected 0 or 1, or a number of packets beside a column `sent`',
+                    f'{name}: found "{cell[:40]}", expected 0 or 1, or packets beside a column `sent`',
                     self.lines[row],
                 )
         return np.array([_TRUTH[cell.lower()] for cell in cells], dtype=np.bool_)
@@ -259,7 +263,8 @@ class _Table:
         for row, cell in enumerate(cells):
             if cell not in known:
                 raise self.source.error(
-                    f'direction: found "{cell[:40]}", expected one of {", ".join(sorted(known))}', self.lines[row]
+                    f'direction: found "{cell[:40]}", expected one of {", ".join(sorted(known))}',
+                    self.lines[row],
                 )
         column = np.array(cells)
         return [(Direction(name), column == name) for name in sorted(set(cells))]

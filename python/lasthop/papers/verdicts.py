@@ -55,7 +55,7 @@ QUANTIFIERS = {
     "close to; very close to": "at least 90 %; at least 95 % of it",
     "never, none, no timeouts": "in at most 1 % of the runs",
     "hardly ever": "at most one in a thousand",
-    "one printed run": "what it shows happens in at least 5 % of ours, so that it is not an outlier among them",
+    "one printed run": "what it shows happens in at least 5 % of ours, so it is not an outlier",
 }
 """What the words of the texts mean, in all papers."""
 

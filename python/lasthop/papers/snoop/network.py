@@ -144,8 +144,8 @@ def itinerary(interval: str, gap: int) -> tuple[str, ...]:
 def hand_offs(interval: str) -> tuple[str, ...]:
     """Return the overrides for a host that moves between two base stations, or never moves.
 
-    The transfer begins at any time between two hand-offs. Beacons are not packets here: they slow the link, to
-    the printed peak throughput (the definition `peak-beacons`).
+    The transfer begins at any time between two hand-offs. Beacons are not modelled as packets: they
+    slow the link, to the printed peak throughput (the definition `peak-beacons`).
 
     Examples
     --------
