@@ -257,7 +257,7 @@ def test_uses_that_do_not_exist_or_are_impossible_are_refused(command: Command) 
 
 
 def test_the_page_shows_what_the_command_prints(command: Command, tmp_path: Path) -> None:
-    section = PAGE.partition("## What users feel")[2].partition("\n## ")[0]
+    section = PAGE.partition("## Uses")[2].partition("\n## ")[0]
     (shown,) = re.findall(r"```text\n\$ (lasthop .*?)```", section, re.DOTALL)
     line, _, printed = shown.partition("\n")
     assert "--for call" in line
