@@ -17,7 +17,7 @@ pub(crate) struct Dumbbell {
     /// Wired links before the last hop, which share its delay of 30 ms.
     pub(crate) wired: u16,
     pub(crate) settings: Settings,
-    /// What each flow transfers; without it, there is no end.
+    /// Bytes that each flow transfers; `None` if unbounded.
     pub(crate) segments: Option<u64>,
     pub(crate) channel: Model,
 }

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a case gives.
+/// The result of a case.
 #[derive(Serialize)]
 struct Outcome {
     /// Segments delivered in order.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-/// What a piece of work cost.
+/// The cost of a piece of work.
 pub(crate) struct Cost {
     /// Processor time of all threads, in user and system mode. Their sum is exact to a microsecond;
     /// how it divides is a guess of the kernel's.

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Kind(Enum):
-    """What an application does over its connections."""
+    """The activity of an application."""
 
     MESSAGES = "messages"
     PAGES = "pages"

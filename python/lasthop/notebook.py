@@ -200,7 +200,7 @@ def comparison_columns(comparison: Comparison, rows: pandas.DataFrame) -> tuple[
 
     by_mean = comparison.quantile is None
     names = ("mean", "ci_low", "ci_high") if by_mean else ("value", "value_low", "value_high")
-    # What is infinite cannot be told, or is of runs without the metric: a dash.
+    # Infinite values are unknown, or of runs without the metric, and shown as a dash.
     shown = rows[[*names, "ratio", "ratio_low", "ratio_high"]].replace([math.inf, -math.inf], math.nan)
     every = comparison.results()[names[0]].abs()
     reading = metric_reading(comparison.metric, float(every[every < math.inf].max()))

@@ -26,12 +26,12 @@ pub trait Contents: Any + fmt::Debug + Send + Sync + Sized {
     fn parse(text: &str) -> Result<Self, LineError>;
 }
 
-/// What is wrong with a data file.
+/// An error in a data file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
     /// The number of the line, from 1; `None` for the file as a whole.
     pub line: Option<usize>,
-    /// What was found, what was expected, and how to mend it.
+    /// What was found, what was expected, and how to fix it.
     pub problem: String,
 }
 

@@ -65,7 +65,7 @@ pub enum Sojourns {
     Exponential(Duration),
     /// Lognormal.
     Lognormal(Lognormal),
-    /// Those of a list, drawn with replacement.
+    /// Drawn from a list, with replacement.
     Empirical(Empirical),
 }
 
@@ -248,7 +248,7 @@ impl Sojourns {
         }
     }
 
-    /// What is left of a period at a random instant in it.
+    /// Residual length of a period at a random instant in it.
     fn residual(&self, stream: &mut Stream) -> Duration {
         let whole = match self {
             Sojourns::Constant(length) => *length,

@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What grouping leaves out, the unevenness of the gaps in a run, does not favour one chain over another.
+    /// Grouping ignores uneven gaps within a run; that does not favour one chain over another.
     #[test]
     fn uneven_gaps_hardly_matter() {
         let mut stream = Streams::new(3, 0).stream("likelihood");

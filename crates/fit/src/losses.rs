@@ -1,4 +1,4 @@
-//! What was measured: the fate of each probe, or how many of each interval were lost.
+//! Measured losses: the fate of each probe, or counts for each interval.
 
 use core::fmt;
 
@@ -170,7 +170,7 @@ impl Losses {
         Ok(Losses::of_probes(times, none)?.simulate(model, stream))
     }
 
-    /// What the same probes would have met over a channel that follows `model`.
+    /// Simulates the fates of the same probes over a channel that follows `model`.
     pub(crate) fn simulate(&self, model: &Model, stream: &mut Stream) -> Losses {
         let mut states = Trajectory::new(model, stream);
         let fates = match &self.fates {

@@ -1,4 +1,4 @@
-//! What a record says of the length of bursts, whatever model was chosen.
+//! The profile likelihood of the burst length, independent of the chosen model.
 
 use crate::blocks::blocks;
 use crate::likelihood::TwoState;

@@ -156,22 +156,22 @@ pub struct Encoded {
     pub block: u32,
 }
 
-/// What a mobile host, and with it its base station, can tell from the radio signal.
+/// A change of the radio signal, as a mobile host and its base station observe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// It will be lost shortly: as long ahead as the scheme that [asked](crate::scheme::Installer::watch_signal) has
-    /// stated, or less if it has only just returned.
+    /// The signal will be lost after the lead time that the scheme [requested](crate::scheme::Installer::watch_signal), or
+    /// sooner if it has just returned.
     Fading,
-    /// It is lost: a fade or an outage begins, or the host leaves a base station.
+    /// The signal is lost: a fade or an outage begins, or the host leaves a base station.
     Lost,
-    /// It is back: a fade or an outage is over, or the host has arrived at a base station.
+    /// The signal is back: a fade or an outage is over, or the host has arrived at a base station.
     Back,
 }
 
 /// The outcome of one transmission of a unit (a packet or a fragment) on a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkEvent {
-    /// What happened.
+    /// Outcome of the transmission.
     pub outcome: LinkOutcome,
     /// The packet that contains the unit.
     pub packet: Packet,

@@ -7,26 +7,26 @@ use lasthop_proto::{DropReason, Out, Packet, Port};
 
 use crate::queue::QueueLimit;
 
-/// What becomes of a packet that enters a line.
+/// The fate of a packet that enters a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrives at the other end at this time.
+    /// Arrives at the other end at this time.
     Arrives(Time),
-    /// It is lost, which shows when it would have arrived at the other end, at this time.
+    /// Lost; the loss is reported at this time, when the packet would have arrived.
     Lost(Time),
-    /// The queue has no room for it.
+    /// Dropped: the queue is full.
     Refused,
 }
 
-/// A link with a drop-tail queue and without an ARQ. Packets are served in the order in which they enter, so what
-/// becomes of a packet depends on nothing that happens after it has entered. A line needs a single deadline, the next
+/// A link with a drop-tail queue and without an ARQ. Packets are served in the order in which they enter, so the
+/// fate of a packet is known when it enters. A line needs a single deadline, the next
 /// arrival at its other end, and allows [look-ahead](crate::look_ahead).
 ///
 /// Every packet has at least one bit and so takes at least a nanosecond. A line emits nothing but the packets that
 /// arrive and those that it drops; its [`Component`](lasthop_proto::Component) is no more than [`enter`](Line::enter),
 /// [`leave`](Line::leave) and the [next arrival](Arrivals::next), because the engine does not call it if it looks ahead.
 pub(crate) trait Line {
-    /// Decides what becomes of a packet that enters at `at`, in the order of these times. `now` is the time of the
+    /// Determines the fate of a packet that enters at `at`. Calls are in the order of these times. `now` is the time of the
     /// simulation: `at` is later if the engine looks ahead.
     fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate;
 

@@ -1,31 +1,31 @@
-//! What a mobile host can tell from its radio signal.
+//! Observation of a mobile host's radio signal.
 
 use lasthop_base::{Duration, Time};
 use lasthop_channel::{Channel, State};
 use lasthop_proto::{Component, Out, Packet, Port, Reach, Signal};
 
-/// Tells its watchers what becomes of the radio signal of a mobile host ([`Signal::Reach`]). It has no ports.
+/// Notifies its watchers of changes of a mobile host's radio signal ([`Signal::Reach`]). It has no ports.
 ///
-/// The signal is there while a channel to one of the host's base stations is in its good state. When the host changes
-/// from one base station to another, the signal is lost and back, even if no time passes between. It is there when a
-/// run begins, unless it is announced as lost.
+/// The signal is present while a channel to one of the host's base stations is in its good state. When the host changes
+/// from one base station to another, the signal is lost and back, even if no time passes between. At the start of a run the
+/// signal is present unless its loss is reported.
 ///
-/// The meter knows the future: it has copies of the channels of its own. A host would have to predict the fade.
+/// The meter knows the future, from its own copies of the channels. A real host would have to predict fades.
 #[allow(missing_debug_implementations, reason = "it holds channels")]
 pub struct SignalMeter {
     /// The channel to each base station.
     channels: Vec<Box<dyn Channel>>,
-    /// How long ahead a loss is announced; not at all if zero.
+    /// Lead time of [`Reach::Fading`] before a loss; zero for none.
     lead: Duration,
     /// Nothing is reported after this time.
     until: Time,
     next: Event,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The coming loss is announced.
+    /// [`Reach::Fading`] is reported, ahead of the loss at `lost`.
     Fading { at: Time, lost: Time },
     /// The signal is lost.
     Lost { at: Time },

@@ -1,4 +1,4 @@
-//! What a mobile host can tell from its radio signal.
+//! Observation of a mobile host's radio signal.
 
 use lasthop_base::{Duration, Probability, Streams, Time};
 use lasthop_channel::{Channel, FixedPeriods, Itinerary, Model, Moves, Outages, Presence};

@@ -146,7 +146,7 @@ struct Pending {
     setup: Arc<OnceLock<Prepared>>,
 }
 
-/// What all runs of a batch have in common.
+/// The state shared by all runs of a batch.
 #[derive(Debug)]
 struct Prepared {
     setup: SharedSetup,

@@ -111,7 +111,7 @@ impl Invariants {
         assert_eq!(delivered, self.in_order(), "{}: delivered is not what arrived in order", self.now);
     }
 
-    /// What the sender takes for reported has arrived.
+    /// All ranges that the sender holds as reported by SACK have arrived.
     fn check_reports(&self, sender: &Sender) {
         for block in sender.reported() {
             assert!(self.has_arrived(block.start, block.end), "{}: {block:?} has not arrived", self.now);

@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What there is: `version`, `schemes` (each with `name` and `summary`), `profiles`, `metrics`.
+    /// Describes the module: `version`, `schemes` (each with `name` and `summary`), `profiles`, `metrics`.
     About {},
     /// Reads a scenario: `title`, `schemes`, `sender`, `hash`, `toml` (its canonical form),
     /// `tables` (the same as objects) and `counters`.

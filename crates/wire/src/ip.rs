@@ -272,14 +272,14 @@ fn ipv6(bytes: &[u8], original_len: usize) -> Result<Header<'_>, Error> {
     })
 }
 
-/// What the extension headers of IPv6 say.
+/// The parsed extension headers of IPv6.
 struct Extensions<'a> {
     protocol: IpNumber,
     fragment: Option<Fragment>,
     rest: &'a [u8],
 }
 
-/// Skips extension headers (RFC 8200 section 4). Behind the header of a later fragment there are none.
+/// Skips extension headers (RFC 8200 section 4). Later fragments have none after the fragment header.
 fn extensions(first: IpNumber, bytes: &[u8]) -> Result<Extensions<'_>, Error> {
     const NAME: &str = "IPv6 extension";
     let mut all = Extensions { protocol: first, fragment: None, rest: bytes };

@@ -28,7 +28,7 @@ EXIT_CODES = {
     LATE: "`lasthop emulate` ran late, or dropped packets that the machine was too slow for.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
 }
-"""What each exit code means."""
+"""The meaning of each exit code."""
 
 
 class RefusedError(Exception):

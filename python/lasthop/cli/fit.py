@@ -25,12 +25,12 @@ FAMILIES = {
     "gilbert-elliott": "bursts, and losses between them",
     "semi-markov": "bursts at lognormal intervals or of lognormal lengths",
 }
-"""What each family of models is, in a few words."""
+"""A short description of each model family."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the user knows of the link, as typed."""
+    """Known parameters of the link, as typed."""
 
     rate: str | None
     up_rate: str | None

@@ -63,7 +63,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Results:
-    """What a study has come to: the text of `--json`, the names of the files, and the tables."""
+    """The results of a study: the text of `--json`, the names of the files, and the tables."""
 
     document: str
     files: list[str]
@@ -315,7 +315,7 @@ def _print_quantiles(study: Study, metric: str) -> None:
     headers = [*study.points[0].parameters, "scheme"]
     columns: list[Any] = [*(first[name] for name in study.points[0].parameters), first["scheme"]]
     for share, table in found.items():
-        # What is infinite cannot be told: a dash.
+        # An infinite end is unknown, and printed as a dash.
         ends = {name: table[name].where(table[name].abs() < math.inf) for name in ("value", "low", "high")}
         halves = (ends["high"] - ends["low"]) / 2
         headers += [f">{quantile_name(share)}{f' ({reading.unit})' if reading.unit else ''}", ">from", ">to"]

@@ -103,7 +103,7 @@ class FittedLink:
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:
-        """What the measurements do not say."""
+        """The questions that the measurements cannot answer, in sentences."""
         both = ((self.down, "down"), (self.up, "up"))
         several = self.down is not None and self.up is not None
         return tuple(

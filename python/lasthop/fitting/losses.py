@@ -55,7 +55,7 @@ NAMES = {
     "bad_sigma": "sigma of bad periods",
     "good_sigma": "sigma of good periods",
 }
-"""What each parameter is called."""
+"""The name of each parameter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What to measure, so that a fit can tell."""
+"""The measurement that a reliable fit needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lasthop.fitting.losses import FEWEST_LOSSES, FittedLosses
 
 PERIODS = 60
-"""Bad periods that a measurement should meet: their mean length is then known within a quarter."""
+"""Bad periods that a measurement should contain, for a mean length within 25 %."""
 
 SHORTEST_S, LONGEST_S = 300.0, 3600.0
 

@@ -26,7 +26,7 @@ _TCP, _UDP = 6, 17
 _VLANS = (0x8100, 0x88A8, 0x9100)
 
 _HEADER_ERRORS = (dpkt.Error, struct.error, ValueError, IndexError)
-"""What dpkt raises about a damaged header."""
+"""The exceptions that dpkt raises for a damaged header."""
 
 
 @dataclass(slots=True)

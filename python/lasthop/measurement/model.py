@@ -1,4 +1,4 @@
-"""What was measured on a link, whatever program measured it. docs/measurements.md describes the formats.
+"""Measurements of a link, independent of the tool that made them. docs/measurements.md describes the formats.
 
 Times are in seconds on the measurement's own clock, whose zero is the first event of the file.
 """
@@ -115,12 +115,12 @@ class Delays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """What was carried over time, which is not the capacity unless `capacity` says so.
+    """Throughput over time; not the capacity of the link unless `capacity` is true.
 
     Attributes
     ----------
     direction : Direction
-        Which way.
+        The direction.
     time_s : array of float64
         The start of each interval, non-decreasing.
     interval_s : array of float64
@@ -205,7 +205,7 @@ class LossSeries:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Measurement:
-    """What one file says about a link.
+    """A measurement of a link, from one file.
 
     Attributes
     ----------

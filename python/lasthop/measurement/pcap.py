@@ -60,7 +60,7 @@ class _Connection:
 
 @dataclass(slots=True)
 class _Found:
-    """What all connections say about one direction."""
+    """The merged results of all connections for one direction."""
 
     times: list[Floats] = field(default_factory=list)
     lost: list[Any] = field(default_factory=list)
@@ -376,7 +376,7 @@ def _read_connections(
                 found[direction].add(fates, stream, before)
                 if place != "between":
                     round_trips.append((at_s, rtt_s))
-    # What the capture missed has an identification, too.
+    # Packets that the capture dropped also have identifications.
     complete = not any(fates.missed for _, _, _, fates, _, _ in arrived)
     for direction, stream, there, fates, window_s, longest_s in arrived:
         counted = (

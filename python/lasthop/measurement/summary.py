@@ -1,4 +1,4 @@
-"""What a measurement says, in a few lines."""
+"""Summary of a measurement, in a few lines."""
 
 from __future__ import annotations
 

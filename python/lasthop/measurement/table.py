@@ -45,7 +45,7 @@ def recognises(text: str) -> bool:
 
 
 def _header(text: str) -> tuple[list[str], str] | None:
-    """Return the names of the columns, and what separates them."""
+    """Return the column names, and their separator."""
     for line in text[:20_000].splitlines():
         if line.strip() and not line.startswith("#"):
             delimiter = max(_DELIMITERS, key=line.count)
@@ -170,7 +170,7 @@ class _Table:
         text = source.text()
         head = _header(text)
         if head is None:
-            raise source.error("no line with the names of the columns")
+            raise source.error("no line with the column names")
         self.names, delimiter = head
         self.line = 0
         self.lines: list[int] = []
@@ -218,7 +218,7 @@ class _Table:
             return None
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells):
-            # What was not measured is empty, or not a number.
+            # Empty and NaN cells were not measured.
             if found[0] not in TIMES and cell.lower() in ("", "nan"):
                 continue
             value = parsed(cell)

@@ -46,14 +46,14 @@ def gained(found: Estimate, decimals: int = 0) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """What a claim is judged by.
+    """The evidence by which a claim is judged.
 
     Attributes
     ----------
     parts : sequence of Part
         The quantities, each with where it must lie.
     text : str
-        What was found, in words.
+        The evidence in words.
     note : str
         The reason if it does not agree.
     rule : {"every", "some", "largest"}
@@ -87,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """What all claims have in common.
+    """The fields that all claims share.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Number(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         return f"the mean is more than {self.margin:.0%} from the printed value"
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -185,7 +185,7 @@ class Gain(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         return f"the ratio is not within: {self.region.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -222,7 +222,7 @@ class Best(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         return f"another value is more than {self.margin:.0%} better"
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -293,7 +293,7 @@ class Trend(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         back = "down" if self.rises else "up"
         return f"a step goes {back} by more than {self.margin:.0%}, or the whole way does at all"
 
@@ -337,7 +337,7 @@ class Never(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         return "it happens in more than 1 % of the runs at some point"
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -375,7 +375,7 @@ class Reaches(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         return f"it is below {self.part:.0%} of the bound at one of the points"
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -413,7 +413,7 @@ class Differs(Stated):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
         return f"at some point the ratio is not: {self.region.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:

@@ -145,7 +145,7 @@ class Claim(Protocol):
 
     @property
     def fails_if(self) -> str:
-        """What would make it differ."""
+        """The result that would make the verdict *differs*."""
 
     @property
     def experiments(self) -> Sequence[str]:

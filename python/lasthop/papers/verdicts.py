@@ -57,7 +57,7 @@ QUANTIFIERS = {
     "hardly ever": "at most one in a thousand",
     "one printed run": "what it shows happens in at least 5 % of ours, so it is not an outlier",
 }
-"""What the words of the texts mean, in all papers."""
+"""The quantitative meaning of phrases in the papers' texts."""
 
 
 @dataclass(frozen=True, slots=True)

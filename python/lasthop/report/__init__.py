@@ -1,4 +1,4 @@
-"""What the HTML reports of papers and studies share: their style, and pictures with their numbers."""
+"""Shared parts of the HTML reports of papers and studies: style, and figures with their data."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What studies of one case did.
+    """The outcome of the studies of one case.
 
     Attributes
     ----------

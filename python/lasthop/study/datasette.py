@@ -1,4 +1,4 @@
-"""What Datasette is to know of a study's store: descriptions, and queries for the usual questions."""
+"""The metadata of a study's store for Datasette: descriptions, and predefined queries."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class QuantileComparison:
     difference : Span
         The difference of the two.
     ratio : Span or None
-        The ratio of the two. None where the other's cannot be told from zero, or values are negative.
+        The ratio of the two. None if the other's is not significantly above zero, or values are negative.
     p_value : float
         How likely such samples are if the two are equal, at most, whatever the distributions are; of both
         sides.

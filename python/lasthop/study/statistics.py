@@ -17,7 +17,7 @@ import numpy.typing as npt
 Sample = npt.NDArray[np.float64]
 
 Kind = Literal["signed", "amount", "count", "share"]
-"""What the values may be: any number; none below zero; whole numbers from zero on; from zero to one."""
+"""The range of a metric: real numbers; non-negative numbers; non-negative integers; numbers from 0 to 1."""
 
 LEVEL = 0.95
 COCHRAN = 25
@@ -128,7 +128,7 @@ class Comparison:
     difference : Estimate
         The mean of the differences between the runs of a pair.
     ratio : Estimate or None
-        The ratio of the two means. None where the other's mean cannot be told from zero.
+        The ratio of the two means. None if the other's mean is not significantly different from zero.
     """
 
     difference: Estimate
@@ -317,7 +317,7 @@ def linearised_ratio(over: Sample, under: Sample) -> Sample:
 
 
 def ratio_of_means(over: Sample, under: Sample, level: float = LEVEL) -> Sample | None:
-    """Return `linearised_ratio`; None where the mean of `under` cannot be told from zero.
+    """Return `linearised_ratio`; None if the mean of `under` is not significantly different from zero.
 
     Examples
     --------

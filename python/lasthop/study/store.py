@@ -67,7 +67,7 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a study consists of. A store holds one study at a time, and may hold further points and schemes.
+    """The definition of a study. A store holds one study at a time, and may hold other points and schemes.
 
     Attributes
     ----------
@@ -142,9 +142,9 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
         self._failure: str | None = None
-        # What `select` finds: the id of each point of the study, -1 for points that are not stored yet; its
-        # metrics; those asked for; the stored ones; and the cells, as (point id, scheme), of which some runs
-        # lack a metric that was asked for.
+        # Set by `select`: the id of each point of the study, -1 for points that are not stored yet; the
+        # metrics of the study; the requested ones; the stored ones; and the cells, as (point id, scheme), with
+        # runs that lack a requested metric.
         self._ids: list[int] = []
         self._metrics: tuple[str, ...] = ()
         self._asked: tuple[str, ...] = ()

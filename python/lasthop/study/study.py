@@ -237,9 +237,9 @@ class Study:
 
     @property
     def left_out(self) -> list[tuple[dict[str, str], str, int]]:
-        """What the file keeps of points and schemes that are not in this study any more.
+        """The stored runs of points and schemes that are no longer in this study.
 
-        The parameters, the scheme and the number of runs of each. A study that has them again counts them.
+        Each has the parameters, the scheme and the number of runs. If added again, the runs are reused.
         """
         return self._store.left_out(self._identity) if self._store.exists() else []
 

@@ -33,7 +33,7 @@ pub fn units(packet: Bytes, unit: Mtu, code: Option<BlockCode>) -> u32 {
     u32::try_from(packet.bits().div_ceil(data).max(1)).expect("fewer units than 2^32")
 }
 
-/// What a link protects with its code.
+/// The packets or units that a link protects with its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Covers {
     /// Packets with this code point.

@@ -64,12 +64,13 @@ impl Scheme for DelayedDupacks {
 #[derive(Debug)]
 struct Delay {
     delay: Duration,
-    /// What the acknowledgements of the row ask for.
+    /// Acknowledgement number of the current row of duplicates.
     row: Option<SeqNum>,
     /// Duplicates in the row.
     count: u32,
-    /// Those of them that are delayed, and until when.
+    /// Number of delayed duplicates.
     waiting: u32,
+    /// When the delayed duplicates are sent.
     until: Time,
 }
 

@@ -1,4 +1,4 @@
-//! What a scheme installs, and where.
+//! The installer: registers the agents, reactions and link settings of a scheme.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -51,8 +51,8 @@ impl ArqUse {
 pub struct LinkUse {
     /// The source of the link's ARQ.
     pub arq: ArqUse,
-    /// What the link protects with the scenario's code, unless the scenario itself specifies it. A code is
-    /// required if this is set.
+    /// The packets or units that the link protects with its code, unless the scenario specifies them. If set, the
+    /// scenario must have a code.
     pub protects: Option<Covers>,
 }
 

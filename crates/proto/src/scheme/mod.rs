@@ -50,18 +50,18 @@ registry::register! {
     packet_fec: PacketFec,
 }
 
-/// What it takes to deploy a scheme, for advice to owners of a link.
+/// The deployment of a scheme, for `lasthop advise`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deployment {
     /// Where it is installed, such as "base station".
     pub place: &'static str,
-    /// Products that have it; `None` if it exists in research code only.
+    /// Products that include it; `None` if it exists in research code only.
     pub products: Option<&'static str>,
-    /// What it costs.
+    /// Its drawbacks.
     pub cost: &'static str,
     /// Whether it reads or writes TCP headers on the way, which a VPN hides.
     pub reads_tcp: bool,
-    /// What is tried: for each way to set the scheme up, keys and values of its table in which it differs from the defaults.
+    /// The configurations that `lasthop advise` tries, each as the keys and values that differ from the defaults.
     pub variants: &'static [&'static [(&'static str, &'static str)]],
 }
 
@@ -76,8 +76,8 @@ pub trait Scheme {
     /// The paper and section that proposed it.
     fn source(&self) -> &'static str;
 
-    /// What it takes to deploy the scheme; `None` if it is of no use to the owner of a link: a baseline, a variant of
-    /// another scheme, one that needs an ARQ or a sender of its time, or one for hosts that move.
+    /// The deployment of the scheme; `None` for schemes that the owner of a link cannot use: baselines, variants of other
+    /// schemes, schemes that need an ARQ or a historical sender, and schemes for hosts that move.
     fn deployment(&self) -> Option<Deployment> {
         None
     }

@@ -30,13 +30,13 @@ const PROTECTED: Dscp = Dscp::new(0b00_0011);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelectiveFec {
-    /// What is protected.
+    /// The protected segments.
     pub protect: Protect,
     /// Number of segments protected at each end of the transfer.
     pub segments: u32,
 }
 
-/// What is protected.
+/// The segments that are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protect {

@@ -51,12 +51,12 @@ pub struct Connection {
     pub flow: FlowId,
 }
 
-/// What is to be sent.
+/// A bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Payload in bytes; `None` never ends.
+    /// Payload in bytes; `None` if unbounded.
     pub bytes: Option<u64>,
-    /// When it begins.
+    /// Start time.
     pub start: Time,
 }
 
@@ -65,15 +65,15 @@ pub struct Transfer {
 pub struct SenderStats {
     /// Segments sent, of any kind.
     pub segments_sent: u64,
-    /// Size of these segments as packets.
+    /// Total size of `segments_sent` as IP packets.
     pub wire_bytes_sent: Bytes,
-    /// Payload of these segments, retransmissions included.
+    /// Total payload of `segments_sent`, retransmissions included.
     pub payload_sent: Bytes,
     /// Segments of which any part had been sent before.
     pub retransmitted_segments: u64,
-    /// Size of these segments as packets, less their new payload.
+    /// Total size of `retransmitted_segments` as IP packets, minus their new payload.
     pub retransmitted_bytes: Bytes,
-    /// Those of them that reactions requested.
+    /// `retransmitted_segments` that reactions requested.
     pub requested_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,

@@ -227,7 +227,7 @@ impl From<Bytes> for WindowSize {
     }
 }
 
-/// What a window in bytes counts.
+/// The unit that a window in bytes is charged with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowCounts {

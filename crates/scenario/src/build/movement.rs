@@ -10,15 +10,15 @@ use lasthop_sim::network::{ComponentKind, LinkId, ShortestPaths, Wiring};
 
 use super::network::{Network, NetworkLink};
 
-/// Who hears of moving hosts and of radio signals.
+/// The subscribers to movements of hosts and to radio signals.
 #[derive(Clone, Debug)]
 pub(super) struct Movement {
     /// The index of each moving host in [`Network::moving`].
     pub(super) indices: BTreeMap<HostId, usize>,
-    /// How long the registration of each moving host takes to each router that follows it, by the node of the router, the
-    /// host, and the numbers of its base stations.
+    /// Registration delays: by the router that follows a moving host and the host, the delay for each of its base
+    /// stations.
     pub(super) registrations: BTreeMap<(HostId, HostId), Vec<Duration>>,
-    /// The components that hear where a moving host is, each preceded by its mover.
+    /// Pairs of a mover and a component that it notifies.
     pub(super) followers: Vec<(ComponentId, ComponentId)>,
     /// The watched signals, in the order of the hosts.
     pub(super) signals: Vec<WatchedSignal>,

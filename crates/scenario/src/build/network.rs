@@ -153,7 +153,7 @@ pub(crate) enum Workload {
     },
     Traffic {
         config: traffic::Config,
-        /// What the packets carry, if it is speech.
+        /// The codec and buffer of a call; `None` for other traffic.
         voip: Option<traffic::voip::Voip>,
     },
     /// The requests of an application's first connection. The flow of its responses follows, and then two flows for each

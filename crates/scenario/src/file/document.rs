@@ -254,7 +254,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// What serde expects at the missing key `key` of the table at `path`: found by deserializing a boolean
+    /// The type that serde expects at the missing key `key` of the table at `path`, found by deserializing a boolean
     /// there.
     fn expected_at<T: DeserializeOwned>(&self, path: &[String], key: &str) -> Option<String> {
         let mut root = self.root.clone();

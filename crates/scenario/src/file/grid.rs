@@ -63,7 +63,7 @@ pub(crate) fn expand(
     Ok((Sweep { axes, stated: by_profile.then(|| settings().collect()), presets }, points))
 }
 
-/// What the table of a link states beside its preset, if `path` is that of the preset.
+/// The keys stated beside a link's preset, if `path` is that of the preset.
 fn stated_beside_preset(base: &Document<'_>, path: &str) -> Option<SweptPreset> {
     let table: Vec<&str> = path.strip_suffix(".preset")?.split('.').collect();
     base.preset_of(&table)?;

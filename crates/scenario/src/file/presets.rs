@@ -16,11 +16,11 @@ const TEXT: &str = include_str!("presets.toml");
 pub struct Preset {
     /// Its name.
     pub name: String,
-    /// What it is, in one line.
+    /// One-line summary.
     pub summary: String,
-    /// Where its numbers come from.
+    /// Sources of its values.
     pub source: String,
-    /// What its sources do not say, and is our own choice.
+    /// Values that its sources do not give, and are our choice.
     pub choice: String,
     /// Its keys, as in the table `[radio]`.
     pub toml: String,
@@ -55,7 +55,7 @@ fn document() -> &'static DeTable<'static> {
 /// The keys of the preset `name`.
 ///
 /// # Errors
-/// What was found and what was expected, if there is none.
+/// If there is no such preset: what was found and what was expected.
 pub(super) fn keys_of_preset(name: &str) -> Result<&'static DeTable<'static>, String> {
     let table = document().get(name).and_then(|preset| preset.get_ref().get("link"));
     match table.map(|link| link.get_ref()) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use lasthop_proto::Tally;
 
-/// What a counter counts, and so how it becomes a metric.
+/// The kind of a counter, which determines how it is aggregated into a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Total,

@@ -1,4 +1,4 @@
-//! What the users of applications experienced.
+//! Metrics of applications.
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::application::{Client, Experience, Server, VideoStats, Wait};
@@ -11,7 +11,7 @@ use super::metrics::{ActivityMetrics, ApplicationMetrics, PageMetrics, Value, Vi
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApplicationCounters {
     requests: u64,
-    /// Of each response.
+    /// The response times.
     waits: Vec<Wait>,
     experience: Experience,
     /// Segments retransmitted at both ends.

@@ -132,9 +132,9 @@ pub(super) struct DropCounters {
     pub(super) active_queue: u64,
     pub(super) corrupted: u64,
     pub(super) discarded: u64,
-    /// Those of all these that belong to a code across packets, which may recover what was in them.
+    /// Drops of packets of a code across packets, included in the counters above; the code may recover them.
     pub(super) coded: u64,
-    /// Packets that such a code has not recovered.
+    /// Packets lost beyond recovery by a code across packets.
     pub(super) unrecovered: u64,
 }
 

@@ -50,7 +50,7 @@ pub struct Way {
     pub is_link: bool,
 }
 
-/// What the delay on a link is without waiting and losses.
+/// The delay of a link without queueing and losses.
 enum Unloaded {
     Unknown,
     Wired(Box<Wired>),

@@ -6,14 +6,14 @@ use lasthop_sim::network::LinkId;
 use super::evaluate::Measured;
 use crate::build::{Network, NetworkLink};
 
-/// What the radios did since the end of the warm-up.
+/// Air time and energy of the radios since the end of the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RadioUse {
     /// Air time of the directions to base stations.
     pub(super) uplink_air_time: Duration,
-    /// Energy of the radios of mobile hosts whose power is stated; `None` if that of none is.
+    /// Energy of the radios of mobile hosts whose power is stated; `None` if no power is stated.
     pub(super) mobile_energy_j: Option<f64>,
-    /// Payload that was delivered, of anything.
+    /// Payload delivered, by any flow.
     pub(super) delivered: Bytes,
 }
 

@@ -20,7 +20,7 @@ use super::metrics::{
     ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, counts, direction,
 };
 
-/// What has metrics of its own in a run.
+/// The kinds of parts of a run that have separate metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// A connection.
@@ -48,7 +48,7 @@ impl PartKind {
         }
     }
 
-    /// What its metrics are called.
+    /// The name of its metrics in messages.
     fn metric(self) -> &'static str {
         match self {
             PartKind::Connection => "connection metric",
@@ -66,7 +66,7 @@ pub enum MetricName {
     Whole(String),
     /// Of a part.
     Part {
-        /// What the part is.
+        /// The kind of the part.
         kind: PartKind,
         /// Its name.
         name: String,
@@ -190,13 +190,13 @@ pub enum MetricPlace {
 /// A metric that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMetric {
-    /// What does not exist, in words: a metric, a connection, a connection metric ...
+    /// The kind of thing that does not exist: a metric, a connection, a connection metric ...
     pub what: &'static str,
     /// Its name.
     pub name: String,
-    /// The names that there are.
+    /// The names that exist.
     pub known: Vec<String>,
-    /// Those of them that a message lists: without the metrics of parts, which may be thousands.
+    /// How many of `known` a message lists: not the metrics of parts, which may be thousands.
     pub listed: usize,
 }
 

@@ -42,13 +42,13 @@ pub struct Events {
     pub reason: Vec<&'static str>,
 }
 
-/// What happened to a packet.
+/// An event of a packet.
 #[derive(Clone, Copy)]
 enum PacketEvent {
     Sent,
     Arrived,
     Lost(&'static str),
-    /// By an agent of this scheme.
+    /// Suppressed by an agent of this scheme.
     Suppressed(&'static str),
 }
 

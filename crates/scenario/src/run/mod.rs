@@ -37,7 +37,7 @@ const MAX_RECORDS_CAPTURED: usize = 4_000_000;
 /// Maximum number of further connection parts that a capture file has addresses for.
 const MAX_CAPTURED_PARTS: usize = 63;
 
-/// What to record besides the metrics. Recording that is off costs nothing.
+/// Recordings to make besides the metrics. Disabled recordings cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe<'a> {
     /// Packet traces.

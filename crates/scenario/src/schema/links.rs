@@ -175,11 +175,11 @@ pub struct RadioPower {
     pub idle: Power,
 }
 
-/// What a link protects with its code.
+/// The packets or units that a link protects with its code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkProtection {
-    /// What the scheme selects, if anything.
+    /// The selection of the scheme, if any.
     #[default]
     Scheme,
     /// Retransmitted units, whatever the scheme.

@@ -38,7 +38,7 @@ pub(crate) struct SweptPreset {
     pub(crate) table: Vec<String>,
     /// The keys stated beside it; the preset gives all others.
     pub(crate) stated: BTreeSet<String>,
-    /// Those of the uplink.
+    /// The keys stated in its table `uplink`.
     pub(crate) uplink: BTreeSet<String>,
 }
 

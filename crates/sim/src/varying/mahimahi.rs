@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lasthop_base::{Bytes, Contents, Duration, LineError, Time, shortened};
 
-/// What fits in one opportunity.
+/// Bytes delivered per opportunity.
 pub const OPPORTUNITY: Bytes = Bytes(1504);
 
 /// Maximum time of an opportunity: eleven days.

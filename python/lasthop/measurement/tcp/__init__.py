@@ -1,8 +1,8 @@
-"""What became of the packets of a TCP connection, on one side of the place where it was captured.
+"""Losses of a captured TCP connection, upstream or downstream of the capture.
 
-A `Stream` has the data of one direction and their acknowledgements. What was lost before the capture left
-holes in the sequence, which retransmissions filled, or in the identifications of IPv4. What was lost behind
-it is in the capture, and had to be retransmitted. Either is returned as `Fates`.
+A `Stream` has the data of one direction and their acknowledgements. Losses upstream of the capture leave
+holes in sequence space, which retransmissions fill, or in the IPv4 identifications. Packets lost downstream
+are in the capture, followed by retransmissions. Both are returned as `Fates`.
 """
 
 from lasthop.measurement.tcp.before import by_holes, by_identifications

@@ -103,7 +103,7 @@ _ROUNDING = (
 
 
 class _Text(TypedDict):
-    """What claims about two protocols say."""
+    """The text fields of claims that compare two protocols."""
 
     id: str
     section: str

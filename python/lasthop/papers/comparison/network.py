@@ -12,7 +12,7 @@ BUFFER = {"lan-8": 8192, "lan-32": 32_768, "wan-32": 32_768}
 """The socket buffer of each setting, in bytes."""
 
 SETTINGS = {"lan-8": "LAN, 8 KB", "lan-32": "LAN, 32 KB", "wan-32": "WAN, 32 KB"}
-"""What the tables call the settings."""
+"""The names of the settings in the paper's tables."""
 
 DATA = 1400
 """The data of a segment, in bytes."""

@@ -19,7 +19,7 @@ SENDERS = {"tcp": "basic", "snoop": "snoop"}
 """The schemes of figure 4 by their names in claims."""
 
 LABELS = {"basic": "TCP", "snoop": "Snoop"}
-"""What the papers call the schemes."""
+"""The names of the schemes in the papers."""
 
 FIGURE_4: Mapping[str, Mapping[str, float]] = {
     "basic": {

@@ -1,4 +1,4 @@
-"""What the papers leave open, and how it may be read."""
+"""Ambiguities of the papers, and the possible readings of each."""
 
 from lasthop.papers.paper import Choice, Reading
 from lasthop.papers.snoop.network import (

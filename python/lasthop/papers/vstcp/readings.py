@@ -1,4 +1,4 @@
-"""What the paper leaves open, and how it may be read."""
+"""Ambiguities of the paper, and the possible readings of each."""
 
 from lasthop.papers.paper import Choice, Reading
 from lasthop.papers.vstcp.network import CHANNEL, RATES, TABLE_4, channel, swept

@@ -29,7 +29,7 @@ use crate::packet::{Dscp, Packet};
 use crate::scheme::connections::ConnectionState;
 use crate::tcp::{Flags, SackBlock, Segment, SeqNum};
 
-/// What becomes of a packet, and what is sent after it.
+/// The action on a packet: forward or suppress it, and packets to send after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     /// Whether the packet is forwarded; otherwise it is suppressed.
@@ -44,7 +44,7 @@ impl Answer {
     pub(super) const FORWARD: Answer = Answer { forward: true, to_mobile: None, to_source: None };
 }
 
-/// What the base station knows of its link when a segment arrives from the source.
+/// The state of the base station's link when a segment arrives from the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkFacts {
     /// Whether the mobile host is elsewhere.

@@ -266,8 +266,7 @@ mod tests {
         }
     }
 
-    /// What was acknowledged towards an increase before a loss counts no more after it (Linux
-    /// `tcp_init_cwnd_reduction`).
+    /// A loss resets the count of acknowledged segments towards the next increase (Linux `tcp_init_cwnd_reduction`).
     #[test]
     fn a_loss_forgets_the_count_towards_an_increase() {
         let mut flow = Flow::new(Duration::from_millis(100), 4);

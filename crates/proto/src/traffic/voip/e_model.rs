@@ -18,8 +18,8 @@ const ROOM_NOISE: f64 = 35.0;
 const CIRCUIT_NOISE: f64 = -70.0;
 const NOISE_FLOOR: f64 = -64.0;
 
-/// What a network does to a call. All other parameters of the E-model have their defaults, among them the echo of a
-/// telephone with an echo loss of 65 dB; the advantage factor is zero.
+/// The impairments of a call by the network. All other parameters of the E-model have their defaults, including an echo loss
+/// of 65 dB; the advantage factor is zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairments {
     /// The codec.

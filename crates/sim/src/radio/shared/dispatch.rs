@@ -1,4 +1,4 @@
-//! Dispatchers: which mobile host the base station serves next.
+//! Dispatchers: schedulers that choose the mobile host that a base station serves next.
 //!
 //! # Adding a dispatcher
 //! A dispatcher is one module and one variant of [`Dispatch`]; the shared radio does not change.
@@ -13,7 +13,7 @@ use super::round_robin::RoundRobin;
 
 /// Chooses the mobile host that is served next.
 pub(super) trait Dispatcher: Send {
-    /// The next action while the air is free, given what there is to send to each mobile host.
+    /// The next action while the air is free, given the backlog of each mobile host.
     fn choose(&mut self, now: Time, offers: &[Offer]) -> Choice;
 
     /// An attempt to a mobile host ended; `arrived` tells whether it was acknowledged.
@@ -30,12 +30,12 @@ pub(super) trait Dispatcher: Send {
     }
 }
 
-/// What there is to send to a mobile host.
+/// The backlog of a mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
-    /// From when on a unit can be sent: its ARQ may have to wait. [`Time::NEVER`] without one.
+    /// Earliest time at which a unit can be sent, subject to ARQ backoff. [`Time::NEVER`] without a unit.
     pub(super) ready: Time,
-    /// Number of its oldest packet, in the order of arrival at the base station; `None` without one.
+    /// Arrival number of its oldest packet at the base station; `None` without packets.
     pub(super) oldest: Option<u64>,
     /// Whether its channel is in the good state, if the dispatcher [knows](Dispatcher::knows_channels).
     pub(super) good: bool,
