@@ -13,7 +13,8 @@ use lasthop_proto::{
 };
 use lasthop_sim::queue::{Codel, Discipline, DropTail, codel};
 use lasthop_sim::varying::{Delay, Opportunities, Rate, Timing, TimingStreams, VaryingLink};
-use lasthop_sim::{Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{Expansion, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_testing::net::plain_radio;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -243,15 +244,12 @@ fn a_wireless_link_with_a_fixed_timing_equals_the_fixed_link() {
             slot: length(1),
         };
         let config = RadioConfig {
-            rate,
             delay: length(5),
-            queue: QueueLimit::Unlimited,
             expansion: Expansion::new(1.5).unwrap(),
             mtu: (seed % 2 == 0).then(|| Mtu::new(Bytes(500)).unwrap()),
-            unit: None,
             fec: (seed % 3 == 0).then_some(code),
-            exposed: Exposed::OnAir,
             arq: if seed % 4 < 2 { Config::None } else { Config::SelectiveRepeat(repeat) },
+            ..plain_radio(rate)
         };
         let states = TwoState {
             good: length(400),
@@ -284,17 +282,7 @@ fn a_wireless_link_with_a_fixed_timing_equals_the_fixed_link() {
 
 /// A wireless link at the rate of `link`, without delay, queue limit or framing.
 fn radio(link: &(Rate, Delay), arq: Config, model: Model) -> RadioLink {
-    let config = RadioConfig {
-        rate: link.0.nominal(),
-        delay: Duration::ZERO,
-        queue: QueueLimit::Unlimited,
-        expansion: Expansion::NONE,
-        mtu: None,
-        unit: None,
-        fec: None,
-        exposed: Exposed::OnAir,
-        arq,
-    };
+    let config = RadioConfig { arq, ..plain_radio(link.0.nominal()) };
     let streams = Streams::new(9, 0);
     let channel = model.build(streams.stream("channel"));
     let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(name));

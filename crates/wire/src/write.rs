@@ -1,4 +1,4 @@
-//! Writing packets.
+//! Serialisation of packets.
 
 use std::net::IpAddr;
 
@@ -10,32 +10,32 @@ use crate::error::Error;
 use crate::ip::Ip;
 use crate::tcp::TcpHeader;
 
-/// A TCP segment with its checksums. The length of the payload counts, not that in the segment.
+/// Serialises a TCP segment, with checksums. `header.segment.len` is ignored; the length is that of `payload`.
 ///
 /// # Errors
-/// If the packet is too long, or its addresses are of different versions.
+/// If the packet is too long, or its addresses are of different IP versions.
 pub fn tcp(ip: &Ip, header: &TcpHeader, payload: &[u8]) -> Result<Vec<u8>, Error> {
     let mut rest = header.encode();
     rest.extend_from_slice(payload);
     packet(ip, ip_number::TCP, &rest)
 }
 
-/// A UDP datagram with its checksums.
+/// Serialises a UDP datagram, with checksums.
 ///
 /// # Errors
 /// As [`tcp`].
 pub fn udp(ip: &Ip, (src_port, dst_port): (u16, u16), payload: &[u8]) -> Result<Vec<u8>, Error> {
     let len = UdpHeader::LEN + payload.len();
     let length = u16::try_from(len).map_err(|_| Error::TooLong { len })?;
-    // Any value but 0, which means that there is none.
+    // A placeholder for `checksum::repair`. Zero would mean that the datagram has no checksum.
     let header = UdpHeader { source_port: src_port, destination_port: dst_port, length, checksum: 1 };
     let mut rest = header.to_bytes().to_vec();
     rest.extend_from_slice(payload);
     packet(ip, ip_number::UDP, &rest)
 }
 
-/// An ICMP message of the version of `ip` with its checksums. `word` is the second word of the header, and `body` what
-/// follows: in an error, the packet that it quotes.
+/// Serialises an ICMP message, or ICMPv6 by the addresses of `ip`, with checksums. `word` is the second 32-bit word of the
+/// header, and `body` the rest: in an error, the quoted packet.
 ///
 /// # Errors
 /// As [`tcp`].
@@ -46,7 +46,7 @@ pub fn icmp(ip: &Ip, code: NoticeCode, word: u32, body: &[u8]) -> Result<Vec<u8>
     packet(ip, if ip.src.is_ipv4() { ip_number::ICMP } else { ip_number::IPV6_ICMP }, &rest)
 }
 
-/// A packet of any protocol; the checksums of TCP, UDP and ICMP are filled in.
+/// Prepends the IP header to a payload of any protocol, and fills in the checksums of TCP, UDP and ICMP.
 fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
     let dscp = ip.dscp.get().try_into().expect("a code point has six bits");
     let ecn = IpEcn::try_new(ip.ecn.bits()).expect("the ECN field has two bits");
@@ -85,7 +85,7 @@ fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
         _ => {
             return Err(Error::Malformed {
                 header: "IP",
-                problem: "the addresses are of different versions",
+                problem: "the addresses are of different IP versions",
             });
         }
     };

@@ -1,4 +1,4 @@
-"""`lasthop compare`: which of many remedies is best on a link."""
+"""`lasthop compare`: rank many remedies on one link."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def execute(request: Request) -> None:
     _warn(comparison)
 
 
-# -- What the options mean ---------------------------------------------------------------------------
+# -- Options ---------------------------------------------------------------------------
 
 
 def _known_senders(scenario: Scenario) -> list[str]:
@@ -120,7 +120,7 @@ def _own_senders(scenario: Scenario) -> list[str]:
 
 
 def _senders(request: Request, scenario: Scenario, known: list[str]) -> list[str | None]:
-    """Return the senders to compare: by default the one of the scenario, and those that it defines."""
+    """Return the senders to compare: by default the scenario's own, and the senders that it defines."""
     if not request.senders:
         return list(dict.fromkeys((scenario.sender, *_own_senders(scenario))))
     if request.senders == [ALL]:
@@ -145,7 +145,7 @@ def _schemes(request: Request, scenario: Scenario) -> list[str]:
 
 
 def _axes(request: Request) -> dict[str, list[str]]:
-    """Return the values of the further settings by their keys."""
+    """Return the values of each `--axis`, by key."""
     axes: dict[str, list[str]] = {}
     for text in request.axes:
         key, equals, values = (part.strip() for part in text.partition("="))
@@ -158,7 +158,7 @@ def _axes(request: Request) -> dict[str, list[str]]:
         parts = _split(values)
         is_range = len(parts) == 1 and values.startswith("{") and "from" in values
         if values.startswith("[") or is_range:
-            # A list or a range in the words of a sweep.
+            # A list or range in the syntax of [sweep].
             parts = load(request.path, [*request.overrides, f"sweep.{key}={values}"], []).sweep[key]
         axes[key] = parts
     return axes
@@ -187,7 +187,7 @@ def _split(values: str) -> list[str]:
 
 
 def _baseline(text: str | None, scenario: Scenario, senders: list[str]) -> Arm | None:
-    """Read `linux basic`, `basic` or `linux basic, radio.mtu=576 B`."""
+    """Parse `--baseline`: `linux basic`, `basic` or `linux basic, radio.mtu=576 B`."""
     if text is None:
         return None
     name, *settings = _split(text)
@@ -205,7 +205,7 @@ def _baseline(text: str | None, scenario: Scenario, senders: list[str]) -> Arm |
 
 
 def _print(comparison: Comparison, most: int) -> None:
-    """Print the arms in the order of their ranks: the first `most`, and the baseline in any case."""
+    """Print the first `most` arms by rank, and the baseline."""
     every = comparison.results()
     shown = every[(every.index < most) | every["baseline"]]
     columns = list(every.columns)
@@ -227,7 +227,7 @@ def _print(comparison: Comparison, most: int) -> None:
             *numbers,
             p_value(row["p_holm"]),
             f"{row['n']:,}",
-            _said(row, comparison.margin),
+            _status_text(row, comparison.margin),
         )
     table.print()
     left = len(every) - len(shown)
@@ -240,8 +240,8 @@ def _print(comparison: Comparison, most: int) -> None:
     emit(f"\n{what}, {better}; ratios to {comparison.baseline.label}, in runs over the same fades")
 
 
-def _said(row: dict[str, Any], margin: float) -> str:
-    """Say in words how an arm compares with the best."""
+def _status_text(row: dict[str, Any], margin: float) -> str:
+    """Describe how an arm compares with the best."""
     words = {
         "best": "best",
         "as good": f"as good as the best, within {100 * margin:g} %",
@@ -252,7 +252,7 @@ def _said(row: dict[str, Any], margin: float) -> str:
 
 
 def _print_refused(comparison: Comparison) -> None:
-    """Print the arms that are not compared, with the reasons."""
+    """Print the arms that are left out, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for refusal in comparison.refused:
         reasons.setdefault(refusal.reason, []).append(refusal.arm.label)
@@ -264,7 +264,7 @@ def _print_refused(comparison: Comparison) -> None:
 
 
 def _warn(comparison: Comparison) -> None:
-    """Warn of what a mean leaves out, or of what is not random."""
+    """Warn about missing values, too few runs, and results without randomness."""
     table = comparison.results()
     missing = int((table["missing"] > 0).sum())
     if missing:

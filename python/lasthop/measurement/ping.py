@@ -1,4 +1,4 @@
-"""The output of ping: of iputils best with `ping -D -O -i 0.02`, of busybox and macOS as far as it goes."""
+"""Reader of the output of ping: iputils, preferably `ping -D -O -i 0.02`, busybox and macOS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lasthop.measurement.source import LONGEST_S, Source, floats, ordered, parse
 
 REMEDY = "ping -D -O -i 0.02 HOST"
 
-# Of iputils the words are translated, the keys are not.
+# iputils translates the words of its output, but not the keys such as icmp_seq.
 _HEADER = re.compile(
     r"^PING +(?P<host>\S.{0,300}?)(?P<colon>:?) (?P<payload>\d{1,6})(?:\((?P<size>\d{1,6})\))? "
     r"\w{0,20} ?[Bb]ytes|"
@@ -35,17 +35,17 @@ _MOST_PROBES = 5_000_000
 
 @dataclass(slots=True)
 class _Session:
-    """One run of ping: what was heard about each sequence number, counted on beyond 65535."""
+    """One run of ping: the replies and errors by sequence number, unwrapped beyond 65535."""
 
     size: int | None
     line: int
-    # The first sequence number; None if the beginning is missing.
+    # The first sequence number; None if the start of the output is missing.
     begins: int | None
     rtt_s: dict[int, float] = field(default_factory=dict)
-    heard_s: dict[int, float] = field(default_factory=dict)
-    silent: set[int] = field(default_factory=set)
-    # When the packet after a silent one was sent: then ping says "no answer yet".
-    after_s: dict[int, float] = field(default_factory=dict)
+    received_s: dict[int, float] = field(default_factory=dict)
+    unanswered: set[int] = field(default_factory=set)
+    # By unanswered packet, the sending time of the next one, at which ping prints "no answer yet".
+    next_sent_s: dict[int, float] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
     latest: int | None = None
     duplicates: int = 0
@@ -54,7 +54,7 @@ class _Session:
     lasted_s: float | None = None
 
     def unwrap(self, seq: int) -> int:
-        """Return the number whose last 16 bits were printed: the one closest to the latest."""
+        """Unwrap a 16-bit sequence number: return the number closest to the latest one."""
         if self.latest is None:
             self.latest = seq
             return seq
@@ -65,7 +65,7 @@ class _Session:
 
 
 def recognises(text: str) -> bool:
-    """Tell whether a text is the output of a ping, readable or not."""
+    """Return whether a text is the output of ping, including versions that `read` refuses."""
     head = text[:4000]
     if _WINDOWS.search(head):
         return True
@@ -80,7 +80,7 @@ def read(source: Source) -> Measurement:
     Raises
     ------
     MeasurementError
-        If it is that of Windows, or has no answers.
+        If the output is that of Windows, or has no replies.
     """
     text = source.text()
     if _WINDOWS.search(text[:4000]):
@@ -94,10 +94,10 @@ def read(source: Source) -> Measurement:
     if not useful:
         if _TIMELESS.search(text):
             raise source.error("answers without times: `ping -s` must be at least 16 for them")
-        silent = sum(len(session.silent | session.refused) for session in sessions)
+        silent = sum(len(session.unanswered | session.refused) for session in sessions)
         what = f"{plural(silent, 'packet')} and not one answer" if silent else "no answers"
         raise source.error(f"{what}: the host does not answer ping, or the output is cut; try another host")
-    stamped = [session for session in useful if session.heard_s]
+    stamped = [session for session in useful if session.received_s]
     if len(useful) > 1 and len(stamped) < len(useful):
         notes.append(
             f"Only the first of {len(useful)} runs of ping is read: without -D their times are unknown."
@@ -105,7 +105,7 @@ def read(source: Source) -> Measurement:
         useful = useful[:1]
     elif len(useful) > 1:
         notes.append(f"{len(useful)} runs of ping, one after another; between them nothing is known.")
-    parts = [_fates(source, session, notes) for session in useful]
+    parts = [_packets(source, session, notes) for session in useful]
     start = min(float(part[0].min()) for part in parts)
     if max(float(part[0].max()) for part in parts) - start > LONGEST_S:
         raise source.error("the times are years apart")
@@ -144,7 +144,7 @@ def read(source: Source) -> Measurement:
 
 
 def _sessions(text: str) -> Iterator[_Session]:
-    """Yield each run of ping in a text."""
+    """Yield the runs of ping in a text."""
     session: _Session | None = None
     for place, full in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(full):
@@ -153,7 +153,7 @@ def _sessions(text: str) -> Iterator[_Session]:
             session = _Session(_size(header), place, 0 if header["colon"] else 1)
             continue
         if session is None:
-            # The beginning is missing.
+            # The start of the output is missing.
             session = _Session(None, place, None)
         _line(session, full[:1000])
     if session is not None:
@@ -174,12 +174,12 @@ def _line(session: _Session, full: str) -> None:
             return
         session.rtt_s[number] = ms / 1e3
         if time_s is not None:
-            session.heard_s[number] = time_s
+            session.received_s[number] = time_s
     elif silent := _SILENT.search(line):
         number = session.unwrap(int(silent["seq"]) % _WRAP)
-        session.silent.add(number)
+        session.unanswered.add(number)
         if time_s is not None:
-            session.after_s[number] = time_s
+            session.next_sent_s[number] = time_s
     elif error := _ERROR.search(line):
         # A redirect is advice; the packet was forwarded.
         if not error["why"].startswith("Redirect"):
@@ -201,18 +201,18 @@ def _size(header: re.Match[str]) -> int | None:
     return int(header["payload"]) + 8 + ip
 
 
-def _fates(source: Source, session: _Session, notes: list[str]) -> tuple[Floats, Flags, Floats]:
-    """Return of each packet when it was sent, whether it was lost, and its round-trip time or NaN."""
-    seen = session.rtt_s.keys() | session.silent | session.refused
+def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Floats, Flags, Floats]:
+    """Return the sending time, the loss and the round-trip time of each packet; NaN if it was lost."""
+    seen = session.rtt_s.keys() | session.unanswered | session.refused
     first, last = min(seen), max(seen)
     if session.begins is not None:
         first = min(first, session.begins)
     if session.transmitted is not None:
         unseen = session.transmitted + (1 if session.begins is None else session.begins) - 1 - last
         if session.begins is None:
-            # Without the beginning, numbers are known but for their wraps.
+            # Without the start, the number of wraps is unknown.
             unseen -= _WRAP * round(unseen / _WRAP)
-        # More than one wrap is a damaged line.
+        # More than one wrap means a damaged line.
         last += min(max(unseen, 0), _WRAP)
     if last - first > _MOST_PROBES:
         raise source.error(f"more than {_MOST_PROBES} packets", session.line)
@@ -222,7 +222,7 @@ def _fates(source: Source, session: _Session, notes: list[str]) -> tuple[Floats,
     rtt[answered] = floats(session.rtt_s.values())
     lost = np.isnan(rtt)
     sent_s = _times(session, numbers, notes)
-    # Those sent within one round-trip time of the end may have been under way when ping was stopped.
+    # Packets sent within one round-trip time of the end may have been in flight when ping was stopped.
     trailing = int(answered.max()) + 1
     if trailing < len(numbers):
         waiting = (sent_s > sent_s[-1] - float(np.nanmax(rtt))) & (np.arange(len(numbers)) >= trailing)
@@ -236,10 +236,10 @@ def _fates(source: Source, session: _Session, notes: list[str]) -> tuple[Floats,
 
 
 def _times(session: _Session, numbers: Counters, notes: list[str]) -> Floats:
-    """Return when each packet was sent."""
-    known = {seq: heard - session.rtt_s[seq] for seq, heard in session.heard_s.items()}
-    for silent, after in session.after_s.items():
-        known.setdefault(silent + 1, after)
+    """Return the sending times of packets."""
+    known = {seq: heard - session.rtt_s[seq] for seq, heard in session.received_s.items()}
+    for unanswered, after in session.next_sent_s.items():
+        known.setdefault(unanswered + 1, after)
     if len(known) >= 2:
         seqs = np.array(sorted(known))
         times = np.maximum.accumulate(floats(known[seq] for seq in seqs))

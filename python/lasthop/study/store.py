@@ -142,8 +142,8 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
         self._failure: str | None = None
-        # Set by `select`: the id of each point of the study, -1 for points that are not stored yet; the
-        # metrics of the study; the requested ones; the stored ones; and the cells, as (point id, scheme), with
+        # Set by `select`: the id of each point of the study, -1 for points not stored yet; the
+        # metrics of the study; the requested ones; the stored ones; and the cells, (point id, scheme), with
         # runs that lack a requested metric.
         self._ids: list[int] = []
         self._metrics: tuple[str, ...] = ()

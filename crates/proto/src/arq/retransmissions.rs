@@ -1,4 +1,4 @@
-//! Retransmission limit.
+//! The retransmission limit of an ARQ.
 
 use core::fmt;
 
@@ -9,14 +9,14 @@ use serde::ser::{Serialize, Serializer};
 /// number, or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retransmissions {
-    /// At most this many retransmissions, one attempt more.
+    /// At most this many retransmissions, hence one more attempt.
     AtMost(u32),
     /// No limit.
     Unlimited,
 }
 
 impl Retransmissions {
-    /// Whether another attempt may follow `failed` failed ones.
+    /// Whether another attempt is allowed after `failed` failed attempts.
     pub const fn allow_after(self, failed: u32) -> bool {
         match self {
             Retransmissions::AtMost(most) => failed <= most,

@@ -20,11 +20,9 @@ use lasthop_proto::tcp::{
 };
 use lasthop_proto::{Component, ComponentId, Port};
 use lasthop_sim::queue::{Discipline, Queue};
-use lasthop_sim::{
-    Builder, Expansion, Exposed, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WiredLink,
-};
+use lasthop_sim::{Builder, Expansion, Exposed, Fec, ManagedLink, Node, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::invariants::Invariants;
-use lasthop_testing::net::{CONNECTION, finish, first_byte, slack};
+use lasthop_testing::net::{CONNECTION, finish, first_byte, plain_radio, slack};
 use lasthop_testing::random::{self, CONTROLS, coin, management, milliseconds, pick, queue};
 use lasthop_testing::reorder::Reorder;
 use lasthop_testing::schemes::{installed, site};
@@ -123,10 +121,9 @@ fn radio(random: &mut Stream, link: LinkUse) -> RadioConfig {
     let (mtu, unit) = pick(random, &[(None, None), (size, None), (None, size)]);
     let covers = if random.below(8) == 0 { Some(Covers::All) } else { link.protects };
     let code = BlockCode::new(63, 45, 3).expect("a BCH code");
+    let rate = BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero");
     RadioConfig {
-        rate: BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero"),
         delay: milliseconds(random, 20),
-        queue: QueueLimit::Unlimited,
         expansion: Expansion::new(1.0 + random.uniform()).expect("within bounds"),
         mtu,
         unit,
@@ -136,6 +133,7 @@ fn radio(random: &mut Stream, link: LinkUse) -> RadioConfig {
             ArqUse::Kept | ArqUse::Off => arq::Config::None,
             ArqUse::Required | ArqUse::Supplied(_) => recovery,
         },
+        ..plain_radio(rate)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The flows of a network (connections, other traffic, applications), with error checks.
+//! Resolution and checks of flows: connections, other traffic and applications.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ impl Resolver<'_> {
     pub(super) fn add_connections(&mut self) {
         let scenario = self.scenario;
         let Some(transfer) = &scenario.transfer else {
-            let has_other = !(scenario.traffic.is_empty() && scenario.application.is_empty());
-            if !has_other || !scenario.connection.is_empty() {
+            let has_flows = !(scenario.traffic.is_empty() && scenario.application.is_empty());
+            if !has_flows || !scenario.connection.is_empty() {
                 self.fault(&[], "missing key transfer, expected a table with the key size");
             }
             return;
@@ -47,7 +47,8 @@ impl Resolver<'_> {
         self.network.connections = self.network.flows.len();
     }
 
-    /// Adds the connection `name`: `usual`, overridden by `own`.
+    /// Adds the connection `name` with the settings `usual` of `[transfer]`, overridden by its table `own`. `pair` gives the
+    /// ends where neither states them.
     fn add_connection(
         &mut self,
         name: &str,
@@ -55,7 +56,7 @@ impl Resolver<'_> {
         own: &ConnectionOverride,
         pair: Option<&Pair>,
     ) {
-        // Where a value is stated: in the connection's table, or else in [transfer].
+        // The path of the key that states a value, for error messages.
         let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
         let start = own.start.unwrap_or(usual.start);
         let spread = own.spread.unwrap_or(usual.spread);
@@ -92,8 +93,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// TCP settings of a connection along `nodes`: `[tcp]`, overridden by the hosts at its ends and then by
-    /// `own`, the name and the table of the connection.
+    /// TCP settings of a connection along `nodes`: `[tcp]`, overridden by the hosts at its ends, then by the connection's
+    /// table in `own`, which also has its name.
     fn tcp(&mut self, nodes: &[HostId], own: Option<(&str, &tcp::Override)>) -> tcp::Settings {
         let scenario = self.scenario;
         let of_host = |node: &HostId| {
@@ -113,7 +114,7 @@ impl Resolver<'_> {
         settings
     }
 
-    /// Checks the hosts named in `[host.NAME]`.
+    /// Checks that the hosts of `[host.NAME]` exist, and their TCP settings.
     pub(super) fn check_hosts(&mut self) {
         for (name, host) in &self.scenario.host {
             if !self.nodes.contains_key(name) {
@@ -167,7 +168,7 @@ impl Resolver<'_> {
         (Time::ZERO + start, stop.map_or(Time::NEVER, |stop| Time::ZERO + stop))
     }
 
-    /// The parameters of a source; `None` if some are missing.
+    /// The parameters of a traffic source; `None` if any is missing, which is reported.
     fn traffic_config(&mut self, name: &str, traffic: &Traffic) -> Option<traffic::Config> {
         let Traffic { packet_size, start, stop, law, voip, .. } = *traffic;
         let (start, stop) = self.times(["traffic", name], start, stop);
@@ -236,7 +237,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The parameters of an application; `None` if some are missing.
+    /// The parameters of an application; `None` if any is missing, which is reported.
     fn application_config(&mut self, name: &str, stated: &Application) -> Option<application::Config> {
         let (start, stop) = self.times(["application", name], stated.start, stated.stop);
         let activity = self.activity(name, stated)?;

@@ -32,7 +32,7 @@ use crate::tcp::settings::Settings;
 const PACING_MARGIN: f64 = 0.99;
 /// Minimum window in segments, so that delayed ACKs do not stall the flow.
 const LEAST_WINDOW: f64 = 4.0;
-/// Segments that a bandwidth probe may have in flight beyond the model.
+/// Additional segments in flight while probing for bandwidth.
 const PROBE_ROOM: f64 = 2.0;
 /// Window of the ACK aggregation max filter in rounds, before and after the pipe is full.
 const AGGREGATION_ROUNDS_AT_START: u64 = 1;
@@ -142,7 +142,7 @@ struct Aggregation {
     acked: f64,
 }
 
-/// Whether the window was full at some time in the current and the previous round.
+/// Whether the window was full at any time in the current and in the previous round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     now: bool,
@@ -197,8 +197,7 @@ impl Bbr3 {
         self.with_budget(self.bdp(bandwidth, 1.0))
     }
 
-    /// Target of bytes in flight: the bandwidth-delay product, or the window if congestion reduced it
-    /// further.
+    /// Target of bytes in flight: the bandwidth-delay product, or the window if that is smaller after congestion.
     fn target_inflight(&self) -> f64 {
         self.bdp(self.bandwidth, 1.0).min(self.window.cwnd)
     }
@@ -207,7 +206,7 @@ impl Bbr3 {
         LEAST_WINDOW * self.mss
     }
 
-    // ---- the model ------------------------------------------------------------------------------------
+    // ---- model ------------------------------------------------------------------------------------
 
     fn start_round(&mut self) {
         self.rounds.ends = self.delivered;
@@ -237,7 +236,7 @@ impl Bbr3 {
         }
     }
 
-    /// Ends a ProbeBW cycle; its bandwidth stays in the filter for one more.
+    /// Ends a ProbeBW cycle. The maximum filter covers the last two cycles.
     fn advance_max_bandwidth(&mut self) {
         // Without a sample the filter is not advanced.
         if self.max_bandwidth[1] > 0.0 {
@@ -257,7 +256,7 @@ impl Bbr3 {
         self.aggregation.extra.update(memory, self.rounds.count, extra);
     }
 
-    // ---- what follows from it ---------------------------------------------------------------------------
+    // ---- pacing rate and window --------------------------------------------------------------------------
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bandwidth * PACING_MARGIN;
