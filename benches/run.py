@@ -1,6 +1,6 @@
 """Run all benchmarks; print the cost of each case, the ratios to other simulators, and the targets.
 
-Each case runs in a process of its own. Cases under comparison run alternately, so that the load of the
+Each case runs in its own process. Cases under comparison run alternately, so that the load of the
 machine affects both; a ratio is the median over these pairs.
 """
 

@@ -64,7 +64,7 @@ def assemble(source: Path, pictures: bool) -> None:
             text += unlisted(text)
         put(source, page.name, text)
     for name, as_name in ROOT_PAGES.items():
-        # The site has a home page of its own.
+        # The site has its own home page.
         if as_name != "index.md":
             put(source, as_name, (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "]("))
     put(source, "commands.md", commands())

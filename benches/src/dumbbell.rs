@@ -11,7 +11,7 @@ use lasthop_sim::{
 /// Segments that the window holds: more than the path and its queue do.
 const WINDOW: u64 = 200;
 
-/// Some flows, each with a network of its own.
+/// Some flows, each with its own network.
 pub(crate) struct Dumbbell {
     pub(crate) flows: u16,
     /// Wired links before the last hop, which share its delay of 30 ms.

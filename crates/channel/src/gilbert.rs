@@ -105,7 +105,7 @@ pub struct GilbertElliott {
     /// Mean stay in the good state, in packets or in time; with `bad`, instead of `p` and `r`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<Span>,
-    /// Mean stay in the bad state, likewise.
+    /// Mean stay in the bad state, in packets or in time; with `good`, instead of `p` and `r`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Span>,
     /// Probability that a packet is lost in the good state. By default 0.
@@ -357,11 +357,11 @@ pub struct Bursts {
     pub loss: f64,
     /// Mean number of consecutive packets that are lost; `None` if bursts do not end or do not exist.
     pub burst_packets: Option<f64>,
-    /// Mean number of packets between two bursts; likewise.
+    /// Mean number of packets between two bursts; `None` if bursts do not end or do not exist.
     pub gap_packets: Option<f64>,
     /// Mean stay in the good state, in seconds; `None` if no process in time has these losses.
     pub good_s: Option<f64>,
-    /// Mean stay in the bad state, in seconds; likewise.
+    /// Mean stay in the bad state, in seconds; `None` if no process in time has these losses.
     pub bad_s: Option<f64>,
 }
 

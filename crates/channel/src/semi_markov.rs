@@ -39,7 +39,7 @@ pub struct SemiMarkov {
     /// Probability that a unit is lost whose transmission starts in a good period, instead of bit error rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_good: Option<Probability>,
-    /// Probability that a unit is lost whose transmission starts in a bad period, likewise.
+    /// Probability that a unit is lost whose transmission starts in a bad period, instead of bit error rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_bad: Option<Probability>,
     /// State at time zero. By default stationary: within a period that has been going on.

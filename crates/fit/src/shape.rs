@@ -10,7 +10,7 @@ const WINDOWS: usize = 30;
 pub struct Shape {
     /// Numbers of bursts by length: of 1 probe, 2, 3 and 4, 5 to 8, and so on by powers of two.
     pub bursts: Vec<u64>,
-    /// Numbers of gaps between bursts by length, likewise. The first and the last gap are not counted.
+    /// Numbers of gaps between bursts, by the same classes of length. The first and the last gap are not counted.
     pub gaps: Vec<u64>,
     /// The share of probes that are lost 1, 2, 4, 8, ... probes after a lost one; NaN where there are none.
     pub after_loss: Vec<f64>,

@@ -38,7 +38,7 @@ const QUOTE: usize = 576 - 28;
 /// A pcapng file with the frames of one end. Times count from the first packet.
 ///
 /// Wireshark groups packets by conversation, across interfaces, so a file with both ends would show each packet twice.
-/// Losses are on an interface of their own, as in a simulation's capture: ICMP messages that quote the packet, with the
+/// Losses are on a separate interface, as in a simulation's capture: ICMP messages that quote the packet, with the
 /// reason as comment.
 pub(crate) struct Capture {
     file: PcapNgWriter<BufWriter<File>>,

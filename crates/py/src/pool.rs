@@ -180,7 +180,7 @@ impl Pool {
         self.open().map_or(0, |pool| pool.pending())
     }
 
-    /// Cancel all runs that are not collected: pending ones at once, running ones within milliseconds.
+    /// Cancel all runs that are not collected: pending ones immediately, running ones within milliseconds.
     fn cancel(&self) {
         if let Some(pool) = self.open() {
             pool.cancel();

@@ -16,11 +16,11 @@ use pyo3::prelude::*;
 /// source : str
 ///     The paper and section that proposed it.
 /// place, products, cost : str or None
-///     Where it is installed, products that have it (None if only research code does), and what it costs. None for a
-///     scheme that is of no use to the owner of a link: a baseline, a variant of another scheme, one that needs an ARQ
-///     or a sender of its time, or one for hosts that move.
+///     Where it is installed, products that have it (None if only research code does), and what it costs. None for
+///     schemes that the owner of a link cannot use: baselines, variants of other schemes, schemes that need an ARQ or a
+///     historical sender, and schemes for hosts that move.
 /// reads_tcp : bool or None
-///     Whether it reads or writes TCP headers on the way, which a VPN hides; None likewise.
+///     Whether it reads or writes TCP headers on the way, which a VPN hides; None if `place` is.
 /// variants : list of dict
 ///     For each way to set the scheme up that advice tries: keys and values of its table in which it differs from the
 ///     defaults.

@@ -220,7 +220,7 @@ fn collisions_and_rts_are_counted() {
     }
 }
 
-/// A single packet is sent at once. By hand: its data frame is 36 B longer than the 1500 B packet; OFDM sends
+/// A single packet is sent immediately. By hand: its data frame is 36 B longer than the 1500 B packet; OFDM sends
 /// 216 bits per symbol of 4 µs at 54 Mb/s, after 20 µs and before another 6 with 802.11g.
 #[test]
 fn each_physical_layer_has_its_air_time() {

@@ -67,7 +67,7 @@ fn without_powers_there_is_no_energy() {
     let found = metrics(&text, &[]);
     assert_close(found.air_time_s, 0.011);
     assert_eq!((found.mobile_energy_j, found.energy_per_bit_j), (None, None));
-    // A link may have a power of its own.
+    // A link may have its own power.
     let own = ["link.base-mobile.power={transmit=\"2 W\", receive=\"1 W\", idle=\"0 W\"}"];
     assert_close(metrics(&text, &own).mobile_energy_j.unwrap(), 0.012);
     // Nothing delivered is not a bit.

@@ -156,7 +156,7 @@ fn delivered(scenario: &Scenario, number: u64) -> [u64; 2] {
     [of("down"), of("up")]
 }
 
-/// Without a channel of its own the uplink has the fades of the downlink, whatever other settings it has;
+/// Without its own channel the uplink has the fades of the downlink, whatever other settings it has;
 /// with its own channel, even of the same kind, it has others, and those of the downlink are unchanged.
 #[test]
 fn directions_share_their_fades_unless_one_has_its_own() {

@@ -222,7 +222,7 @@ fn one_queue_has_one_capacity() {
 }
 
 /// Mobile hosts meet the fades and random numbers that they meet on links of their own: another dispatcher, or another
-/// mobile host, leaves them unchanged. A single mobile host is served as on a link of its own.
+/// mobile host, leaves them unchanged. A single mobile host is served as on its own link.
 #[test]
 fn a_single_mobile_host_is_served_as_on_a_link_of_its_own() {
     let text = r#"

@@ -73,7 +73,7 @@ fn any_kind_of_value_can_be_varied() {
     );
 }
 
-/// A swept profile sets all omitted keys, as in a file of its own.
+/// A swept profile sets all omitted keys, as in its own file.
 #[test]
 fn a_profile_can_be_varied() {
     let text = with("profile = \"ebsn\"", "packet_size = \"576 B\"")

@@ -325,7 +325,7 @@ fn results_are_the_same_with_and_without_look_ahead() {
     assert!(full > 10_000 && lost > 10_000 && finished > 1_000, "{full} {lost} {finished}");
 }
 
-/// Sends a packet at the start, and finishes when it has come back: in a wake-up of its own, at the same instant.
+/// Sends a packet at the start, and finishes when it has come back: in its own wake-up, at the same instant.
 struct Echo {
     next: Time,
     back: bool,

@@ -213,7 +213,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Waits up to `patience` for at least one row, and returns all available rows. Returns at once if no
+    /// Waits up to `patience` for at least one row, and returns all available rows. Returns immediately if no
     /// rows will come.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Pool {
         self.shared.lock().pending
     }
 
-    /// Cancels all runs that are not collected: pending ones at once, running ones within milliseconds. The
+    /// Cancels all runs that are not collected: pending ones immediately, running ones within milliseconds. The
     /// pool remains usable.
     pub fn cancel(&self) {
         let mut state = self.shared.lock();

@@ -191,7 +191,7 @@ impl Account {
         let by_records = self.settings.flavour == Flavour::Prr;
         let exempt = match self.settings.flavour {
             Flavour::Prr => 0,
-            // All lost segments are sent at once.
+            // All lost segments are sent in one burst.
             Flavour::SelectiveRepeat => u64::MAX,
             // Going back skips SACKed segments, and counts them.
             Flavour::Sack if sender.reported().next().is_some() => u64::MAX,
@@ -241,7 +241,7 @@ impl Account {
             );
         }
         if did.undone_reductions > 0 && found {
-            // The restored window was reduced again at once.
+            // The restored window was reduced again immediately.
             for (cwnd, ssthresh) in &mut self.reduced {
                 (*cwnd, *ssthresh) = (cwnd.max(before.cwnd), ssthresh.max(before.ssthresh));
             }

@@ -1,4 +1,4 @@
-"""The commands and their options. Each command is implemented in a module of its own."""
+"""The commands and their options. Each command is implemented in its own module."""
 
 from __future__ import annotations
 

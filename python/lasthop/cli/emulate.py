@@ -182,7 +182,7 @@ def _isolation() -> tuple[str, ...]:
 
 
 class _End:
-    """One end of the network: a process in a network namespace of its own.
+    """One end of the network: a process in its own network namespace.
 
     Parameters
     ----------

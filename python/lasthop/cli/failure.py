@@ -146,7 +146,7 @@ def remedy_in(message: str) -> str | None:
 
 
 def exit_resumable(kept: str) -> NoReturn:
-    """Exit from an interrupted command that can be resumed: say what is kept, and how to go on."""
+    """Exit from an interrupted command; report what is kept, and the command that resumes it."""
     again = shlex.join(["lasthop", *sys.argv[1:]])
     streams.notify(f"stopped; {kept}. To go on:\n  {again}")
     raise stopped(f"stopped; {kept}", again) from None

@@ -21,7 +21,7 @@ SECONDS_BETWEEN_FRAMES = 0.1
 
 
 class Activity:
-    """Shows the progress of a command, from a thread of its own, while the block runs.
+    """Shows the progress of a command, from its own thread, while the block runs.
 
     Examples
     --------

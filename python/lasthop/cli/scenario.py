@@ -36,7 +36,7 @@ def load(
 
 
 def describe(path: Path, scenario: Scenario) -> None:
-    """Say with `--verbose` which scenario is used; warn if a worked one has the name of the file."""
+    """With `--verbose`, report which scenario is used; warn if a worked one has the name of the file."""
     name = packaged.found(path)
     if name is None and str(path) in lasthop.scenarios():
         warn(f"{path}: this file is used, and not the worked scenario of that name")

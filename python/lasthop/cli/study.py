@@ -165,7 +165,7 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
 
 
 def _name_left_out(study: Study) -> None:
-    """Say which stored runs are not in this study."""
+    """Report the stored runs that are not in this study."""
     left = study.left_out
     if not left:
         return
@@ -180,7 +180,7 @@ def _name_left_out(study: Study) -> None:
 
 
 def _show_shard(study: Study, as_json: bool) -> None:
-    """Say what a shard has stored, and how to go on."""
+    """Report what a shard has stored, and the next command."""
     assert study.shard is not None
     done = study.progress.done
     if as_json:

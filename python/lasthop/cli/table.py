@@ -80,7 +80,7 @@ class Table:
         """Print the table on stdout; unwrapped unless stdout is a terminal."""
         console = Console(highlight=False)
         lines = self.lines(console.width if console.is_terminal else None)
-        # rich itself would exit with a code of its own on a broken pipe.
+        # rich itself would exit with its own code on a broken pipe.
         console.file = text = StringIO()
         for line in lines:
             console.print(line, soft_wrap=True)

@@ -74,7 +74,7 @@ class FittedLink:
     rate_variation, up_rate_variation : Variation or None
         How measured rates vary; None if they hardly do, or were stated.
     rtt_s, last_hop_rtt_s : float
-        Round-trip time without queues, and the last hop's share of it, likewise.
+        Round-trip time without queueing, and the last hop's part of it: measured, stated or assumed.
     notes : tuple of str
         What was noticed in the files, and assumed.
     stated : StatedLosses or None

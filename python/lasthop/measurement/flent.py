@@ -33,7 +33,7 @@ _MOST_LOST = 1_000_000
 
 
 def recognises(document: Any) -> bool:
-    """Tell whether a JSON document is Flent's."""
+    """Return whether a JSON document is Flent's."""
     return isinstance(at(document, "results"), dict) and "x_values" in document
 
 

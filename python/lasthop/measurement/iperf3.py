@@ -57,7 +57,7 @@ class _End:
 
 
 def recognises(document: Any) -> bool:
-    """Tell whether a JSON document is iperf3's."""
+    """Return whether a JSON document is iperf3's."""
     if "event" in mapping(document):
         return "data" in document
     start = at(document, "start")

@@ -25,7 +25,7 @@ REMEDY = "irtt client -i 20ms -d 5m -o irtt.json.gz SERVER"
 
 
 def recognises(document: Any) -> bool:
-    """Tell whether a JSON document is irtt's."""
+    """Return whether a JSON document is irtt's."""
     return "round_trips" in mapping(document)
 
 

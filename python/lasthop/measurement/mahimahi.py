@@ -15,7 +15,7 @@ _EVENT = re.compile(r"^(?P<time>\d{1,16}) (?P<kind>[#+\-d]) (?P<rest>\d{1,9}(?: 
 
 
 def recognises(text: str) -> bool:
-    """Tell whether a text is a trace or a log."""
+    """Return whether a text is a trace or a log."""
     head = text[:20_000].splitlines()[:200]
     if head and head[0].startswith("# mahimahi mm-link"):
         return True

@@ -48,7 +48,7 @@ class _Connection:
 
 
 def recognises(text: str) -> bool:
-    """Tell whether a text is the output of `ss -ti`."""
+    """Return whether a text is the output of `ss -ti`."""
     head = text[:20_000]
     return bool(_RTT.search(head)) and any(_SOCKET.match(line[:1000]) for line in head.splitlines())
 

@@ -36,7 +36,7 @@ _DELIMITERS = (",", ";", "\t")
 
 
 def recognises(text: str) -> bool:
-    """Tell whether a text is a CSV file, with columns that are known or not."""
+    """Return whether a text is a CSV file, with columns that are known or not."""
     head = _header(text)
     if head is None:
         return False

@@ -98,7 +98,7 @@ def _head(scheme: str) -> str:
 
 
 def _bases(schemes: Sequence[str]) -> dict[str, Look]:
-    """Return a look of its own for each scheme, by its first part."""
+    """Return a distinct look for each scheme, by its first part."""
     heads = [head for head in dict.fromkeys(map(_head, schemes)) if head]
     bases: dict[str, Look] = {}
     for head in [*(name for name in _REGISTERED if name in heads), *heads]:

@@ -140,7 +140,7 @@ def curve(
         Names of all figures that belong together, if they are no registered schemes: each has the same style
         in all of them.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def sweep_curve(
     references, bands, peaks, title
         As in `curve`.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def cdf(
     title : str, default ""
         The title.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def delays(run: Run, *, queueing: bool = False, title: str = "", ax: Axes | None
     title : str, default ""
         The title.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------

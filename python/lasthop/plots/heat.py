@@ -81,7 +81,7 @@ def heat_map(
     title : str, default ""
         The title.
     ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw into, one for each panel, in place of a figure of its own. The scale takes some of their
+        Axes to draw into, one for each panel, instead of creating a figure. The scale takes some of their
         room.
 
     Returns
@@ -147,7 +147,7 @@ def sweep_map(
     title : str, default ""
         The title.
     ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw into, one for each scheme, in place of a figure of its own. The scale takes some of their
+        Axes to draw into, one for each scheme, instead of creating a figure. The scale takes some of their
         room.
 
     Returns

@@ -54,7 +54,7 @@ def link_timing(
     link, up, seed, run
         As in `Scenario.link_timing`.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw the rate into, without the delay, in place of a figure of its own.
+        Axes to draw the rate into, without the delay, instead of creating a figure.
 
     Returns
     -------

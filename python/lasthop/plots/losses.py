@@ -35,7 +35,7 @@ def loss_checks(losses: FittedLosses, *, ax: Sequence[Axes] | None = None) -> Da
     losses : FittedLosses
         The fit, of a measurement with losses.
     ax : sequence of matplotlib.axes.Axes, optional
-        Four axes to draw into, in place of a figure of its own.
+        Four axes to draw into, instead of creating a figure.
 
     Returns
     -------

@@ -76,7 +76,7 @@ def packet_trace(
     printed : sequence of (float, int), optional
         Times in seconds and numbers of packets that a publication prints: rings.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def packet_traces(
     part : int, default 0
         The part of the first connection, if it is split; the last one of a run with fewer parts.
     ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw into, one for each run, in place of a figure of its own.
+        Axes to draw into, one for each run, instead of creating a figure.
 
     Returns
     -------

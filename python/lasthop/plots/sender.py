@@ -56,7 +56,7 @@ def time_sequence(
     part : int, default 0
         Which of its parts, if it is split: 0 is the one that begins at the source.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def cwnd(
     connection, part
         As in `time_sequence`.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def segment_size(
     connection, part
         As in `time_sequence`.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------
@@ -286,7 +286,7 @@ def windows(
     part : int, default 0
         The part of the first connection, if it is split; the last one of a run with fewer parts.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw into, in place of a figure of its own.
+        Axes to draw into, instead of creating a figure.
 
     Returns
     -------

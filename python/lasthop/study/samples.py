@@ -90,6 +90,6 @@ class Samples:
         shape = said["topology"]
         pairs = shape["dumbbell"]["pairs"] if "dumbbell" in shape else 1
         if len(named) < pairs and all(name.isdecimal() for name in named):
-            # Pairs without a table of their own start at the usual time.
+            # Pairs without their own table start at the usual time.
             starts.append(usual)
         return limit - max(warmup, min(map(number, starts)))

@@ -1,4 +1,4 @@
-"""Shards: processes that share the runs of one study, each with a store of its own."""
+"""Shards: processes that share the runs of one study, each with its own store."""
 
 from __future__ import annotations
 

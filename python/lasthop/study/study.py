@@ -556,7 +556,7 @@ class Study:
         if kept != ours:
             raise StudyError(
                 f"{self.path}: {kept} is kept there, and this is {ours}; "
-                "keep each in a directory of its own (--out DIR, or another store)"
+                "keep each in its own directory (--out DIR, or another store)"
             )
 
 

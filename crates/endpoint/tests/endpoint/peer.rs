@@ -17,7 +17,7 @@ pub(crate) const RST: Flags = Flags::RST;
 pub(crate) const FIN: Flags = Flags(Flags::FIN.0 | Flags::ACK.0);
 pub(crate) const SYN_ACK: Flags = Flags(Flags::SYN.0 | Flags::ACK.0);
 
-/// Plain settings: no timestamps, a window of 10,000 bytes, every segment acknowledged at once.
+/// Plain settings: no timestamps, a window of 10,000 bytes, every segment acknowledged immediately.
 pub(crate) fn config() -> Config {
     let settings = Settings {
         window: Bytes(10_000).into(),

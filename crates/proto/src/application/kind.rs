@@ -45,7 +45,7 @@ const SCREEN: Bytes = Bytes(24 * 80);
 /// frequent transactions.
 const ORDERING: Duration = Duration::from_secs(12);
 
-/// Our choice: the RETR command (RFC 1939), which takes a packet of its own.
+/// Our choice: the RETR command (RFC 1939), in a separate packet.
 const FETCH: Bytes = Bytes(32);
 /// Our choice: half of all messages are text with headers of a few kilobytes.
 const MAIL_MEDIAN: Bytes = Bytes(8_000);

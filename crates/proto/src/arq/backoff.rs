@@ -12,7 +12,7 @@ pub enum Backoff {
     Uniform(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
-    /// Constant; zero retries at once.
+    /// Constant; zero retries immediately.
     Fixed(Duration),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! *What it does.* The first unit is sent until it arrives, with a random wait between attempts during which
 //! nothing else is sent. When its last permitted attempt has failed, the whole packet is given up, including
-//! unsent units, and the next packet starts at once. Link acknowledgements take no time and are never lost.
+//! unsent units, and the next packet starts immediately. Link acknowledgements take no time and are never lost.
 //!
 //! *Source.* TR-96-014, section 4.2.1: "aggressive retransmission with packet discards", after the link layer
 //! of CDPD.

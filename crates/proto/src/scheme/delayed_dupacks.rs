@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, SeqNum};
 
-/// Number of duplicates of a run that are sent at once.
+/// Number of duplicates of a run that are sent immediately.
 const AT_ONCE: u32 = 2;
 
 /// Delayed duplicate acknowledgements.

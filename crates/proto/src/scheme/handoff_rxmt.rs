@@ -1,7 +1,7 @@
 //! Fast retransmissions after a hand-off.
 //!
 //! **What it does.** What was on the way during a hand-off is lost, and the source would wait for a timeout. When the
-//! mobile host is connected again it makes both ends retransmit at once: its own senders send the oldest
+//! mobile host is connected again it makes both ends retransmit immediately: its own senders send the oldest
 //! unacknowledged segment again, and its receivers send duplicate ACKs, which cause a fast retransmit at the source.
 //! Neither the network nor the fixed host changes.
 //! **Source.** Cáceres and Iftode, "Improving the performance of reliable transport protocols in mobile computing

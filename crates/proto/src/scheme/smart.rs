@@ -2,7 +2,7 @@
 //!
 //! **What it does.** Besides the cumulative acknowledgement, each ACK of a segment out of order reports that
 //! segment. The sender thus knows which segments have arrived. A gap below one that has arrived is a loss at once,
-//! without waiting for three duplicates, and all gaps are retransmitted at once. The first gap halves the window, like
+//! without waiting for three duplicates, and all gaps are retransmitted immediately. The first gap halves the window, like
 //! any loss. A retransmission is repeated when a later report still shows the gap a round-trip time after it. Without
 //! reports, only the retransmission timer repairs it.
 //! **Source.** Keshav and Morgan, "SMART Retransmission: Performance with Overload and Random Losses", INFOCOM 1997,

@@ -1,4 +1,4 @@
-//! Delayed acknowledgements: which segments are acknowledged at once, and which may wait (RFC 9293 section
+//! Delayed acknowledgements: which segments are acknowledged immediately, and which may wait (RFC 9293 section
 //! 3.8.6.3).
 
 use super::settings::{Rules, Settings};
@@ -27,7 +27,7 @@ fn may_wait_rfc(arrival: &Arrival) -> bool {
 }
 
 /// ns-2's `DelAckSink`: a segment that fills the last gap may wait, and so may a duplicate of the last
-/// segment; the first segment is acknowledged at once.
+/// segment; the first segment is acknowledged immediately.
 fn may_wait_ns2(arrival: &Arrival) -> bool {
     arrival.at_edge && !arrival.has_gap && !arrival.is_first
 }
@@ -39,7 +39,7 @@ pub(super) struct DelayedAck {
     /// Number of segments per delayed ACK.
     every: u32,
     owed: u32,
-    /// Number of segments acknowledged at once at the start of the connection and after a duplicate (Linux:
+    /// Number of segments acknowledged immediately at the start of the connection and after a duplicate (Linux:
     /// quick acknowledgements).
     quick: u32,
     quick_left: u32,
@@ -55,7 +55,7 @@ impl DelayedAck {
         DelayedAck { may_wait, every, owed: 0, quick, quick_left: quick }
     }
 
-    /// Records the arrival of a segment; returns whether to acknowledge at once.
+    /// Records the arrival of a segment; returns whether to acknowledge immediately.
     pub(super) fn is_due(&mut self, arrival: &Arrival) -> bool {
         if !(self.may_wait)(arrival) {
             if arrival.repeated {

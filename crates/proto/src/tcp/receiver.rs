@@ -143,7 +143,7 @@ impl Receiver {
     }
 
     /// Reads at most `most` bytes for a paused application; returns the number of bytes read. A window update
-    /// is sent at once when the window can grow by a full segment or half the buffer. Until then the right
+    /// is sent immediately when the window can grow by a full segment or half the buffer. Until then the right
     /// edge of the window does not move (RFC 9293 section 3.8.6.2.2). No update is sent after the peer's FIN.
     pub fn read(&mut self, now: Time, most: u64, out: &mut Out) -> u64 {
         let read = most.min(self.unread());
@@ -244,7 +244,7 @@ impl Receiver {
         let arrival = Arrival {
             is_first: segment.seq == SeqNum(self.settings.iss),
             in_order,
-            // A FIN is acknowledged at once: no data follow that a delayed ACK could wait for.
+            // A FIN is acknowledged immediately: no data follow that a delayed ACK could wait for.
             at_edge: self.rcv_nxt == whole(segment).end,
             had_gap,
             has_gap: !self.queue.is_empty(),

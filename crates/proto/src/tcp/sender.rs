@@ -72,7 +72,7 @@ impl Sender {
         sender
     }
 
-    /// Disables Nagle's algorithm: supplied data are sent at once if the windows hold all of them (RFC 9293
+    /// Disables Nagle's algorithm: supplied data are sent immediately if the windows hold all of them (RFC 9293
     /// sections 3.7.4 and 3.8.6.2.1: as if all data were pushed).
     pub fn without_nagle(mut self) -> Sender {
         self.state.nagle = false;

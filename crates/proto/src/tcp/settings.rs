@@ -415,7 +415,7 @@ settings! {
     #[serde(skip_serializing_if = "Option::is_none")]
     user_timeout: Option<Duration>,
 
-    /// Segments per acknowledgement; 1 acknowledges every segment at once.
+    /// Segments per acknowledgement; 1 acknowledges every segment immediately.
     ack_every: u32,
     /// Number of segments acknowledged immediately at the start, and after a duplicate segment (as in Linux).
     quick_acks: u32,

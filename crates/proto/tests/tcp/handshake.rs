@@ -174,7 +174,7 @@ fn syn_is_answered_by_syn_ack() {
     assert_eq!((ack.flags, ack.seq, ack.ack), (Flags::ACK, syn.seq + 1, syn.seq + 2001));
 }
 
-/// FIN is processed once all data before it have arrived, acknowledged at once, and answered with our FIN.
+/// FIN is processed once all data before it have arrived, acknowledged immediately, and answered with our FIN.
 #[test]
 fn fin_is_processed_after_the_data_before_it() {
     let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
@@ -186,7 +186,7 @@ fn fin_is_processed_after_the_data_before_it() {
     tcp.data_fin(2000..2000).acks(2001).delivered(2000).no_timer();
 }
 
-/// The segment that fills the gap before an early FIN is acknowledged at once (RFC 5681 section 4.2).
+/// The segment that fills the gap before an early FIN is acknowledged immediately (RFC 5681 section 4.2).
 #[test]
 fn filling_the_gap_before_a_fin_is_acknowledged_at_once() {
     let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
@@ -194,7 +194,7 @@ fn filling_the_gap_before_a_fin_is_acknowledged_at_once() {
     tcp.data(0..1000).acks(1001).no_timer();
 }
 
-/// FIN with the last data is acknowledged at once.
+/// FIN with the last data is acknowledged immediately.
 #[test]
 fn fin_with_data_is_acknowledged_at_once() {
     let mut tcp = Server::start(&settings(Flavour::NewReno, 4));

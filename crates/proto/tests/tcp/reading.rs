@@ -34,7 +34,7 @@ fn data_are_read_once_and_in_order() {
     tcp.data(900..1900).acks_with_window(2900, 1100).unread(2000).delivered(2900);
 }
 
-/// A window update is sent at once when the window can grow by a full segment, and not before: small steps
+/// A window update is sent immediately when the window can grow by a full segment, and not before: small steps
 /// add up.
 #[test]
 fn growth_by_a_segment_triggers_a_window_update() {

@@ -9,7 +9,7 @@ fn base() -> Settings {
     settings(Flavour::NewReno, 4)
 }
 
-/// At least every second segment is acknowledged at once (RFC 5681 section 4.2), and a single one within the
+/// At least every second segment is acknowledged immediately (RFC 5681 section 4.2), and a single one within the
 /// delay (RFC 9293 section 3.8.6.3).
 #[test]
 fn every_second_segment_is_acknowledged() {
@@ -27,14 +27,14 @@ fn the_ack_delay_starts_with_the_first_segment() {
     tcp.data(2000..3000).data(3000..4000).data(4000..5000).is_silent().data(5000..6000).acks(6000);
 }
 
-/// Without delayed acknowledgements every segment is acknowledged at once.
+/// Without delayed acknowledgements every segment is acknowledged immediately.
 #[test]
 fn delayed_acknowledgements_can_be_disabled() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
     tcp.data(0..1000).acks(1000).data(1000..2000).acks(2000).no_timer();
 }
 
-/// Out-of-order segments, those that fill a gap or part of it, and duplicates are acknowledged at once (RFC
+/// Out-of-order segments, those that fill a gap or part of it, and duplicates are acknowledged immediately (RFC
 /// 5681 section 4.2).
 #[test]
 fn out_of_order_segments_are_acknowledged_at_once() {
@@ -52,7 +52,7 @@ fn delayed_acks_resume_after_a_gap() {
     tcp.data(4000..5000).acks(3000).data(3000..4000).acks(5000).data(5000..6000).is_silent();
 }
 
-/// ns-2's `DelAckSink`: the first segment is acknowledged at once, and so are those around a gap;
+/// ns-2's `DelAckSink`: the first segment is acknowledged immediately, and so are those around a gap;
 /// acknowledgement of the last one may be delayed, also for a duplicate.
 #[test]
 fn ns2_acknowledges_the_first_segment_at_once() {
@@ -76,7 +76,7 @@ fn pure_acks_are_not_acknowledged() {
     tcp.data(0..0).is_silent().no_timer();
 }
 
-/// Data beyond the window are discarded and acknowledged at once (RFC 9293 section 3.10.7.4).
+/// Data beyond the window are discarded and acknowledged immediately (RFC 9293 section 3.10.7.4).
 #[test]
 fn data_beyond_the_window_are_discarded() {
     let mut tcp = Server::start(&Settings { window: Bytes(3000).into(), ..base() });

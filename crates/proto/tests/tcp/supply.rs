@@ -52,7 +52,7 @@ fn nagle_delays_a_short_segment() {
     }
 }
 
-/// Without Nagle's algorithm, supplied data are sent at once if they fit (RFC 9293 section 3.7.4: there must
+/// Without Nagle's algorithm, supplied data are sent immediately if they fit (RFC 9293 section 3.7.4: there must
 /// be a way to disable it).
 #[test]
 fn without_nagle_data_are_sent_at_once() {

@@ -80,7 +80,7 @@ pub(crate) struct LastHop {
     pub(crate) down: Radio,
     /// Direction to the base station.
     pub(crate) up: Radio,
-    /// Whether `up` has a channel of its own.
+    /// Whether `up` has its own channel.
     pub(crate) up_has_channel: bool,
     /// Index of the end that is the mobile host.
     pub(crate) mobile: usize,

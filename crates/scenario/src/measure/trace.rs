@@ -15,7 +15,7 @@ use crate::build::{ConnectionComponents, ConnectionPart};
 ///
 /// - `sent`, `delivered`, `lost`, `suppressed`: a data segment left the source, reached its destination, was lost, or was
 ///   suppressed by an agent, which is not a loss.
-/// - `ack-sent`, `ack-received`, `ack-lost`, `ack-suppressed`: likewise for an acknowledgement, or a reset by the
+/// - `ack-sent`, `ack-received`, `ack-lost`, `ack-suppressed`: the same for an acknowledgement, or a reset by the
 ///   destination.
 /// - `notice-received`, `notice-lost`, `notice-suppressed`: a control message of the scheme reached the source, was
 ///   lost, or was suppressed.

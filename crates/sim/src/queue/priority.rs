@@ -1,6 +1,6 @@
 //! Strict priority: two queues, of which the expedited one goes first.
 //!
-//! *What it does.* Packets with the code point of expedited forwarding wait in a queue of their own, which is
+//! *What it does.* Packets with the code point of expedited forwarding wait in their own queue, which is
 //! served whenever it is not empty. Both queues are drop-tail. Expedited packets are not policed: at the rate
 //! of the link or more, they starve the best-effort packets.
 //!

@@ -102,7 +102,7 @@ impl RadioStats {
 ///
 /// # Randomness
 /// The stream `bits` yields one uniform number per attempt, whatever the state of the channel; the stream
-/// `backoff` belongs to the ARQ. The channel has a stream of its own; both directions of a hop hold copies
+/// `backoff` belongs to the ARQ. The channel has its own stream; both directions of a hop hold copies
 /// built from the same stream, so that they meet the same fades.
 ///
 /// [`DropReason::AttemptsExhausted`]: lasthop_proto::DropReason::AttemptsExhausted

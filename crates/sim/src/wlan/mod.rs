@@ -45,7 +45,7 @@ const AP: usize = 0;
 /// - A transmission is detected one slot after its start; the slot time is defined by this. Stations that
 ///   start before that collide, at the same instant or not.
 /// - After each attempt, successful or not, a backoff is drawn even if no packet is queued (post-backoff). A
-///   packet that arrives while the medium is idle and no backoff is pending is sent at once, or at the end of
+///   packet that arrives while the medium is idle and no backoff is pending is sent immediately, or at the end of
 ///   DIFS or EIFS; one that arrives while the medium is busy draws a backoff, and so does a packet that waits
 ///   for DIFS or EIFS without a backoff when the medium becomes busy.
 /// - ACK and CTS timeouts last as long as the missing response: SIFS and the frame; DIFS follows. With

@@ -45,7 +45,7 @@ fn expedited_packets_go_first() {
     assert_eq!(bench.0.queued(), (0, Bytes(0)));
 }
 
-/// Each kind has room of its own; a packet that is sent at once needs none.
+/// Each kind has room of its own; a packet that is sent immediately needs none.
 #[test]
 fn each_queue_is_drop_tail() {
     let mut bench = Bench::new();

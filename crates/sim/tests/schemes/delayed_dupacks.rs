@@ -12,7 +12,7 @@ fn receiver() -> Server {
     Server::installed(&settings, installed(&schemes, "delayed-dupacks").receiver_reactions())
 }
 
-/// TR 99-003: the first two duplicates are sent at once and later ones are held. Local recovery fills the gap
+/// TR 99-003: the first two duplicates are sent immediately and later ones are held. Local recovery fills the gap
 /// within the delay, so the held ones are never sent.
 #[test]
 fn local_recovery_within_the_delay_leaves_two_duplicates() {
@@ -23,7 +23,7 @@ fn local_recovery_within_the_delay_leaves_two_duplicates() {
     tcp.at(60).data(1000..2000).acks(6000).no_timer();
 }
 
-/// After the delay, counted from the first held duplicate, all held ones are sent, and further ones at once.
+/// After the delay, counted from the first held duplicate, all held ones are sent, and further ones immediately.
 #[test]
 fn held_duplicates_are_sent_after_the_delay() {
     let mut tcp = receiver();
@@ -45,7 +45,7 @@ fn a_new_acknowledgement_restarts_the_delay() {
     tcp.wakes_at(90).acks_times(1, 4000);
 }
 
-/// A duplicate segment without a gap is acknowledged at once.
+/// A duplicate segment without a gap is acknowledged immediately.
 #[test]
 fn needless_retransmissions_are_acknowledged_at_once() {
     let mut tcp = receiver();

@@ -16,7 +16,7 @@ fn the_receiver_sends_duplicates_when_the_signal_is_back() {
     tcp.at(50).reach(Reach::Back).acks_times(3, 1000).no_timer();
 }
 
-/// The oldest segment is sent again at once, with half of the window that was outstanding, and its timer starts anew.
+/// The oldest segment is sent again immediately, with half of the window that was outstanding, and its timer starts anew.
 #[test]
 fn the_sender_retransmits_when_the_signal_is_back() {
     let schemes = Schemes::default();

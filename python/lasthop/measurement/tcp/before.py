@@ -201,7 +201,7 @@ class _Holes:
             self.reordered += 1
 
     def _acknowledged(self, seq: int, row: int) -> bool:
-        """Tell whether the receiver acknowledged a byte well before a packet was captured."""
+        """Return whether the receiver acknowledged a byte well before a packet was captured."""
         stream = self.stream
         # Not a moment before: a capture may have an acknowledgement earlier than its packet.
         known = int(np.searchsorted(stream.ack_s, stream.time_s[row] - self.window_s, side="left"))

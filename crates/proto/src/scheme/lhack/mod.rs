@@ -30,7 +30,7 @@ use crate::packet::NoticeCode;
 /// "Reached the last hop": an ICMP message of the type for experimental mobility protocols (RFC 4065).
 const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
 
-/// "Passed the first hop": likewise.
+/// "Passed the first hop": an ICMP message of the same type.
 const FIRST_HOP: NoticeCode = NoticeCode { kind: 41, code: 2 };
 
 /// Acknowledgements for single hops.

@@ -9,7 +9,7 @@
 //! hole for which an lhack arrived, instead of by duplicate ACKs. A source that has never received an lhack
 //! uses duplicate ACKs.
 //! **First hop.** It delivers in order. If an fhack arrives for a message sent after the last transmission of
-//! another message without an fhack, the latter or its fhack was lost. It is retransmitted at once with an
+//! another message without an fhack, the latter or its fhack was lost. It is retransmitted immediately with an
 //! unchanged window. If copies of the later message cannot be distinguished, the first one counts. If nothing
 //! was sent later, only the timer detects the loss. Segments sent between the lost copy and the repair
 //! overtake the repair and cause duplicate ACKs at the destination, so the duplicate threshold is raised by

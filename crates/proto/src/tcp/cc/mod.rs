@@ -90,7 +90,7 @@ pub struct Loss {
 /// The start of a flight: a transmission while nothing is in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When.
+    /// Time of the transmission.
     pub now: Time,
     /// Time since the last transmission.
     pub idle: Duration,

@@ -9,7 +9,7 @@ use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
 /// If a later transmission is acknowledged first, an earlier segment neither acknowledged nor reported is
-/// lost. It alone is retransmitted at once.
+/// lost. It alone is retransmitted immediately.
 #[derive(Debug)]
 pub(super) struct SelectiveRepeat;
 

@@ -34,7 +34,7 @@ const MAX_PERIODS_IN_UNIT: f64 = 1e6;
 /// Packets that a traffic source may send until the time limit.
 const MAX_DATAGRAMS: f64 = 1e9;
 
-/// Segments in a window: 1 GiB of 1 KiB segments. Without congestion control they are sent at once.
+/// Segments in a window: 1 GiB of 1 KiB segments. Without congestion control all of them are sent in one burst.
 const MAX_SEGMENTS: u32 = 1 << 20;
 
 /// The maximum size of an IP packet.

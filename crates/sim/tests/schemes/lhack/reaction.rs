@@ -198,7 +198,7 @@ fn segments_lost_by_timeout_do_not_extend_the_window() {
     tcp.acks(3, 1000).sends_nothing().lhacks([2]).sends_full(3..4);
 }
 
-/// A message shown to be missing by an fhack for a later one is retransmitted at once, once, and the window
+/// A message shown to be missing by an fhack for a later one is retransmitted immediately, once, and the window
 /// is unchanged; only the left edge restarts the timer.
 #[test]
 fn a_gap_between_fhacks_is_retransmitted() {

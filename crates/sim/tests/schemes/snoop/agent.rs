@@ -622,7 +622,7 @@ fn the_rest_passes() {
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
-/// Copies are expedited, unless the scheme is told otherwise or the segment has a code point of its own.
+/// Copies are expedited, unless the scheme is told otherwise or the segment has its own code point.
 #[test]
 fn copies_are_expedited() {
     for (parameters, original, expected) in [

@@ -9,7 +9,7 @@ fn connection(flow: u16) -> Connection {
     Connection { src: HostId(1), dst: HostId(2), flow: FlowId(flow) }
 }
 
-/// Every segment is acknowledged at once, and FIN is sent.
+/// Every segment is acknowledged immediately, and FIN is sent.
 fn settings(handshake: bool) -> Settings {
     Settings { handshake, close: true, ack_every: 1, ..Settings::default() }
 }
