@@ -62,13 +62,13 @@ pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>);
 /// Attributes
 /// ----------
 /// what : str
-///     What does not exist: ``"metric"``, ``"connection"``, ``"connection metric"`` ...
+///     The kind of thing that does not exist: ``"metric"``, ``"connection"``, ``"connection metric"`` ...
 /// name : str
 ///     Its name.
 /// known : list of str
-///     The names that there are.
+///     The names that exist.
 /// listed : int
-///     How many of them, from the first, a message lists: metrics of parts may be thousands.
+///     How many of `known` a message lists: not the metrics of parts, which may be thousands.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct UnknownMetric(lasthop_scenario::UnknownMetric);
 

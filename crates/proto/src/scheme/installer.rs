@@ -68,7 +68,7 @@ pub enum LinkEnd {
 /// The place of an agent: an end of a wireless link.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// Which end it is.
+    /// The end of the link.
     pub end: LinkEnd,
     /// Name of the base station or mobile host.
     pub node: &'a str,
@@ -76,20 +76,20 @@ pub struct Site<'a> {
     pub station: Option<u16>,
     /// Name of the link: of its two ends, or of the access point of a BSS.
     pub link: &'a str,
-    /// Gross bit rate of what the agent sends over the link.
+    /// Gross bit rate of the direction in which the agent sends.
     pub rate: BitRate,
-    /// Propagation delay of what the agent sends over the link.
+    /// Propagation delay of the direction in which the agent sends.
     pub delay: Duration,
-    /// Gross bit rate of what arrives over the link.
+    /// Gross bit rate of the opposite direction.
     pub arriving_rate: BitRate,
-    /// The hosts at or behind the mobile host for which packets come over the link, if this is its end.
+    /// At a mobile host's end: the hosts that are reached over the link, the mobile host and those behind it.
     pub hosts: Option<&'a BTreeSet<HostId>>,
     /// The random streams of the run.
     pub streams: Streams,
 }
 
 impl Site<'_> {
-    /// A site at a link of which nothing is known.
+    /// A placeholder site, to query agents about the signals that they need.
     fn unknown(end: LinkEnd) -> Site<'static> {
         let (rate, delay) = (BitRate::from_bps(1).expect("not zero"), Duration::ZERO);
         let streams = Streams::new(0, 0);
@@ -116,7 +116,7 @@ type Make<'a, T> = Box<dyn Fn() -> Box<T> + Send + Sync + 'a>;
 pub(super) type MakeAgent<'a> = Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>;
 type MakeSplit<'a> = Box<dyn Fn(&Settings) -> Split + Send + Sync + 'a>;
 
-/// Collects what schemes install: functions that make each agent and reaction anew for every run and place.
+/// Collects the constructors of agents and reactions, which are called for every run and site.
 #[derive(Default)]
 #[allow(missing_debug_implementations, reason = "it collects functions")]
 pub struct Installer<'a> {
@@ -131,7 +131,7 @@ pub struct Installer<'a> {
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     pub(super) senders: Vec<Make<'a, dyn Reaction>>,
     pub(super) receivers: Vec<Make<'a, dyn ReceiverReaction>>,
-    /// How long ahead the loss of the radio signal is announced, and the scheme that asked for it; `None` if nobody
+    /// Lead time of the notice of a loss of the radio signal, and the scheme that requested it; `None` if no scheme
     /// watches the signal.
     pub(super) lead: Option<(&'static str, Duration)>,
     /// Whether packets for moving hosts are copied to all their base stations.
@@ -149,7 +149,7 @@ pub(super) struct LinkSchemes {
 
 impl<'a> Installer<'a> {
     /// Determines the source of the wireless link's ARQ. Two schemes may both need an ARQ; one may not
-    /// need what another switches off, and only one may supply it.
+    /// need an ARQ that another switches off, and only one may supply it.
     pub fn arq(&mut self, arq: ArqUse) {
         let switched_off =
             |off, needs| format!("\"{off}\" switches off the ARQ of the link, which \"{needs}\" needs");
@@ -214,8 +214,8 @@ impl<'a> Installer<'a> {
         self.at(LinkEnd::MobileHost, agent);
     }
 
-    /// Installs a tunnel over each wireless link: an agent at each end, which hear each other's signals. No other agent
-    /// sees what is in the tunnel, so a second tunnel is refused, and agents of later schemes, which would be inside.
+    /// Installs a tunnel over each wireless link: an agent at each end, which watch each other. Other agents cannot see the
+    /// contents of the tunnel, so a second tunnel is refused, and so are agents of later schemes, which would be inside.
     pub fn tunnel<C: Component + 'static>(
         &mut self,
         agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a,

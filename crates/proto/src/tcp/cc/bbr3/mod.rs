@@ -4,7 +4,7 @@
 //!
 //! Names are those of the draft without its prefixes. Differences from the draft's pseudocode:
 //! - A mark is congestion, which the draft demands without specifying the response. Classic ECN reports one mark per
-//!   round trip, so no rate of marks can be tolerated: a mark is answered like a loss rate above the threshold.
+//!   round trip, so no rate of marks can be tolerated: a mark has the response of a loss rate above the threshold.
 //! - The data in flight during a probe are those before the acknowledgement, in whole segments: after it, the
 //!   window is never full.
 //! - The long-term bound does not apply in Drain, where the draft's table and its pseudocode disagree.
@@ -117,7 +117,7 @@ impl State {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// Whether the state probes for bandwidth, so that losses are to be expected.
+    /// Whether the state probes for bandwidth, so that it may cause losses.
     fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
@@ -224,7 +224,7 @@ impl Bbr3 {
         self.usage.now |= sample.prior_in_flight as f64 + self.mss > self.window.cwnd;
     }
 
-    /// Whether the window was full in the last round.
+    /// Whether the window was full in the current or the previous round.
     fn is_cwnd_limited(&self) -> bool {
         self.usage.now || self.usage.before
     }
@@ -238,7 +238,7 @@ impl Bbr3 {
 
     /// Ends a ProbeBW cycle. The maximum filter covers the last two cycles.
     fn advance_max_bandwidth(&mut self) {
-        // Without a sample the filter is not advanced.
+        // A cycle without samples does not advance the filter.
         if self.max_bandwidth[1] > 0.0 {
             self.max_bandwidth = [self.max_bandwidth[1], 0.0];
         }
