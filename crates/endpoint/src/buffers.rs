@@ -28,7 +28,11 @@ impl SendBuffer {
 
     /// Free space in bytes.
     pub(crate) fn room(&self) -> usize {
-        self.capacity - self.bytes.len()
+        self.capacity.saturating_sub(self.bytes.len())
+    }
+
+    pub(crate) fn set_capacity(&mut self, capacity: usize) {
+        self.capacity = capacity;
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -82,14 +82,13 @@ impl Connection {
         let agreed = handshake.agreement(syn);
         let (snd_nxt, rcv_nxt) = (handshake.snd_nxt(), syn.rcv_nxt());
         let settings = config.of_half(&agreed, snd_nxt.0, syn.window);
-        let mut sender = Sender::supplied(ENDS, &settings, Vec::new());
-        if !config.nagle {
-            sender = sender.without_nagle();
-        }
+        let sender = Sender::supplied(ENDS, &settings, Vec::new());
+        let sender = if config.nagle { sender } else { sender.without_nagle() };
         let buffer = config.settings.window_payload();
         let window = if agreed.our_scale > 0 { buffer } else { buffer.min(LARGEST_WINDOW) };
         let mut receiver = Receiver::new(ENDS, &config.of_half(&agreed, rcv_nxt.0, window));
         receiver.pause();
+        receiver.spare_updates();
         let mut connection = Connection {
             sender,
             receiver,
@@ -128,6 +127,11 @@ impl Connection {
         &self.receiver
     }
 
+    /// Maximum payload of a segment.
+    pub(crate) fn mss(&self) -> u32 {
+        self.agreed.mss
+    }
+
     /// Whether our FIN was sent and acknowledged.
     pub(crate) fn fin_is_acknowledged(&self) -> bool {
         self.sender.stats().completed.is_some()
@@ -155,6 +159,11 @@ impl Connection {
         self.drive_sender(now, io, |sender, out| sender.supply(now, bytes, out));
     }
 
+    /// Turns Nagle's algorithm on or off.
+    pub(crate) fn set_nagle(&mut self, now: Time, nagle: bool, io: &mut Io) {
+        self.drive_sender(now, io, |sender, out| sender.set_nagle(now, nagle, out));
+    }
+
     /// Sends FIN after the last byte in the send buffer.
     pub(crate) fn close(&mut self, now: Time, io: &mut Io) {
         self.drive_sender(now, io, |sender, out| sender.close(now, out));
@@ -173,11 +182,18 @@ impl Connection {
         self.flush(now, io);
     }
 
-    /// Sends RST (RFC 9293 section 3.10.5).
-    pub(crate) fn reset(&self, outgoing: &mut OutgoingQueue) {
+    /// Sends RST (RFC 9293 section 3.10.5), with timestamps if negotiated (RFC 7323 section 3.2).
+    pub(crate) fn reset(&self, now: Time, outgoing: &mut OutgoingQueue) {
         let flags = Flags::RST | Flags::ACK;
         let (seq, ack) = (self.sender.snd_max(), self.receiver.rcv_nxt());
-        outgoing.put_bare(Segment { seq, ack, flags, ..Segment::default() });
+        let timestamps = self.agreed.timestamps.then(|| self.clock.stamp(now));
+        outgoing.put_bare(Segment { seq, ack, flags, timestamps, ..Segment::default() });
+    }
+
+    /// Sets the user timeout.
+    pub(crate) fn set_user_timeout(&mut self, timeout: Option<Duration>) {
+        self.user_timeout = timeout;
+        self.sender.set_user_timeout(timeout);
     }
 
     /// Whether `syn` may start a new incarnation of a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191).
@@ -357,13 +373,13 @@ impl Connection {
     fn give_up_if_stuck(&mut self, now: Time, io: &mut Io) {
         let waited = now.since(self.progressed_at);
         if self.sender.flight_size() > 0 && self.user_timeout.is_some_and(|longest| waited >= longest) {
-            self.give_up(io);
+            self.give_up(now, io);
         }
     }
 
-    fn give_up(&mut self, io: &mut Io) {
+    fn give_up(&mut self, now: Time, io: &mut Io) {
         if !self.is_given_up() {
-            self.reset(&mut io.outgoing);
+            self.reset(now, &mut io.outgoing);
             self.is_given_up = true;
         }
     }
@@ -379,7 +395,7 @@ impl Connection {
         timer.unanswered += 1;
         timer.deadline = now + timer.settings.interval;
         if timer.unanswered > timer.settings.probes {
-            self.give_up(io);
+            self.give_up(now, io);
         } else {
             let seq = self.sender.snd_max() - 1;
             self.emit(now, Segment { seq, ..Segment::default() }, Ecn::NotEct, io);
@@ -403,7 +419,7 @@ impl Connection {
         while let Some((_, effect)) = self.out.take() {
             let Effect::Send(_, Packet { body: Body::Tcp(segment), ecn, .. }) = effect else { continue };
             if segment.flags.has(Flags::RST) {
-                self.reset(&mut io.outgoing);
+                self.reset(now, &mut io.outgoing);
             } else if segment.seq_len() > 0 {
                 self.emit(now, segment, ecn, io);
                 // The data segment carries the acknowledgement, but no SACK blocks.

@@ -3,7 +3,7 @@
 use std::mem;
 use std::net::SocketAddr;
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::{Flags, Receiver, Segment, Sender};
 use lasthop_wire::Icmp;
 
@@ -50,7 +50,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint in LISTEN on `local`. It accepts a single connection, the first.
+    /// An endpoint in LISTEN on `local`. It accepts a single connection, the first; a
+    /// [`Listener`](crate::Listener) accepts many.
     ///
     /// # Panics
     /// If the settings are invalid, or for simulations only.
@@ -132,6 +133,17 @@ impl Endpoint {
         if self.is_closing || self.state() == StateName::Closed { 0 } else { self.io.send_buffer.room() }
     }
 
+    /// Number of bytes written that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.io.send_buffer.len()
+    }
+
+    /// Maximum payload of a segment, without the options that every segment carries; `None` before the connection is
+    /// synchronised.
+    pub fn mss(&self) -> Option<u32> {
+        self.state.connection().map(Connection::mss)
+    }
+
     /// Number of bytes in order that were not read.
     pub fn readable(&self) -> usize {
         self.io.receive_buffer.ready()
@@ -164,6 +176,29 @@ impl Endpoint {
         len
     }
 
+    /// Turns Nagle's algorithm on or off (RFC 9293 section 3.7.4). Turning it off sends short segments that it held back.
+    pub fn set_nagle(&mut self, now: Time, nagle: bool) {
+        self.config.nagle = nagle;
+        if let Some(connection) = self.state.connection_mut() {
+            connection.set_nagle(now, nagle, &mut self.io);
+        }
+    }
+
+    /// Sets the user timeout: how long outstanding data may remain unacknowledged before the connection is aborted; `None`
+    /// for no limit.
+    pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
+        self.config.settings.user_timeout = timeout;
+        if let Some(connection) = self.state.connection_mut() {
+            connection.set_user_timeout(timeout);
+        }
+    }
+
+    /// Sets the size of the send buffer. Bytes already in it are kept.
+    pub fn set_send_buffer(&mut self, bytes: usize) {
+        self.config.send_buffer = bytes;
+        self.io.send_buffer.set_capacity(bytes);
+    }
+
     /// Closes the sending direction: FIN follows the last byte (RFC 9293 section 3.10.4). The peer may continue to send.
     pub fn shutdown(&mut self, now: Time) {
         if mem::replace(&mut self.is_closing, true) {
@@ -181,7 +216,7 @@ impl Endpoint {
     /// they are lost (RFC 9293 section 3.6.1).
     pub fn close(&mut self, now: Time) {
         if self.readable() > 0 && self.state() != StateName::TimeWait {
-            return self.abort();
+            return self.abort(now);
         }
         self.io.receive_buffer.close();
         self.shutdown(now);
@@ -192,13 +227,13 @@ impl Endpoint {
 
     /// Ends the connection immediately, with RST in states that require one (RFC 9293 section 3.10.5). Discards unread
     /// bytes.
-    pub fn abort(&mut self) {
+    pub fn abort(&mut self, now: Time) {
         match &self.state {
-            State::SynReceived(handshake, syn) => handshake.reset(syn, &mut self.io.outgoing),
+            State::SynReceived(handshake, syn) => handshake.reset(now, syn, &mut self.io.outgoing),
             State::Established(connection)
             | State::FinWait1(connection)
             | State::FinWait2(connection, _)
-            | State::CloseWait(connection) => connection.reset(&mut self.io.outgoing),
+            | State::CloseWait(connection) => connection.reset(now, &mut self.io.outgoing),
             _ => {}
         }
         if self.state() != StateName::Closed {
@@ -415,7 +450,7 @@ impl Endpoint {
             // All data were delivered before TIME-WAIT.
             Verdict::Reset if self.state() == StateName::TimeWait => self.finish(End::Closed),
             Verdict::Reset => self.finish(End::Reset),
-            Verdict::Unwanted => self.abort(),
+            Verdict::Unwanted => self.abort(now),
             Verdict::Accepted => {
                 if let State::TimeWait(_, until) = &mut self.state
                     && packet.header.segment.flags.has(Flags::FIN)

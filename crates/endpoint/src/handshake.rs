@@ -153,10 +153,11 @@ impl Handshake {
         }
     }
 
-    /// Sends RST in SYN-RECEIVED.
-    pub(crate) fn reset(&self, syn: &PeerSyn, outgoing: &mut OutgoingQueue) {
+    /// Sends RST in SYN-RECEIVED, with timestamps if negotiated (RFC 7323 section 3.2).
+    pub(crate) fn reset(&self, now: Time, syn: &PeerSyn, outgoing: &mut OutgoingQueue) {
         let (seq, ack, flags) = (self.snd_nxt(), syn.rcv_nxt(), Flags::RST | Flags::ACK);
-        outgoing.put_bare(Segment { seq, ack, flags, ..Segment::default() });
+        let timestamps = self.agreement(syn).timestamps.then(|| self.clock.stamp(now));
+        outgoing.put_bare(Segment { seq, ack, flags, timestamps, ..Segment::default() });
     }
 
     /// Whether a segment is acceptable in SYN-RECEIVED (RFC 9293 section 3.10.7.4, RFC 7323 section 5.3).

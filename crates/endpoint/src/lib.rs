@@ -44,6 +44,7 @@ mod config;
 mod connection;
 mod endpoint;
 mod handshake;
+mod listener;
 mod options;
 mod packet;
 mod path_errors;
@@ -53,6 +54,7 @@ mod throttle;
 
 pub use config::{Config, KeepAlive};
 pub use endpoint::{End, Endpoint};
+pub use listener::Listener;
 pub use packet::{Incoming, Outgoing, refuse};
 pub use secret::Secret;
 pub use state::StateName;

@@ -368,7 +368,7 @@ fn refusals_and_resets_pass_in_both_directions() {
     let mut driver = beside_the_kernel(connect(address(2, 1003), address(1, 1002)));
     until(&mut driver, |endpoint| endpoint.state() == StateName::Established);
     let (mut stream, _) = listener.accept().expect("a connection");
-    driver.endpoint().abort();
+    driver.endpoint().abort(now());
     driver.turn(Duration::ZERO).expect("a link");
     let error = stream.read(&mut [0]).expect_err("reset");
     assert_eq!((error.kind(), driver.endpoint().end()), (io::ErrorKind::ConnectionReset, Some(End::Aborted)));

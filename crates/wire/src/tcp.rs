@@ -145,8 +145,8 @@ impl TcpHeader {
         }
     }
 
-    /// The header as bytes, without a checksum. Each option is aligned to 32 bits (RFC 7323 appendix A). SACK blocks for
-    /// which there is no room are left out, the last first (RFC 2018 section 3).
+    /// The header as bytes, without a checksum. The options are aligned to 32 bits (RFC 7323 appendix A), in the order of
+    /// Linux. SACK blocks for which there is no room are left out, the last first (RFC 2018 section 3).
     pub(crate) fn encode(&self) -> Vec<u8> {
         let segment = &self.segment;
         let has = |bits| segment.flags.has(Flags(bits));
@@ -187,19 +187,24 @@ impl TcpHeader {
             options.extend_from_slice(elements);
             room
         };
-        if self.segment.flags.has(Flags::SYN) {
-            if let Some(mss) = self.mss {
-                add(4, &[MaximumSegmentSize(mss)]);
+        let is_syn = self.segment.flags.has(Flags::SYN);
+        if let Some(mss) = self.mss.filter(|_| is_syn) {
+            add(4, &[MaximumSegmentSize(mss)]);
+        }
+        let may_sack = is_syn && self.sack_permitted;
+        match self.segment.timestamps {
+            Some(Timestamps { value, echo }) => {
+                let before = if may_sack { &[SelectiveAcknowledgementPermitted][..] } else { &[Noop, Noop] };
+                add(2, before);
+                add(10, &[Timestamp(value, echo)]);
             }
-            if let Some(scale) = self.window_scale {
-                add(4, &[Noop, WindowScale(scale)]);
-            }
-            if self.sack_permitted {
+            None if may_sack => {
                 add(4, &[Noop, Noop, SelectiveAcknowledgementPermitted]);
             }
+            None => {}
         }
-        if let Some(Timestamps { value, echo }) = self.segment.timestamps {
-            add(12, &[Noop, Noop, Timestamp(value, echo)]);
+        if let Some(scale) = self.window_scale.filter(|_| is_syn) {
+            add(4, &[Noop, WindowScale(scale)]);
         }
         let room = add(0, &[]).saturating_sub(4) / 8;
         let mut edges = self.segment.sack.iter().take(room).map(|block| (block.start.0, block.end.0));

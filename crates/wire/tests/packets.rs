@@ -498,3 +498,31 @@ fn errors_say_what_is_wrong() {
     let too_long = write::udp(&V4, (1, 2), &[0; 65_528]).expect_err("too long");
     assert_eq!(too_long.to_string(), "a packet of 65536 bytes; at most 65,535 fit its length field");
 }
+
+#[test]
+fn options_are_in_the_order_of_linux() {
+    let (nop, mss, scale, may_sack): (&[u8], &[u8], &[u8], &[u8]) =
+        (&[1], &[2, 4, 5, 180], &[3, 3, 7], &[4, 2]);
+    let stamps: &[u8] = &[8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    for (has_sack, has_stamps, expected) in [
+        (true, true, [mss, may_sack, stamps, nop, scale].concat()),
+        (true, false, [mss, nop, nop, may_sack, nop, scale].concat()),
+        (false, true, [mss, nop, nop, stamps, nop, scale].concat()),
+        (false, false, [mss, nop, scale].concat()),
+    ] {
+        let segment = Segment {
+            flags: Flags::SYN,
+            timestamps: has_stamps.then_some(Timestamps { value: 1, echo: 2 }),
+            ..Segment::default()
+        };
+        let header = TcpHeader {
+            segment,
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: has_sack,
+            ..TcpHeader::default()
+        };
+        let bytes = write::tcp(&V4, &header, &[]).expect("it fits");
+        assert_eq!(bytes[40..], expected);
+    }
+}

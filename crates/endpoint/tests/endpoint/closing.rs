@@ -137,7 +137,7 @@ fn abort_resets_in_every_state_in_which_the_peer_knows_of_the_connection() {
         (TimeWait, ""),
     ] {
         let mut peer = Peer::in_state(state);
-        peer.endpoint.abort();
+        peer.endpoint.abort(peer.now);
         assert_eq!((peer.said().as_str(), peer.endpoint.end()), (said, Some(End::Aborted)), "{state:?}");
         assert_eq!((peer.state(), peer.endpoint.next_wakeup()), (Closed, Time::NEVER));
     }
@@ -164,4 +164,34 @@ fn fin_is_retransmitted_until_the_user_timeout() {
     peer.wait(Duration::from_secs(1000));
     assert_eq!(peer.endpoint.end(), Some(End::TimedOut));
     assert!(peer.said().ends_with("RA 2 1 0"));
+}
+
+#[test]
+fn resets_carry_timestamps() {
+    let settings = Settings { timestamps: true, ..config().settings };
+    for is_open in [false, true] {
+        let mut peer = Peer::listening(Config { settings: settings.clone(), ..config() });
+        peer.timestamp = Some(500);
+        peer.send(SYN, b"");
+        let first = peer.expect_syn(crate::peer::SYN_ACK).segment.timestamps.expect("timestamps");
+        if is_open {
+            peer.last_timestamp = first.value;
+            peer.timestamp = Some(600);
+            peer.send(ACK, b"");
+        }
+        peer.wait(Duration::from_millis(70));
+        peer.endpoint.abort(peer.now);
+        let reset = peer.only().header.segment;
+        let stamps = reset.timestamps.expect("timestamps");
+        assert_eq!((stamps.value - first.value, stamps.echo), (70, if is_open { 600 } else { 500 }));
+    }
+}
+
+#[test]
+fn the_user_timeout_may_be_set_at_any_time() {
+    let mut peer = Peer::established(config());
+    peer.endpoint.send(peer.now, b"unanswered");
+    peer.endpoint.set_user_timeout(Some(Duration::from_secs(20)));
+    peer.wait(Duration::from_secs(60));
+    assert_eq!(peer.endpoint.end(), Some(End::TimedOut));
 }

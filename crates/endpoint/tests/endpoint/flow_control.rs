@@ -215,3 +215,70 @@ fn fin_is_taken_at_the_end_of_a_full_window() {
     assert_eq!((peer.said().as_str(), peer.state()), ("A 1 10002 0", StateName::CloseWait));
     assert_eq!(peer.read().len(), 10_000);
 }
+
+#[test]
+fn a_prompt_reader_causes_no_window_updates() {
+    let mut peer = Peer::established(config());
+    for _ in 0..4 {
+        peer.send(ACK, &[1; 1000]);
+        assert_eq!(peer.only().header.segment.wnd, 9000);
+        assert_eq!(peer.read().len(), 1000);
+        assert_eq!(peer.said(), "");
+    }
+    // One that is late tells when the window has doubled.
+    for window in [9000, 8000, 7000, 6000, 5000] {
+        peer.send(ACK, &[1; 1000]);
+        assert_eq!(peer.only().header.segment.wnd, window);
+    }
+    assert_eq!(peer.endpoint.read(peer.now, &mut [0; 4999]), 4999);
+    assert_eq!(peer.said(), "");
+    peer.send(ACK, &[1; 1000]);
+    assert_eq!(peer.only().header.segment.wnd, 8999, "any acknowledgement tells");
+    peer.send(ACK, &[1; 5000]);
+    assert_eq!(peer.only().header.segment.wnd, 3999);
+    assert_eq!(peer.read().len(), 6001);
+    assert_eq!(peer.only().header.segment.wnd, 10_000);
+}
+
+#[test]
+fn without_nagle_what_was_held_back_is_sent() {
+    let mut peer = Peer::established(Config { nagle: true, ..config() });
+    peer.endpoint.send(peer.now, b"first");
+    peer.endpoint.send(peer.now, b"second");
+    assert_eq!(peer.said(), "A 1 1 5");
+    peer.endpoint.set_nagle(peer.now, false);
+    assert_eq!(peer.said(), "A 6 1 6");
+    peer.endpoint.set_nagle(peer.now, true);
+    peer.endpoint.send(peer.now, b"third");
+    assert_eq!(peer.said(), "");
+}
+
+#[test]
+fn the_byte_of_a_probe_is_not_retransmitted_on_its_own() {
+    let settings = Settings { timestamps: false, ..Profile::Linux.settings() };
+    let mut peer = Peer::connecting(Config { settings, ..Config::default() });
+    let mut syn = peer.header(Flags(Flags::SYN.0 | ACK.0));
+    (syn.mss, syn.sack_permitted) = (Some(1000), true);
+    syn.segment.wnd = 0;
+    peer.deliver(syn, b"");
+    peer.seq += 1;
+    peer.sent();
+    peer.endpoint.send(peer.now, &[1; 2000]);
+    peer.wait(Duration::from_millis(1500));
+    assert!(peer.said().starts_with("A 1 1 1"), "a probe");
+    peer.window = 5000;
+    peer.send(ACK, b"");
+    assert_eq!(peer.said(), "A 1 1 1000, A 1001 1 1000");
+}
+
+#[test]
+fn a_send_buffer_that_shrinks_keeps_its_bytes() {
+    let mut peer = Peer::established(config());
+    peer.window = 0;
+    peer.send(ACK, b"");
+    assert_eq!(peer.endpoint.send(peer.now, &[1; 5000]), 5000);
+    peer.endpoint.set_send_buffer(3000);
+    assert_eq!((peer.endpoint.writable(), peer.endpoint.unacknowledged()), (0, 5000));
+    peer.endpoint.set_send_buffer(6000);
+    assert_eq!(peer.endpoint.writable(), 1000);
+}

@@ -50,7 +50,7 @@ fn act(peer: &mut Peer, random: &mut Stream) {
     match random.below(40) {
         0 => peer.endpoint.shutdown(now),
         1 => peer.endpoint.close(now),
-        2 if random.bernoulli(0.2) => peer.endpoint.abort(),
+        2 if random.bernoulli(0.2) => peer.endpoint.abort(peer.now),
         3..8 => _ = peer.endpoint.send(now, &vec![1; random.below(5000) as usize]),
         8..12 => _ = peer.endpoint.read(now, &mut vec![0; random.below(5000) as usize]),
         12..18 => peer.wait(Duration::from_millis(random.below(3000))),

@@ -6,6 +6,7 @@ mod closing;
 mod flow_control;
 mod fuzzing;
 mod idle;
+mod listening;
 mod opening;
 mod path;
 mod peer;

@@ -53,7 +53,7 @@ fn a_narrow_path_shortens_segments_at_once() {
     let (mut peer, sent) = sending();
     let cwnd = peer.endpoint.sender().expect("synchronised").cwnd();
     complain(&mut peer, &sent[0], TOO_BIG, 1000);
-    assert_eq!(peer.said(), "A 1 1 960");
+    assert_eq!(peer.said(), "A 1 1 960, A 961 1 500", "all of the segment, and nothing else");
     assert_eq!(peer.endpoint.sender().expect("synchronised").cwnd(), cwnd, "no sign of congestion");
     // Everything arrives in shorter segments.
     let mut expected = 1;
@@ -100,7 +100,7 @@ fn absurd_and_larger_mtus_are_not_believed() {
         assert_eq!(peer.said(), "", "{mtu}");
     }
     complain(&mut peer, &sent[0], TOO_BIG, 552);
-    assert_eq!(peer.said(), "A 1 1 512");
+    assert_eq!(peer.said(), "A 1 1 512, A 513 1 512, A 1025 1 436");
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Peer {
         let peer = match state {
             StateName::Closed => {
                 let mut peer = Peer::established(config());
-                peer.endpoint.abort();
+                peer.endpoint.abort(peer.now);
                 peer
             }
             StateName::Listen => Peer::listening(config()),

@@ -30,6 +30,7 @@ pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;
 pub use receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
+pub use recovery::{LossReport, LossStage};
 pub use rtt::{RttEstimator, Ticks};
 pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;

@@ -1,5 +1,7 @@
 //! The receiver: the receiving end of a TCP connection.
 
+mod reading;
+
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
@@ -43,6 +45,10 @@ pub struct Receiver {
     withheld: u32,
     /// The part of them that the application has read.
     taken: u32,
+    /// Whether window updates are [sent sparingly](Receiver::spare_updates).
+    spares_updates: bool,
+    /// The right edge of the window in the last segment that the host has sent.
+    told_edge: SeqNum,
     /// Most recently reported SACK blocks, most recent first (RFC 2018 section 4).
     reported: Vec<SackBlock>,
     /// The duplicate to report, until an acknowledgement that reports it is sent.
@@ -75,6 +81,8 @@ impl Receiver {
             paused: false,
             withheld: 0,
             taken: 0,
+            spares_updates: false,
+            told_edge: SeqNum(settings.iss) + settings.window_payload(),
             reported: Vec::with_capacity(SackBlocks::MAX),
             duplicate: None,
             delayed_ack: DelayedAck::new(settings),
@@ -126,40 +134,6 @@ impl Receiver {
         &self.stats
     }
 
-    /// Pauses the application: arriving data stay in the buffer until they are [read](Receiver::read).
-    pub fn pause(&mut self) {
-        self.paused = true;
-    }
-
-    /// Reads everything and resumes automatic reading. Updates the sender's window as
-    /// [`read`](Receiver::read) does.
-    pub fn resume(&mut self, now: Time, out: &mut Out) {
-        self.paused = false;
-        let opens = self.is_worth_telling(self.withheld);
-        (self.withheld, self.taken) = (0, 0);
-        if opens {
-            self.acknowledge(now, None, out);
-        }
-    }
-
-    /// Reads at most `most` bytes for a paused application; returns the number of bytes read. A window update
-    /// is sent immediately when the window can grow by a full segment or half the buffer. Until then the right
-    /// edge of the window does not move (RFC 9293 section 3.8.6.2.2). No update is sent after the peer's FIN.
-    pub fn read(&mut self, now: Time, most: u64, out: &mut Out) -> u64 {
-        let read = most.min(self.unread());
-        self.taken += read as u32;
-        if self.is_worth_telling(self.taken) {
-            self.withheld -= core::mem::take(&mut self.taken);
-            self.acknowledge(now, None, out);
-        }
-        read
-    }
-
-    /// Bytes in order that a paused application has not read.
-    pub fn unread(&self) -> u64 {
-        u64::from(self.withheld - self.taken)
-    }
-
     /// Whether the peer's FIN and all data before it were received (RFC 9293 section 3.10.7.4). Never true
     /// for a peer that does not close.
     pub fn has_ended(&self) -> bool {
@@ -186,23 +160,13 @@ impl Receiver {
         self.last_ack_sent = self.rcv_nxt;
         let echo = if self.echoes { Flags::ECE } else { Flags::default() };
         (segment.ack, segment.wnd) = (self.rcv_nxt, self.window());
+        self.told_edge = self.rcv_nxt + self.window();
         segment.flags = segment.flags | Flags::ACK | echo;
     }
 
     /// Whether the connection was reset, by the sender or by [`abort`](Receiver::abort).
     pub fn is_reset(&self) -> bool {
         self.reset
-    }
-
-    /// Whether to send a window update for a growth by `growth` bytes.
-    fn is_worth_telling(&self, growth: u32) -> bool {
-        let least = self.settings.mss().min(self.buffer / 2).max(1);
-        growth >= least && !self.has_ended() && !self.reset
-    }
-
-    /// The receive window beyond `rcv_nxt` in bytes (RFC 9293 section 3.3.1: RCV.WND).
-    pub fn window(&self) -> u32 {
-        self.buffer - self.withheld
     }
 
     fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, out: &mut Out) {

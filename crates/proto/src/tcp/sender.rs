@@ -6,7 +6,7 @@ use lasthop_base::{Duration, Time};
 
 use super::detection::Repeat;
 use super::reaction::Reactions;
-use super::recovery::{self, Recovery};
+use super::recovery::{self, LossReport, Recovery};
 use super::rtt::RttEstimator;
 use super::segment::{Flags, SackBlock, Segment};
 use super::seq::SeqNum;
@@ -79,6 +79,24 @@ impl Sender {
         self
     }
 
+    /// Turns Nagle's algorithm on or off while the stream is open. Off, what it held back is sent.
+    pub fn set_nagle(&mut self, now: Time, nagle: bool, out: &mut Out) {
+        self.state.nagle = nagle && !self.state.closed;
+        if matches!(self.phase, Phase::Open) {
+            self.continue_sending(now, out);
+        }
+    }
+
+    /// Sets how long nothing outstanding may be acknowledged until the connection is aborted; `None` for no limit.
+    pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
+        self.state.settings.user_timeout = timeout;
+    }
+
+    /// What loss recovery knows.
+    pub fn loss_report(&self) -> LossReport {
+        self.recovery.report(&self.state)
+    }
+
     /// Opens the connection unless it is open, with SYN if the settings include a handshake.
     pub fn open(&mut self, now: Time, out: &mut Out) {
         if matches!(self.phase, Phase::Waiting(_)) {
@@ -98,14 +116,15 @@ impl Sender {
         self.start(now, out);
     }
 
-    /// Reduces the maximum payload of later segments to `mss` bytes, after a path MTU update (RFC 1191). The segment `lost`,
-    /// which exceeded the path MTU, is retransmitted immediately, without a congestion response.
+    /// Reduces the maximum payload of later segments to `mss` bytes, after a path MTU update (RFC 1191). The segment at
+    /// `lost`, which exceeded the path MTU, is retransmitted immediately in shorter ones, without a congestion response.
     ///
     /// # Panics
     /// If `mss` is zero.
     pub fn reduce_mss(&mut self, now: Time, mss: u32, lost: SeqNum, out: &mut Out) {
+        let end = lost + self.state.mss();
         self.state.set_mss(mss);
-        self.state.resend(lost);
+        self.state.resend_shorter(now, lost, end, out);
         self.send_after_reactions(now, out);
     }
 
@@ -346,7 +365,7 @@ impl Sender {
             // The response to a window probe is not a duplicate ACK.
             if !self.recovery.window_is_shut(tcp) {
                 self.probe_interval = None;
-                tcp.leave_probing(now);
+                tcp.leave_probing(now, out);
             }
         } else if tcp.duplicates.is_duplicate(&Repeat {
             segment,

@@ -23,7 +23,7 @@ use super::seq::SeqNum;
 use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
-use crate::component::Reach;
+use crate::component::{Out, Reach};
 use crate::packet::{Ecn, Notice};
 
 /// The state of a sending TCP (RFC 9293 section 3.3.1) and the operations that flavours and reactions use.
@@ -724,10 +724,16 @@ impl SenderState {
 
     /// Resumes after the receiver's window reopens: data sent by probes are retransmitted in full segments,
     /// under the retransmission timer.
-    pub(super) fn leave_probing(&mut self, now: Time) {
+    pub(super) fn leave_probing(&mut self, now: Time, out: &mut Out) {
         self.go_back();
         self.rearm(now);
         self.restart_after_idle(now);
+        // By their record, the bytes of a probe would be retransmitted on their own.
+        if self.records.is_some() && self.outstanding() && self.flight_size() < self.mss {
+            let len = self.len_at(self.snd_una).min(self.rwnd);
+            let occupied = self.emit(now, self.snd_una, len, out);
+            self.snd_nxt = self.snd_nxt.max(self.snd_una + occupied);
+        }
     }
 }
 

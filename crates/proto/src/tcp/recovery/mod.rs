@@ -24,6 +24,33 @@ use super::state::SenderState;
 use super::timers::Timer;
 use crate::component::Out;
 
+/// What a sender does about losses and marks, in the words of Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LossStage {
+    /// No loss, no reordering.
+    #[default]
+    Open,
+    /// Segments arrived out of order or twice.
+    Disorder,
+    /// The window is being reduced for a mark.
+    Reduced,
+    /// Losses are being repaired.
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+/// What loss recovery with per-segment records knows; nothing with other flavours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LossReport {
+    /// What the sender does.
+    pub stage: LossStage,
+    /// Segments that were marked lost and are not acknowledged, retransmitted or not.
+    pub lost: u32,
+    /// Segments by which others were seen to be overtaken, at least the duplicate threshold.
+    pub reordering: u32,
+}
+
 /// Loss recovery: decides what is retransmitted, and when.
 pub trait Recovery: Debug + Send {
     /// Called when `segment` acknowledges `acked` outstanding bytes.
@@ -58,6 +85,11 @@ pub trait Recovery: Debug + Send {
     /// Whether the receiver's window blocks the next segment.
     fn window_is_shut(&self, tcp: &SenderState) -> bool {
         tcp.window_is_shut()
+    }
+
+    /// What it knows of losses.
+    fn report(&self, _tcp: &SenderState) -> LossReport {
+        LossReport::default()
     }
 
     /// Sends what the windows allow, after an acknowledgement or a timeout was processed.

@@ -160,6 +160,19 @@ impl SenderState {
         }
     }
 
+    /// Retransmits what is outstanding of `start..end`, which the path did not take in one segment.
+    pub(in crate::tcp) fn resend_shorter(&mut self, now: Time, start: SeqNum, end: SeqNum, out: &mut Out) {
+        let end = end.min(self.snd_nxt);
+        if start < self.snd_una || start >= end {
+            return;
+        }
+        self.samples.on_loss();
+        self.resend_range(now, start, end, out);
+        if start == self.snd_una {
+            self.rearm(now);
+        }
+    }
+
     /// Retransmits the segments that reactions have requested, except data acknowledged or reported by SACK.
     /// Returns the number of segments sent.
     pub(in crate::tcp) fn send_requested(&mut self, now: Time, out: &mut Out) -> u32 {

@@ -14,7 +14,7 @@ use lasthop_base::{Duration, Time};
 use self::probe::{SLACK, TailLossProbe};
 use self::reduction::Reduction;
 use self::undo::Undo;
-use super::Recovery;
+use super::{LossReport, LossStage, Recovery};
 use crate::component::Out;
 use crate::tcp::cc::Window;
 use crate::tcp::detection::{self, Context, Found, LossDetector};
@@ -541,6 +541,19 @@ fn duplicate_report(segment: &Segment, una: SeqNum, max: SeqNum) -> Option<SackB
 }
 
 impl Recovery for Prr {
+    fn report(&self, tcp: &SenderState) -> LossReport {
+        let counts = tcp.records().segments.counts();
+        let stage = match self.stage {
+            Stage::Open => LossStage::Open,
+            Stage::Disorder => LossStage::Disorder,
+            Stage::Reduced(_) => LossStage::Reduced,
+            Stage::Recovery(_) => LossStage::Recovery,
+            Stage::Loss(_) => LossStage::Loss,
+        };
+        let reordering = tcp.dupthresh().max(self.reordering);
+        LossReport { stage, lost: counts.lost + counts.repairs, reordering }
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, _acked: u32, _out: &mut Out) {
         self.on_segment(tcp, now, segment);
     }
