@@ -114,6 +114,9 @@ impl Tally for Shown<'_> {
 pub enum Signal {
     /// Outcome of a transmission on a link, for its sending end.
     Link(LinkEvent),
+    /// The receiving end of a link has sent a message about several units to the sending end of its ARQ, or will by the
+    /// next attempt.
+    Status,
     /// A packet arrived over a link with errors and was dropped, for the receiving end. Only links without an ARQ of
     /// their own pass packets with errors.
     Corrupted(Packet),

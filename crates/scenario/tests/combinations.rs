@@ -224,3 +224,68 @@ fn a_scheme_for_another_flavour_is_refused() {
     let error = parse(&[split, "scheme.i-tcp.wireless.flavour=newreno"]).expect_err("NewReno there");
     assert!(error.to_string().contains("flavour = \"reno\" in [scheme.i-tcp.wireless]"), "{error}");
 }
+
+/// An asymmetric ARQ instead of the scenario's own: nothing is lost, the mobile host reports on eight units at once, and what
+/// it reports is counted where it arrives.
+#[test]
+fn airmail_replaces_the_arq_and_counts_its_reports() {
+    let lossy = ["radio.channel={frame-loss={loss=0.1}}", "radio.queue=\"100 packets\""];
+    let own = [&lossy[..], &["radio.arq={stop-and-wait={retransmissions=0}}"]].concat();
+    for overrides in [&lossy[..], &own] {
+        let scenario = Scenario::parse(BIT_ERRORS, "test.toml", overrides).expect("a sound scenario");
+        let run = scenario.run("airmail", 1, 0, Observe::default()).expect("it runs");
+        assert_eq!(run.metrics.connections.lost_on_air, 0);
+        assert!(run.metrics.network.link_failures > 50, "{}", run.metrics.network.link_failures);
+        let counters: std::collections::BTreeMap<_, _> =
+            run.counters.iter().map(|each| (each.to_string(), each.value)).collect();
+        let [mobile, base] =
+            ["mobile_host_reports", "base_station_reports"].map(|name| counters[&format!("airmail.{name}")]);
+        // 715 segments of 1,400 B at least, of which some are asked for when the source pauses.
+        assert!((85..200).contains(&mobile), "{mobile} reports of the mobile host");
+        assert!(base > 50, "{base} reports of the base station");
+    }
+}
+
+/// Its code protects units while there are losses, and so needs one.
+#[test]
+fn airmail_codes_units_while_there_are_losses() {
+    let bursts = [
+        "radio.channel={two-state={good=\"1 s\", bad=\"1 s\", good_ber=0, bad_ber=2e-4}}",
+        "tcp.profile=linux",
+        "transfer.size=4 MB",
+        "radio.delay=5 ms",
+    ];
+    let code = [&bursts[..], &["radio.fec=\"bch-255-131-18\""]].concat();
+    let adaptive = [&code[..], &["scheme.airmail.fec=true"]].concat();
+    let always = [&code[..], &["radio.protect=\"all\""]].concat();
+    let [plain, coded, all] = [&bursts[..], &adaptive, &always].map(|overrides| {
+        let scenario = Scenario::parse(BIT_ERRORS, "test.toml", overrides).expect("a sound scenario");
+        scenario.run("airmail", 1, 0, Observe::default()).expect("it runs").metrics.connections.throughput_bps
+    });
+    // All units are coded in every other second, and the code doubles their size: 1.5 Mb/s at most, and 1.03 always.
+    assert!(coded > 1.1 * plain && coded > 1.3 * all, "{coded}, without {plain}, always {all}");
+    let without = [bursts[0], "scheme.airmail.fec=true", "schemes=[\"airmail\"]"];
+    let error = Scenario::parse(BIT_ERRORS, "test.toml", &without).expect_err("no code").to_string();
+    assert!(error.contains("needs a link with a code"), "{error}");
+}
+
+#[test]
+fn two_schemes_cannot_both_bring_an_arq() {
+    for (schemes, reason) in [
+        ("airmail + arq", "\"airmail\" and \"arq\" both bring an ARQ for the link"),
+        ("local-recovery + airmail", "\"local-recovery\" and \"airmail\" both bring an ARQ for the link"),
+    ] {
+        let overrides = [format!("schemes=[\"{schemes}\"]")];
+        let error = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect_err("two ARQs").to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+    for overrides in
+        [["scheme.airmail.every=0"], ["scheme.airmail.window=4"], ["scheme.airmail.period=\"0 s\""]]
+    {
+        let overrides = [&overrides[..], &["schemes=[\"airmail\"]"]].concat();
+        let error = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect_err("a fault").to_string();
+        assert!(error.contains("scheme.airmail."), "{error}");
+    }
+    let unheard = ["schemes=[\"ebsn + airmail\"]"];
+    assert!(Scenario::parse(BIT_ERRORS, "test.toml", &unheard).is_ok(), "EBSN has the ARQ that it needs");
+}

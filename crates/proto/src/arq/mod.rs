@@ -10,11 +10,13 @@
 //!
 //! Any number of packets may be in transmission, their units may be interleaved in any order, and the ARQ may
 //! wait until any instant. An ARQ is one module and one variant of [`Config`]; the link does not change.
-//! [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many.
+//! [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many, and the
+//! [window with status messages](status_window) a limited number.
 
 mod backoff;
 mod retransmissions;
 pub mod selective_repeat;
+pub mod status_window;
 pub mod stop_and_wait;
 
 use alloc::boxed::Box;
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use backoff::Backoff;
 pub use retransmissions::Retransmissions;
 pub use selective_repeat::SelectiveRepeat;
+pub use status_window::StatusWindow;
 pub use stop_and_wait::StopAndWait;
 
 /// The ARQ of the sending end, for one direction of a link.
@@ -39,12 +42,25 @@ pub trait Arq: Send {
     /// pure function of the state and its arguments.
     fn next(&self, now: Time, backlog: bool) -> Next;
 
+    /// The attempt that [`next`](Arq::next) has selected starts at `now`.
+    fn started(&mut self, _now: Time) {}
+
     /// An attempt ended at `now`; `arrived` tells whether the unit arrived without errors. Protocols without
     /// acknowledgements must ignore it.
     fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict;
 
     /// All packets that have started are given up, and so is the attempt on the air, if there is one.
     fn give_up_all(&mut self);
+
+    /// Whether the units sent now are to be coded, if the link codes [on request](crate::fec::Covers::Requested).
+    fn wants_code(&self) -> bool {
+        false
+    }
+
+    /// Number of messages of the receiving end about several units, if it sends such messages.
+    fn statuses(&self) -> u64 {
+        0
+    }
 }
 
 /// One transmission of a unit.
@@ -102,17 +118,20 @@ pub enum Config {
     StopAndWait(stop_and_wait::Params),
     /// New units are sent while the feedback on failed ones is pending.
     SelectiveRepeat(selective_repeat::Params),
+    /// A window of units, and status messages about all of them.
+    StatusWindow(status_window::Params),
 }
 
 impl Config {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A random backoff with a mean or maximum of zero.
+    /// A random backoff with a mean or maximum of zero; a window or reports of no units.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Config::None | Config::SelectiveRepeat(_) => Ok(()),
             Config::StopAndWait(params) => params.validate(),
+            Config::StatusWindow(params) => params.validate(),
         }
     }
 
@@ -129,6 +148,7 @@ impl Config {
             Config::None => None,
             Config::StopAndWait(params) => Some(Box::new(StopAndWait::new(params, backoff))),
             Config::SelectiveRepeat(params) => Some(Box::new(SelectiveRepeat::new(params))),
+            Config::StatusWindow(params) => Some(Box::new(StatusWindow::new(params))),
         }
     }
 }

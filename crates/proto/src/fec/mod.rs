@@ -40,6 +40,8 @@ pub enum Covers {
     Marked(Dscp),
     /// Units that the link retransmits.
     Repeats,
+    /// Units for which the [ARQ asks](crate::arq::Arq::wants_code).
+    Requested,
     /// Everything.
     All,
 }

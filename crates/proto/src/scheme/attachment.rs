@@ -27,6 +27,7 @@ impl Attachment {
             Signal::Attached { station, .. } => self.station == Some(station),
             Signal::Detached { .. } => false,
             Signal::Link(_)
+            | Signal::Status
             | Signal::Corrupted(_)
             | Signal::Reach(_)
             | Signal::Request(_)

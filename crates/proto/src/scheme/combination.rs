@@ -53,9 +53,12 @@ impl Schemes {
         Combination::new(schemes.collect::<Result<_, _>>()?).map_err(CombinationError::Conflict)
     }
 
-    /// The names of the schemes that supply an ARQ to links without one.
+    /// The names of the schemes that supply an ARQ to links without one, and leave others their own.
     pub fn suppliers_of_arq(&self) -> impl Iterator<Item = &'static str> {
-        self.all().filter_map(|scheme| Combination::new(vec![scheme]).ok()?.arq_supplier())
+        let alone = self.all().filter_map(|scheme| Combination::new(vec![scheme]).ok());
+        alone
+            .filter(|alone| matches!(alone.link().arq, ArqUse::Supplied(_)))
+            .filter_map(|alone| alone.arq_supplier())
     }
 }
 
@@ -133,9 +136,10 @@ impl<'a> Combination<'a> {
         self.installed.lead.map(|(_, lead)| lead)
     }
 
-    /// The scheme that supplies an ARQ to links without one, if one does.
+    /// The scheme that supplies an ARQ to links without one, or to all links, if one does.
     pub fn arq_supplier(&self) -> Option<&'static str> {
-        matches!(self.installed.link.arq, ArqUse::Supplied(_)).then_some(self.installed.by.arq)
+        let brings = matches!(self.installed.link.arq, ArqUse::Supplied(_) | ArqUse::Replaced(_));
+        brings.then_some(self.installed.by.arq)
     }
 
     /// How the base station splits connections, given `tcp` on the wired part.

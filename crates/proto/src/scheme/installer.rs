@@ -25,15 +25,18 @@ pub enum ArqUse {
     Required,
     /// The scenario's ARQ, or this one for a link that has none.
     Supplied(arq::Config),
+    /// These, whatever the scenario has: one for what the base station sends, and one for what the mobile host sends.
+    Replaced([arq::Config; 2]),
     /// No ARQ, even if the scenario has one.
     Off,
 }
 
 impl ArqUse {
-    /// The ARQ of one direction of a link for which the scenario has `own`, and `opposite` for the other
-    /// direction. A link with an ARQ in one direction only stays so.
-    pub fn of(self, own: arq::Config, opposite: arq::Config) -> arq::Config {
+    /// The ARQ of what `sender` sends over a link for which the scenario has `own`, and `opposite` for the other
+    /// direction. A link with an ARQ in one direction only stays so, unless a scheme replaces it.
+    pub fn of(self, sender: LinkEnd, own: arq::Config, opposite: arq::Config) -> arq::Config {
         match self {
+            ArqUse::Replaced(arqs) => arqs[sender as usize],
             ArqUse::Supplied(arq) if own == arq::Config::None && opposite == arq::Config::None => arq,
             ArqUse::Kept | ArqUse::Required | ArqUse::Supplied(_) => own,
             ArqUse::Off => arq::Config::None,
@@ -42,7 +45,7 @@ impl ArqUse {
 
     /// Whether a scheme relies on an ARQ.
     pub fn is_needed(self) -> bool {
-        matches!(self, ArqUse::Required | ArqUse::Supplied(_))
+        matches!(self, ArqUse::Required | ArqUse::Supplied(_) | ArqUse::Replaced(_))
     }
 }
 
@@ -160,7 +163,7 @@ impl<'a> Installer<'a> {
             (ArqUse::Off, _) => return self.refuse(switched_off(before, this)),
             (_, ArqUse::Off) => return self.refuse(switched_off(this, before)),
             (ArqUse::Required, arq) | (arq, ArqUse::Required) => arq,
-            (ArqUse::Supplied(_), ArqUse::Supplied(_)) => {
+            (ArqUse::Supplied(_) | ArqUse::Replaced(_), ArqUse::Supplied(_) | ArqUse::Replaced(_)) => {
                 return self.refuse(format!("\"{before}\" and \"{this}\" both bring an ARQ for the link"));
             }
         };

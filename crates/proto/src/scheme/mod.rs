@@ -48,6 +48,7 @@ registry::register! {
     handoff_rxmt: HandoffRxmt,
     multicast: Multicast,
     packet_fec: PacketFec,
+    airmail: Airmail,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.

@@ -36,6 +36,8 @@ pub(super) struct Fragmenter {
     fec: Option<Fec>,
     /// Whether retransmitted units are coded.
     repeats: bool,
+    /// Whether units are coded for which the ARQ asks.
+    requested: bool,
 }
 
 /// The units of a packet.
@@ -67,7 +69,9 @@ impl Fragmenter {
     pub(super) fn new(config: &RadioConfig) -> Fragmenter {
         let RadioConfig { mtu, unit, fec, .. } = *config;
         assert!(mtu.is_none() || unit.is_none(), "a fixed unit size excludes an MTU");
-        Fragmenter { mtu, unit, fec, repeats: fec.is_some_and(|fec| fec.covers == Covers::Repeats) }
+        let covers = |covers| fec.is_some_and(|fec| fec.covers == covers);
+        let (repeats, requested) = (covers(Covers::Repeats), covers(Covers::Requested));
+        Fragmenter { mtu, unit, fec, repeats, requested }
     }
 
     /// Whether every packet is one unit without a code.
@@ -90,7 +94,7 @@ impl Fragmenter {
     fn fragment_and_code(&self, packet: &Packet) -> Units {
         let code = self.fec.and_then(|fec| match fec.covers {
             Covers::Marked(dscp) if dscp != packet.dscp => None,
-            Covers::Repeats => None,
+            Covers::Repeats | Covers::Requested => None,
             Covers::Marked(_) | Covers::All => Some(fec.code),
         });
         let coding = match (code, self.unit) {
@@ -108,9 +112,10 @@ impl Fragmenter {
         Units { fragments, coding }
     }
 
-    /// Coding of the `number`-th transmission of a unit.
+    /// Coding of the `number`-th transmission of a unit, for an ARQ that asks for a code or does not.
     #[inline]
-    pub(super) fn coding_of(&self, units: &Units, number: u32) -> Coding {
-        if self.repeats && number > 1 { Coding::OnTop } else { units.coding }
+    pub(super) fn coding_of(&self, units: &Units, number: u32, is_requested: bool) -> Coding {
+        let is_coded = (self.repeats && number > 1) || (self.requested && is_requested);
+        if is_coded { Coding::OnTop } else { units.coding }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct WithArq<P> {
     /// Bytes in the drop-tail queue.
     waiting: Bytes,
     transmitter: Transmitter,
+    /// Status messages that were signalled.
+    statuses: u64,
     /// Whether the mobile host is elsewhere.
     is_away: bool,
     stats: RadioStats,
@@ -100,6 +102,7 @@ impl<P: Pace> WithArq<P> {
             first: 0,
             waiting: Bytes::ZERO,
             transmitter: Transmitter::Idle { poll_at: Time::NEVER },
+            statuses: 0,
             is_away: false,
             stats: RadioStats::default(),
         }
@@ -234,8 +237,9 @@ impl<P: Pace> WithArq<P> {
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
+        self.arq.started(start);
         let units = &self.packets[self.place(attempt)].units;
-        let coding = self.fragmenter.coding_of(units, attempt.number);
+        let coding = self.fragmenter.coding_of(units, attempt.number, self.arq.wants_code());
         let mut unit = self.air.unit(units.size(attempt.unit), coding);
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
         unit.time = time;
@@ -253,6 +257,10 @@ impl<P: Pace> WithArq<P> {
         unit.count(&mut self.stats);
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
+        for _ in self.statuses..self.arq.statuses() {
+            out.signal(Signal::Status);
+        }
+        self.statuses = self.arq.statuses();
         let place = self.place(attempt);
         let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];
         let mut notify = |outcome| {

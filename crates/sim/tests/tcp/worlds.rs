@@ -108,7 +108,8 @@ fn channel(random: &mut Stream, frames: u32) -> Model {
     }
 }
 
-fn radio(random: &mut Stream, link: LinkUse) -> RadioConfig {
+/// The two directions of a link, which differ only in the ARQ.
+fn radio(random: &mut Stream, link: LinkUse) -> [RadioConfig; 2] {
     let retransmissions = pick(random, &[arq::Retransmissions::AtMost(3), arq::Retransmissions::Unlimited]);
     let recovery = if coin(random) {
         let backoff = arq::Backoff::Uniform(Duration::from_millis(1 + random.below(100)));
@@ -122,19 +123,21 @@ fn radio(random: &mut Stream, link: LinkUse) -> RadioConfig {
     let covers = if random.below(8) == 0 { Some(Covers::All) } else { link.protects };
     let code = BlockCode::new(63, 45, 3).expect("a BCH code");
     let rate = BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero");
-    RadioConfig {
+    let arqs = match link.arq {
+        ArqUse::Kept | ArqUse::Off => [arq::Config::None; 2],
+        ArqUse::Required | ArqUse::Supplied(_) => [recovery; 2],
+        ArqUse::Replaced(arqs) => arqs,
+    };
+    let config = RadioConfig {
         delay: milliseconds(random, 20),
         expansion: Expansion::new(1.0 + random.uniform()).expect("within bounds"),
         mtu,
         unit,
         fec: covers.map(|covers| Fec { code, covers }),
         exposed: pick(random, &[Exposed::OnAir, Exposed::Payload]),
-        arq: match link.arq {
-            ArqUse::Kept | ArqUse::Off => arq::Config::None,
-            ArqUse::Required | ArqUse::Supplied(_) => recovery,
-        },
         ..plain_radio(rate)
-    }
+    };
+    arqs.map(|arq| RadioConfig { arq, ..config })
 }
 
 /// A queue before a link, of any discipline.
@@ -179,11 +182,11 @@ fn world(kind: &Kind, number: u64) -> bool {
     };
     let packet = settings.packet_size;
     let air_queue = discipline(random, packet);
-    let config = radio(random, schemes.link());
-    let config = match air_queue {
+    let directions = radio(random, schemes.link()).map(|config| match air_queue {
         Queue::DropTail(queue) => RadioConfig { queue, ..config },
         Queue::Managed(_) => config,
-    };
+    });
+    let config = directions[0];
     let model = channel(random, Fragments::of(packet, config.mtu.or(config.unit)).count());
     let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
     let (delay, wired_queue) = (milliseconds(random, 100), discipline(random, packet));
@@ -202,7 +205,7 @@ fn world(kind: &Kind, number: u64) -> bool {
     let receiver = net.add(receiver);
     let wired = ["there", "back"]
         .map(|way| net.add(wired(rate, delay, wired_queue, streams.stream(&format!("queue:{way}")))));
-    let hop = ["down", "up"].map(|way| {
+    let hop = [("down", directions[0]), ("up", directions[1])].map(|(way, config)| {
         let [bits, backoff, red] =
             ["bits", "backoff", "red"].map(|name| streams.stream(&format!("{name}:{way}")));
         let channel = model.build(streams.stream("channel"));

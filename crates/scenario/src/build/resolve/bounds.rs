@@ -276,8 +276,10 @@ impl Resolver<'_> {
     fn check_supplied_arq(&mut self, hop: &LastHop) {
         for (_, combination) in self.combinations {
             let Some(scheme) = combination.arq_supplier() else { continue };
-            for (radio, opposite) in [(&hop.down, &hop.up), (&hop.up, &hop.down)] {
-                let arq = combination.link().arq.of(radio.arq, opposite.arq);
+            let directions =
+                [(LinkEnd::BaseStation, &hop.down, &hop.up), (LinkEnd::MobileHost, &hop.up, &hop.down)];
+            for (sender, radio, opposite) in directions {
+                let arq = combination.link().arq.of(sender, radio.arq, opposite.arq);
                 if arq != radio.arq {
                     self.check_attempts(&["scheme", scheme], radio, arq);
                 }
@@ -291,6 +293,7 @@ impl Resolver<'_> {
             arq::Config::None => return,
             arq::Config::StopAndWait(params) => (params.retransmissions, params.backoff.mean()),
             arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
+            arq::Config::StatusWindow(params) => (params.retransmissions, params.report_delay),
         };
         let unit = radio.unit.map_or(MIN_PACKET, |unit| unit.get());
         let attempt = radio.rate.nominal().time_for_bits(radio.expansion.on_air(unit.bits())) + wait;

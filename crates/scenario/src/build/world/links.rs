@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::{Channel, Presence};
 use lasthop_proto::fec::Covers;
-use lasthop_proto::scheme::{Combination, LinkUse};
+use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse};
 use lasthop_proto::{HostId, arq};
 use lasthop_sim::network::{LinkId, SharedId};
 use lasthop_sim::queue::{Discipline, DropTail, Queue};
@@ -117,9 +117,12 @@ impl LastHop {
 
     /// The ARQ of the direction that leads away from one of its ends.
     pub(in crate::build) fn arq(&self, from: usize, link: LinkUse) -> arq::Config {
-        let (own, opposite) =
-            if from == self.mobile { (&self.up, &self.down) } else { (&self.down, &self.up) };
-        link.arq.of(own.arq, opposite.arq)
+        let (sender, own, opposite) = if from == self.mobile {
+            (LinkEnd::MobileHost, &self.up, &self.down)
+        } else {
+            (LinkEnd::BaseStation, &self.down, &self.up)
+        };
+        link.arq.of(sender, own.arq, opposite.arq)
     }
 
     /// The channel of the direction that leads away from one of its ends. Both directions use copies of one random

@@ -1,0 +1,137 @@
+//! AIRMAIL: an asymmetric ARQ, and FEC while there are losses.
+//!
+//! **What it does.** The wireless link retransmits lost units. The mobile host has little to do: it has no timers, and reports
+//! on what it received in one message for several units, when so many have arrived; the base station asks if it hears nothing.
+//! The base station reports periodically on what the mobile host sends, and the mobile host retransmits what is
+//! missing. Each end has a window of units. While the status messages report losses, units are sent with a code.
+//! **Source.** Ayanoglu, Paul, LaPorta, Sabnani and Gitlin, "AIRMAIL: A link-layer protocol for wireless networks",
+//! Wireless Networks 1, 1995.
+//! **Parameters.** `window`: units of either end that are unreported or missing, 32. `every`: units that the mobile host
+//! reports in one message, 8. `period`: time between the messages of the base station, 50 ms, about eight packets of a
+//! 2 Mb/s link. `report_delay`: time until a status message or a question is at the other end, 20 ms. `timeout`: how long
+//! the base station is idle with unreported units until it asks, 100 ms. `retransmissions`: the most of a unit, unlimited.
+//! `fec`: whether the link's code protects units while there are losses; off, since most scenarios have no code.
+//! **Differences from the paper.** Of its three levels of FEC, which are in bits, bytes and packets, the adaptive one here is that
+//! of the link's block code within units; a constant code at the level of bits is `radio.expansion`, and one across packets the
+//! scheme `packet-fec`. The code is on from a status message with losses until one without; the paper adapts by measured
+//! conditions of the channel. Status messages take a constant time, are never lost and use no air time. At a hand-off the window
+//! is not transferred: the old base station gives up its packets. None of the paper's numbers was available: values and
+//! rules of the parameters were not verified, and its measurements are not reproduced.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use lasthop_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{ArqUse, Installer, LinkEnd, Scheme};
+use crate::arq::status_window::{Params, Reports};
+use crate::arq::{Config, Retransmissions};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
+use crate::fec::Covers;
+use crate::packet::Packet;
+use crate::tcp::Settings;
+
+/// An asymmetric ARQ with adaptive FEC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Airmail {
+    /// Maximum number of units of either end that are unreported or missing.
+    pub window: u32,
+    /// Number of units that the mobile host reports in one status message.
+    pub every: u32,
+    /// Time between status messages of the base station.
+    pub period: Duration,
+    /// Time until a status message or a question is at the other end.
+    pub report_delay: Duration,
+    /// How long the base station is idle with unreported units until it asks.
+    pub timeout: Duration,
+    /// Maximum number of retransmissions of a unit.
+    pub retransmissions: Retransmissions,
+    /// Whether the link's code protects units while there are losses.
+    pub fec: bool,
+}
+
+impl Default for Airmail {
+    fn default() -> Airmail {
+        let Params { retransmissions, window, report_delay, timeout, .. } = Params::default();
+        let (every, period, fec) = (8, Duration::from_millis(50), false);
+        Airmail { window, every, period, report_delay, timeout, retransmissions, fec }
+    }
+}
+
+impl Airmail {
+    /// The ARQ of the base station, and that of the mobile host.
+    fn arqs(&self) -> [Params; 2] {
+        let Airmail { window, every, period, report_delay, timeout, retransmissions, .. } = *self;
+        [Reports::Every(every), Reports::Period(period)].map(|reports| Params {
+            retransmissions,
+            window,
+            reports,
+            report_delay,
+            timeout,
+        })
+    }
+}
+
+impl Scheme for Airmail {
+    fn name(&self) -> &'static str {
+        "airmail"
+    }
+
+    fn summary(&self) -> &'static str {
+        "an ARQ in which the mobile host seldom reports and the base station does the work; FEC while there are losses"
+    }
+
+    fn source(&self) -> &'static str {
+        "Ayanoglu et al. 1995"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        let fault = self.arqs().iter().find_map(|arq| arq.validate().err());
+        fault.map_or_else(Vec::new, |invalid| {
+            let key = invalid.field.trim_start_matches("reports.");
+            vec![(String::from(key), format!("{}", invalid.problem))]
+        })
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.arq(ArqUse::Replaced(self.arqs().map(Config::StatusWindow)));
+        if self.fec {
+            installer.protect(Covers::Requested);
+        }
+        installer.at_base_station(|_| Observer { from: LinkEnd::MobileHost, statuses: 0 });
+        installer.at_mobile_host(|_| Observer { from: LinkEnd::BaseStation, statuses: 0 });
+    }
+}
+
+/// Counts the status messages that come over the link.
+#[derive(Debug)]
+struct Observer {
+    /// The end that sends them.
+    from: LinkEnd,
+    statuses: u64,
+}
+
+impl Component for Observer {
+    fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), *packet);
+    }
+
+    fn hears(&self, _outcome: LinkOutcome) -> bool {
+        false
+    }
+
+    fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
+        self.statuses += u64::from(*signal == Signal::Status);
+    }
+
+    /// Totals of the status messages of each end.
+    fn count(&self, tally: &mut dyn Tally) {
+        let is_base_station = self.from == LinkEnd::BaseStation;
+        tally.total("base_station_reports", if is_base_station { self.statuses } else { 0 });
+        tally.total("mobile_host_reports", if is_base_station { 0 } else { self.statuses });
+    }
+}
