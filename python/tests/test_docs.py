@@ -417,7 +417,7 @@ def test_every_parameter_of_a_scheme_is_documented() -> None:
 
 def test_the_wireless_part_has_the_settings_of_tcp() -> None:
     split = [name for name, parameters in canonical()["scheme"].items() if "wireless" in parameters]
-    assert split == ["i-tcp", "metp", "vs-tcp"]
+    assert split == ["i-tcp", "metp", "vs-tcp", "m-tcp"]
     for name in split:
         assert known(f"scheme.{name}.wireless") == [key for key in known("tcp") if key != "profile"]
     text = (DOCS / "scenarios.md").read_text()

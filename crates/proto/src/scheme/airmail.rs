@@ -18,7 +18,6 @@
 //! is not transferred: the old base station gives up its packets. None of the paper's numbers was available: values and
 //! rules of the parameters were not verified, and its measurements are not reproduced.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -93,7 +92,7 @@ impl Scheme for Airmail {
         let fault = self.arqs().iter().find_map(|arq| arq.validate().err());
         fault.map_or_else(Vec::new, |invalid| {
             let key = invalid.field.trim_start_matches("reports.");
-            vec![(String::from(key), format!("{}", invalid.problem))]
+            vec![(String::from(key), String::from(invalid.problem))]
         })
     }
 

@@ -49,6 +49,7 @@ registry::register! {
     multicast: Multicast,
     packet_fec: PacketFec,
     airmail: Airmail,
+    m_tcp: MTcp,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.

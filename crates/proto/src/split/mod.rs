@@ -6,6 +6,7 @@
 mod chain;
 mod loss_recovery;
 mod relay;
+mod withholding;
 
 use alloc::format;
 use alloc::string::String;
@@ -31,6 +32,11 @@ pub struct Split {
     /// Capacity of the base station's buffer per connection: bytes acknowledged to one side but not yet by
     /// the other.
     pub buffer: Bytes,
+    /// If set, one side gets acknowledgements only for what the other side has acknowledged: the connection keeps its
+    /// end-to-end semantics. On the way to the mobile host, the last byte is acknowledged this long later, or with a
+    /// window of zero when the [signal](crate::Reach) of the mobile host is lost. If not, data are acknowledged when they
+    /// are in the buffer.
+    pub holds: Option<Duration>,
 }
 
 /// User timeout of the wireless part, in both directions: the minimum that RFC 9293 section 3.8.3 recommends.
@@ -42,7 +48,7 @@ impl Split {
     pub fn new(wireless: &Changes, wired: &Settings, buffer: Bytes) -> Split {
         let asked = wireless.of(wired);
         let user_timeout = asked.user_timeout.or(Some(PATIENCE));
-        Split { wireless: Settings { user_timeout, ..asked }, buffer }
+        Split { wireless: Settings { user_timeout, ..asked }, buffer, holds: None }
     }
 
     /// Invalid parameters by name: `wireless.KEY` for TCP settings.
@@ -97,13 +103,17 @@ impl Proxy {
         ends: bool,
         (reactions, receiver_reactions): (impl Into<Reactions>, impl Into<ReceiverReactions>),
     ) {
-        let Split { wireless, buffer } = split;
+        let Split { wireless, buffer, holds } = split;
         let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
         let window = Bytes(u64::from(near.window_payload())).min(*buffer);
         let near = Settings { window: window.into(), window_counts: WindowCounts::Payload, ..near.clone() };
         let receiver = Receiver::new(connection, &near).with_reactions(receiver_reactions);
         let sender = Sender::supplied(connection, far, reactions);
-        self.relays.push(Relay::new(connection.flow, from, receiver, sender, *buffer, window, ends));
+        let relay = Relay::new(connection.flow, from, receiver, sender, *buffer, window, ends);
+        self.relays.push(match holds {
+            Some(hold) => relay.withholding(*hold),
+            None => relay,
+        });
         self.pending += usize::from(ends);
     }
 
@@ -150,5 +160,12 @@ impl Component for Proxy {
 
     fn next_wakeup(&self) -> Time {
         self.next_wakeup
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        let Signal::Reach(reach) = *signal else { return };
+        for index in 0..self.relays.len() {
+            self.act(index, out, |relay, out| relay.reach(now, reach, out));
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! A connection split by a proxy.
 
-use lasthop_base::{Bytes, Time};
+use lasthop_base::{Bytes, Duration, Time};
+
+use core::cell::Cell;
 
 use super::Chain;
-use crate::component::{Component, Effect, Out, Port, Probe};
-use crate::packet::{FlowId, Packet};
+use super::withholding::{Received, Withholding};
+use crate::component::{Component, Effect, Out, Port, Probe, Reach, Signal};
+use crate::packet::{Body, FlowId, Packet};
 use crate::tcp::{Receiver, Sender};
 
 /// Two connections joined by a bounded buffer.
@@ -33,6 +36,8 @@ pub struct Relay {
     ends: bool,
     /// Whether the far connection was told to close.
     closed: bool,
+    /// What the near side is told, if that depends on the far side.
+    withholding: Option<Withholding>,
 }
 
 impl Relay {
@@ -61,7 +66,13 @@ impl Relay {
             released: 0,
             ends,
             closed: false,
+            withholding: None,
         }
+    }
+
+    /// The relay with acknowledgements that wait for the far side ([`Split::holds`](super::Split::holds)).
+    pub(super) fn withholding(self, hold: Duration) -> Relay {
+        Relay { withholding: Some(Withholding::new(hold, self.from == Port::WIRED)), ..self }
     }
 
     /// The flow.
@@ -89,7 +100,7 @@ impl Relay {
         &self.sender
     }
 
-    /// Buffered bytes: acknowledged to the source, but not by the destination.
+    /// Buffered bytes: received from the source, and not acknowledged by the destination.
     pub fn held(&self) -> Bytes {
         Bytes(self.held.len())
     }
@@ -107,7 +118,9 @@ impl Relay {
 
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         if port == self.from {
-            self.on_near(out, |receiver, out| receiver.receive(now, packet, Port::ONLY, out));
+            let withholding = self.withholding.as_mut().zip(packet.segment());
+            let is_due = withholding.is_some_and(|(withholding, segment)| withholding.note(now, segment));
+            self.on_near((now, is_due), out, |receiver, out| receiver.receive(now, packet, Port::ONLY, out));
             self.on_far(out, |sender, out| sender.open(now, out));
         } else {
             self.on_far(out, |sender, out| sender.receive(now, packet, Port::ONLY, out));
@@ -117,7 +130,10 @@ impl Relay {
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
         if self.receiver.next_wakeup() <= now {
-            self.on_near(out, |receiver, out| receiver.wake(now, out));
+            self.on_near((now, false), out, |receiver, out| receiver.wake(now, out));
+        }
+        if let Some(withholding) = &mut self.withholding {
+            withholding.wake(now);
         }
         if self.sender.next_wakeup() <= now {
             self.on_far(out, |sender, out| sender.wake(now, out));
@@ -126,7 +142,27 @@ impl Relay {
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        self.receiver.next_wakeup().min(self.sender.next_wakeup())
+        let withheld = self.withholding.as_ref().map_or(Time::NEVER, Withholding::deadline);
+        self.receiver.next_wakeup().min(self.sender.next_wakeup()).min(withheld)
+    }
+
+    /// The radio signal of the mobile host has changed, or is about to.
+    pub(super) fn reach(&mut self, now: Time, reach: Reach, out: &mut Out) {
+        let Some(withholding) = &mut self.withholding else { return };
+        if withholding.reach(reach) {
+            self.acknowledge(now, out);
+        }
+        if self.from == Port::WIRED {
+            self.on_far(out, |sender, out| sender.on_signal(now, &Signal::Reach(reach), out));
+        }
+        self.pass_on(now, out);
+    }
+
+    /// Acknowledges to the near side what it may know.
+    fn acknowledge(&mut self, now: Time, out: &mut Out) {
+        if self.receiver.stats().delivered > Bytes::ZERO && !self.receiver.is_reset() {
+            self.on_near((now, true), out, |receiver, out| receiver.acknowledge_received(now, out));
+        }
     }
 
     /// Moves received data to the far connection, releases acknowledged data and updates the advertised
@@ -147,15 +183,23 @@ impl Relay {
             self.released += acknowledged;
             self.held.release(acknowledged);
         }
+        if let Some(withholding) = &mut self.withholding {
+            withholding.release(now, self.released, self.sender.stats().completed.is_some());
+        }
         // Data beyond the buffer's capacity stay in the receiver, and close its window.
         let beyond = self.held.len().saturating_sub(self.buffer - self.window);
         let room = self.receiver.unread() - beyond.min(self.receiver.unread());
         if room > 0 {
-            self.on_near(out, |receiver, out| _ = receiver.read(now, room, out));
+            self.on_near((now, false), out, |receiver, out| _ = receiver.read(now, room, out));
         }
         if self.receiver.has_ended() && !self.closed {
             self.closed = true;
             self.on_far(out, |sender, out| sender.close(now, out));
+        }
+        let news =
+            self.withholding.as_ref().map_or(0, |withholding| withholding.news(&(&self.receiver).into()));
+        for _ in 0..news {
+            self.acknowledge(now, out);
         }
     }
 
@@ -163,13 +207,37 @@ impl Relay {
     fn give_up(&mut self, now: Time, out: &mut Out) {
         self.on_far(out, |sender, out| sender.abort(now, out));
         if !self.receiver.has_ended() {
-            self.on_near(out, |receiver, out| receiver.abort(now, out));
+            self.on_near((now, false), out, |receiver, out| receiver.abort(now, out));
         }
         self.held.release(self.held.len());
     }
 
-    fn on_near(&mut self, out: &mut Out, act: impl FnOnce(&mut Receiver, &mut Out)) {
-        through(out, self.from, |out| act(&mut self.receiver, out));
+    /// Calls `act` on the near endpoint. If acknowledgements wait for the far side, those of the endpoint are rewritten or
+    /// suppressed, but sent in any case if they are due.
+    fn on_near(
+        &mut self,
+        (now, is_due): (Time, bool),
+        out: &mut Out,
+        act: impl FnOnce(&mut Receiver, &mut Out),
+    ) {
+        let Relay { receiver, withholding, from, .. } = self;
+        let Some(withholding) = withholding else { return through(out, *from, |out| act(receiver, out)) };
+        let received = Cell::new(Received::from(&*receiver));
+        let emit = |out: &mut Out| {
+            act(receiver, out);
+            received.set(Received::from(&*receiver));
+        };
+        out.redirect(emit, |effect| match effect {
+            Effect::Send(_, mut packet) => {
+                let is_sent = match &mut packet.body {
+                    Body::Tcp(ack) => withholding.rewrite(now, ack, &received.get(), is_due),
+                    _ => true,
+                };
+                is_sent.then_some(Effect::Send(*from, packet))
+            }
+            Effect::Signal(_) => None,
+            drop => Some(drop),
+        });
     }
 
     fn on_far(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {

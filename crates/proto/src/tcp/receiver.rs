@@ -152,6 +152,11 @@ impl Receiver {
         self.terminate();
     }
 
+    /// Acknowledges everything received, now.
+    pub(crate) fn acknowledge_received(&mut self, now: Time, out: &mut Out) {
+        self.acknowledge(now, None, out);
+    }
+
     /// Acknowledges everything received on `segment`, which the host sends in the other direction: sets acknowledgement
     /// number, window and ECE, and ends the delay of an acknowledgement.
     pub fn piggyback(&mut self, segment: &mut Segment) {

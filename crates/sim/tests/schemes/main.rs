@@ -7,6 +7,7 @@ mod eln;
 mod freeze_tcp;
 mod handoff_rxmt;
 mod lhack;
+mod m_tcp;
 mod multicast;
 mod packet_fec;
 mod selective_fec;

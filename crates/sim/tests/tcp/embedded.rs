@@ -223,7 +223,7 @@ fn world(number: u64) {
     let (near, far) = if from == Port::WIRED { (&wired, &radio) } else { (&radio, &wired) };
     let feeder = Feeder::new(near, recut(from == Port::RADIO), streams.stream("supply"), bytes);
     let feeder = net.add(Box::new(feeder) as Box<dyn Component>);
-    let split = Split { wireless: radio.clone(), buffer };
+    let split = Split { wireless: radio.clone(), buffer, holds: None };
     let mut proxy = Proxy::new();
     proxy.join(CONNECTION, (&wired, &split), from, true, (recut(from == Port::WIRED), None));
     let proxy = net.add(proxy);

@@ -42,9 +42,10 @@ impl Case {
     /// The split with a buffer of this size.
     fn split(&self, buffer: u64) -> Split {
         assert_eq!(self.combination().faults(&self.wired).next(), None);
-        let Split { wireless, .. } = self.combination().split(&self.wired).expect("it splits");
+        let split = self.combination().split(&self.wired).expect("it splits");
         // Losses may last longer than a base station's user timeout.
-        Split { buffer: Bytes(buffer), wireless: Settings { user_timeout: None, ..wireless } }
+        let wireless = Settings { user_timeout: None, ..split.wireless };
+        Split { buffer: Bytes(buffer), wireless, ..split }
     }
 }
 
@@ -81,6 +82,16 @@ fn i_tcp() -> Vec<Case> {
         }
     }
     cases
+}
+
+/// M-TCP with every flavour that needs no per-segment records.
+fn m_tcp() -> Vec<Case> {
+    let as_m_tcp = |case: Case| {
+        let mut schemes = Schemes::default();
+        schemes.m_tcp.wireless = case.schemes.i_tcp.wireless;
+        Case { scheme: "m-tcp", schemes, ..case }
+    };
+    i_tcp().into_iter().map(as_m_tcp).collect()
 }
 
 fn metp() -> Vec<Case> {
@@ -233,6 +244,11 @@ fn any_loss_of_the_first_six(cases: &[Case]) {
 #[test]
 fn i_tcp_delivers_the_stream() {
     any_loss_of_the_first_six(&i_tcp());
+}
+
+#[test]
+fn m_tcp_delivers_the_stream() {
+    any_loss_of_the_first_six(&m_tcp());
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn settings(handshake: bool) -> Settings {
 
 /// Splits one more connection into two parts with equal settings.
 fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
-    let split = Split { wireless: settings(handshake), buffer: Bytes(10_000) };
+    let split = Split { wireless: settings(handshake), buffer: Bytes(10_000), holds: None };
     proxy.join(connection(flow), (&settings(handshake), &split), from, ends, (None, None));
 }
 

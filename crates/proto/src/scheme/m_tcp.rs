@@ -1,0 +1,125 @@
+//! M-TCP: a split connection that keeps the end-to-end semantics, and freezes the source while the mobile host is away.
+//!
+//! **What it does.** The supervisory host, here the base station, splits the connection, but acknowledges to the source only what
+//! the mobile host has acknowledged, and the last byte of that later. When the mobile host is disconnected, it acknowledges that byte with
+//! a window of zero: the source neither sends nor times out, but probes, and keeps its congestion window. When the mobile
+//! host is back, an acknowledgement opens the window as far as before. On the wireless part, losses
+//! during a disconnection reduce nothing, and all that was on its way is retransmitted as soon as the signal is back.
+//! **Source.** Brown and Singh, "M-TCP: TCP for mobile cellular networks", Computer Communication Review 27(5), 1997.
+//! **Parameters.** `hold`: how long the acknowledgement of the last byte is held back if the mobile host acknowledges nothing more; 100
+//! ms, less than the smallest minimum of retransmission timers, so that a source that pauses does not time out. The paper
+//! relates it to the source's timer, which the supervisory host cannot know. `buffer` and `wireless` as in `i-tcp`.
+//! **Differences from the paper.** The base station knows at once that the signal is lost or back; in the paper the
+//! supervisory host infers it from missing acknowledgements and a message of the mobile host. The part to the mobile host is TCP with
+//! its congestion control instead of a constant share of the cell's bandwidth; its timers go on during a disconnection. Connections are
+//! not handed over between supervisory hosts. A source whose window is closed with data outstanding for long retransmits them on the
+//! wired part when it opens, although the supervisory host has them. Data of the mobile host are acknowledged to it when the destination has acknowledged them.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use lasthop_base::{Bytes, Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{Installer, Scheme};
+use crate::component::Reach;
+use crate::split::Split;
+use crate::tcp::{Changes, Evidence, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings};
+
+/// A split connection that keeps the end-to-end semantics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MTcp {
+    /// How long the acknowledgement of the last byte is held back.
+    pub hold: Duration,
+    /// Capacity of the base station's buffer per connection.
+    pub buffer: Bytes,
+    /// Differences of TCP on the wireless part.
+    pub wireless: Changes,
+}
+
+impl Default for MTcp {
+    fn default() -> MTcp {
+        let (hold, buffer) = (Duration::from_millis(100), Bytes(65_536));
+        MTcp { hold, buffer, wireless: Changes::default() }
+    }
+}
+
+impl MTcp {
+    fn split(&self, tcp: &Settings) -> Split {
+        Split { holds: Some(self.hold), ..Split::new(&self.wireless, tcp, self.buffer) }
+    }
+}
+
+impl Scheme for MTcp {
+    fn name(&self) -> &'static str {
+        "m-tcp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a split connection that acknowledges only what has arrived, and freezes the source during disconnections"
+    }
+
+    fn source(&self) -> &'static str {
+        "Brown and Singh 1997"
+    }
+
+    fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
+        let mut faults = self.split(tcp).faults();
+        if self.hold.is_zero() {
+            let problem = "found 0 s, expected more: the byte must be held until a disconnection";
+            faults.extend(vec![(String::from("hold"), String::from(problem))]);
+        }
+        faults
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.split(|tcp| self.split(tcp));
+        installer.watch_signal(Duration::ZERO);
+        installer.at_sender(Resume::default);
+    }
+}
+
+/// Takes no loss during a disconnection for congestion, and goes on at its end.
+#[derive(Debug, Default)]
+struct Resume {
+    is_away: bool,
+    /// The congestion window before the disconnection.
+    window: f64,
+    /// End of the data sent before the end of the last disconnection, until they are acknowledged.
+    until: Option<SeqNum>,
+}
+
+impl Reaction for Resume {
+    fn on_reach(&mut self, now: Time, reach: Reach, sender: &mut SenderState) {
+        if reach == Reach::Lost && !self.is_away {
+            self.window = sender.cwnd();
+        }
+        let was_away = self.is_away;
+        self.is_away = reach == Reach::Lost || (self.is_away && reach == Reach::Fading);
+        if was_away && reach == Reach::Back {
+            if sender.cwnd() < self.window && sender.settings().is_controlled() {
+                sender.set_window(self.window as u32);
+            }
+            self.until = Some(sender.snd_max());
+            sender.restart_timer(now);
+            // All that was on its way is lost.
+            let mut seq = sender.snd_una();
+            while seq < sender.snd_max() {
+                sender.resend(seq);
+                seq += sender.mss();
+            }
+        }
+    }
+
+    fn on_segment(&mut self, _now: Time, _segment: &Segment, sender: &mut SenderState) {
+        self.until = self.until.filter(|&until| sender.snd_una() < until);
+    }
+
+    fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
+        let is_mark = hole.evidence == Evidence::Mark;
+        let is_disconnection = self.is_away || self.until.is_some_and(|until| hole.seq < until);
+        if is_disconnection && !is_mark { Response::Corruption } else { Response::Congestion }
+    }
+}

@@ -1,0 +1,207 @@
+//! Acknowledgements that wait for the far side of a relay.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::{Duration, Time};
+
+use crate::component::Reach;
+use crate::tcp::{Flags, Receiver, SackBlocks, Segment, SeqNum};
+
+/// What the near side of a relay is told, if its data are acknowledged only when the far side has acknowledged them, and the
+/// last byte later ([`Split::holds`](super::Split::holds)).
+///
+/// Invariants: an acknowledgement never exceeds what the far side has acknowledged; acknowledgements and, while the far
+/// side is within reach, right edges of the window never decrease.
+#[derive(Debug)]
+pub(super) struct Withholding {
+    hold: Duration,
+    /// Whether the mobile host is on the far side: otherwise no byte is held, and the window stays open.
+    is_outward: bool,
+    /// Bytes that the far side has acknowledged.
+    released: u64,
+    /// Whether the far side has acknowledged FIN.
+    is_finished: bool,
+    /// The last acknowledgement sent.
+    sent: Option<SeqNum>,
+    sent_at: Time,
+    /// Released bytes up to here are acknowledged without holding the last one.
+    complete: u64,
+    /// When the held byte is acknowledged.
+    deadline: Time,
+    /// Whether the mobile host is out of reach.
+    is_away: bool,
+    /// Suppressed duplicates of the first gap.
+    duplicates: u32,
+    /// Ends and timestamps of segments that are not acknowledged yet.
+    stamps: VecDeque<(SeqNum, u32)>,
+}
+
+/// A window probe has at most this many bytes (RFC 9293 section 3.8.6.1). Answers to more, which is on its way when the
+/// window closes, would be duplicate ACKs.
+const PROBE: u32 = 1;
+
+/// As many duplicate ACKs as any sender waits for by default.
+const DUPLICATES: u32 = 3;
+
+/// What a receiver has received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    /// The next sequence number that it expects.
+    next: SeqNum,
+    /// Bytes received in order.
+    delivered: u64,
+    /// Whether FIN and all before it were received.
+    has_fin: bool,
+    has_gap: bool,
+}
+
+impl From<&Receiver> for Received {
+    fn from(receiver: &Receiver) -> Received {
+        Received {
+            next: receiver.rcv_nxt(),
+            delivered: receiver.stats().delivered.0,
+            has_fin: receiver.has_ended(),
+            has_gap: receiver.has_gap(),
+        }
+    }
+}
+
+impl Withholding {
+    pub(super) fn new(hold: Duration, is_outward: bool) -> Withholding {
+        Withholding {
+            hold,
+            is_outward,
+            released: 0,
+            is_finished: false,
+            sent: None,
+            sent_at: Time::ZERO,
+            complete: 0,
+            deadline: Time::NEVER,
+            is_away: false,
+            duplicates: 0,
+            stamps: VecDeque::new(),
+        }
+    }
+
+    /// When the held byte is to be acknowledged.
+    pub(super) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// The far side has acknowledged `released` bytes in total, and perhaps FIN.
+    pub(super) fn release(&mut self, now: Time, released: u64, is_finished: bool) {
+        if released > self.released && self.is_outward && !self.is_away {
+            self.deadline = now + self.hold;
+        }
+        (self.released, self.is_finished) = (released, is_finished);
+        if is_finished {
+            self.deadline = Time::NEVER;
+        }
+    }
+
+    /// The held byte is acknowledged, if it is time.
+    pub(super) fn wake(&mut self, now: Time) {
+        if self.deadline <= now {
+            (self.complete, self.deadline) = (self.released, Time::NEVER);
+        }
+    }
+
+    /// The radio signal of the mobile host has changed; returns whether the near side must hear of it.
+    pub(super) fn reach(&mut self, reach: Reach) -> bool {
+        let is_away = self.is_outward && reach == Reach::Lost;
+        if reach == Reach::Fading || is_away == self.is_away {
+            return false;
+        }
+        self.is_away = is_away;
+        (self.complete, self.deadline) = (self.released, Time::NEVER);
+        true
+    }
+
+    /// A segment arrives from the near side. Returns whether it must be acknowledged again: it is a window probe, or was
+    /// acknowledged before, but not just now. Answers to what a source retransmits needlessly would be duplicate ACKs.
+    pub(super) fn note(&mut self, now: Time, segment: &Segment) -> bool {
+        if segment.seq_len() == 0 || segment.flags.has(Flags::SYN) {
+            return false;
+        }
+        let end = segment.seq + segment.seq_len();
+        let is_old = self.sent.is_some_and(|sent| end <= sent);
+        if let Some(timestamps) = segment.timestamps.filter(|_| !is_old) {
+            self.stamps.push_back((end, timestamps.value));
+        }
+        (is_old && self.sent_at + self.hold <= now) || (self.is_away && segment.len <= PROBE)
+    }
+
+    /// What may be acknowledged.
+    fn target(&self, received: &Received) -> SeqNum {
+        let waiting = received.delivered - self.released + u64::from(received.has_fin && !self.is_finished);
+        let is_held =
+            self.is_outward && self.released > self.complete && !self.is_finished && !received.has_gap;
+        let target = received.next - (waiting as u32 + u32::from(is_held));
+        self.sent.map_or(target, |sent| sent.max(target))
+    }
+
+    /// Whether an acknowledgement of `target` is news to the near side.
+    fn is_news(&self, target: SeqNum, received: &Received) -> bool {
+        // The first byte was acknowledged with SYN, or is known without.
+        let first = || received.next - (received.delivered as u32 + u32::from(received.has_fin));
+        target > self.sent.unwrap_or_else(first)
+    }
+
+    /// The number of acknowledgements that tell the near side what it does not know: one, and with a gap that it could not be
+    /// told of before the duplicates, too.
+    pub(super) fn news(&self, received: &Received) -> u32 {
+        let target = self.target(received);
+        if !self.is_news(target, received) {
+            return 0;
+        }
+        let is_gap = received.has_gap && target == received.next;
+        1 + if is_gap { self.duplicates.min(DUPLICATES) } else { 0 }
+    }
+
+    /// Rewrites an acknowledgement of the receiver. Returns whether it is sent: if it says something new, or asks for a gap, or
+    /// is due.
+    pub(super) fn rewrite(
+        &mut self,
+        now: Time,
+        ack: &mut Segment,
+        received: &Received,
+        is_due: bool,
+    ) -> bool {
+        if ack.flags & (Flags::SYN | Flags::RST) != Flags::default() {
+            return true;
+        }
+        let target = self.target(received);
+        let waiting = ack.ack - target;
+        let is_gap = received.has_gap && waiting == 0;
+        if !(self.is_news(target, received) || is_gap || is_due) {
+            self.duplicates = if received.has_gap { self.duplicates + 1 } else { 0 };
+            return false;
+        }
+        if !received.has_gap {
+            self.duplicates = 0;
+        }
+        if waiting > 0 {
+            ack.sack = SackBlocks::default();
+            ack.flags = Flags(ack.flags.0 & !Flags::FIN.0);
+        }
+        (ack.ack, ack.wnd) = (target, if self.is_away { 0 } else { ack.wnd + waiting });
+        self.echo(ack, target);
+        (self.sent, self.sent_at) = (Some(target), now);
+        true
+    }
+
+    /// Echoes the timestamp of the first segment that is acknowledged anew (RFC 7323 section 4.3).
+    fn echo(&mut self, ack: &mut Segment, target: SeqNum) {
+        let mut first = None;
+        while let Some(&(end, value)) = self.stamps.front()
+            && end <= target
+        {
+            first.get_or_insert(value);
+            self.stamps.pop_front();
+        }
+        let first = first.or_else(|| self.stamps.front().map(|(_, value)| *value));
+        if let Some((timestamps, echo)) = ack.timestamps.as_mut().zip(first) {
+            timestamps.echo = echo;
+        }
+    }
+}
