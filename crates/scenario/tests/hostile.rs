@@ -422,6 +422,7 @@ impl Draw {
             "eln",
             "airmail",
             "m-tcp",
+            "wtcp-timestamps",
             "snoop + airmail",
             "m-tcp + arq",
             "i-tcp + ebsn + arq",

@@ -50,6 +50,7 @@ registry::register! {
     packet_fec: PacketFec,
     airmail: Airmail,
     m_tcp: MTcp,
+    wtcp_timestamps: WtcpTimestamps,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.

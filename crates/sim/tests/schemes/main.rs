@@ -16,3 +16,4 @@ mod snoop;
 mod split;
 mod vs_tcp;
 mod wenp;
+mod wtcp_timestamps;
