@@ -107,7 +107,7 @@ fn hostile_files_are_refused() {
         "{absent}"
     );
     let of_directory = directory("directory", &[("s.toml", SCENARIO.as_bytes()), ("data/loss.csv/x", b"")]);
-    assert!(load(&of_directory).expect_err("a directory").contains("no regular file"));
+    assert!(load(&of_directory).expect_err("a directory").contains("not a regular file"));
     let empty = Scenario::parse::<&str>(SCENARIO, "s.toml", &["radio.channel.loss-series.file="]);
     assert!(empty.expect_err("no path").to_string().contains("found an empty path"));
 }
