@@ -4,6 +4,13 @@
 //! table of functions that [`packetdrill_interface_init`] fills in. Time is virtual: it passes when packetdrill sleeps,
 //! looks at the clock or waits for a packet, so scripts run at once and always alike.
 //!
+//! ```text
+//!             system calls, packets        safe code            TCP
+//! packetdrill -------------------> interface ------> Host ------> Listener, Endpoint
+//!             <-------------------           <------      <------
+//!             results, packets               sockets, virtual clock
+//! ```
+//!
 //! The [`Host`] has the sockets, in safe code; the module `interface` translates between it and C.
 //!
 //! `--so_flags` are JSON, the type [`Flags`]: `{"tcp": {"congestion": "reno", "timestamps": false}}`.
