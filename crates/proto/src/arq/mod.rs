@@ -42,6 +42,12 @@ pub trait Arq: Send {
     /// pure function of the state and its arguments.
     fn next(&self, now: Time, backlog: bool) -> Next;
 
+    /// Whether the receiving end sends messages about several units. Only then are [`started`](Arq::started),
+    /// [`wants_code`](Arq::wants_code) and [`statuses`](Arq::statuses) called.
+    fn has_statuses(&self) -> bool {
+        false
+    }
+
     /// The attempt that [`next`](Arq::next) has selected starts at `now`.
     fn started(&mut self, _now: Time) {}
 
@@ -57,7 +63,7 @@ pub trait Arq: Send {
         false
     }
 
-    /// Number of messages of the receiving end about several units, if it sends such messages.
+    /// Number of messages of the receiving end about several units.
     fn statuses(&self) -> u64 {
         0
     }

@@ -227,6 +227,10 @@ impl Arq for StatusWindow {
         Next::Wait(news.map_or(Time::NEVER, |sent| self.known_at(sent)))
     }
 
+    fn has_statuses(&self) -> bool {
+        true
+    }
+
     fn started(&mut self, now: Time) {
         if self.asks_at() <= now && self.sent.back().is_some_and(|sent| sent.known_at == Time::NEVER) {
             self.statuses += 1;

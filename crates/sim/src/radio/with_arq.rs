@@ -32,7 +32,8 @@ pub(super) struct WithArq<P> {
     /// Bytes in the drop-tail queue.
     waiting: Bytes,
     transmitter: Transmitter,
-    /// Status messages that were signalled.
+    /// Whether the ARQ has status messages, and the number of those that were signalled.
+    has_statuses: bool,
     statuses: u64,
     /// Whether the mobile host is elsewhere.
     is_away: bool,
@@ -94,6 +95,7 @@ impl<P: Pace> WithArq<P> {
             pace,
             queue,
             fragmenter: Fragmenter::new(config),
+            has_statuses: arq.has_statuses(),
             arq,
             air,
             packets: VecDeque::new(),
@@ -237,9 +239,12 @@ impl<P: Pace> WithArq<P> {
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
-        self.arq.started(start);
+        if self.has_statuses {
+            self.arq.started(start);
+        }
         let units = &self.packets[self.place(attempt)].units;
-        let coding = self.fragmenter.coding_of(units, attempt.number, self.arq.wants_code());
+        let is_requested = self.has_statuses && self.arq.wants_code();
+        let coding = self.fragmenter.coding_of(units, attempt.number, is_requested);
         let mut unit = self.air.unit(units.size(attempt.unit), coding);
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
         unit.time = time;
@@ -257,10 +262,12 @@ impl<P: Pace> WithArq<P> {
         unit.count(&mut self.stats);
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
-        for _ in self.statuses..self.arq.statuses() {
-            out.signal(Signal::Status);
+        if self.has_statuses {
+            for _ in self.statuses..self.arq.statuses() {
+                out.signal(Signal::Status);
+            }
+            self.statuses = self.arq.statuses();
         }
-        self.statuses = self.arq.statuses();
         let place = self.place(attempt);
         let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];
         let mut notify = |outcome| {
