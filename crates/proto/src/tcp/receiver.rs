@@ -165,7 +165,9 @@ impl Receiver {
         self.last_ack_sent = self.rcv_nxt;
         let echo = if self.echoes { Flags::ECE } else { Flags::default() };
         (segment.ack, segment.wnd) = (self.rcv_nxt, self.window());
-        self.told_edge = self.rcv_nxt + self.window();
+        if self.spares_updates {
+            self.told_edge = self.rcv_nxt + segment.wnd;
+        }
         segment.flags = segment.flags | Flags::ACK | echo;
     }
 
