@@ -238,12 +238,25 @@ impl<P: Pace> WithArq<P> {
         self.started += 1;
     }
 
-    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
-        if self.has_statuses {
-            self.arq.started(start);
+    /// Tells the ARQ that an attempt starts; returns whether it asks for a code. Few links have such an ARQ: inlined, the code
+    /// would slow all others.
+    #[cold]
+    fn asks_for_code(&mut self, start: Time) -> bool {
+        self.arq.started(start);
+        self.arq.wants_code()
+    }
+
+    #[cold]
+    fn signal_statuses(&mut self, out: &mut Out) {
+        for _ in self.statuses..self.arq.statuses() {
+            out.signal(Signal::Status);
         }
+        self.statuses = self.arq.statuses();
+    }
+
+    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
+        let is_requested = self.has_statuses && self.asks_for_code(start);
         let units = &self.packets[self.place(attempt)].units;
-        let is_requested = self.has_statuses && self.arq.wants_code();
         let coding = self.fragmenter.coding_of(units, attempt.number, is_requested);
         let mut unit = self.air.unit(units.size(attempt.unit), coding);
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
@@ -263,10 +276,7 @@ impl<P: Pace> WithArq<P> {
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
         if self.has_statuses {
-            for _ in self.statuses..self.arq.statuses() {
-                out.signal(Signal::Status);
-            }
-            self.statuses = self.arq.statuses();
+            self.signal_statuses(out);
         }
         let place = self.place(attempt);
         let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];
