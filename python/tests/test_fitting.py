@@ -18,7 +18,7 @@ from conftest import Command, results
 import lasthop
 from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, stated_link, text
 from lasthop.fitting.coverage import Case, covered, periods
-from lasthop.fitting.losses import lost_copies
+from lasthop.fitting.losses import _interval, _Spread, lost_copies, record_of
 from lasthop.fitting.scenario import channel
 from lasthop.fitting.timing import vary
 from lasthop.measurement import Counts, Delays, Direction, Measurement, Probes, Rates
@@ -450,3 +450,13 @@ def test_replay_keeps_the_end_and_equal_times(command: Command, tmp_path: Path) 
     # The last row holds for a microsecond, not as long as the outage before it.
     assert times[-1] - times[-2] < 1e-5
     assert command("run", str(out / "scenario.toml"), "--set", "limit=1 s").returncode == 0
+
+
+def test_without_replicates_nothing_is_told() -> None:
+    """Records that are simulated over a model may all have too few periods for its family."""
+    lost = np.arange(1000) % 50 < 5
+    probes = Probes(Direction.DOWN, np.linspace(0.0, 20.0, 1000), lost, None)
+    best = fit_losses(probes, replicates=1).best
+    none = _Spread(best, {name: np.array([]) for name in ("loss", "good_s")})
+    assert _interval("loss", [none], record_of(probes)) == (0.0, 1.0)
+    assert _interval("good_s", [none], record_of(probes)) == (0.0, math.inf)

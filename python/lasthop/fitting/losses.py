@@ -362,7 +362,7 @@ def _unscale(name: str, scaled: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spread:
-    """What the parameters of a candidate may be.
+    """Values of a candidate's parameters that are compatible with the record.
 
     Attributes
     ----------
@@ -419,7 +419,7 @@ class _Spread:
 
 
 def _error(name: str, models: Mapping[str, float] | Mapping[str, Floats]) -> Floats:
-    """Return the standard error of a parameter on the scale without bounds, times the root of the periods."""
+    """Return the standard error of a parameter on the scale without bounds, for one period of each kind."""
 
     def variance(sigma: float | Floats) -> Floats:
         # Of the logarithm of the likeliest mean, times the number of lengths.
@@ -468,6 +468,8 @@ def _interval(name: str, spreads: Sequence[_Spread], record: LossRecord) -> tupl
     having = [(spread.values[name], spread.candidate.weight) for spread in spreads if name in spread.values]
     values = np.concatenate([found for found, _ in having])
     weights = np.concatenate([np.full(len(found), weight / max(len(found), 1)) for found, weight in having])
+    if len(values) == 0:
+        return float(_unscale(name, -np.inf)), float(_unscale(name, np.inf))
     order = np.argsort(values)
     # Between n replicates lie n + 1 places for the truth, all equally likely.
     below = np.cumsum(weights[order]) / np.sum(weights) * len(values) / (len(values) + 1)

@@ -61,8 +61,8 @@ def looks(lines: Sequence[str], palette: Sequence[str] = ()) -> list[Look]:
         In a figure that compares schemes each has its own look, the same in every figure, unless two of them
         were registered so far apart that they have the same one. Further lines of a scheme have its colour,
         lighter each time, with other marks and dashes; so have those of schemes that it is the first part of.
-        If all lines belong to one scheme, or to none, they take the looks in order. What is not registered
-        takes looks that are not used.
+        If all lines belong to one scheme, or to none, they take the looks in order. Unregistered schemes take
+        unused looks.
 
     Examples
     --------

@@ -137,8 +137,8 @@ def curve(
     title : str, default ""
         The title.
     palette : sequence of str, optional
-        Names of all figures that belong together, if they are no registered schemes: each has the same style
-        in all of them.
+        Unregistered schemes of a group of figures, in the same order for all: each has the same style in all
+        of them.
     ax : matplotlib.axes.Axes, optional
         Axes to draw into, instead of creating a figure.
 

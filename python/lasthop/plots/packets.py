@@ -65,8 +65,8 @@ def packet_trace(
     run : Run
         A run made with `trace=True`.
     modulo : int, optional
-        The number at which the vertical axis wraps. By default 90, and none if the packets fill no
-        such round, or too many to be read.
+        The number at which the vertical axis wraps. By default 90; none for traces with fewer
+        packets, or with too many wraps to be readable.
     bad_periods : sequence of (float, float), optional
         The bad periods of the channel, in seconds; see `Scenario.bad_periods`.
     connection : str, optional

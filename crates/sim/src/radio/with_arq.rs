@@ -238,8 +238,7 @@ impl<P: Pace> WithArq<P> {
         self.started += 1;
     }
 
-    /// Tells the ARQ that an attempt starts; returns whether it asks for a code. Few links have such an ARQ: inlined, the code
-    /// would slow all others.
+    /// Tells the ARQ that an attempt starts; returns whether it asks for a code. Out of line, as few links have such an ARQ.
     #[cold]
     fn asks_for_code(&mut self, start: Time) -> bool {
         self.arq.started(start);
