@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use lasthop_base::{Stream, Streams};
+use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, RunError, Scenario};
 use lasthop_testing::random::{coin, pick};
 
@@ -401,34 +402,15 @@ impl Draw {
     }
 
     fn scenario(&mut self) -> String {
-        let all = [
-            "basic",
-            "local-recovery",
-            "source-quench",
-            "ebsn",
-            "lhack",
-            "selective-fec",
-            "i-tcp",
-            "metp",
-            "vs-tcp",
-            "wenp",
-            "arq",
-            "snoop",
-            "smart",
-            "delayed-dupacks",
-            "freeze-tcp",
-            "handoff-rxmt",
-            "multicast",
-            "eln",
-            "airmail",
-            "m-tcp",
-            "wtcp-timestamps",
+        let schemes = Schemes::default();
+        let combined = [
             "snoop + airmail",
             "m-tcp + arq",
             "i-tcp + ebsn + arq",
             "snoop + multicast",
             "lhack + wenp + arq",
         ];
+        let all: Vec<&str> = schemes.all().map(|scheme| scheme.name()).chain(combined).collect();
         let mut text = format!("schemes = [\"{}\"]\n", pick(&mut self.0, &all));
         let limit = self.value(&["10 s", "60 s"], &["1 ns", "600 s", "1000000 s", "10000000000 s"]);
         writeln!(text, "limit = \"{limit}\"").expect("text");
