@@ -250,7 +250,7 @@ def fitted_html(link: FittedLink) -> str:
             interval = text.between(each.low, each.high, each.write)
             rows.append([f"{NAMES[each.name]}, {losses.direction}", each.write(each.value), interval])
     heads = ["", "", "95 % interval"] if any(row[2] for row in rows) else []
-    foot = f"cannot be told: {'; '.join(link.cannot_tell)}" if link.cannot_tell else ""
+    foot = f"undetermined: {'; '.join(link.cannot_tell)}" if link.cannot_tell else ""
     html = _table(f"<b>A link{escape(_files(link))}</b>", heads, rows, foot)
     if link.notes:
         html += _unfold("notes", "\n".join(link.notes))
@@ -290,7 +290,7 @@ def advice_html(advice: Advice) -> str:
             foot = f"{_link(advice.link)}; {foot}; {advice.runs:,} runs"
             if advice.link.cannot_tell:
                 unknown = "; ".join(advice.link.cannot_tell)
-                foot += f"; cannot be told: {unknown}; measure this: {advice.measure.irtt}"
+                foot += f"; undetermined: {unknown}; measure this: {advice.measure.irtt}"
         caption = f"<b>{escape(advice.verdict())}</b>" if judgement is advice.first else ""
         parts.append(_table(caption, heads, rows, foot, words=2))
         without = _table("", ["without", *gains], limits)

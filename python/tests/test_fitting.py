@@ -18,7 +18,7 @@ from conftest import Command, results
 import lasthop
 from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, stated_link, text
 from lasthop.fitting.coverage import Case, covered, periods
-from lasthop.fitting.losses import _interval, _Spread, lost_copies, record_of
+from lasthop.fitting.losses import _interval, _Replicates, lost_copies, record_of
 from lasthop.fitting.scenario import channel
 from lasthop.fitting.timing import vary
 from lasthop.measurement import Counts, Delays, Direction, Measurement, Probes, Rates
@@ -118,11 +118,11 @@ def test_independent_losses_exclude_bursts() -> None:
 def test_no_losses_and_few_losses_say_so() -> None:
     times = every(0.02, 1000)
     never = fit_losses(Probes(Direction.DOWN, times, np.zeros(1000, bool), None), replicates=10)
-    assert never.cannot_tell == ("how often packets are lost: none of 1,000 was, so at most 0.3 %",)
+    assert never.cannot_tell == ("the loss rate: none of 1,000 packets was lost, so it is at most 0.3 %",)
     assert never.checks == ()
     assert never.draws[0]["loss"] < 1e-4
     few = fit_losses(Probes(Direction.DOWN, times, np.arange(1000) % 400 == 7, None), replicates=10)
-    assert few.cannot_tell == ("how often and in what bursts packets are lost: only 3 of 1,000 were",)
+    assert few.cannot_tell == ("the loss rate and bursts: only 3 of 1,000 packets were lost",)
     assert len(few.cannot_tell) == 1
     always = fit_losses(Probes(Direction.DOWN, times, np.ones(1000, bool), None), replicates=10)
     assert always.best.model["loss"] == 1.0
@@ -198,7 +198,7 @@ def test_round_trips_are_taken_for_the_downlink_and_it_is_said() -> None:
     link = fit(measured(probes(4.0, 0.4, 0.9, direction=Direction.ROUND_TRIP)), rate_bps=8e6, replicates=10)
     assert link.down is not None
     assert link.up is None
-    assert any(note.startswith("Assumed: all losses are the downlink's.") for note in link.notes)
+    assert any(note.startswith("Assumed: all losses happened on the downlink.") for note in link.notes)
 
 
 def test_a_link_without_a_rate_has_a_fit_and_no_scenario() -> None:
@@ -228,7 +228,7 @@ def test_a_rate_that_is_no_capacity_is_taken_at_its_best(capacity: bool, rate_bp
     rates = Rates(Direction.DOWN, every(0.1, 600), np.full(600, 0.1), values, True, capacity)
     link = fit(Measurement("t", "iperf3 tcp", 60.0, rates=(rates,)), replicates=10)
     assert link.rate_bps == pytest.approx(rate_bps)
-    assert any("may carry more" in note for note in link.notes) is not capacity
+    assert any("may be faster" in note for note in link.notes) is not capacity
 
 
 def test_a_varying_rate_is_recovered() -> None:
@@ -363,7 +363,7 @@ def test_losses_of_a_test_that_fills_the_link_are_used_only_if_there_are_no_othe
     alone = fit([full], replicates=10)
     assert alone.down is not None
     assert alone.down.best.model["loss"] == pytest.approx(0.9)
-    assert any("its queue may have dropped" in note for note in alone.notes)
+    assert any("queue may also have dropped" in note for note in alone.notes)
     calm = fit([idle, losing(0.03, Direction.DOWN, saturated=False)], replicates=10)
     assert calm.down is not None
     assert calm.down.best.model["loss"] == pytest.approx(0.03)
@@ -404,10 +404,10 @@ def test_directions_are_drawn_independently() -> None:
 def test_what_is_not_measured_is_said_to_be_assumed() -> None:
     link = fit(measured(probes(4.0, 0.4, 0.9, direction=Direction.UP)), rate_bps=8e6, replicates=10)
     assert link.down is None
-    assert "Assumed: no losses down, of which nothing is known." in link.notes
+    assert "Assumed: no down losses, since no measurement has any." in link.notes
     once = Counts(Direction.DOWN, every(1.0, 1), np.ones(1), np.array([3000]), np.array([90]))
     whole = Measurement("udp.json", "iperf3 udp", 10.0, counts=(once,))
-    assert any("are one count and not used" in note for note in fit(whole, rate_bps=8e6).notes)
+    assert any("are a single count and not used" in note for note in fit(whole, rate_bps=8e6).notes)
 
 
 def test_a_test_that_carried_nothing_has_no_rate() -> None:
@@ -452,11 +452,11 @@ def test_replay_keeps_the_end_and_equal_times(command: Command, tmp_path: Path) 
     assert command("run", str(out / "scenario.toml"), "--set", "limit=1 s").returncode == 0
 
 
-def test_without_replicates_nothing_is_told() -> None:
+def test_without_replicates_no_parameter_is_determined() -> None:
     """Records that are simulated over a model may all have too few periods for its family."""
     lost = np.arange(1000) % 50 < 5
     probes = Probes(Direction.DOWN, np.linspace(0.0, 20.0, 1000), lost, None)
     best = fit_losses(probes, replicates=1).best
-    none = _Spread(best, {name: np.array([]) for name in ("loss", "good_s")})
+    none = _Replicates(best, {name: np.array([]) for name in ("loss", "good_s")})
     assert _interval("loss", [none], record_of(probes)) == (0.0, 1.0)
     assert _interval("good_s", [none], record_of(probes)) == (0.0, math.inf)

@@ -125,7 +125,7 @@ def test_at_a_receiver_the_losses_are_those_of_the_link(
         holes += bool((later < filled_s).any())
     measurement = reading(captures.unnumbered(truth.mobile, random.Random(seed)))
     assert int(down(measurement).lost.sum()) == holes
-    assert any("holes in the sequence" in note for note in measurement.notes)
+    assert any("holes in sequence space" in note for note in measurement.notes)
 
 
 def test_times_of_losses_at_the_receiver(faded: Transfer, reading: Reading) -> None:
@@ -160,7 +160,7 @@ def test_the_place_of_the_capture(faded: Transfer, reading: Reading) -> None:
     forced = reading(faded.source, captured="server")
     # At the receiver there would be no holes.
     assert not down(forced).lost.any()
-    assert "as said" in forced.notes[0]
+    assert "as stated" in forced.notes[0]
 
 
 @pytest.mark.parametrize("link", [0, 1, 100, 113, 276, 6])
@@ -190,20 +190,20 @@ def test_packets_that_the_capture_missed_are_no_losses(faded: Transfer, reading:
     measurement = reading(captures.written(kept))
     # One loss may hide behind a neighbour that was missed.
     assert abs(int(down(measurement).lost.sum()) - int(faded.lost.sum())) <= 3
-    assert any("not in the capture" in note for note in measurement.notes)
+    assert any("missing from the capture" in note for note in measurement.notes)
 
 
 def test_statistics_of_the_capture(faded: Transfer, reading: Reading) -> None:
     measurement = reading(captures.pcapng(captures.read_back(faded.mobile), dropped=7))
     assert int(down(measurement).lost.sum()) == int(faded.lost.sum())
-    assert "The capture itself dropped 7 packets, by its own statistics." in measurement.notes
+    assert "The capture dropped 7 packets, according to its statistics." in measurement.notes
 
 
 def test_a_cut_capture_is_read_as_far_as_it_goes(faded: Transfer, reading: Reading) -> None:
     for capture in (faded.source, faded.mobile):
         measurement = reading(capture[: len(capture) // 2 + 7])
         assert 0 < measurement.duration_s < 0.9 * reading(capture).duration_s
-        assert any("cut off or damaged" in note for note in measurement.notes)
+        assert any("truncated or damaged" in note for note in measurement.notes)
         whole = [time_s for time_s in lost_s(down(reading(capture))) if time_s < measurement.duration_s - 0.3]
         assert lost_s(down(measurement))[: len(whole)] == pytest.approx(whole)
 
@@ -235,7 +235,7 @@ def test_packets_out_of_order_are_not_lost(
     ]
     measurement = reading(captures.written(packets))
     assert int(down(measurement).lost.sum()) == int(truth.lost.sum())
-    assert any("out of order, not lost" in note for note in measurement.notes)
+    assert any("reordered packets, not lost" in note for note in measurement.notes)
 
 
 def test_a_mirrored_port_has_each_packet_twice(faded: Transfer, reading: Reading) -> None:
@@ -244,7 +244,7 @@ def test_a_mirrored_port_has_each_packet_twice(faded: Transfer, reading: Reading
         copies = [Packet(packet.time_ns + 90_000, packet.data, packet.wire) for packet in packets]
         measurement = reading(captures.written([*packets, *copies]))
         assert lost_s(down(measurement)) == pytest.approx(lost_s(down(reading(capture))))
-        assert any("has twice" in note for note in measurement.notes)
+        assert any("has them twice" in note for note in measurement.notes)
 
 
 def test_identifications_that_count_other_packets_too_are_not_used(faded: Transfer, reading: Reading) -> None:
@@ -262,7 +262,7 @@ def test_identifications_that_count_other_packets_too_are_not_used(faded: Transf
     assert skipped > 0
     measurement = reading(captures.written(packets))
     assert int(down(measurement).lost.sum()) == int(faded.lost.sum())
-    assert any("holes in the sequence" in note for note in measurement.notes)
+    assert any("holes in sequence space" in note for note in measurement.notes)
 
 
 def test_the_place_without_handshake_and_timestamps(tmp_path: Path, reading: Reading) -> None:
@@ -271,7 +271,7 @@ def test_the_place_without_handshake_and_timestamps(tmp_path: Path, reading: Rea
         packets = captures.read_back(capture)[3:]
         # Without the handshake the larger port is the client's, which is the source's.
         measurement = reading(captures.written(packets))
-        assert f"taken as at the {place}, by how soon" in measurement.notes[0]
+        assert f"assumed at the {place}, by the delay" in measurement.notes[0]
         assert measurement.probes[0].direction is Direction.DOWN
 
 
@@ -287,13 +287,13 @@ def test_rtp_has_sequence_numbers(reading: Reading) -> None:
 
 def test_what_cannot_be_read_has_a_remedy(reading: Reading, faded: Transfer) -> None:
     dice = random.Random(5)
-    with pytest.raises(MeasurementError, match=r"those of QUIC.*irtt client"):
+    with pytest.raises(MeasurementError, match=r"such as QUIC.*irtt client"):
         reading(captures.datagrams(list(range(100)), lambda _: dice.randbytes(60)))
     with pytest.raises(MeasurementError, match="tcpdump -i wlan0"):
         reading(captures.written(captures.read_back(faded.mobile), 127))
-    with pytest.raises(MeasurementError, match="link type 147 is not known"):
+    with pytest.raises(MeasurementError, match="unsupported link type 147"):
         reading(captures.written(captures.read_back(faded.mobile), 147))
-    with pytest.raises(MeasurementError, match="a capture without packets"):
+    with pytest.raises(MeasurementError, match="the capture has no packets"):
         reading(captures.written([]))
     with pytest.raises(MeasurementError, match="10 data packets"):
         reading(captures.written(captures.read_back(faded.mobile)[:8]))

@@ -103,7 +103,7 @@ class Advice:
         if len(self.judgements) > 1 and any(judgement.advised for judgement in self.judgements):
             return "Nothing helps one use without harm to another."
         if undecided and self.link.cannot_tell:
-            return "Cannot be told from this measurement."
+            return "The measurement does not decide this."
         if undecided:
             return "Nothing is sure to help."
         return "No remedy that was tried would help."

@@ -105,7 +105,7 @@ def _print(advice: Advice) -> None:
     for line in losses_in_words(link):
         emit(f"  {line}")
     for what in link.cannot_tell:
-        emit(f"  cannot be told: {what}")
+        emit(f"  undetermined: {what}")
     if link.cannot_tell:
         emit(f"  measure this: {advice.measure.irtt}")
     for judgement in advice.judgements:

@@ -119,7 +119,7 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
             print_losses(losses)
             emit()
     if link.cannot_tell:
-        emit("cannot be told")
+        emit("undetermined")
         for what in link.cannot_tell:
             emit(f"  - {what}")
         emit(f"  measure this instead: {plan(link.down or link.up).irtt}")

@@ -1,8 +1,8 @@
-"""How often the intervals of fits cover the truth: `python -m lasthop.fitting.coverage 400`.
+"""Coverage of the confidence intervals of fits: `python -m lasthop.fitting.coverage 400`.
 
-Each case is a link whose losses follow a known model, and probes of it. The table has the share of the
-records whose 95 % interval holds each parameter, after the choice of the model, and how often the true family
-was chosen. A parameter that is not told does not claim to be covered.
+Each case simulates probes over a link whose losses follow a known model. The table shows, after model
+selection, the share of records whose 95 % interval contains the true parameter, and how often the true family
+was chosen. Parameters that a record does not determine are not counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def periods(
     good_sigma: float = math.nan,
     bad_sigma: float = math.nan,
 ) -> Model:
-    """Return a model of good and bad periods: mean lengths, losses, and sigmas of lognormal lengths."""
+    """Return a model with good and bad periods: mean lengths, losses, and sigmas of lognormal lengths."""
     return {
         "loss": (good_s * loss_good + bad_s * loss_bad) / (good_s + bad_s),
         "good_s": good_s,
@@ -47,14 +47,14 @@ def independent(loss: float) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Probes of a link.
+    """Simulated probes over a link.
 
     Attributes
     ----------
     family : str
-        The family of its losses.
+        The family of the loss model.
     spacing_s, duration_s : float
-        Time between probes, each of which is up to a fifth of it late, and how long they go on.
+        Time between probes, and duration. Each probe is late by up to a fifth of the spacing.
     model : Model
         The true model.
     """
@@ -65,7 +65,7 @@ class Case:
     model: Model
 
     def probes(self, number: int) -> Probes:
-        """Return the record with this number."""
+        """Simulate a record, with `number` as its seed."""
         count = round(self.duration_s / self.spacing_s)
         late = np.random.default_rng(number).random(count) / 5
         times = (np.arange(count) + late) * self.spacing_s
@@ -87,7 +87,7 @@ CASES = (
 
 
 def covered(found: FittedLosses, truth: Model) -> dict[str, bool]:
-    """Return for each parameter that the fit tells and the truth has whether its interval holds the truth."""
+    """Return whether each interval contains the true value, for parameters determined by the fit."""
     return {
         each.name: each.low <= truth[each.name] <= each.high
         for each in found.parameters

@@ -1,4 +1,4 @@
-"""A link as fitted: its losses, rate and delay, and the scenario that has them."""
+"""A fitted link: losses, rate and delay, and the scenario made from them."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from lasthop.measurement import Counts, Direction, Measurement, Probes, read
 from lasthop.study.quantity import quantity
 
 LAST_HOP_RTT_S = 0.02
-"""The share of the round-trip time that is taken for the last hop's, where it is not stated."""
+"""The default round-trip time of the last hop alone."""
 
 RTT_S = 0.06
-"""The round-trip time where nothing has measured it."""
+"""The default round-trip time, if no measurement has it."""
 
 QUEUE_S = 0.1
-"""The length of the queue in time where no measurement filled it."""
+"""The default queueing delay of a full queue, if no measurement filled it."""
 
 FEWEST_QUEUED = 20
-"""Packets that a queue holds at least."""
+"""The minimum queue length in packets."""
 
 
 class NoRateError(ValueError):
-    """A scenario of a link whose rate is unknown: no measurement says it, and none was stated."""
+    """The rate of the link is unknown: neither measured nor stated."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the measurements do not say what rate the link has; state it, such as --rate 8Mbps, or add a "
-            "measurement that fills the link, such as `iperf3 -c SERVER -R -u -b 1G -t 30 -i 0.1 -J`"
+            "the measurements do not determine the rate of the link; state it, such as --rate 8Mbps, or "
+            "add a measurement that fills the link, such as `iperf3 -c SERVER -R -u -b 1G -t 30 -i 0.1 -J`"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class StatedLosses:
-    """Losses as their owner states them.
+    """Losses stated by the user instead of measured.
 
     Attributes
     ----------
     channel : str
         The channel as TOML.
     words : str
-        The same in words.
+        A description for people.
     """
 
     channel: str
@@ -59,26 +59,26 @@ class StatedLosses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedLink:
-    """A link.
+    """A link fitted to measurements, or stated by the user.
 
     Attributes
     ----------
     files : tuple of str
         The measurements.
     down, up : FittedLosses or None
-        The losses of each direction; None where nothing is known, which counts as no losses.
+        The losses of each direction; None if unknown, which is treated as no losses.
     timing : Timing
         Rate and delay.
     rate_bps, up_rate_bps : float or None
-        The rates as in the scenario, measured, stated or assumed; None if unknown.
+        The rates for the scenario: measured, stated or assumed. None if unknown.
     rate_variation, up_rate_variation : Variation or None
-        How measured rates vary; None if they hardly do, or were stated.
+        The variation of measured rates; None if they are nearly constant, or were stated.
     rtt_s, last_hop_rtt_s : float
-        Round-trip time without queueing, and the last hop's part of it: measured, stated or assumed.
+        Round-trip time without queueing, and the share of the last hop: measured, stated or assumed.
     notes : tuple of str
-        What was noticed in the files, and assumed.
+        Warnings about the files, and assumptions.
     stated : StatedLosses or None
-        The losses of the downlink, if they were stated and not measured.
+        The losses of the downlink, if stated instead of measured.
     """
 
     files: tuple[str, ...]
@@ -95,7 +95,7 @@ class FittedLink:
     stated: StatedLosses | None
 
     def __repr__(self) -> str:
-        """Return its source, rate, round trip and losses."""
+        """Return the files, rate, round-trip time and losses."""
         return notebook.fitted_text(self)
 
     def _repr_html_(self) -> str:
@@ -103,7 +103,7 @@ class FittedLink:
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:
-        """The questions that the measurements cannot answer, in sentences."""
+        """The questions that the measurements leave open, as phrases."""
         both = ((self.down, "down"), (self.up, "up"))
         several = self.down is not None and self.up is not None
         return tuple(
@@ -114,12 +114,12 @@ class FittedLink:
         )
 
     def draws(self, count: int) -> list[list[str]]:
-        """Return settings of scenarios that represent what is known of the losses, evenly spread.
+        """Return scenario settings that sample the uncertainty of the fitted losses evenly.
 
         Parameters
         ----------
         count : int
-            How many.
+            The number of scenarios.
 
         Returns
         -------
@@ -127,8 +127,8 @@ class FittedLink:
             Overrides of `lasthop.load`, one list for each scenario.
         """
         settings: list[list[str]] = [[] for _ in range(count)]
-        # Two sequences that fill the unit square evenly: the first few draws represent all, and those of both
-        # directions are independent of each other (Roberts 2018, the plastic number).
+        # A two-dimensional low-discrepancy sequence (Roberts 2018, from the plastic number): any first few
+        # draws cover the range evenly, and the two directions are not correlated.
         for key, losses, step in (
             ("radio.channel", self.down, 0.7548776662466927),
             ("radio.uplink.channel", self.up, 0.5698402909980532),
@@ -143,7 +143,7 @@ class FittedLink:
 
     @property
     def queue_packets(self) -> int:
-        """The length of the queue before the link.
+        """The length of the queue in front of the link, in packets.
 
         Raises
         ------
@@ -157,12 +157,12 @@ class FittedLink:
         return max(math.ceil(queue_s * self.rate_bps / (1500 * 8)), FEWEST_QUEUED)
 
     def toml(self, channel: str | None = None) -> str:
-        """Return the scenario, with what its numbers rest on as comments.
+        """Return the scenario as TOML; comments state the origin of its numbers.
 
         Parameters
         ----------
         channel : str, optional
-            Another channel of the downlink, as TOML.
+            A channel for the downlink in place of the fitted one, as TOML.
 
         Raises
         ------
@@ -201,12 +201,12 @@ def fit(
     Parameters
     ----------
     measurements : Measurement, str or Path, or a sequence of them
-        What was measured, or files that `lasthop.measurement.read` reads.
+        Measurements, or files for `lasthop.measurement.read`.
     rate_bps, up_rate_bps : float, optional
-        The rates of the link, where known better than the measurements say. The uplink's is by default that
-        of the downlink.
+        The rates of the link, which take precedence over measured ones. The uplink rate defaults to the
+        downlink rate.
     rtt_s, last_hop_rtt_s : float, optional
-        The round-trip time without queues, and the last hop's share of it.
+        The round-trip time without queueing, and the share of the last hop.
     seed, replicates, jobs
         As in `fit_losses`.
 
@@ -220,19 +220,19 @@ def fit(
     MeasurementError
         If a file cannot be read.
     ValueError
-        If an interval counts too many packets.
+        If an interval has too many packets.
     """
     several = [measurements] if isinstance(measurements, Measurement | str | Path) else list(measurements)
     known = [each if isinstance(each, Measurement) else read(each) for each in several]
     notes = [note for each in known for note in each.notes]
     parts = _losses(known, notes)
     if not parts:
-        notes.append("Assumed: no losses, of which nothing is known.")
+        notes.append("Assumed: no losses, since no measurement has any.")
     fitted = {
         direction: fit_losses(data, seed=seed, replicates=replicates, jobs=jobs)
         for direction, data in parts.items()
     }
-    # Round trips are there only if no direction is.
+    # Round trips are present only if no direction is.
     down = fitted.get(Direction.DOWN, fitted.get(Direction.ROUND_TRIP))
     rates = {"rate_bps": rate_bps, "up_rate_bps": up_rate_bps}
     times = {"rtt_s": rtt_s, "last_hop_rtt_s": last_hop_rtt_s}
@@ -257,16 +257,16 @@ def stated_link(
     up_rate_bps: float | None = None,
     last_hop_rtt_s: float | None = None,
 ) -> FittedLink:
-    """Return a link by the numbers that its owner knows.
+    """Return a link from stated numbers, without measurements.
 
     Parameters
     ----------
     rate_bps, rtt_s : float
-        Rate, and round-trip time without queues.
+        Rate, and round-trip time without queueing.
     loss : float, default 0
-        Share of the packets that are lost towards the user.
+        The share of downlink packets that are lost.
     burst : str, optional
-        Mean burst of the losses in packets or time, such as `"5"` or `"40 ms"`. By default losses are
+        Mean length of a loss burst in packets or time, such as `"5"` or `"40 ms"`. By default losses are
         independent.
     up_rate_bps, last_hop_rtt_s
         As in `fit`.
@@ -274,7 +274,7 @@ def stated_link(
     Raises
     ------
     ValueError
-        If the loss is not a share, or the burst is shorter than independent losses have.
+        If the loss is not in [0, 1), or the bursts are shorter than those of independent losses.
     """
     if not 0 <= loss < 1:
         raise ValueError(f"found a loss of {loss:g}, expected a share below 1, such as 0.02")
@@ -320,7 +320,7 @@ def _assembled(
     rtt_s: float | None,
     last_hop_rtt_s: float | None,
 ) -> FittedLink:
-    """Return a link with what was stated, else found, else assumed, which a note says."""
+    """Return a link: stated values first, then measured ones, then defaults, which a note mentions."""
     notes = [*notes, *found.notes]
     rate = found.down_bps if rate_bps is None else rate_bps
     up_rate = found.up_bps if up_rate_bps is None else up_rate_bps
@@ -331,17 +331,18 @@ def _assembled(
     if rtt is None:
         rtt = RTT_S
         notes.append(
-            f"Assumed: a round-trip time of {text.seconds(rtt)}, which nothing has measured; state --rtt."
+            f"Assumed: a round-trip time of {text.seconds(rtt)}, since no measurement has one; state --rtt."
         )
     last_hop = last_hop_rtt_s
     if last_hop is None:
         last_hop = min(LAST_HOP_RTT_S, rtt / 2)
         notes.append(
-            f"Assumed: {text.seconds(last_hop)} of the round-trip time of {text.seconds(rtt)} are the last "
-            "hop's. State --last-hop-rtt: the time of a ping to its other end, often traceroute's first hop."
+            f"Assumed: the last hop takes {text.seconds(last_hop)} of the round-trip time of "
+            f"{text.seconds(rtt)}. State --last-hop-rtt: the ping time to its far end, often the first hop "
+            "of traceroute."
         )
     if found.queue_s is None:
-        notes.append("Assumed: a queue of 100 ms, or of a round trip if that is longer.")
+        notes.append("Assumed: a queue of 100 ms, or of one round-trip time if that is longer.")
     return FittedLink(
         files=files,
         down=down,
@@ -359,10 +360,10 @@ def _assembled(
 
 
 def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, Probes | Counts]:
-    """Choose what the losses are fitted to: for each direction the record with the most packets.
+    """Choose the loss record of each direction: the one with the most packets.
 
-    A test that fills the link loses packets in its queue, too. It is used where there is nothing else, and so
-    are round trips where nothing says in which direction a packet was lost.
+    A test that fills the link also loses packets in the queue, and round-trip probes do not show the
+    direction of a loss. Both are used only if there is no better record.
     """
     calm: dict[Direction, list[Probes | Counts]] = {}
     filled: dict[Direction, list[Probes | Counts]] = {}
@@ -373,8 +374,8 @@ def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, P
     if not calm:
         calm = filled
         notes += [
-            f"Assumed: the {direction} losses are the channel's. The test filled the link, so that its queue "
-            "may have dropped packets, too."
+            f"Assumed: the {direction} losses happened on the channel. The test filled the link, so its "
+            "queue may also have dropped packets."
             for direction in filled
         ]
 
@@ -387,17 +388,17 @@ def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, P
         chosen.pop(Direction.ROUND_TRIP, None)
         for direction in (Direction.DOWN, Direction.UP):
             if direction not in chosen:
-                notes.append(f"Assumed: no losses {direction}, of which nothing is known.")
+                notes.append(f"Assumed: no {direction} losses, since no measurement has any.")
     elif Direction.ROUND_TRIP in chosen and bool(np.any(chosen[Direction.ROUND_TRIP].lost)):
         notes.append(
-            "Assumed: all losses are the downlink's. Round trips do not say in which direction a packet was "
-            "lost; irtt does."
+            "Assumed: all losses happened on the downlink. Round-trip probes do not show the direction of a "
+            "loss; irtt does."
         )
     return chosen
 
 
 def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]:
-    """Return the losses of a measurement that a model can be fitted to."""
+    """Return the loss records of a measurement to which a model can be fitted."""
     parts: list[Probes | Counts] = [*measurement.probes, *measurement.counts]
     usable = []
     for data in parts:
@@ -406,11 +407,9 @@ def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]
             usable.append(data)
         elif len(times):
             notes.append(
-                f"{Path(measurement.file).name}: the {data.direction} losses are one count and not used; "
-                "measure in intervals, such as `iperf3 -i 0.1`."
+                f"{Path(measurement.file).name}: the {data.direction} losses are a single count and not "
+                "used; measure in intervals, such as `iperf3 -i 0.1`."
             )
     if measurement.losses and not usable:
-        notes.append(
-            f"{Path(measurement.file).name}: shares of losses without numbers of packets are not used."
-        )
+        notes.append(f"{Path(measurement.file).name}: loss shares without packet counts are not used.")
     return usable

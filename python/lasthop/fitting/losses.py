@@ -1,4 +1,4 @@
-"""The losses of a measurement: which model, its parameters with intervals, and what cannot be told."""
+"""Loss models fitted to a measurement: model selection, parameters with intervals, goodness of fit."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from lasthop.measurement import Counts, Direction, Probes
 
 Floats = npt.NDArray[np.float64]
 Model = Mapping[str, float]
-"""`loss`; of periods also `good_s`, `bad_s` (means), `good_sigma`, `bad_sigma` (NaN for exponential lengths),
-`loss_good` and `loss_bad`."""
+"""A loss model by the names of its parameters. Independent losses have only `loss`. Models with good and bad
+periods also have the means `good_s`, `bad_s`, the sigmas `good_sigma`, `bad_sigma` (NaN for exponential
+lengths), `loss_good` and `loss_bad`."""
 
 REPLICATES = 200
-"""Simulated records behind each interval."""
+"""Bootstrap replicates for each interval."""
 
 FEWEST_LOSSES = 10
-"""Fewer losses tell neither their share within a factor of two, nor whether they come in bursts."""
+"""With fewer losses, neither the loss rate (within a factor of two) nor burstiness can be estimated."""
 
 HIDDEN_BURST_S = 0.01
-"""A mean burst that matters: eight packets of 1500 B at 10 Mb/s."""
+"""The shortest mean burst that matters to TCP: eight packets of 1500 B at 10 Mb/s."""
 
 COARSEST = 3.0
-"""Bad periods of counts are told if they are so many times as long as the intervals."""
+"""Counts determine the length of bad periods if it is at least this many intervals."""
 
 WIDEST = 10.0
-"""A length of periods counts as told if the ends of its interval differ by at most this factor."""
+"""A mean length counts as determined if the ends of its interval differ by at most this factor."""
 
 MOST_COUNTED = 10_000_000
-"""Packets of an interval, each of which is simulated."""
+"""Limit of the packets in one interval; each is simulated."""
 
 FEWEST_REPLICATES = 100
-"""With fewer simulated records no check can fail: the least p-value is one over their number."""
+"""With fewer replicates no check can fail: the smallest p-value is one over their number."""
 
 RARE = 0.02
-"""Models with less than this weight are left out of the draws."""
+"""Models with a smaller weight are left out of the draws."""
 
 DOUBTFUL = 0.05
-"""A check that fails at this level, after Holm's adjustment for their number, puts the model in doubt."""
+"""Significance level of the checks together, by Holm's method."""
 
 NAMES = {
     "loss": "loss",
@@ -55,25 +56,25 @@ NAMES = {
     "bad_sigma": "sigma of bad periods",
     "good_sigma": "sigma of good periods",
 }
-"""The name of each parameter."""
+"""The parameters of loss models, with descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model that was tried.
+    """A model fitted to the record, chosen or not.
 
     Attributes
     ----------
     family : str
         Its family, one of `lasthop._lasthop.LOSS_FAMILIES`.
     parameters : int
-        How many parameters it has.
+        The number of parameters.
     log_likelihood, bic : float
-        The logarithm of the likelihood, and Schwarz's criterion: the least is best.
+        The log-likelihood, and the Bayesian information criterion (BIC; smaller is better).
     weight : float
-        Its weight among the candidates by that criterion.
+        The weight among the candidates by BIC.
     model : Model
-        Its parameters.
+        The maximum-likelihood parameters.
     """
 
     family: str
@@ -91,12 +92,12 @@ class Parameter:
     Attributes
     ----------
     name : str
-        A key of `NAMES`. Those that end in `_s` are in seconds.
+        A key of `NAMES`. Names that end in `_s` are in seconds.
     value, low, high : float
-        The likeliest value and the ends of its interval.
+        The maximum-likelihood estimate and the ends of its interval.
     told : bool
-        Whether the measurement tells it: the interval is bounded, and that of a length is at most a factor
-        of ten wide.
+        Whether the measurement determines the parameter: the interval is bounded and, for a mean length, at
+        most a factor of ten wide.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Parameter:
     told: bool
 
     def write(self, value: float) -> str:
-        """Return a value of this parameter with its unit."""
+        """Format a value of this parameter with its unit."""
         if self.name.endswith("sigma"):
             return f"{value:.2g}"
         return text.seconds(value) if self.name.endswith("_s") else text.share(value)
@@ -114,16 +115,16 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """A histogram of the measurement beside those of simulated ones.
+    """A goodness-of-fit check: a histogram of the record beside those of the replicates.
 
     Attributes
     ----------
     name : str
         `"bursts"`, `"gaps"`, `"after_loss"` or `"by_time"`.
     p_value : float
-        How often a record that follows the model lies as far from the simulated mean.
+        The share of replicates at least as far from the simulated mean.
     observed, low, high : array of float
-        The measurement's histogram, and where 95 % of the simulated ones lie.
+        The histogram of the record, and the range of 95 % of the replicates.
     """
 
     name: str
@@ -135,31 +136,30 @@ class Check:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedLosses:
-    """The losses of one direction.
+    """Loss models fitted to one direction of a link.
 
     Attributes
     ----------
     data : Probes or Counts
-        What was fitted.
+        The record.
     sent, lost : int
-        Packets that were sent, and lost.
+        Packets sent, and packets lost.
     duration_s, spacing_s : float
-        How long was measured, and the median time between packets.
+        Duration of the record, and the median time between packets.
     candidates : tuple of Candidate
-        The models that were tried, the best first.
+        All fitted models, best first.
     parameters : tuple of Parameter
-        Those of the best one.
+        The parameters of the best model.
     draws : tuple of Model
-        Models that represent what is known: the spread of the parameters, of the models by their weights, and
-        where bursts cannot be told, of their length.
+        Models that sample the uncertainty: of the parameters, of model selection by weight, and of the burst
+        length if the record does not determine it.
     checks : tuple of Check
-        How the best model and the measurement agree; empty without losses, or with fewer than 100
-        replicates.
+        Goodness of fit of the best model; empty without losses, or with fewer than 100 replicates.
     hidden_burst_s : float or None
-        The longest mean burst that would look like this measurement although the model has no bursts; None
-        if the model has.
+        The longest mean burst that the record does not exclude, if the best model has independent losses;
+        otherwise None.
     cannot_tell : tuple of str
-        What the measurement does not say; empty if it says all.
+        What the record does not determine, as phrases.
     """
 
     data: Probes | Counts
@@ -176,12 +176,12 @@ class FittedLosses:
 
     @property
     def direction(self) -> Direction:
-        """The direction."""
+        """The direction of the packets."""
         return self.data.direction
 
     @property
     def best(self) -> Candidate:
-        """The chosen model."""
+        """The chosen model: the candidate with the smallest BIC."""
         return self.candidates[0]
 
     @property
@@ -210,14 +210,14 @@ class FittedLosses:
         return lines
 
     def parameter(self, name: str) -> Parameter | None:
-        """Return a parameter of the best model by its name, if it has it."""
+        """Return a parameter of the best model by name; None if the model does not have it."""
         return next((each for each in self.parameters if each.name == name), None)
 
 
 def lost_copies(model: Model, copies: int) -> float:
-    """Return the probability that all copies of a packet are lost that are sent at once.
+    """Return the probability that all copies of a packet are lost if they are sent at once.
 
-    They meet the same state. If losses were independent it would be the loss to the power of the copies.
+    All copies meet the same channel state. For independent losses this is `loss ** copies`.
 
     Examples
     --------
@@ -232,12 +232,12 @@ def lost_copies(model: Model, copies: int) -> float:
 
 
 def record_of(data: Probes | Counts) -> LossRecord:
-    """Return the losses of a part of a measurement, for a fit.
+    """Return the loss record that the fits take.
 
     Raises
     ------
     ValueError
-        If there are fewer than two probes, or intervals with packets, or an interval has too many of them.
+        If there are fewer than two probes (or intervals with packets), or too many packets in an interval.
     """
     if isinstance(data, Probes):
         return LossRecord.of_probes(
@@ -245,7 +245,7 @@ def record_of(data: Probes | Counts) -> LossRecord:
         )
     some = (data.sent > 0) & (data.interval_s > 0)
     if int(np.max(data.sent, initial=0)) > MOST_COUNTED:
-        raise ValueError(f"an interval counts more than {MOST_COUNTED:,} packets; measure in shorter ones")
+        raise ValueError(f"an interval with more than {MOST_COUNTED:,} packets; measure in shorter intervals")
     return LossRecord.of_counts(
         np.ascontiguousarray(data.time_s[some], dtype=np.float64),
         np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
@@ -257,28 +257,28 @@ def record_of(data: Probes | Counts) -> LossRecord:
 def fit_losses(
     data: Probes | Counts, *, seed: int = 1, replicates: int = REPLICATES, jobs: int | None = None
 ) -> FittedLosses:
-    """Fit every model to the losses of a measurement, and choose one.
+    """Fit all loss models to a record and choose one by BIC.
 
     Parameters
     ----------
     data : Probes or Counts
-        The losses.
+        The record.
     seed : int, default 1
-        The seed of the simulated records behind the intervals.
+        The seed of the bootstrap.
     replicates : int, default 200
-        How many simulated records.
+        The number of bootstrap replicates.
     jobs : int, optional
-        Threads; by default one for each core. The result does not depend on them.
+        Threads; by default one per core. The result does not depend on it.
 
     Returns
     -------
     FittedLosses
-        The model with its parameters, their intervals, and what cannot be told.
+        The chosen model, its parameters with intervals, and what the record does not determine.
 
     Raises
     ------
     ValueError
-        If there are fewer than two probes, or intervals with packets.
+        If there are fewer than two probes, or fewer than two intervals with packets.
 
     Examples
     --------
@@ -304,13 +304,13 @@ def fit_losses(
         for found, weight in zip(fits, weights, strict=True)
     )
     replicated, shapes = fits[0].bootstrap(replicates, seed, threads)
-    spreads = [_Spread.of(candidates[0], replicated)]
+    bootstrapped = [_Replicates.of(candidates[0], replicated)]
     for found, candidate in zip(fits[1:], candidates[1:], strict=True):
         count = round(candidate.weight * replicates)
         if candidate.weight >= RARE and count:
-            spreads.append(_Spread.of(candidate, found.bootstrap(count, seed, threads)[0]))
+            bootstrapped.append(_Replicates.of(candidate, found.bootstrap(count, seed, threads)[0]))
     resolution = float(np.median(data.interval_s)) if isinstance(data, Counts) else None
-    parameters = tuple(_parameters(candidates[0].model, spreads, record, resolution))
+    parameters = tuple(_parameters(candidates[0].model, bootstrapped, record, resolution))
     hidden, profile_draws = _hidden(record, replicates)
     independent = "bad_s" not in {each.name for each in parameters}
     cannot_tell = tuple(_cannot_tell(record, parameters, independent, hidden, resolution))
@@ -320,10 +320,10 @@ def fit_losses(
     elif independent and cannot_tell and profile_draws:
         draws = profile_draws
     else:
-        for spread in spreads:
-            draws += spread.models(round(spread.candidate.weight * replicates))
+        for each in bootstrapped:
+            draws += each.models(round(each.candidate.weight * replicates))
         if len(draws) < 0.9 * replicates and profile_draws:
-            # Many records of this model show no losses at all: what is left of them is not what may be.
+            # Many replicates have no losses at all; the rest would be a biased sample.
             draws = profile_draws
     checked = record.lost > 0 and replicates >= FEWEST_REPLICATES
     return FittedLosses(
@@ -342,7 +342,7 @@ def fit_losses(
 
 
 def _scale(name: str, values: npt.ArrayLike) -> Floats:
-    """Return values on a scale without bounds: logarithms of lengths, logits of shares. NaN is far above."""
+    """Transform lengths to logarithms and shares to logits. NaN becomes infinity."""
     array = np.asarray(values, dtype=np.float64)
     if name.startswith("loss"):
         inside = np.clip(array, 1e-9, 1 - 1e-9)
@@ -361,31 +361,31 @@ def _unscale(name: str, scaled: npt.ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Spread:
-    """Values of a candidate's parameters that are compatible with the record.
+class _Replicates:
+    """Bootstrapped parameters of a candidate.
 
     Attributes
     ----------
     candidate : Candidate
         The candidate.
     values : mapping of str to array of float
-        A value of each of its parameters for each simulated record.
+        The values of each parameter, one for each replicate.
     """
 
     candidate: Candidate
     values: Mapping[str, Floats]
 
     @classmethod
-    def of(cls, candidate: Candidate, replicated: Mapping[str, Floats]) -> _Spread:
-        """Reflect the replicates on the scale without bounds, in units of the error that each would state.
+    def of(cls, candidate: Candidate, replicated: Mapping[str, Floats]) -> _Replicates:
+        """Reflect the estimates of the replicates at the fitted value, on the transformed scale.
 
-        For a mean of exponential lengths that are all observed, the intervals that follow are exact, whatever
-        their number. Lognormal lengths need the units: where the long ones happen to be few, the mean and its
-        stated error are both too small.
+        Quantiles of the reflected values are basic bootstrap intervals. For the mean of fully observed
+        exponential lengths these are exact at any sample size. Lognormal lengths are Studentised: a sample
+        with few long periods underestimates both the mean and its standard error.
         """
         model = candidate.model
         lognormal = candidate.family == "semi-markov"
-        # A record with too few periods would not have been fitted with lognormal ones.
+        # A replicate with too few periods is not fitted by a lognormal distribution.
         some = ~np.isnan(replicated["good_s"]) if lognormal else np.full(len(replicated["loss"]), True)
         replicated = {name: values[some] for name, values in replicated.items()}
         reflected = {}
@@ -398,7 +398,7 @@ class _Spread:
         return cls(candidate, reflected)
 
     def models(self, count: int) -> list[Model]:
-        """Return models with these parameters, one for each of the first `count` records that tell them."""
+        """Return models for the first `count` replicates, without those whose parameters are undetermined."""
         model = self.candidate.model
         known = [name for name in self.values if name != "loss"] or ["loss"]
         draws: list[Model] = []
@@ -419,10 +419,10 @@ class _Spread:
 
 
 def _error(name: str, models: Mapping[str, float] | Mapping[str, Floats]) -> Floats:
-    """Return the standard error of a parameter on the scale without bounds, for one period of each kind."""
+    """Return the standard error of a transformed parameter, scaled to a single period."""
 
     def variance(sigma: float | Floats) -> Floats:
-        # Of the logarithm of the likeliest mean, times the number of lengths.
+        # Variance of the logarithm of the estimated mean, times the number of lengths.
         squared = np.square(sigma)
         return np.where(np.isnan(sigma), 1.0, squared + squared * squared / 2)
 
@@ -433,12 +433,12 @@ def _error(name: str, models: Mapping[str, float] | Mapping[str, Floats]) -> Flo
 
 
 def _parameters(
-    model: Model, spreads: Sequence[_Spread], record: LossRecord, resolution: float | None
+    model: Model, bootstrapped: Sequence[_Replicates], record: LossRecord, resolution: float | None
 ) -> list[Parameter]:
-    """Return the parameters with basic bootstrap intervals on the scale without bounds.
+    """Return the parameters with basic bootstrap intervals on the transformed scale.
 
-    The likelihood of counts knows no changes within an interval, `resolution`: of periods that are not much
-    longer it says nothing, nor of their losses.
+    The likelihood of counts assumes one channel state throughout an interval of length `resolution`, so
+    counts do not determine shorter periods or the losses within them.
     """
     blurred = resolution is not None and not model["bad_s"] > COARSEST * resolution
     parameters = []
@@ -446,8 +446,8 @@ def _parameters(
         value = model[name]
         if math.isnan(value) or (name in ("loss_good", "loss_bad") and value in (0.0, 1.0)):
             continue
-        low, high = _interval(name, spreads, record)
-        # A bias that exceeds the spread.
+        low, high = _interval(name, bootstrapped, record)
+        # The bias exceeds the spread.
         biased = not low <= value <= high
         low, high = min(low, value), max(high, value)
         told = math.isfinite(high) and low > 0 and not biased
@@ -459,19 +459,19 @@ def _parameters(
     return parameters
 
 
-def _interval(name: str, spreads: Sequence[_Spread], record: LossRecord) -> tuple[float, float]:
-    """Return the interval of a parameter over all candidates that have it, by their weights."""
+def _interval(name: str, bootstrapped: Sequence[_Replicates], record: LossRecord) -> tuple[float, float]:
+    """Return the interval of a parameter, averaged by weight over all candidates that have it."""
     if name == "loss" and record.lost in (0, record.sent):
-        # Exact and one-sided: nothing varies in the replicates.
+        # Exact (Clopper-Pearson) and one-sided, since all replicates are equal.
         bound = 0.05 ** (1 / record.sent)
         return (0.0, 1 - bound) if record.lost == 0 else (bound, 1.0)
-    having = [(spread.values[name], spread.candidate.weight) for spread in spreads if name in spread.values]
+    having = [(each.values[name], each.candidate.weight) for each in bootstrapped if name in each.values]
     values = np.concatenate([found for found, _ in having])
     weights = np.concatenate([np.full(len(found), weight / max(len(found), 1)) for found, weight in having])
     if len(values) == 0:
         return float(_unscale(name, -np.inf)), float(_unscale(name, np.inf))
     order = np.argsort(values)
-    # Between n replicates lie n + 1 places for the truth, all equally likely.
+    # The true value is equally likely to lie in each of the n + 1 gaps between n replicates.
     below = np.cumsum(weights[order]) / np.sum(weights) * len(values) / (len(values) + 1)
     low = max(int(np.searchsorted(below, 0.025, side="right")) - 1, 0)
     high = min(int(np.searchsorted(below, 0.975)), len(values) - 1)
@@ -479,7 +479,7 @@ def _interval(name: str, spreads: Sequence[_Spread], record: LossRecord) -> tupl
 
 
 def _certain(record: LossRecord, count: int) -> list[Model]:
-    """Return models of a record without losses, or with nothing else, by Jeffreys' prior."""
+    """Return draws for a record in which no packet or every packet was lost, by Jeffreys' prior."""
     from scipy.special import betaincinv
 
     quantiles = (np.arange(count) + 0.5) / count
@@ -488,18 +488,17 @@ def _certain(record: LossRecord, count: int) -> list[Model]:
 
 
 def _hidden(record: LossRecord, count: int) -> tuple[float | None, list[Model]]:
-    """Return the longest mean burst that the record does not exclude, and models by what it says of bursts.
+    """Return the longest mean burst that the record does not exclude, and draws over the burst length.
 
-    None and no models for counts of intervals in which some packets were lost and others were not.
-
-    Bursts lose everything. Their lengths have equal weight on a logarithmic scale before the record is seen.
+    Bursts lose every packet; the prior of their mean length is uniform on a logarithmic scale. Returns None
+    and no draws for counts if an interval has both lost and delivered packets.
     """
     lengths = np.geomspace(1e-3, max(record.duration_s / 5, 1e-2), 60)
     likelihood, shares = record.burst_profile(lengths)
     best = float(np.max(likelihood))
     if not math.isfinite(best):
         return None, []
-    # Wilks: twice the difference has a chi-squared law with one degree of freedom.
+    # Wilks' theorem: twice the difference is chi-squared with one degree of freedom.
     possible = lengths[likelihood >= best - 3.84 / 2]
     weights = np.cumsum(np.exp(likelihood - best))
     weights /= weights[-1]
@@ -507,9 +506,9 @@ def _hidden(record: LossRecord, count: int) -> tuple[float | None, list[Model]]:
     for index in range(count):
         place = int(np.searchsorted(weights, (index + 0.5) / count))
         bad = float(lengths[place])
-        # As many bursts were seen as losses, or fewer if each lasts for several probes.
+        # The number of observed bursts: one per loss, or fewer if a burst spans several probes.
         bursts = max(record.lost * min(1.0, record.spacing_s / bad), 1.0)
-        # A sequence that fills the unit interval evenly, in place of random numbers.
+        # A low-discrepancy sequence (golden ratio) in place of random numbers.
         spread = _normal((index * 0.6180339887498949 + 0.5) % 1.0) / math.sqrt(bursts)
         share = float(np.clip(shares[place] * math.exp(spread), 1e-9, 0.9))
         draws.append(
@@ -538,12 +537,12 @@ def _cannot_tell(
     hidden: float | None,
     resolution: float | None,
 ) -> list[str]:
-    """Return what the measurement does not say, each as a phrase."""
+    """Return what the record does not determine, as phrases."""
     if record.lost == 0:
         most = text.share(parameters[0].high)
-        return [f"how often packets are lost: none of {record.sent:,} was, so at most {most}"]
+        return [f"the loss rate: none of {record.sent:,} packets was lost, so it is at most {most}"]
     if record.lost < FEWEST_LOSSES:
-        return [f"how often and in what bursts packets are lost: only {record.lost} of {record.sent:,} were"]
+        return [f"the loss rate and bursts: only {record.lost} of {record.sent:,} packets were lost"]
     said = []
     if independent and resolution is not None:
         said.append(f"whether losses come in bursts shorter than the intervals of {text.seconds(resolution)}")
@@ -560,7 +559,7 @@ def _cannot_tell(
 
 
 def _checks(observed: Mapping[str, Floats], simulated: Mapping[str, Floats]) -> list[Check]:
-    """Compare the histograms with the simulated ones."""
+    """Compare the histograms of the record with those of the replicates."""
     checks = []
     for name in ("bursts", "gaps", "after_loss", "by_time"):
         seen, drawn = observed[name][0], simulated[name]
@@ -572,11 +571,11 @@ def _checks(observed: Mapping[str, Floats], simulated: Mapping[str, Floats]) -> 
         low, high = np.nanquantile(filled, [0.025, 0.975], axis=0)
         everyone = np.vstack([seen[some], filled])
         if name == "by_time":
-            # Windows are alike: what matters is how much they differ.
+            # Only the variation between time windows matters, not which window differs.
             distance = np.abs(np.nanstd(everyone, axis=1) - np.nanmean(np.nanstd(filled, axis=1)))
         else:
             mean, spread = np.nanmean(filled, axis=0), np.nanstd(filled, axis=0)
-            # A class that is met by chance once in hundreds of records should not decide.
+            # The floor keeps a class that occurs in one of hundreds of replicates from dominating.
             least = 0.5 if name in ("bursts", "gaps") else 1e-3
             apart = np.abs(everyone - mean) / np.maximum(spread, least)
             distance = np.nanmax(np.where(np.isfinite(apart), apart, 0.0), axis=1)

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from lasthop.fitting.link import FittedLink
 
 FASTEST_WIRED_BPS = 1e9
-"""The rate of the wired part, unless the wireless link is nearly as fast."""
+"""The minimum rate of the wired path; at least ten times the rate of the wireless link."""
 
 SHORTEST_S = 1e-5
-"""Periods of a scenario are not made shorter: they are printed in microseconds."""
+"""The shortest period in a scenario, since lengths are printed in microseconds."""
 
 
 def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> str:
-    """Return the scenario of a link, with what its numbers rest on as comments.
+    """Return the scenario of a link as TOML; comments state the origin of its numbers.
 
     Parameters
     ----------
     link : FittedLink
         The link.
     rate_bps, up_rate_bps : float
-        Its rates, which are known.
+        The rates of both directions.
     down : str
         The channel of the downlink as TOML.
     """
@@ -40,7 +40,7 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
         if losses is not None:
             lines.append(f"# {name}: {losses.lost:,} of {losses.sent:,} packets lost; {losses.best.family}:")
             lines += [f"#   {line}" for line in losses.lines()]
-    lines += [f"# Cannot be told: {_comment(what)}." for what in link.cannot_tell]
+    lines += [f"# Undetermined: {_comment(what)}." for what in link.cannot_tell]
     lines += [f"# {_comment(note)}" for note in link.notes]
     delay = f'"{text.seconds(hop)}"'
     if (course := link.timing.delay_variation) is not None:
@@ -76,13 +76,13 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
 
 
 def channel(model: Model) -> str:
-    """Return a model as a channel of a scenario, an inline table of TOML."""
+    """Return the channel of a scenario for a loss model, as an inline TOML table."""
     if math.isnan(model["bad_s"]):
         loss = model["loss"]
         return f"{{ frame-loss = {{ loss = {loss:.9f} }} }}" if loss > 0 else '"perfect"'
     losses = f"loss_good = {model['loss_good']:.9f}, loss_bad = {model['loss_bad']:.9f}"
     if math.isnan(model["good_sigma"]) and math.isnan(model["bad_sigma"]):
-        # Lengths are printed in microseconds; longer periods of the same shares are alike to packets.
+        # Lengths are printed in microseconds. Longer periods in the same proportion look alike to packets.
         longer = max(1.0, SHORTEST_S / min(model["good_s"], model["bad_s"]))
         stays = f'good = "{seconds(longer * model["good_s"])}", bad = "{seconds(longer * model["bad_s"])}"'
         return f"{{ gilbert-elliott = {{ {stays}, {losses} }} }}"
@@ -91,7 +91,7 @@ def channel(model: Model) -> str:
 
 
 def channel_of(losses: FittedLosses | None) -> str:
-    """Return the channel of fitted losses as TOML; without any it is perfect."""
+    """Return the channel of fitted losses as TOML; `"perfect"` for None."""
     return '"perfect"' if losses is None else channel(losses.best.model)
 
 
@@ -102,7 +102,7 @@ def _law(name: str, mean_s: float, sigma: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a length that a scenario takes, exact to a microsecond; centuries are forever."""
+    """Format a duration for a scenario, to the microsecond; capped at a century."""
     return f"{min(max(value, 1e-6), 3e9):.6f} s"
 
 
@@ -118,10 +118,10 @@ def _rate(rate_bps: float, variation: Variation | None) -> str:
 
 
 def _comment(words: str) -> str:
-    """Return a text that stays within a comment."""
+    """Replace line breaks and control characters, so that a text stays within a TOML comment."""
     return "".join(letter if letter.isprintable() else " " for letter in words)
 
 
 def _plain(name: str) -> str:
-    """Return a name that a TOML string takes as it is."""
+    """Replace characters that a TOML string would have to escape."""
     return "".join(letter if letter.isprintable() and letter not in '"\\' else "?" for letter in name)

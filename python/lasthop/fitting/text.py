@@ -1,4 +1,4 @@
-"""Numbers and their units, as text."""
+"""Formatting of numbers with units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def seconds(value: float) -> str:
-    """Return a duration with three digits and a unit that a scenario takes.
+    """Format a duration with three digits and a unit that scenarios accept.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def seconds(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Return a share in percent with two digits.
+    """Format a share in percent with two digits.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def share(value: float) -> str:
 
 
 def rate(value: float) -> str:
-    """Return a rate with three digits and a unit that a scenario takes.
+    """Format a rate with three digits and a unit that scenarios accept.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def rate(value: float) -> str:
 
 
 def between(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Return an interval; `write` formats a number.
+    """Format an interval; `write` formats its ends.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def between(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def _digits(value: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits, without an exponent."""
+    """Format a number with the given significant digits, without an exponent."""
     if value == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))

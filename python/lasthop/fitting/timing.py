@@ -1,4 +1,4 @@
-"""Rate and delay of a link, as far as measurements say."""
+"""Rate and delay of a link, estimated from measurements."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lasthop.measurement import Delays, Direction, Measurement, Rates
 Floats = npt.NDArray[np.float64]
 
 STEADY = 0.15
-"""A rate whose logarithm varies less counts as constant."""
+"""A rate counts as constant if the standard deviation of its logarithm is smaller."""
 
 STEADY_DELAY_S = 0.005
-"""A round-trip time that varies less, between the tenth and the ninetieth percentile, counts as constant."""
+"""A round-trip time counts as constant if its 10th and 90th percentiles differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A lognormal course: the keys of `rate.lognormal` and `delay.lognormal`.
+    """A lognormal process: the keys of `rate.lognormal` and `delay.lognormal`.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Variation:
     sigma : float
         Standard deviation of the logarithm.
     step_s, correlation_s : float
-        Time between changes, and over which the correlation falls to 1/e.
+        Time between changes, and the time in which the autocorrelation falls to 1/e.
     """
 
     median: float
@@ -42,24 +42,24 @@ class Variation:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Rate and delay.
+    """Rate and delay of a link.
 
     Attributes
     ----------
     rtt_s : float or None
-        The least round-trip time.
+        The minimum round-trip time.
     rtt_median_s, rtt_p99_s : float or None
-        Its median and 99th percentile.
+        The median and the 99th percentile.
     delay_variation : Variation or None
-        What comes on top of the least, in a measurement that did not load the link; None if it hardly varies.
+        Delay above the minimum, from a measurement that did not load the link; None if nearly constant.
     queue_s : float or None
-        The time that a full queue takes: the 99th percentile less the least of a measurement that filled it.
+        Queueing delay of a full queue: 99th percentile less minimum, from a measurement that filled it.
     down_bps, up_bps : float or None
         The rates.
     down_variation, up_variation : Variation or None
-        How they vary; None if they hardly do, or are known in the mean only.
+        The variation of the rates; None if nearly constant, or if only the mean is known.
     notes : tuple of str
-        What the numbers rest on.
+        The origin of the numbers, if it limits them.
     """
 
     rtt_s: float | None = None
@@ -75,7 +75,7 @@ class Timing:
 
 
 def timing(measurements: Sequence[Measurement]) -> Timing:
-    """Return what measurements of one link say of its rate and delay."""
+    """Estimate rate and delay from the measurements of one link."""
     notes: list[str] = []
     idle = [each for each in measurements if not _loads(each)]
     busy = [each for each in measurements if _loads(each)]
@@ -86,7 +86,7 @@ def timing(measurements: Sequence[Measurement]) -> Timing:
     if loaded is not None and rtt is not None and len(loaded.delay_s) >= 100:
         queue = max(float(np.quantile(loaded.delay_s, 0.99)) - rtt, 0.0)
     if trips is not None and not _trips(idle):
-        notes.append("The round-trip time is the least of a measurement that loaded the link.")
+        notes.append("The round-trip time is the minimum of a measurement that loaded the link.")
     down, down_variation, up, up_variation = None, None, None, None
     for each in measurements:
         for rates in each.rates:
@@ -113,7 +113,7 @@ def timing(measurements: Sequence[Measurement]) -> Timing:
 
 
 def _loads(measurement: Measurement) -> bool:
-    """Whether a measurement itself fills the link's queue."""
+    """Return whether a measurement fills the queue of the link."""
     return any(rates.saturated for rates in measurement.rates)
 
 
@@ -129,23 +129,23 @@ def _trips(measurements: Iterable[Measurement]) -> Delays | None:
 
 
 def _rate(measurement: Measurement, rates: Rates, notes: list[str]) -> tuple[float, Variation | None]:
-    """Return the rate of a link and how it varies, from what it carried."""
+    """Estimate the rate of a link and its variation from throughput."""
     carried = rates.rate_bps
     if rates.capacity:
         variation = vary(rates.time_s, carried)
         steady = variation is None or variation.sigma < STEADY
         return float(np.mean(carried)), None if steady else variation
-    # A TCP that loses packets seldom fills the link: its best intervals come nearest.
+    # A TCP connection with losses seldom fills the link; its best intervals are closest to the rate.
     best = float(np.quantile(carried, 0.99))
     notes.append(
-        f"The {rates.direction} rate is what {measurement.format} carried in its best intervals; the link "
-        "may carry more. State --rate if you know better."
+        f"The {rates.direction} rate is the throughput of {measurement.format} in its best intervals; the "
+        "link may be faster. State --rate if you know it."
     )
     return best, None
 
 
 def _delay_variation(trips: Delays) -> Variation | None:
-    """Return the law of what the round-trip time has on top of its least value."""
+    """Fit the distribution of the delay above the minimum round-trip time."""
     tenth, ninetieth = np.quantile(trips.delay_s, [0.1, 0.9])
     if len(trips.delay_s) < 100 or ninetieth - tenth < STEADY_DELAY_S:
         return None
@@ -154,10 +154,10 @@ def _delay_variation(trips: Delays) -> Variation | None:
 
 
 def vary(time_s: Floats, values: Floats) -> Variation | None:
-    """Return the lognormal course nearest to a series; None if it is shorter than twenty values above zero.
+    """Fit a lognormal process to a series; None for fewer than twenty positive values.
 
-    Median and spread are those of the quantiles, so that a few outliers do not matter. The correlation time
-    is that at which the autocorrelation of the logarithm falls to 1/e.
+    Median and sigma are estimated from quantiles, which are robust to outliers. The correlation time is the
+    lag at which the autocorrelation of the logarithm falls to 1/e.
     """
     some = values > 0
     if int(some.sum()) < 20:

@@ -1,4 +1,4 @@
-"""Measurements of a link: what users have, read into one form. See docs/measurements.md."""
+"""Readers of measurements of a link, from the tools in docs/measurements.md into one data model."""
 
 from lasthop.measurement.model import (
     Counts,

@@ -43,14 +43,14 @@ def read(source: Source, document: Any) -> Measurement:
     Raises
     ------
     MeasurementError
-        If it has neither a ping nor a throughput.
+        If it has neither a ping nor a throughput series.
     """
     notes: list[str] = []
     results, raw = mapping(document["results"]), mapping(document.get("raw_values"))
     steps = [number(value) for value in sequence(document.get("x_values"))]
     names = [name for name in results if not _DERIVED.search(name)]
     series = {name: _raw(source, raw.get(name)) for name in names}
-    # An answer's packet was sent before the first raw value.
+    # The packet of the first reply was sent before the reply's timestamp.
     starts = [points[0][0] - _before_s(name, points[0][1]) for name, points in series.items() if points]
     start = min(starts, default=0.0)
     fates: list[Probes] = []
@@ -78,13 +78,13 @@ def read(source: Source, document: Any) -> Measurement:
         if len(time_s):
             rates.append(_rates(direction, time_s, value * 1e6))
     if not rates and not delays and not fates:
-        raise source.error("neither a ping nor a throughput among its series; run `flent rrul -H SERVER`")
+        raise source.error("no ping or throughput series; run `flent rrul -H SERVER`")
     if rates and (fates or delays):
         notes.append(
             "The pings shared the link with the test's own transfers: queues delayed them and dropped some."
         )
     if rates:
-        notes.append("Throughput is the sum of all streams, interpolated by Flent to its steps.")
+        notes.append("Throughput is the sum of all streams, as interpolated by Flent.")
     ends = [float(part.sent_s[-1]) for part in fates]
     ends += [float(part.time_s[-1]) for part in delays] + [float(part.time_s[-1]) for part in rates]
     return Measurement(
@@ -99,7 +99,7 @@ def read(source: Source, document: Any) -> Measurement:
 
 
 def _raw(source: Source, value: Any) -> list[tuple[float, Mapping[str, Any]]]:
-    """Return the raw points of a series with their times, in order."""
+    """Return the raw values of a series, sorted by time."""
     points = []
     for entry in sequence(value):
         point = mapping(entry)
@@ -113,13 +113,13 @@ def _raw(source: Source, value: Any) -> list[tuple[float, Mapping[str, Any]]]:
 
 
 def _before_s(name: str, point: Mapping[str, Any]) -> float:
-    """Return how long before a raw value its packet was sent, in seconds."""
+    """Return the time from sending a packet to its raw value, in seconds."""
     ms = number(point.get("val"))
     return ms / 1e3 if ms is not None and 0 < ms < 1e7 and not _RATE.search(name) else 0.0
 
 
 def _points(source: Source, steps: list[float | None], values: Any) -> tuple[Any, Any]:
-    """Return the times and values of a series where it has any."""
+    """Return the times and values of a series, without empty steps."""
     pairs = [
         (step, value)
         for step, entry in zip(steps, values, strict=False)
@@ -131,7 +131,7 @@ def _points(source: Source, steps: list[float | None], values: Any) -> tuple[Any
 
 
 def _sum(columns: list[Sequence[Any]]) -> list[float | None]:
-    """Return the sum of streams at each step, None where no stream has a value."""
+    """Return the sum of the streams at each step; None if no stream has a value."""
     sums: list[float | None] = []
     for values in zip_longest(*columns):
         known = [value for value in map(number, values) if value is not None]
@@ -140,7 +140,7 @@ def _sum(columns: list[Sequence[Any]]) -> list[float | None]:
 
 
 def _rates(direction: Direction, time_s: Any, rate_bps: Any) -> Rates:
-    """Return a throughput: of bulk TCP in all of Flent's tests that measure one."""
+    """Return the throughput of a direction. All throughput tests of Flent use bulk TCP."""
     interval_s = np.diff(time_s)
     step = float(np.median(interval_s)) if len(interval_s) else 1.0
     return Rates(direction, time_s, np.append(interval_s, step), rate_bps, True)
@@ -149,8 +149,8 @@ def _rates(direction: Direction, time_s: Any, rate_bps: Any) -> Rates:
 def _pings(
     points: list[tuple[float, Mapping[str, Any]]], start: float, shown: str, notes: list[str]
 ) -> tuple[list[Probes], list[Delays]] | None:
-    """Return the fates and delays of a ping series with sequence numbers; None without."""
-    told: dict[int, tuple[float, float | None, str]] = {}
+    """Return the probes and delays of a ping series; None if it has no sequence numbers."""
+    fates_of: dict[int, tuple[float, float | None, str]] = {}
     for time_s, point in points:
         seq, ms = whole(point.get("seq")), number(point.get("val"))
         gone = point.get("lost") is True
@@ -161,24 +161,24 @@ def _pings(
             or (ms is not None and not 0 < ms < 1e7)
         ):
             continue
-        # Ping and irtt give the time of an answer's arrival, and of a lost packet's departure.
+        # The time is the arrival of a reply, or the departure of a lost packet.
         sent_s = time_s - (ms or 0.0) / 1e3 - start
-        told.setdefault(seq, (sent_s, None if ms is None else ms / 1e3, str(point.get("lost_dir"))))
-    if len(told) < 2:
+        fates_of.setdefault(seq, (sent_s, None if ms is None else ms / 1e3, str(point.get("lost_dir"))))
+    if len(fates_of) < 2:
         return None
-    seqs = np.array(sorted(told), dtype=np.int64)
+    seqs = np.array(sorted(fates_of), dtype=np.int64)
     missing = int(seqs[-1] - seqs[0]) + 1 - len(seqs)
     if missing > _MOST_LOST:
-        notes.append(f"{shown} has sequence numbers too far apart; its losses are not read.")
+        notes.append(f"{shown} has a gap in its sequence numbers that is too large; its losses are not read.")
         return None
-    departure_s = floats(told[int(seq)][0] for seq in seqs)
-    rtt = [told[int(seq)][1] for seq in seqs]
+    departure_s = floats(fates_of[int(seq)][0] for seq in seqs)
+    rtt = [fates_of[int(seq)][1] for seq in seqs]
     lost = np.array([value is None for value in rtt])
     delays = []
     if not lost.all():
         times, values = ordered(departure_s[~lost], floats(value for value in rtt if value is not None))
         delays.append(Delays(Direction.ROUND_TRIP, times, values))
-    ways = {told[int(seq)][2] for seq in seqs[lost]}
+    ways = {fates_of[int(seq)][2] for seq in seqs[lost]}
     fates = []
     if missing:
         every = np.arange(seqs[0], seqs[-1] + 1)
@@ -186,11 +186,11 @@ def _pings(
         flags[seqs - seqs[0]] = lost
         all_s = np.interp(every, seqs, np.maximum.accumulate(departure_s))
         fates.append(probes(Direction.ROUND_TRIP, all_s, flags, None))
-        notes.append(f"{shown}: {plural(missing, 'sequence number')} without a value, counted as lost.")
+        notes.append(f"{shown}: {plural(missing, 'missing sequence number')} counted as lost.")
     else:
         fates.append(probes(Direction.ROUND_TRIP, departure_s, lost, None))
         if lost.any() and ways <= {"up", "down"}:
-            up = np.array([told[int(seq)][2] == "up" for seq in seqs]) & lost
+            up = np.array([fates_of[int(seq)][2] == "up" for seq in seqs]) & lost
             fates.append(probes(Direction.UP, departure_s, up, None))
             fates.append(probes(Direction.DOWN, departure_s[~up], lost[~up], None))
     return fates, delays

@@ -1,4 +1,4 @@
-"""Packets of a capture as columns: dpkt reads the headers of the file, numpy those of its packets."""
+"""Packets of a capture as columns. dpkt parses the file headers, numpy the packet headers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEADER_ERRORS = (dpkt.Error, struct.error, ValueError, IndexError)
 
 @dataclass(slots=True)
 class _Frames:
-    """Where the packets of a file are, as lists."""
+    """Offsets, lengths and times of the packets in a file, as lists."""
 
     time_ns: list[int] = field(default_factory=list)
     offset: list[int] = field(default_factory=list)
@@ -52,9 +52,9 @@ class Packets:
     Attributes
     ----------
     time_s : array of float64
-        When each was captured, from the first on.
+        Capture times, from the first packet on.
     interface : array of int64
-        Where, if the file has several interfaces.
+        The interface of the capture.
     protocol : array of int64
         6 for TCP, 17 for UDP.
     source, target : arrays of uint64
@@ -62,21 +62,21 @@ class Packets:
     source_port, target_port : arrays of int64
         The ports.
     size, payload : arrays of int64
-        Bytes of the IP packet, and of the payload of TCP or UDP.
+        Bytes of the IP packet, and of the TCP or UDP payload.
     identification : array of int64
-        Of IPv4; -1 for IPv6.
+        The IPv4 identification; -1 for IPv6.
     seq, ack, flags : arrays of int64
-        Of TCP; 0 for UDP.
+        TCP header fields; 0 for UDP.
     mss : array of int64
         Announced maximum segment size, or 0.
     timestamp, echo : arrays of int64
-        The timestamps option, or -1.
+        TSval and TSecr of the timestamps option, or -1.
     sack_at, sacks : arrays of int64
-        Where in the file the SACK blocks are, and how many.
+        File offset and number of the SACK blocks.
     body_at, body : arrays of int64
-        Where in the file the payload is, and how much of it was captured.
+        File offset and captured length of the payload.
     notes : list of str
-        What was noticed.
+        Warnings about the capture.
     """
 
     data: Bytes
@@ -103,8 +103,8 @@ class Packets:
     body: Counters
     notes: list[str]
 
-    def kept(self, keep: Flags) -> Packets:
-        """Return some of the packets."""
+    def select(self, keep: Flags) -> Packets:
+        """Return the packets for which `keep` is true."""
         columns = {
             entry.name: getattr(self, entry.name)[keep]
             for entry in fields(self)
@@ -113,41 +113,41 @@ class Packets:
         return replace(self, **columns)
 
     def word(self, at: Counters, size: int) -> Counters:
-        """Return big-endian numbers at the given places of the file."""
+        """Return the big-endian integers at the given file offsets."""
         words: Counters = _word(self.data, at, size)
         return words
 
 
 def read(source: Source) -> Packets:
-    """Read the packets of a pcap or pcapng file, as far as it goes.
+    """Read the packets of a pcap or pcapng file, up to the first damaged record.
 
     Raises
     ------
     MeasurementError
-        If there are none.
+        If there are no TCP or UDP packets.
     """
     section = source.data[:4] == b"\x0a\x0d\x0d\x0a"
     frames = _pcapng(source) if section else _pcap(source)
     notes: list[str] = []
     if frames.damaged:
-        notes.append("The capture is cut off or damaged; it is read as far as it goes.")
+        notes.append("The capture is truncated or damaged; it is read up to the damage.")
     if frames.full:
         notes.append(f"Only the first {_MOST_PACKETS} packets are read.")
     if frames.dropped:
-        notes.append(f"The capture itself dropped {plural(frames.dropped, 'packet')}, by its own statistics.")
+        notes.append(f"The capture dropped {plural(frames.dropped, 'packet')}, according to its statistics.")
     if frames.untimed:
-        notes.append(f"{plural(frames.untimed, 'packet')} without a time not read.")
+        notes.append(f"{plural(frames.untimed, 'packet')} without a timestamp not read.")
     if not frames.offset:
-        raise source.error("a capture without packets")
+        raise source.error("the capture has no packets")
     links = set(frames.links)
     if not links & {*_LINK_TYPES}:
         if links & {*_RADIO}:
             raise source.error(
-                "802.11 frames of a monitor interface, encrypted and repeated; capture on the wireless "
-                "interface itself: `tcpdump -i wlan0 -s 128 -w capture.pcap`"
+                "802.11 frames of a monitor interface are not supported; capture on the wireless interface "
+                "itself: `tcpdump -i wlan0 -s 128 -w capture.pcap`"
             )
         raise source.error(
-            f"link type {min(links)} is not known; Ethernet, raw IP, Linux cooked and loopback are"
+            f"unsupported link type {min(links)}; expected Ethernet, raw IP, Linux cooked or loopback"
         )
     packets = _decode(source, frames, notes)
     if not len(packets.time_s):
@@ -164,10 +164,10 @@ def _pcap(source: Source) -> _Frames:
         raise source.error("the capture's header is damaged") from None
     known = (dpkt.pcap.TCPDUMP_MAGIC, dpkt.pcap.TCPDUMP_MAGIC_NANO)
     if header.magic not in known:
-        raise source.error("not a capture: the header has no magic number of pcap or pcapng")
+        raise source.error("not a capture: the header does not have the magic number of pcap or pcapng")
     unit_ns = 1 if header.magic == dpkt.pcap.TCPDUMP_MAGIC_NANO else 1000
     record = struct.Struct("<IIII" if little else ">IIII")
-    # The upper bits say something about frame check sequences.
+    # The upper bits are about frame check sequences.
     link = int(header.linktype) & 0xFFFF
     frames = _Frames()
     at, end, unpack = 24, len(data), record.unpack_from
@@ -194,7 +194,7 @@ def _pcap(source: Source) -> _Frames:
 
 
 def _structs(order: str) -> tuple[struct.Struct, struct.Struct, struct.Struct]:
-    """Return the beginnings of any block, of an enhanced packet block, and of an obsolete packet block."""
+    """Return the formats of a block header, an enhanced packet block, and an obsolete packet block."""
     return struct.Struct(order + "II"), struct.Struct(order + "IIIII"), struct.Struct(order + "HHIIII")
 
 
@@ -203,7 +203,7 @@ def _pcapng(source: Source) -> _Frames:
     frames = _Frames()
     at, end, order = 0, len(data), "<"
     head, enhanced, obsolete = _structs(order)
-    # Of each interface of the section: its number in the file, and time unit and offset.
+    # For each interface of the section: its number in the file, its time unit and offset.
     section: list[tuple[int, int, int, int]] = []
     while at + 12 <= end:
         if data[at : at + 4] == b"\x0a\x0d\x0d\x0a":
@@ -249,12 +249,12 @@ def _add(
     wire: int,
     room: int,
 ) -> None:
-    """Add a packet of a pcapng file, unless its block contradicts itself."""
+    """Add a packet of a pcapng file, unless its block is inconsistent."""
     if number >= len(section) or captured > room:
         frames.damaged = True
         return
     interface, unit, offset_s, _ = section[number]
-    # A unit is a power of ten or of two, of a second.
+    # The time unit is a negative power of ten or of two, in seconds.
     nanoseconds = stamp * 1_000_000_000 // unit + offset_s * 1_000_000_000
     if not 0 <= nanoseconds < 1 << 62:
         frames.damaged = True
@@ -267,14 +267,14 @@ def _add(
 
 
 def _interface(block: bytes, order: str, number: int) -> tuple[int, int, int, int]:
-    """Return an interface's number, its time units in a second, its offset, and its link type."""
+    """Return the number, time units per second, time offset and link type of an interface."""
     unit, offset_s = 1_000_000, 0
     try:
         description = (
             dpkt.pcapng.InterfaceDescriptionBlockLE if order == "<" else dpkt.pcapng.InterfaceDescriptionBlock
         )(block)
     except _HEADER_ERRORS:
-        # Its options are damaged: the defaults are all there is.
+        # The options are damaged, so the defaults apply.
         link = struct.unpack_from(order + "H", block.ljust(12, b"\0"), 8)[0]
         return number, unit, offset_s, link
     for option in description.opts:
@@ -288,7 +288,7 @@ def _interface(block: bytes, order: str, number: int) -> tuple[int, int, int, in
 
 
 def _statistics(frames: _Frames, options: bytes, order: str) -> None:
-    """Add the packets that the capture dropped, which an interface statistics block states."""
+    """Add the number of dropped packets from an interface statistics block."""
     at = 0
     while at + 4 <= len(options):
         code, length = struct.unpack_from(order + "HH", options, at)
@@ -300,7 +300,7 @@ def _statistics(frames: _Frames, options: bytes, order: str) -> None:
 
 
 def _word(data: Bytes, at: Any, size: int) -> Any:
-    """Return big-endian numbers at the given places; what is beyond the end reads as zeros."""
+    """Return the big-endian integers at the given offsets; bytes beyond the end read as zero."""
     last = len(data) - 1
     value = np.zeros(len(at), dtype=np.int64)
     for place in range(size):
@@ -322,7 +322,7 @@ def _decode(source: Source, frames: _Frames, notes: list[str]) -> Packets:
 
     at, version, interface = _network(data, start, end, link, interface)
     four, six = version == 4, version == 6
-    # The total length of a packet that the network card will cut is zero.
+    # With segmentation offload the total length can be zero.
     first = _word(data, at, 1)
     header = np.where(four, (first & 15) * 4, 40)
     stated = np.where(four, _word(data, at + 2, 2), _word(data, at + 4, 2) + 40)
@@ -348,35 +348,35 @@ def _decode(source: Source, frames: _Frames, notes: list[str]) -> Packets:
     if fragment.any():
         notes.append(f"{plural(int(fragment.sum()), 'IP fragment')} not read.")
 
-    def kept(column: Any) -> Any:
+    def selected(column: Any) -> Any:
         return column[keep]
 
-    at, header, size, end, tcp = kept(at), kept(header), kept(size), kept(end), kept(tcp)
+    at, header, size, end, tcp = selected(at), selected(header), selected(size), selected(end), selected(tcp)
     transport = at + header
     offset = np.where(tcp, (_word(data, transport + 12, 1) >> 4) * 4, 8)
     body_at = transport + offset
     payload = np.maximum(size - header - offset, 0)
     zero = np.zeros(len(at), dtype=np.int64)
     source_port, target_port = _word(data, transport, 2), _word(data, transport + 2, 2)
-    address_at, address_size = kept(address_at), kept(address_size)
+    address_at, address_size = selected(address_at), selected(address_size)
     mss, timestamp, echo, permitted, sack_at, sacks = _options(
         data, transport + 20, np.minimum(np.where(tcp, body_at, zero), end)
     )
-    times = kept(time_ns)
-    # Packets of several queues may be out of order by microseconds; a capture has one clock.
+    times = selected(time_ns)
+    # Packets from several hardware queues can be out of order by microseconds.
     elapsed = np.maximum.accumulate(times - times[0]) / 1e9 if len(times) else times / 1e9
     return Packets(
         data=data,
         time_s=elapsed,
-        interface=kept(interface),
-        protocol=kept(protocol),
+        interface=selected(interface),
+        protocol=selected(protocol),
         source=_hash(data, address_at, address_size, source_port),
         target=_hash(data, address_at + address_size, address_size, target_port),
         source_port=source_port,
         target_port=target_port,
         size=size,
         payload=payload,
-        identification=np.where(kept(four), _word(data, at + 4, 2), -1),
+        identification=np.where(selected(four), _word(data, at + 4, 2), -1),
         seq=np.where(tcp, _word(data, transport + 4, 4), zero),
         ack=np.where(tcp, _word(data, transport + 8, 4), zero),
         flags=np.where(tcp, _word(data, transport + 13, 1), zero),
@@ -393,7 +393,7 @@ def _decode(source: Source, frames: _Frames, notes: list[str]) -> Packets:
 
 
 def _network(data: Bytes, start: Any, end: Any, link: Any, interface: Any) -> tuple[Any, Any, Any]:
-    """Return where the IP header of each packet begins, its version or 0, and the interface."""
+    """Return the offset of each IP header, the IP version or 0, and the interface."""
     at = start.copy()
     ether = np.zeros(len(at), dtype=np.int64)
     ethernet, cooked, newer = link == _ETHERNET, link == _SLL, link == _SLL2
@@ -403,7 +403,7 @@ def _network(data: Bytes, start: Any, end: Any, link: Any, interface: Any) -> tu
             at = np.where(chosen, start + length, at)
     at = np.where((link == _NULL) | (link == _LOOP), start + 4, at)
     if newer.any():
-        # `tcpdump -i any`: a forwarded packet is there once for each interface.
+        # `tcpdump -i any` records a forwarded packet once for each interface.
         interface = np.where(newer, interface + (_word(data, start + 4, 4) << 20), interface)
     for _ in range(3):
         tagged = np.isin(ether, _VLANS)

@@ -1,4 +1,4 @@
-"""The JSON of iperf3: `iperf3 -c SERVER -J`, over TCP or UDP, of either end, and `--json-stream`."""
+"""Reader of iperf3 JSON: `iperf3 -c SERVER -J` or `--json-stream`, TCP or UDP, from either end."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from lasthop.measurement.source import (
 REMEDY = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
 
 _SATURATED_LOSS = 0.05
-"""UDP that loses more is taken for more than the link carries."""
+"""UDP counts as overload, thus saturated, if the loss rate is higher."""
 
 
 @dataclass(slots=True)
 class _Row:
-    """One interval of one stream, as one end reports it."""
+    """One interval of one stream in the report of one end."""
 
     start_s: float
     end_s: float
@@ -49,7 +49,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _End:
-    """The report of one end."""
+    """The report of the client or the server."""
 
     client: bool
     rows: list[_Row] = field(default_factory=list)
@@ -65,7 +65,7 @@ def recognises(document: Any) -> bool:
 
 
 def stream(text: str) -> Any:
-    """Return the document that `--json-stream` has one event of on each line, or None if it is not that."""
+    """Assemble the lines of `--json-stream` into one document; None for other input."""
     document: dict[str, Any] = {"start": {}, "intervals": [], "end": {}}
     found = False
     for line in text.splitlines():
@@ -74,7 +74,7 @@ def stream(text: str) -> Any:
         try:
             event = mapping(json.loads(line))
         except (ValueError, RecursionError):
-            # The last line of an interrupted test.
+            # An interrupted test ends with an incomplete line.
             break
         kind, data = event.get("event"), event.get("data")
         if "server_output_json" in event:
@@ -104,26 +104,26 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
     protocol = str(test.get("protocol", "")).upper()
     if protocol not in ("TCP", "UDP"):
         what = f'iperf3 failed: "{said}"' if said else "no `start.test_start.protocol`: the test never began"
-        raise source.error(f"{what}; `{REMEDY}` writes what is read here")
+        raise source.error(f"{what}; expected the output of `{REMEDY}`")
     own = _report(source, document, test)
     other = _report(source, mapping(document.get("server_output_json")), test, client=False)
     if not own.rows and not other.rows:
         what = f'iperf3 failed before the first interval: "{said}"' if said else "no intervals"
-        raise source.error(f"{what}; `{REMEDY}` writes them")
+        raise source.error(f"{what}; expected the output of `{REMEDY}`")
     if said:
         notes.append(f'The test ended early: "{said}".')
     if own.omitted or other.omitted:
         notes.append(f"{plural(own.omitted + other.omitted, 'interval')} of --omit left out.")
     notes.append(
-        f"The {user} is taken to be on the user's side: what it sends goes "
-        f"up{SWAP if user == 'client' else ''}."
+        f"The {user} is assumed to be on the user's side: its data are uplink"
+        f"{SWAP if user == 'client' else ''}."
     )
 
     ends = [end for end in (own, other) if end.rows]
     rates, delays, counts = [], [], []
     target = number(test.get("target_bitrate"))
     for direction in (Direction.DOWN, Direction.UP):
-        # The receiver says what was carried, the sender what it gave to its kernel.
+        # The receiver reports what arrived, the sender what it passed to its kernel.
         candidates = [
             (row.sender, row)
             for end in ends
@@ -146,32 +146,32 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
         if protocol == "UDP" and saturated and share is not None:
             notes.append(
                 f"UDP lost {share:.1%} of the {direction} packets. A full queue and the channel cannot be "
-                "told apart: measure again at half the rate for the losses of the channel."
+                "distinguished as the cause: measure again at half the rate for the losses of the channel."
             )
         carried = 1.0
         if not received and share is not None:
             carried = 1 - share
             notes.append(
-                f"The {direction} rate is what the sender sent, less the losses of the whole test; "
+                f"The {direction} rate is the sender's, reduced by the losses of the whole test; "
                 "--get-server-output adds the receiver's."
             )
         elif not received:
             notes.append(
-                f"The {direction} rate is the sender's: what it gave to its kernel, more than was carried "
-                "in the first intervals; --get-server-output adds the receiver's."
+                f"The {direction} rate is the sender's: the data passed to its kernel, which exceed the "
+                "throughput in the first intervals; --get-server-output adds the receiver's."
             )
         rates.append(_rates(direction, rows, carried, saturated, capacity=saturated and protocol == "UDP"))
     if protocol == "TCP":
         notes.append(
-            "Retransmissions of TCP are not losses, so no losses are read; a capture or irtt has them."
+            "TCP retransmissions are not losses, so no losses are read; use a capture or irtt for losses."
         )
         samples = [(row.end_s, row.rtt_s) for end in ends for row in end.rows if row.rtt_s]
         if samples:
             time_s, rtt_s = ordered(floats(time for time, _ in samples), floats(rtt for _, rtt in samples))
             delays.append(Delays(Direction.ROUND_TRIP, time_s, rtt_s))
-            notes.append("Round-trip times are TCP's smoothed ones, under its own load.")
+            notes.append("Round-trip times are smoothed by TCP (SRTT) and include the queueing of the test.")
     else:
-        notes.append("The order of losses within an interval is unknown: no bursts shorter than it.")
+        notes.append("The order of losses within an interval is unknown, so shorter bursts do not show.")
     return Measurement(
         source.name,
         f"iperf3 {protocol.lower()}",
@@ -186,7 +186,7 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
 def _report(
     source: Source, document: Mapping[str, Any], test: Mapping[str, Any], *, client: bool | None = None
 ) -> _End:
-    """Return what one end reports."""
+    """Parse the report of one end."""
     if client is None:
         client = "accepted_connection" not in mapping(document.get("start"))
     end = _End(client)
@@ -212,7 +212,7 @@ def _report(
                 end.omitted += 1
                 continue
             sender = row.get("sender")
-            # Before 3.7 the rows do not say who sends.
+            # Before version 3.7 there is no `sender`.
             sends = sender if isinstance(sender, bool) else client != reverse
             rtt_us = number(row.get("rtt"))
             end.rows.append(
@@ -232,9 +232,9 @@ def _report(
 def _rates(
     direction: Direction, rows: list[_Row], carried: float, saturated: bool, *, capacity: bool
 ) -> Rates:
-    """Return the sum of all streams in each interval, of which a share was carried."""
+    """Return the throughput of all streams in each interval, times the share that arrived."""
     sums: dict[tuple[float, float], float] = defaultdict(float)
-    # Streams report a few microseconds apart.
+    # The intervals of parallel streams differ by microseconds.
     for row in rows:
         sums[round(row.start_s, 2), round(row.end_s, 2)] += row.bits
     spans = sorted(span for span in sums if span[1] > span[0])
@@ -244,32 +244,32 @@ def _rates(
 
 
 def _counts(direction: Direction, rows: list[_Row], notes: list[str]) -> Counts | None:
-    """Return the losses of UDP as the receiver counted them."""
-    told = [row for row in rows if row.sent is not None and row.lost is not None]
-    if not told:
+    """Return the UDP losses counted by the receiver."""
+    counted = [row for row in rows if row.sent is not None and row.lost is not None]
+    if not counted:
         return None
-    told.sort(key=lambda row: row.start_s)
-    sent = np.array([max(row.sent or 0, 0) for row in told], dtype=np.int64)
-    lost = np.array([row.lost or 0 for row in told], dtype=np.int64)
+    counted.sort(key=lambda row: row.start_s)
+    sent = np.array([max(row.sent or 0, 0) for row in counted], dtype=np.int64)
+    lost = np.array([row.lost or 0 for row in counted], dtype=np.int64)
     kept = np.clip(lost, 0, sent)
     if (kept != lost).any():
         notes.append(
-            "Packets that came late were counted as lost before: an interval's losses are cut to between "
-            "none and all of its packets."
+            "Late packets were first counted as lost and later subtracted: the losses of each interval are "
+            "clamped to between zero and its packets."
         )
     if (sent == 0).any():
         notes.append(
             "Intervals without packets: iperf3 counts the losses of an outage in the interval of the next "
             "packet."
         )
-    start_s = floats(row.start_s for row in told)
-    return Counts(direction, start_s, floats(row.end_s - row.start_s for row in told), sent, kept)
+    start_s = floats(row.start_s for row in counted)
+    return Counts(direction, start_s, floats(row.end_s - row.start_s for row in counted), sent, kept)
 
 
 def _total(
     source: Source, document: Mapping[str, Any], direction: Direction, rows: list[_Row], notes: list[str]
 ) -> Counts | None:
-    """Return the losses of the whole test, which is all that the sender learns."""
+    """Return the losses of the whole test; the sender has no others."""
     sent = lost = 0
     for entry in sequence(at(document, "end", "streams")):
         udp = mapping(at(entry, "udp"))
@@ -281,7 +281,7 @@ def _total(
         return None
     start_s, end_s = min(row.start_s for row in rows), max(row.end_s for row in rows)
     notes.append(
-        f"The {direction} losses are those of the whole test; --get-server-output adds each interval's."
+        f"The {direction} losses are for the whole test; --get-server-output adds those of each interval."
     )
     count_array, lost_array = np.array([sent], dtype=np.int64), np.array([lost], dtype=np.int64)
     return Counts(direction, floats([start_s]), floats([end_s - start_s]), count_array, lost_array)

@@ -1,4 +1,4 @@
-"""The JSON of irtt 0.9: `irtt client -o FILE.json.gz`."""
+"""Reader of irtt 0.9 JSON: `irtt client -o FILE.json.gz`."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def read(source: Source, document: Any) -> Measurement:
     Raises
     ------
     MeasurementError
-        If it has no packets, or they have no times of sending.
+        If there are no packets, or no sending times.
     """
     packets = [mapping(packet) for packet in sequence(document["round_trips"])]
     if not packets:
-        raise source.error(f"no round trips: irtt sent nothing; `{REMEDY}` writes them")
+        raise source.error(f"no round trips: irtt sent nothing; expected the output of `{REMEDY}`")
     notes: list[str] = []
     lost = [_fate(source, packet, place) for place, packet in enumerate(packets)]
     sent_s = _times(source, packets)
@@ -48,39 +48,39 @@ def read(source: Source, document: Any) -> Measurement:
     fates = [probes(Direction.ROUND_TRIP, sent_s, gone, size)]
 
     unknown = np.array([fate == "true" for fate in lost])
-    # The server says what it received only in later replies: after the last of them there is none.
+    # The server reports the packets that it received in later replies, so none is reported after the last
+    # reply.
     answered = np.flatnonzero(~gone)
     known = int(answered[-1]) + 1 if len(answered) else 0
     if not known:
-        notes.append("No packet was answered: what the server received is unknown.")
+        notes.append("No replies: the direction of the losses is unknown.")
     elif unknown[:known].any():
         counts = [sum(fate == kind for fate in lost) for kind in ("true_up", "true_down")]
         notes.append(
-            f"Of {plural(int(unknown[:known].sum()), 'lost packet')} irtt could not tell the direction (the "
-            "server reports the last 64 packets, and only with --stats=window or both), so that only the "
-            "round trip is read: leaving them out would hide the longest bursts. Of the others "
-            f"{counts[0]} were lost on the way up and {counts[1]} down."
+            f"The direction of {plural(int(unknown[:known].sum()), 'lost packet')} is unknown (the server "
+            "reports the last 64 packets, and only with --stats=window or both), so only the round trip is "
+            "read: leaving these packets out would hide the longest bursts. Of the other lost packets, "
+            f"{counts[0]} were lost on the uplink and {counts[1]} on the downlink."
         )
     else:
         if known < len(lost):
             notes.append(
-                f"The {plural(len(lost) - known, 'packet')} after the last answer have an unknown direction "
-                "and are in the round trip only."
+                f"The {plural(len(lost) - known, 'packet')} after the last reply were lost in an unknown "
+                "direction and appear in the round trip only."
             )
         up = np.array([fate == "true_up" for fate in lost[:known]])
         down = np.array([fate == "true_down" for fate in lost[:known]])
         fates.append(probes(Direction.UP, sent_s[:known], up, size))
-        # A packet that was lost upstream never met the downlink.
+        # A packet lost on the uplink was never sent on the downlink.
         met = ~up
         fates.append(probes(Direction.DOWN, sent_s[:known][met], down[met], size))
         notes.append(
-            "Downlink packets have the times at which their requests left the client, earlier by the "
-            "uplink's delay."
+            "Downlink packets have the sending times of their requests, earlier by the uplink delay."
         )
     delays = _delays(packets, sent_s, gone, notes)
     duplicates = whole(at(document, "stats", "duplicates"))
     if duplicates:
-        notes.append(f"{plural(duplicates, 'duplicate answer')} not counted.")
+        notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
     return Measurement(
         source.name,
         "irtt",
@@ -92,7 +92,7 @@ def read(source: Source, document: Any) -> Measurement:
 
 
 def _fate(source: Source, packet: Any, place: int) -> str:
-    """Return `lost` of a round trip: older versions wrote a boolean."""
+    """Return the field `lost` of a round trip; older versions wrote a boolean."""
     value = packet.get("lost")
     if isinstance(value, bool):
         value = str(value).lower()
@@ -102,15 +102,15 @@ def _fate(source: Source, packet: Any, place: int) -> str:
 
 
 def _times(source: Source, packets: list[Any]) -> Any:
-    """Return when each packet was sent, from the first on."""
+    """Return the sending time of each packet, from the first packet on."""
     for clock in ("monotonic", "wall"):
         stamps = [whole(at(packet, "timestamps", "client", "send", clock)) for packet in packets]
         if all(stamp is not None for stamp in stamps):
-            # Subtracted as integers: a float64 has no nanoseconds of a wall clock.
+            # Integers, since a float64 does not resolve nanoseconds of a wall clock.
             exact = [stamp for stamp in stamps if stamp is not None]
             sent_s = floats((stamp - min(exact)) / 1e9 for stamp in exact)
             if sent_s.max() > LONGEST_S:
-                raise source.error("the times of sending are years apart")
+                raise source.error("the sending times are years apart")
             return sent_s
     raise source.error("round trips without `timestamps.client.send`; irtt 0.9 writes them for each packet")
 
@@ -122,14 +122,14 @@ def _size(document: Any, notes: list[str]) -> int | None:
     if payload is None:
         payload = whole(at(document, "config", "params", "length"))
     if payload is None or not 0 < payload < 65536:
-        notes.append("The packets' size is not stated.")
+        notes.append("The packet size is unknown.")
         return None
     version = at(document, "config", "ip_version")
     return payload + (48 if version == "IPv6" else 28)
 
 
 def _delays(packets: list[Any], sent_s: Any, gone: Any, notes: list[str]) -> tuple[Delays, ...]:
-    """Return round-trip times, and delays of each way unless the clocks contradict them."""
+    """Return round-trip times, and one-way delays unless they prove a clock offset."""
     found = []
     ways = (("rtt", Direction.ROUND_TRIP), ("send", Direction.UP), ("receive", Direction.DOWN))
     for key, direction in ways:
@@ -143,17 +143,17 @@ def _delays(packets: list[Any], sent_s: Any, gone: Any, notes: list[str]) -> tup
             found.append(Delays(direction, time_s, delay_s))
     round_trip = tuple(delays for delays in found if delays.direction is Direction.ROUND_TRIP)
     if any((delays.delay_s <= 0).any() for delays in round_trip):
-        notes.append("Round-trip times that are not positive: no delays are read.")
+        notes.append("No delays are read: some round-trip times are not positive.")
         return ()
     one_way = tuple(delays for delays in found if delays.direction is not Direction.ROUND_TRIP)
     if len(one_way) != 2:
         return round_trip
     if any((delays.delay_s <= 0).any() for delays in one_way):
-        notes.append("Delays of one way are left out: some are not positive, so the clocks disagree.")
+        notes.append("One-way delays are left out: some are not positive, so the clocks disagree.")
         return round_trip
     up, down = (delays.delay_s.min() * 1e3 for delays in one_way)
     notes.append(
-        "Delays of one way depend on both clocks. Since no delay is negative, the downlink's are at most "
+        "One-way delays depend on both clocks. Since no delay is negative, the downlink delays are at most "
         f"{up:.1f} ms too small or {down:.1f} ms too large."
     )
     return round_trip + one_way

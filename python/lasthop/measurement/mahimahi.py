@@ -1,4 +1,4 @@
-"""Mahimahi's traces of opportunities, and the logs of mm-link."""
+"""Readers of Mahimahi traces (delivery opportunities) and of mm-link logs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _EVENT = re.compile(r"^(?P<time>\d{1,16}) (?P<kind>[#+\-d]) (?P<rest>\d{1,9}(?: 
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is a trace or a log."""
+    """Return whether a text is a Mahimahi trace or log."""
     head = text[:20_000].splitlines()[:200]
     if head and head[0].startswith("# mahimahi mm-link"):
         return True
     lines = [line.strip() for line in head if line.strip() and not line.startswith("#")]
-    # The last line may be cut, of the head or of the file.
+    # The last line may be incomplete.
     whole = lines[:-1] or lines
     return bool(whole) and (all(_EVENT.match(line) for line in whole) or all(_number(line) for line in whole))
 
@@ -30,12 +30,12 @@ def _number(line: str) -> bool:
 
 
 def read(source: Source) -> Measurement:
-    """Read a trace of opportunities or a log.
+    """Read a trace or a log.
 
     Raises
     ------
     MeasurementError
-        If a line is neither.
+        If a line is invalid.
     """
     lines = [
         (place, line.strip())
@@ -59,7 +59,7 @@ def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         times.append(int(line))
     up = PurePath(source.name.removesuffix(".gz")).suffix == ".up"
     direction = Direction.UP if up else Direction.DOWN
-    notes = (f"A trace does not say which way it goes; taken as {direction}, by the file's ending.",)
+    notes = (f"A trace has no direction; assumed {direction}, by the file suffix.",)
     ms = floats(times)
     # The trace repeats after the last line.
     lasts_s = times[-1] / 1e3
@@ -96,7 +96,7 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     up = "(uplink)" in header
     direction = Direction.UP if up else Direction.DOWN
     if not up and "(downlink)" not in header:
-        notes.append("The log does not say which way it goes; taken as down, towards the user.")
+        notes.append("The log has no direction; assumed down, towards the user.")
 
     def column(kind: str, place: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return floats(event[place] for event in found[kind])
@@ -108,25 +108,23 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     if found["#"]:
         bits = column("#", 1) * 8
         rates.append(binned(source, direction, times("#"), bits, (0.0, lasts_s), True, capacity=True))
-        notes.append("The saturated rate is that of the opportunities, the other one what departed.")
+        notes.append("The saturated rate is the delivery opportunities; the other rate is the departures.")
     if found["-"]:
         rates.append(binned(source, direction, times("-"), column("-", 1) * 8, (0.0, lasts_s), False))
         delay_s = column("-", 2) / 1e3
-        # The log has the departure; a delay is listed by its packet's arrival.
+        # The log has departure times; `Delays` has arrival times.
         delays.append(Delays(direction, *ordered(times("-") - delay_s, delay_s)))
-        notes.append("Delays are those of mm-link's queue; mm-delay adds its own.")
+        notes.append("Delays are queueing delays of mm-link, without that of mm-delay.")
     if found["+"]:
         start_s, sent = bins(source, times("+"), np.ones(len(found["+"])), lasts_s)
         _, lost = bins(source, times("d"), column("d", 1), lasts_s)
-        # A queue that drops from its head drops packets of earlier bins.
+        # A drop-head queue drops packets that arrived in earlier bins.
         lost = np.minimum(lost, sent)
         interval_s = np.full(len(start_s), BIN_S)
         counts.append(Counts(direction, start_s, interval_s, sent.astype(np.int64), lost.astype(np.int64)))
         dropped = sum(count for _, count, _ in found["d"])
         if dropped:
-            notes.append(
-                f"{plural(dropped, 'packet')} dropped by mm-link's queue; that is not a loss on the air."
-            )
+            notes.append(f"{plural(dropped, 'packet')} dropped by the queue of mm-link, not lost on the air.")
     return Measurement(
         source.name,
         "mahimahi",

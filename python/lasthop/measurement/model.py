@@ -20,7 +20,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Direction(StrEnum):
-    """Which way the measured packets went.
+    """The direction of packets.
 
     Down is towards the user's side, over the last hop to the mobile host.
     """
@@ -60,24 +60,24 @@ class MeasurementError(ValueError):
         super().__init__(f"{message}\n --> {where}")
 
     def __reduce__(self) -> tuple[type[MeasurementError], tuple[str, str, int | None]]:
-        """Pickle by the arguments, which are not those of ValueError."""
+        """Pickle with the constructor's arguments, which differ from those of ValueError."""
         return type(self), (self.file, self.message, self.line)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probes:
-    """Packets whose fate is known, in the order of sending.
+    """Packets known to be delivered or lost, in the order of sending.
 
     Attributes
     ----------
     direction : Direction
-        Which way they went; a lost round trip may have been lost on either.
+        The direction; packets of a round trip may have been lost in either direction.
     sent_s : array of float64
-        When each was sent, non-decreasing.
+        Sending times, non-decreasing.
     lost : array of bool
-        Whether it was lost.
+        Whether each packet was lost.
     size_bytes : int or None
-        The size of the IP packets, at least nine of ten; None if unknown or not alike.
+        Size of the IP packets, shared by at least 90 % of them; None if unknown or variable.
     """
 
     direction: Direction
@@ -97,9 +97,9 @@ class Delays:
     Attributes
     ----------
     direction : Direction
-        Round trip, or one way if the clocks of both ends allowed it.
+        Round trip, or one way if the clocks of both ends are synchronised.
     time_s : array of float64
-        When each sample's packet was sent, non-decreasing.
+        Sending time of each sample's packet, non-decreasing.
     delay_s : array of float64
         The delay.
     """
@@ -115,7 +115,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """Throughput over time; not the capacity of the link unless `capacity` is true.
+    """Throughput over time, which is the capacity of the link only if `capacity` is true.
 
     Attributes
     ----------
@@ -126,12 +126,12 @@ class Rates:
     interval_s : array of float64
         Its duration.
     rate_bps : array of float64
-        What was carried in it.
+        Throughput in the interval.
     saturated : bool
-        Whether the sender always had more to send: bulk TCP, or UDP at more than was carried.
+        Whether the sender always had data to send: bulk TCP, or UDP above the throughput.
     capacity : bool, default False
-        Whether the rate is all that the link could carry, which implies `saturated`. A saturated TCP may
-        carry less, since it slows down after losses.
+        Whether the rate is the capacity of the link; implies `saturated`. Saturated TCP may be slower, since
+        it reduces its window after losses.
     """
 
     direction: Direction
@@ -148,20 +148,20 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Packets sent and lost in each interval, where their order within it is unknown.
+    """Packets sent and lost in each interval, in unknown order.
 
     Attributes
     ----------
     direction : Direction
-        Which way they went.
+        The direction.
     time_s : array of float64
         The start of each interval, non-decreasing.
     interval_s : array of float64
-        Its duration.
+        Duration of the interval.
     sent : array of int64
-        Packets sent in it.
+        Packets sent in the interval.
     lost : array of int64
-        How many of them were lost, at most `sent`.
+        Packets lost of these, at most `sent`.
     """
 
     direction: Direction
@@ -177,20 +177,20 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossSeries:
-    """The fraction of packets lost in each interval, where their number is unknown.
+    """The fraction of packets lost in each interval, of an unknown number.
 
-    Without the number there is no likelihood; the series can be drawn or replayed.
+    Without the number of packets there is no likelihood; the series can only be plotted or replayed.
 
     Attributes
     ----------
     direction : Direction
-        Which way they went.
+        The direction.
     time_s : array of float64
         The start of each interval, non-decreasing.
     interval_s : array of float64
-        Its duration.
+        Duration of the interval.
     loss : array of float64
-        The fraction lost in it, 0 to 1.
+        The fraction lost, 0 to 1.
     """
 
     direction: Direction
@@ -205,29 +205,29 @@ class LossSeries:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Measurement:
-    """A measurement of a link, from one file.
+    """A measurement of a link, read from one file.
 
     Attributes
     ----------
     file : str
         The file.
     format : str
-        What it was read as: `"irtt"`, `"ping"`, `"iperf3 tcp"`, `"iperf3 udp"`, `"ss"`, `"flent"`, `"csv"`,
+        The detected format: `"irtt"`, `"ping"`, `"iperf3 tcp"`, `"iperf3 udp"`, `"ss"`, `"flent"`, `"csv"`,
         `"pcap"` or `"mahimahi"`.
     duration_s : float
-        From the first event to the last one.
+        Time from the first event to the last one.
     probes : tuple of Probes
-        Packets whose fate is known.
+        Packets known to be delivered or lost.
     delays : tuple of Delays
         Samples of the delay.
     rates : tuple of Rates
-        What was carried over time; of a mahimahi trace, the capacity.
+        Throughput over time; the capacity for a Mahimahi trace.
     counts : tuple of Counts
-        Losses by interval.
+        Lost packets by interval.
     losses : tuple of LossSeries
-        Fractions lost by interval.
+        Loss fractions by interval.
     notes : tuple of str
-        Sentences: each trap noticed, what was assumed, what the file cannot tell.
+        Sentences: pitfalls detected, assumptions made, and the limits of the file.
     """
 
     file: str
@@ -241,11 +241,11 @@ class Measurement:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> str:
-        """Return what was measured, in a few lines: losses with their bursts, delays, rates and notes."""
+        """Return a few lines: losses with their bursts, delays, rates and notes."""
         return summarise(self)
 
     def noting(self, note: str) -> Measurement:
-        """Return the same measurement with a further note."""
+        """Return a copy with another note."""
         return replace(self, notes=(*self.notes, note))
 
     def __repr__(self) -> str:
@@ -254,11 +254,11 @@ class Measurement:
 
 
 def _check(data: Any, columns: tuple[str, ...]) -> None:
-    """Check that the columns are one-dimensional, equally long, and their times in order."""
+    """Check that the columns are one-dimensional, of equal length, and non-decreasing in time."""
     shapes = {getattr(data, column).shape for column in columns}
     if len(shapes) != 1 or len(shapes.pop()) != 1:
         raise ValueError(f"{type(data).__name__} needs columns of equal length: {', '.join(columns)}")
     times = getattr(data, columns[0])
-    # Written so that a time that is not a number fails.
+    # NaN fails this comparison.
     if not bool(np.all(times[1:] >= times[:-1])) or not bool(np.all(np.isfinite(times))):
         raise ValueError(f"{columns[0]} of {type(data).__name__} must be finite and non-decreasing")

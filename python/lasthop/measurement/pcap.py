@@ -1,4 +1,4 @@
-"""Captures, pcap or pcapng: losses, round-trip times and rates of the TCP connections, and losses of RTP."""
+"""Reader of pcap and pcapng captures: losses, round-trip times and rates of TCP; losses of RTP."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ if TYPE_CHECKING:
     from lasthop.measurement.reader import Place
 
 _FEWEST = 10
-"""A connection with fewer data packets in a direction is not read."""
+"""Minimum data packets of a connection in a direction."""
 
 _LONGEST_RATES_S = 86_400.0
-"""A series of bins is no longer."""
+"""Maximum duration of a rate series."""
 
 _MISSED = 0.01
-"""A capture that missed less, as a share of the packets, is good."""
+"""A capture counts as complete if it missed a smaller share of the packets."""
 
 _SHARE_AT_END = 0.15
-"""A capture is at a host if no more of the round trip is between them."""
+"""A capture counts as taken at a host if at most this share of the round-trip time is between them."""
 
 _IDLE = 0.05
-"""A sender that is idle for less of the time is taken for one with always more to send."""
+"""A sender counts as saturated if it was idle for a smaller share of the time."""
 
 Rows = npt.NDArray[np.intp]
 
 
 @dataclass(slots=True)
 class _Connection:
-    """The rows of a connection, and what its delays say about the place of the capture."""
+    """The rows of a connection, and the round-trip times between the capture and both ends."""
 
     client: Rows
     server: Rows
     # From the capture to each end and back; NaN if unknown.
     to_client_s: float = float("nan")
     to_server_s: float = float("nan")
-    # Whether a handshake says which end is the client.
+    # Whether a handshake identifies the client.
     certain: bool = True
 
 
 @dataclass(slots=True)
 class _Found:
-    """The merged results of all connections for one direction."""
+    """The results of all connections for one direction."""
 
     times: list[Floats] = field(default_factory=list)
     lost: list[Any] = field(default_factory=list)
@@ -79,7 +79,7 @@ class _Found:
     numbered: int = 0
 
     def add(self, fates: tcp.Fates, stream: tcp.Stream, before: bool) -> None:
-        """Add a connection, whose losses are those before the capture or those behind it."""
+        """Add a connection, with losses upstream of the capture (`before`) or downstream of it."""
         self.times.append(fates.time_s)
         self.lost.append(fates.lost)
         self.carried_s.append(fates.carried_s)
@@ -110,23 +110,23 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
     """
     packets = frames.read(source)
     if packets.time_s[-1] > LONGEST_S:
-        raise source.error("packets whose times are years apart")
+        raise source.error("the packet times are years apart")
     notes = packets.notes
-    packets = _once(packets)
+    packets = _without_duplicates(packets)
     connections = list(_connections(packets, notes))
     for connection in connections:
         _locate(packets, connection)
     place = captured or _place(packets, connections, notes)
     if captured is not None:
-        notes.append(f"The capture is taken as {_where(captured)}, as said.")
+        notes.append(f"The capture was taken {_where(captured)}, as stated.")
     found = {direction: _Found() for direction in Direction}
     round_trips: list[tuple[Floats, Floats]] = []
     if place is not None:
         _read_connections(packets, connections, user, place, found, round_trips)
     tcp_streams = sum(one.streams for one in found.values())
-    media = list(_media(packets, user, notes))
+    media = list(_rtp_streams(packets, user, notes))
     if not tcp_streams and not media:
-        raise source.error(_nothing(packets))
+        raise source.error(_nothing_readable(packets))
     if tcp_streams:
         _explain(found, connections, user, place, notes)
     fates: list[Probes] = []
@@ -136,13 +136,14 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
         if not one.streams:
             continue
         sizes = np.concatenate(one.sizes)
-        fates.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), _usual(sizes)))
+        size = _common_size(sizes)
+        fates.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), size))
         carried_s, bits = np.concatenate(one.carried_s), np.concatenate(one.carried_bits)
         if not len(carried_s):
             continue
         span_s = (float(carried_s.min()), float(carried_s.max()))
         if span_s[1] - span_s[0] > _LONGEST_RATES_S:
-            notes.append(f"{direction.capitalize()}: no rates, since they would span more than a day.")
+            notes.append(f"{direction.capitalize()}: no rates, since the capture spans more than a day.")
         else:
             rates.append(binned(source, direction, carried_s, bits, span_s, one.saturated))
     fates += media
@@ -162,10 +163,10 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
     )
 
 
-def _once(packets: Packets) -> Packets:
-    """Return the packets without copies that the capture has of them, as from a mirrored port.
+def _without_duplicates(packets: Packets) -> Packets:
+    """Drop duplicates of packets, as from a mirror port.
 
-    A retransmission has another identification than its original, or comes later.
+    A retransmission is not a duplicate: its identification differs, or it comes later.
     """
     rows = np.flatnonzero((packets.payload > 0) | ((packets.flags & 2) != 0))
     columns = (packets.protocol, packets.seq, packets.ack, packets.flags, packets.payload, packets.timestamp)
@@ -177,23 +178,23 @@ def _once(packets: Packets) -> Packets:
     same = key[order[1:]] == key[order[:-1]]
     later_s = packets.time_s[rows[order[1:]]] - packets.time_s[rows[order[:-1]]]
     told = packets.identification[rows[order[1:]]] > 0
-    # Datagrams may be alike; without an identification only copies within a moment are sure to be.
-    copies = rows[order[1:][same & (later_s < np.where(told, _COPY_S, _COPY_UNTOLD_S))]]
+    # Different datagrams can be identical. Without an identification only immediate duplicates are certain.
+    copies = rows[order[1:][same & (later_s < np.where(told, _COPY_S, _COPY_WITHOUT_ID_S))]]
     copies = copies[packets.protocol[copies] == 6]
     if not len(copies):
         return packets
-    packets.notes.append(f"{plural(len(copies), 'packet')} left out that the capture has twice.")
+    packets.notes.append(f"{plural(len(copies), 'duplicate packet')} left out: the capture has them twice.")
     keep = np.ones(len(packets.time_s), dtype=np.bool_)
     keep[copies] = False
-    return packets.kept(keep)
+    return packets.select(keep)
 
 
 _COPY_S = 0.1
-_COPY_UNTOLD_S = 5e-4
+_COPY_WITHOUT_ID_S = 5e-4
 
 
 def _groups(packets: Packets, protocol: int) -> Iterator[Rows]:
-    """Yield the rows of each pair of ends, on each interface."""
+    """Yield the rows of each pair of endpoints, on each interface."""
     rows = np.flatnonzero(packets.protocol == protocol)
     if not len(rows):
         return
@@ -205,34 +206,32 @@ def _groups(packets: Packets, protocol: int) -> Iterator[Rows]:
 
 
 def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
-    """Yield each connection with its rows."""
+    """Yield each TCP connection with its rows."""
     several = 0
     for group in _groups(packets, 6):
         interfaces, counts = np.unique(packets.interface[group], return_counts=True)
         if len(interfaces) > 1:
-            # The same packets on their way through a router or a bridge.
+            # The same packets before and after a router or bridge.
             several += int(counts.sum() - counts.max())
             group = group[packets.interface[group] == interfaces[counts.argmax()]]
         opening = group[(packets.flags[group] & 18) == 2]
         cuts = []
         if len(opening) > 1:
-            # The same ports again: a SYN with another number. A retransmitted one has the same.
+            # A SYN with another sequence number reuses the ports; a retransmitted SYN has the same number.
             fresh = np.flatnonzero(np.diff(packets.seq[opening])) + 1
             cuts = np.searchsorted(group, opening[fresh]).tolist()
         for rows in np.split(group, cuts[:_MOST_REUSES]):
             if len(rows) >= _FEWEST:
                 yield _ends(packets, rows)
     if several:
-        notes.append(
-            f"{plural(several, 'packet')} left out that belong to connections seen on several interfaces."
-        )
+        notes.append(f"{plural(several, 'packet')} left out, of connections seen on several interfaces.")
 
 
 _MOST_REUSES = 10_000
 
 
 def _ends(packets: Packets, rows: Rows) -> _Connection:
-    """Return a connection with its client: the host that sent a SYN, or else has the larger port."""
+    """Return a connection; the client is the host that sent a SYN, otherwise the one with the larger port."""
     source = packets.source[rows]
     flags = packets.flags[rows] & 18
     certain = True
@@ -250,12 +249,12 @@ def _ends(packets: Packets, rows: Rows) -> _Connection:
 
 
 def _locate(packets: Packets, connection: _Connection) -> None:
-    """Find the round-trip times from the capture to both ends, by the handshake or by timestamps."""
+    """Measure the round-trip times from the capture to both ends, by the handshake or by timestamps."""
     client, server = connection.client, connection.server
     syn = client[(packets.flags[client] & 18) == 2]
     answer = server[(packets.flags[server] & 18) == 18]
     if len(syn) and len(answer):
-        # Of several SYNs the answer may be to any: only the last is sure not to be too early.
+        # With several SYNs it is unknown which of them the SYN-ACK answers.
         asked = syn[packets.time_s[syn] <= packets.time_s[answer[0]]]
         later = client[
             (packets.time_s[client] >= packets.time_s[answer[-1]]) & ((packets.flags[client] & 2) == 0)
@@ -271,7 +270,7 @@ def _locate(packets: Packets, connection: _Connection) -> None:
 
 
 def _echoes(packets: Packets, there: Rows, back: Rows) -> tuple[Floats, Floats]:
-    """Return when timestamps were first seen one way, and how long until their echo came the other way."""
+    """Return when timestamps were first seen in one direction, and the time until their echo."""
     stamped, echoed = there[packets.timestamp[there] > 0], back[packets.echo[back] > 0]
     if not len(stamped) or not len(echoed):
         return np.array([]), np.array([])
@@ -285,30 +284,30 @@ def _echoes(packets: Packets, there: Rows, back: Rows) -> tuple[Floats, Floats]:
 
 
 def _place(packets: Packets, connections: list[_Connection], notes: list[str]) -> Place | None:
-    """Return where the capture was taken, by the connection that has the most packets and says it."""
-    telling = [
+    """Return where the capture was taken, by the largest connection with round-trip times to both ends."""
+    located = [
         connection
         for connection in connections
-        if connection.to_client_s + connection.to_server_s > 0  # False if either is not a number.
+        if connection.to_client_s + connection.to_server_s > 0  # False if either is NaN.
     ]
-    if not telling:
+    if not located:
         if not connections:
             return None
         return _guess(packets, connections, notes)
-    best = max(telling, key=lambda connection: len(connection.client) + len(connection.server))
+    best = max(located, key=lambda connection: len(connection.client) + len(connection.server))
     share = best.to_client_s / (best.to_client_s + best.to_server_s)
     place: Place = (
         "client" if share <= _SHARE_AT_END else "server" if share >= 1 - _SHARE_AT_END else "between"
     )
     notes.append(
-        f"The capture was taken {_where(place)}: the round trip from it takes {best.to_client_s * 1e3:.1f} "
+        f"The capture was taken {_where(place)}: the round-trip time is {best.to_client_s * 1e3:.1f} "
         f"ms to the client and {best.to_server_s * 1e3:.1f} ms to the server."
     )
     return place
 
 
 def _guess(packets: Packets, connections: list[_Connection], notes: list[str]) -> Place:
-    """Return where the capture was taken, by how soon data are acknowledged."""
+    """Return where the capture was taken, by the delay of acknowledgements."""
     busiest = max(connections, key=lambda connection: len(connection.client) + len(connection.server))
     delays = {
         "server": tcp.answer_s(packets, busiest.client, busiest.server),
@@ -318,13 +317,13 @@ def _guess(packets: Packets, connections: list[_Connection], notes: list[str]) -
     place: Place = "client"
     if known:
         near = min(known, key=lambda host: known[host])
-        # Known of one host only, and not next to it: then it is taken to be at the other one.
+        # If the delay is known for one host only and not short, the capture is assumed at the other host.
         if len(known) == 1 and known[near] > _NEAR_S:
             near = "server" if near == "client" else "client"
         place = "client" if near == "client" else "server"
     notes.append(
-        f"Neither a handshake nor timestamps say where the capture was taken; taken as {_where(place)}"
-        f"{', by how soon data are acknowledged' if known else ''}. `captured=` says otherwise."
+        f"No handshake or timestamps show where the capture was taken; assumed {_where(place)}"
+        f"{', by the delay of acknowledgements' if known else ''}. `captured=` overrides."
     )
     return place
 
@@ -344,7 +343,7 @@ def _read_connections(
     found: dict[Direction, _Found],
     round_trips: list[tuple[Floats, Floats]],
 ) -> None:
-    """Add what the connections say."""
+    """Add the losses and round-trip times of the connections."""
     arrived: list[tuple[Direction, tcp.Stream, Rows, tcp.Fates, float, float]] = []
     for connection in connections:
         for from_client, there, back in (
@@ -355,16 +354,16 @@ def _read_connections(
             if stream is None or len(stream.time_s) < _FEWEST:
                 continue
             direction = way(from_client, user)
-            # The last hop is between the user and anywhere else: it is before the capture for what comes to
-            # the user's own capture, and for what the user sends to any other.
+            # The last hop is at the user. It is upstream of a capture at the user for downlink packets, and
+            # upstream of any other capture for uplink packets.
             before = (direction is Direction.DOWN) == (place == user)
-            # Without acknowledgements there are no losses behind it to be seen.
+            # Downstream losses show only in acknowledgements.
             if before or not len(stream.ack):
                 echo_at_s, echo_s = _echoes(packets, back, there)
                 whole_s = connection.to_client_s + connection.to_server_s
-                # A handshake of a second is one that was retransmitted.
+                # A handshake of a second was retransmitted.
                 least_s = float(echo_s.min()) if len(echo_s) else whole_s if whole_s < 0.9 else 0.02
-                # Half a round trip: a retransmission needs a whole one, and nothing is late by so much.
+                # Half a round trip: reordered packets are less late, retransmissions take a whole round trip.
                 window_s = max(least_s / 2, 1e-4)
                 longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
                 fates = tcp.by_holes(stream, window_s)
@@ -376,7 +375,7 @@ def _read_connections(
                 found[direction].add(fates, stream, before)
                 if place != "between":
                     round_trips.append((at_s, rtt_s))
-    # Packets that the capture dropped also have identifications.
+    # Packets dropped by the capture also leave gaps in the identifications.
     complete = not any(fates.missed for _, _, _, fates, _, _ in arrived)
     for direction, stream, there, fates, window_s, longest_s in arrived:
         counted = (
@@ -392,67 +391,68 @@ def _explain(
     place: Place | None,
     notes: list[str],
 ) -> None:
-    """Add notes about what was assumed and noticed."""
+    """Add notes: assumptions, methods and warnings."""
     guessed = sum(not connection.certain for connection in connections)
     if guessed:
         notes.append(
-            f"Without a handshake the larger port is taken to be the client's, {plural(guessed, 'time')}."
+            f"{plural(guessed, 'connection')} without a handshake: the larger port is assumed to be the "
+            "client's."
         )
-    notes.append(f"The {user} is taken to be on the user's side{SWAP if user == 'client' else ''}.")
+    notes.append(f"The {user} is assumed to be on the user's side{SWAP if user == 'client' else ''}.")
     for direction, one in found.items():
         if not one.streams:
             continue
         if one.before and one.numbered:
             notes.append(
                 f"{direction.capitalize()}, losses are the gaps in the IP identifications of "
-                f"{plural(one.numbered, 'connection')}, which count every packet sent, retransmissions too. "
-                "When packets of a long gap would have arrived is not known; they are spread over it."
+                f"{plural(one.numbered, 'connection')}, which number every packet, including "
+                "retransmissions. The lost packets of a long gap are spread evenly over it."
             )
         if one.before and one.numbered < one.streams:
             notes.append(
                 f"{direction.capitalize()}, losses of {plural(one.streams - one.numbered, 'connection')} are "
-                "the holes in the sequence that retransmissions fill. Lost retransmissions, and a whole "
-                "window or the end of a transfer that is lost, leave no hole."
+                "holes in sequence space filled by retransmissions. Lost retransmissions, lost windows and "
+                "losses at the end of a transfer leave no hole."
             )
         if not one.before:
             notes.append(
-                f"{direction.capitalize()}, losses are retransmissions less those that were not needed, "
-                "anywhere behind the capture: on the last hop, in queues and beyond."
+                f"{direction.capitalize()}, losses are retransmissions without the spurious ones, anywhere "
+                "downstream of the capture: on the last hop, in queues and beyond."
             )
         for count, text in (
-            (one.spurious, "retransmissions of data that had arrived"),
-            (one.reordered, "packets out of order, not lost"),
-            (one.missed, "packets that were acknowledged and are not in the capture, not counted as losses"),
-            (one.unknown, "packets whose fate the capture does not show, left out"),
-            (one.joined, "super-packets of segmentation offload, counted as the packets that they were"),
+            (one.spurious, "spurious retransmissions"),
+            (one.reordered, "reordered packets, not lost"),
+            (one.missed, "acknowledged packets missing from the capture, not counted as losses"),
+            (one.unknown, "packets left out, since the capture does not show whether they were lost"),
+            (one.joined, "super-packets of segmentation offload, split into the original packets"),
         ):
             if count:
                 notes.append(f"{direction.capitalize()}: {count} {text}.")
         packets, lost = sum(len(flags) for flags in one.lost), sum(int(flags.sum()) for flags in one.lost)
         if one.missed > max(lost, _MISSED * packets):
             notes.append(
-                f"{direction.capitalize()}: the capture missed more packets than were lost; its losses are "
-                "not to be relied on. Capture only headers, with `tcpdump -s 128 -B 65536`."
+                f"{direction.capitalize()}: the capture missed more packets than were lost, so the losses "
+                "are unreliable. Capture only headers, with `tcpdump -s 128 -B 65536`."
             )
         if one.plain and not one.before:
             notes.append(
-                f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, of which "
-                "spurious retransmissions after a timeout may count as losses."
+                f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, whose spurious "
+                "retransmissions after a timeout may count as losses."
             )
     if place == "between":
         notes.append(
-            "Between the hosts neither side's round-trip time is that of the connection: none is read."
+            "No round-trip times are read: a capture between the hosts shows only parts of the path."
         )
 
 
-def _usual(sizes: Any) -> int | None:
-    """Return the size of nine of ten packets, or None."""
+def _common_size(sizes: Any) -> int | None:
+    """Return the size shared by at least 90 % of the packets, or None."""
     values, counts = np.unique(sizes, return_counts=True)
     most = int(counts.argmax())
     return int(values[most]) if counts[most] >= 0.9 * len(sizes) and values[most] < 65536 else None
 
 
-def _media(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
+def _rtp_streams(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
     """Yield the packets of each RTP stream."""
     other = 0
     for group in _groups(packets, 17):
@@ -464,20 +464,20 @@ def _media(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
                 other += len(rows)
             else:
                 notes.append(
-                    f"{found.direction.capitalize()}: an RTP stream, whose losses are those before the "
-                    "capture; where it was sent it has none."
+                    f"{found.direction.capitalize()}: an RTP stream. Its losses are upstream of the capture; "
+                    "a capture at its sender shows none."
                 )
                 yield found
     if other:
-        notes.append(f"{plural(other, 'UDP packet')} without known sequence numbers not read.")
+        notes.append(f"{plural(other, 'UDP packet')} without RTP sequence numbers not read.")
 
 
 _LONGEST_SILENCE = 500
-"""Packets missing in a row, ten seconds of a call, beyond which the numbers have begun anew."""
+"""Maximum packets missing in a row, ten seconds of a call; after a larger gap the numbering was reset."""
 
 
 def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
-    """Return the packets of an RTP stream (RFC 3550), or None if it is none."""
+    """Return the packets of an RTP stream (RFC 3550); None for other UDP."""
     rows = rows[packets.body[rows] >= 12]
     if len(rows) < 20:
         return None
@@ -488,7 +488,7 @@ def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
     main = stream == values[counts.argmax()]
     rows, flags, kind, numbers = rows[main], flags[main], kind[main], numbers[main]
     steps = ((np.diff(numbers) + (1 << 15)) & 0xFFFF) - (1 << 15)
-    # Packets that are not RTP have other versions, or numbers that do not count.
+    # Other UDP packets have another version field, or their numbers are not consecutive.
     if (
         len(rows) < 20
         or (flags >> 6 != 2).any()
@@ -498,7 +498,7 @@ def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
         return None
     if len(np.unique(kind)) > 4:
         return None
-    # Packets that are lost take the time that they would have taken; a new beginning of the numbers does not.
+    # A gap of lost packets takes as long as the packets would have; a reset of the numbering does not.
     gaps_s = np.diff(packets.time_s[rows])
     usual_s = float(np.median(gaps_s[steps == 1]))
     if (gaps_s < 0.3 * usual_s * (steps - 10)).any():
@@ -511,15 +511,15 @@ def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
     lost = np.ones(len(every), dtype=np.bool_)
     lost[known - known[0]] = False
     time_s = np.interp(every, known, np.maximum.accumulate(packets.time_s[rows[first]]))
-    return probes(direction, time_s, lost, _usual(packets.size[rows]))
+    return probes(direction, time_s, lost, _common_size(packets.size[rows]))
 
 
-def _nothing(packets: Packets) -> str:
+def _nothing_readable(packets: Packets) -> str:
     udp = int((packets.protocol == 17).sum())
-    remedy = "`irtt client -i 20ms -d 5m -o irtt.json.gz SERVER` measures without one"
+    remedy = "`irtt client -i 20ms -d 5m -o irtt.json.gz SERVER` measures without a capture"
     if udp > len(packets.protocol) // 2:
         return (
-            f"{plural(udp, 'UDP packet')} without sequence numbers that can be read, such as those of QUIC; "
+            f"{plural(udp, 'UDP packet')} without readable sequence numbers, such as QUIC; "
             f"capture a transfer over TCP, or RTP. {remedy}"
         )
     return f"no TCP connection with {_FEWEST} data packets; capture a longer transfer. {remedy}"

@@ -80,12 +80,12 @@ def read(source: Source) -> Measurement:
     Raises
     ------
     MeasurementError
-        If the output is that of Windows, or has no replies.
+        If the output is from Windows, or has no replies.
     """
     text = source.text()
     if _WINDOWS.search(text[:4000]):
         raise source.error(
-            "the output of ping on Windows has no sequence numbers and waits seconds after a loss; "
+            "the output of ping on Windows has no sequence numbers, and it pauses for seconds after a loss; "
             f"run `{REMEDY}` in WSL, or irtt"
         )
     sessions = list(_sessions(text))
@@ -93,10 +93,10 @@ def read(source: Source) -> Measurement:
     useful = [session for session in sessions if session.rtt_s]
     if not useful:
         if _TIMELESS.search(text):
-            raise source.error("answers without times: `ping -s` must be at least 16 for them")
+            raise source.error("replies without round-trip times: `ping -s` must be at least 16")
         silent = sum(len(session.unanswered | session.refused) for session in sessions)
-        what = f"{plural(silent, 'packet')} and not one answer" if silent else "no answers"
-        raise source.error(f"{what}: the host does not answer ping, or the output is cut; try another host")
+        what = f"{plural(silent, 'packet')} and no replies" if silent else "no replies"
+        raise source.error(f"{what}: the host does not reply to ping, or the output is cut; try another host")
     stamped = [session for session in useful if session.received_s]
     if len(useful) > 1 and len(stamped) < len(useful):
         notes.append(
@@ -104,7 +104,7 @@ def read(source: Source) -> Measurement:
         )
         useful = useful[:1]
     elif len(useful) > 1:
-        notes.append(f"{len(useful)} runs of ping, one after another; between them nothing is known.")
+        notes.append(f"{len(useful)} consecutive runs of ping; the gaps between them are not measured.")
     parts = [_packets(source, session, notes) for session in useful]
     start = min(float(part[0].min()) for part in parts)
     if max(float(part[0].max()) for part in parts) - start > LONGEST_S:
@@ -116,22 +116,21 @@ def read(source: Source) -> Measurement:
     sent_s, lost, rtt = ordered(sent_s, lost, rtt)
     duplicates = sum(session.duplicates for session in useful)
     if duplicates:
-        notes.append(f"{plural(duplicates, 'duplicate answer')} not counted.")
+        notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
     failures = sum(session.failures for session in useful)
     if failures:
-        notes.append(f"Sending failed {failures} times; packets that never left may be among the losses.")
+        notes.append(f"Sending failed {failures} times; packets that were never sent may count as losses.")
     refused = sum(len(session.refused - session.rtt_s.keys()) for session in useful)
     if refused:
         notes.append(
-            f"{plural(refused, 'packet')} came back with an ICMP error, counted as lost: a router had no "
-            "way to the host, which may be an outage and no loss on the air."
+            f"{plural(refused, 'packet')} with an ICMP error counted as lost: a router had no route to the "
+            "host, which may be an outage rather than losses on the air."
         )
     interval = float(np.median(np.diff(sent_s))) if len(sent_s) > 1 else 1.0
     if interval > 0.1:
-        notes.append(f"A packet every {interval:.2g} s cannot see shorter fades; `{REMEDY}` can.")
+        notes.append(f"One packet every {interval:.2g} s misses shorter fades; use `{REMEDY}`.")
     notes.append(
-        "Ping cannot tell which way a packet was lost, and routers and hosts may limit the rate of their "
-        "answers."
+        "Ping does not show the direction of a loss, and routers and hosts may rate-limit their replies."
     )
     return Measurement(
         source.name,
@@ -144,7 +143,7 @@ def read(source: Source) -> Measurement:
 
 
 def _sessions(text: str) -> Iterator[_Session]:
-    """Yield the runs of ping in a text."""
+    """Yield each run of ping in a text."""
     session: _Session | None = None
     for place, full in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(full):
@@ -181,7 +180,7 @@ def _line(session: _Session, full: str) -> None:
         if time_s is not None:
             session.next_sent_s[number] = time_s
     elif error := _ERROR.search(line):
-        # A redirect is advice; the packet was forwarded.
+        # A redirected packet was forwarded.
         if not error["why"].startswith("Redirect"):
             session.refused.add(session.unwrap(int(error["seq"]) % _WRAP))
     elif "sendmsg:" in line:
@@ -202,7 +201,7 @@ def _size(header: re.Match[str]) -> int | None:
 
 
 def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Floats, Flags, Floats]:
-    """Return the sending time, the loss and the round-trip time of each packet; NaN if it was lost."""
+    """Return sending time, loss and round-trip time of each packet; the time of a lost packet is NaN."""
     seen = session.rtt_s.keys() | session.unanswered | session.refused
     first, last = min(seen), max(seen)
     if session.begins is not None:
@@ -210,7 +209,7 @@ def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Float
     if session.transmitted is not None:
         unseen = session.transmitted + (1 if session.begins is None else session.begins) - 1 - last
         if session.begins is None:
-            # Without the start, the number of wraps is unknown.
+            # If the start of the output is missing, the number of wraps is unknown.
             unseen -= _WRAP * round(unseen / _WRAP)
         # More than one wrap means a damaged line.
         last += min(max(unseen, 0), _WRAP)
@@ -228,8 +227,8 @@ def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Float
         waiting = (sent_s > sent_s[-1] - float(np.nanmax(rtt))) & (np.arange(len(numbers)) >= trailing)
         waiting[-1] = True
         notes.append(
-            f"{plural(int(waiting.sum()), 'unanswered packet')} at the end left out: ping may have been "
-            "stopped before the answer."
+            f"{plural(int(waiting.sum()), 'packet')} without a reply at the end left out: ping may have been "
+            "stopped before the reply."
         )
         numbers, rtt, lost, sent_s = (column[~waiting] for column in (numbers, rtt, lost, sent_s))
     return sent_s, lost, rtt
@@ -251,8 +250,8 @@ def _times(session: _Session, numbers: Counters, notes: list[str]) -> Floats:
     step = 1.0
     if session.lasted_s and session.transmitted and session.transmitted > 1:
         step = session.lasted_s / (session.transmitted - 1)
-        notes.append(f"Without -D the packets have no times; taken as sent every {step:.4g} s, the mean.")
+        notes.append(f"No timestamps (-D): packets assumed to be sent every {step:.4g} s, the mean interval.")
     else:
-        notes.append("Without -D the packets have no times; taken as sent once a second, ping's default.")
+        notes.append("No timestamps (-D): packets assumed to be sent once per second, the default of ping.")
     regular_s: Floats = (numbers - numbers[0]) * step
     return regular_s

@@ -1,4 +1,4 @@
-"""Reading a measurement, in whatever format it is."""
+"""Reading of a measurement with format detection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lasthop.measurement.source import Host, Source, load, mapping
 Format = Literal["irtt", "ping", "iperf3", "ss", "flent", "csv", "pcap", "mahimahi"]
 
 Place = Literal["client", "server", "between"]
-"""Where a capture was taken: at the host that opened the connections, at the other one, or between them."""
+"""Where a capture was taken: at the host that opened the connections, at its peer, or between them."""
 
 _CAPTURES = (
     b"\xd4\xc3\xb2\xa1",
@@ -50,27 +50,27 @@ def read(
     Parameters
     ----------
     path : str or Path
-        The file, which may be compressed by gzip.
+        The file, optionally compressed by gzip.
     format : str, optional
         Its format: `"irtt"`, `"ping"`, `"iperf3"`, `"ss"`, `"flent"`, `"csv"`, `"pcap"` (also pcapng) or
-        `"mahimahi"`. By default the contents tell.
+        `"mahimahi"`. By default it is detected from the contents.
     user : {"client", "server"}, default "client"
-        Which end of connections is on the user's side of the link: the host that opened them, or the other
-        one. For iperf3, ss and captures.
+        The end on the user's side of the link, for iperf3, ss and captures: `"client"` is the host that
+        opened the connections.
     captured : {"client", "server", "between"}, optional
-        Where a capture was taken. By default its delays tell.
+        Where a capture was taken. By default it is inferred from delays.
 
     Returns
     -------
     Measurement
-        What the file says.
+        The measurement.
 
     Raises
     ------
     MeasurementError
-        If the file is not a measurement that is known, or damaged.
+        If the format is unknown, or the file is damaged.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def read(
     source = load(path)
     measurement = _read(source, format, user, captured)
     if source.cut:
-        note = "The compressed file is cut off or damaged; what came before is read."
+        note = "The compressed file is truncated or damaged; it is read up to the damage."
         measurement = measurement.noting(note)
     return measurement
 
@@ -111,7 +111,7 @@ def _read(source: Source, chosen: Format | None, user: Host, captured: Place | N
         if chosen is None:
             chosen = next((name for name, recognises in _JSON.items() if recognises(document)), None)
         elif not _JSON[chosen](document):
-            raise source.error(f"the JSON is not that of {chosen}")
+            raise source.error(f"not the JSON of {chosen}")
         match chosen:
             case "irtt":
                 return irtt.read(source, document)
@@ -120,7 +120,7 @@ def _read(source: Source, chosen: Format | None, user: Host, captured: Place | N
             case "flent":
                 return flent.read(source, document)
         found = ", ".join(str(key)[:40] for key in list(mapping(document))[:5])
-        raise source.error(f"JSON of an unknown program, with the keys {found}; what can be read is {_KNOWN}")
+        raise source.error(f"JSON of an unknown program, with the keys {found}; supported formats: {_KNOWN}")
     if chosen is None:
         chosen = next((name for name, recognises in _TEXT.items() if recognises(text)), None)
     match chosen:
@@ -132,4 +132,4 @@ def _read(source: Source, chosen: Format | None, user: Host, captured: Place | N
             return ping.read(source)
         case "csv":
             return table.read(source)
-    raise source.error(f"not a measurement that is known; what can be read is {_KNOWN}")
+    raise source.error(f"not a known measurement; supported formats: {_KNOWN}")

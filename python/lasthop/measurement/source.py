@@ -1,4 +1,4 @@
-"""The bytes of a file under reading, its errors, and access to JSON that may hold anything."""
+"""Input files for readers: contents, errors, and type-checked access to untrusted JSON."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ import numpy as np
 from lasthop.measurement.model import Direction, Floats, MeasurementError, Probes, Rates
 
 LARGEST_BYTES = 1 << 30
-"""Limit of a file, decompressed: what is read is held in memory."""
+"""Size limit of a decompressed file, since it is held in memory."""
 
 LARGEST_TEXT_BYTES = 1 << 28
-"""Limit of a file that is not a capture, whose text takes several times its size."""
+"""Size limit of a text file, which takes several times its size in memory."""
 
 LONGEST_S = 1e9
-"""No measurement lasts 30 years: a time beyond it is an error, and differences of times remain exact."""
+"""Limit of a measurement's duration, 30 years: differences of times remain exact."""
 
 MOST_BINS = 2_000_000
-"""Limit of a series with regular bins: two and a half days of 100 ms."""
+"""Limit of the bins of a series: two and a half days at 100 ms."""
 
 BIN_S = 0.1
-"""The bins into which packets are counted for rates."""
+"""Bin width for rates."""
 
 Host = Literal["client", "server"]
-"""The host that opened a connection, or the other one."""
+"""The host that opened a connection, or its peer."""
 
-SWAP = '; `user="server"` says otherwise'
-"""How to contradict the assumption that the client is on the user's side."""
+SWAP = '; `user="server"` overrides'
+"""The remedy if the client is not on the user's side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's name and its contents, decompressed.
+    """A file name and its decompressed contents.
 
     Attributes
     ----------
     name : str
-        The file.
+        The file name.
     data : bytes
-        Its contents.
+        The contents.
     cut : bool
-        Whether the compressed file ended too early.
+        Whether the compressed file is truncated.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Source:
         Raises
         ------
         MeasurementError
-            If they are too large for a text.
+            If they are too large for text.
         """
         if len(self.data) > LARGEST_TEXT_BYTES:
             raise self.error(
-                f"larger than {LARGEST_TEXT_BYTES >> 20} MiB, and no capture; cut it into pieces"
+                f"larger than {LARGEST_TEXT_BYTES >> 20} MiB and not a capture; cut it into pieces"
             )
         # PowerShell's `>` writes UTF-16.
         if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -89,7 +89,7 @@ class Source:
         try:
             return json.loads(self.text())
         except json.JSONDecodeError as error:
-            message = f"not valid JSON: {error.msg}; the file is cut off or not what its program wrote"
+            message = f"not valid JSON: {error.msg}; the file is truncated or was edited"
             raise self.error(message, error.lineno) from None
         except (RecursionError, ValueError):
             # ValueError: a number with thousands of digits.
@@ -99,12 +99,12 @@ class Source:
 
 
 def load(path: str | Path) -> Source:
-    """Read a file, decompressed if it is compressed by gzip.
+    """Read a file and decompress gzip.
 
     Raises
     ------
     MeasurementError
-        If it is empty, too large, or not readable as gzip from the first byte on.
+        If it is empty, too large, or damaged from the first compressed byte on.
     OSError
         If it cannot be read.
     """
@@ -122,12 +122,10 @@ def load(path: str | Path) -> Source:
                     chunks.append(chunk)
                     size += len(chunk)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            # A measurement that was interrupted: the beginning is good.
+            # An interrupted measurement is valid up to its end.
             cut = True
             if not chunks:
-                raise MeasurementError(
-                    name, "a damaged gzip file: nothing of it can be decompressed"
-                ) from None
+                raise MeasurementError(name, "a damaged gzip file that cannot be decompressed") from None
         data = b"".join(chunks)
     if len(data) > LARGEST_BYTES:
         raise MeasurementError(name, too_large)
@@ -137,24 +135,24 @@ def load(path: str | Path) -> Source:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a JSON object, or an empty one in place of anything else."""
+    """Return the value if it is a JSON object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: Any) -> Sequence[Any]:
-    """Return a JSON array, or an empty one in place of anything else."""
+    """Return the value if it is a JSON array, otherwise an empty one."""
     return value if isinstance(value, list) else []
 
 
 def at(value: Any, *keys: str) -> Any:
-    """Return what stands under the keys of nested JSON objects, or None."""
+    """Return the value at a path of keys in nested JSON objects, or None."""
     for key in keys:
         value = mapping(value).get(key)
     return value
 
 
 def number(value: Any) -> float | None:
-    """Return a finite JSON number, or None in place of anything else."""
+    """Return the value if it is a finite JSON number, otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -165,7 +163,7 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole JSON number that fits 63 bits, or None in place of anything else."""
+    """Return the value if it is a JSON integer that fits 63 bits, otherwise None."""
     found = number(value)
     if found is None or found != math.floor(found) or abs(found) >= 2**62:
         return None
@@ -173,7 +171,7 @@ def whole(value: Any) -> int | None:
 
 
 def parsed(text: str | None) -> float | None:
-    """Return a finite number that a text states, or None."""
+    """Parse a finite number; None for other text."""
     if text is None:
         return None
     try:
@@ -184,12 +182,12 @@ def parsed(text: str | None) -> float | None:
 
 
 def floats(values: Iterable[float]) -> Floats:
-    """Return values as an array of float64."""
+    """Return an array of float64."""
     return np.fromiter(values, dtype=np.float64)
 
 
 def ordered(time_s: Floats, *columns: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """Return the columns in the order of their times, the times first."""
+    """Sort columns by time; return the times and the columns."""
     if len(time_s) < 2 or bool(np.all(time_s[1:] >= time_s[:-1])):
         return time_s, *columns
     order = np.argsort(time_s, kind="stable")
@@ -197,7 +195,7 @@ def ordered(time_s: Floats, *columns: np.ndarray[Any, Any]) -> tuple[Any, ...]:
 
 
 def bins(source: Source, time_s: Floats, weight: Floats, until_s: float) -> tuple[Floats, Floats]:
-    """Add up the weights in bins of `BIN_S` from time zero on.
+    """Sum weights in bins of `BIN_S` from time zero on.
 
     Returns
     -------
@@ -207,7 +205,7 @@ def bins(source: Source, time_s: Floats, weight: Floats, until_s: float) -> tupl
     Raises
     ------
     MeasurementError
-        If that would be more than `MOST_BINS`.
+        If there would be more than `MOST_BINS`.
     """
     last = until_s / BIN_S
     if not last < MOST_BINS:
@@ -228,9 +226,9 @@ def binned(
     *,
     capacity: bool = False,
 ) -> Rates:
-    """Return what was carried in bins of `BIN_S`, from the beginning to the end of the span.
+    """Return throughput in bins of `BIN_S` over the span.
 
-    The rest that makes no half a bin belongs to the last one.
+    A remainder of less than half a bin extends the last bin.
 
     Raises
     ------
@@ -251,7 +249,7 @@ def binned(
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
+    """Format a count with its noun.
 
     Examples
     --------
@@ -262,16 +260,16 @@ def plural(count: int, noun: str) -> str:
 
 
 def probes(direction: Direction, sent_s: Floats, lost: Any, size_bytes: int | None) -> Probes:
-    """Return probes in the order of sending."""
+    """Return probes sorted by sending time."""
     times, flags = ordered(sent_s, np.asarray(lost, dtype=np.bool_))
     return Probes(direction, times, flags, size_bytes)
 
 
 def control_free(text: str) -> str:
-    """Return a text from a file as part of a message: one line, not long, without control characters."""
+    """Return text from a file for use in a message: one short line without control characters."""
     return re.sub(r"[^\x20-\x7e\xa0-\uffff]", " ", text)[:200].strip()
 
 
 def way(from_client: bool, user: Host) -> Direction:
-    """Return the direction of what the client sends, or the server, if `user` is on the user's side."""
+    """Return the direction of packets from the client or server, if `user` is on the user's side."""
     return Direction.UP if from_client == (user == "client") else Direction.DOWN

@@ -1,4 +1,4 @@
-"""Samples of the counters of TCP sockets, by `ss -ti` in a loop that prints the time."""
+"""Reader of TCP socket counters sampled by `ss -ti`, in a loop that prints the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REMEDY = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
 
 _TIME = re.compile(r"^(?:Time: ?|\[)?(?P<time>\d{9,11}(?:[.,]\d{1,9})?)\]?\s*$")
 _SOCKET = re.compile(
-    # With a filter by state that column is missing; without -n ports have names.
+    # The state column is missing if ss filters by state; without -n ports have names.
     r"^(?:tcp\s+)?(?:(?:ESTAB|CLOSE-WAIT|FIN-WAIT-[12]|LAST-ACK|CLOSING)\s+)?\d+\s+\d+\s+"
     r"(?P<local>\S{1,80}):(?P<port>[\w-]{1,20})\s+(?P<peer>\S{1,80}):(?P<peer_port>[\w-]{1,20})(?:\s|$)"
 )
@@ -26,7 +26,7 @@ _RTT = re.compile(r"(?<![a-z_])rtt:(\d{1,9}(?:\.\d{1,9})?)/")
 _RETRANS = re.compile(r"\bretrans:\d{1,9}/(\d{1,12})")
 
 _FEWEST_BYTES = 10_000
-"""A direction in which a socket carried less is not measured."""
+"""Minimum bytes of a socket in a direction."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Connection:
     samples: list[_Sample] = field(default_factory=list)
 
     def growth(self, counter: str) -> int:
-        """Return by how much a counter grew."""
+        """Return the increase of a counter over the samples."""
         return self.samples[-1].counters.get(counter, 0) - self.samples[0].counters.get(counter, 0)
 
 
@@ -59,15 +59,15 @@ def read(source: Source, user: Host = "client") -> Measurement:
     Raises
     ------
     MeasurementError
-        If there are no times, or not two samples of any socket.
+        If there are no times, or fewer than two samples of each socket.
     """
     found, timed = _connections(source.text())
     notes: list[str] = []
     if not timed:
-        raise source.error(f"samples without times; `{REMEDY}` prints one before each")
+        raise source.error(f"samples without times; expected the output of `{REMEDY}`")
     connections = [connection for connection in found if len(connection.samples) >= 2]
     if not connections:
-        raise source.error(f"not two samples of one socket; `{REMEDY}` takes them")
+        raise source.error(f"fewer than two samples of each socket; expected the output of `{REMEDY}`")
     start = min(connection.samples[0].time_s for connection in connections)
     end = max(connection.samples[-1].time_s for connection in connections)
     if end - start > LONGEST_S:
@@ -88,11 +88,11 @@ def read(source: Source, user: Host = "client") -> Measurement:
             if counted is not None:
                 counts.append(counted)
                 spurious += max(connection.growth("dsack_dups"), 0)
-        told = [sample for sample in connection.samples if sample.rtt_s]
-        if told:
-            time_s = floats(sample.time_s - start for sample in told)
+        timed_samples = [sample for sample in connection.samples if sample.rtt_s]
+        if timed_samples:
+            time_s = floats(sample.time_s - start for sample in timed_samples)
             delays.append(
-                Delays(Direction.ROUND_TRIP, *ordered(time_s, floats(s.rtt_s or 0.0 for s in told)))
+                Delays(Direction.ROUND_TRIP, *ordered(time_s, floats(s.rtt_s or 0.0 for s in timed_samples)))
             )
     if not rates:
         raise source.error(
@@ -100,19 +100,18 @@ def read(source: Source, user: Host = "client") -> Measurement:
         )
     clients = sum(connection.client for connection in connections)
     notes.append(
-        f"{plural(len(connections), 'socket')}, {clients} of them the client's, which has the larger port; "
-        f"the {user} is taken to be on the user's side{SWAP if user == 'client' else ''}."
+        f"{plural(len(connections), 'socket')}, {clients} of them the client's, by the larger port; "
+        f"the {user} is assumed to be on the user's side{SWAP if user == 'client' else ''}."
     )
     if counts:
         notes.append(
-            "Losses are retransmissions less those that the receiver reported as duplicates "
-            f"({spurious} by DSACK). Without DSACK spurious retransmissions count as losses. They stand in "
-            "the interval of the retransmission."
+            f"Losses are retransmissions less the {spurious} duplicates reported by DSACK, in the interval "
+            "of the retransmission. Without DSACK, spurious retransmissions count as losses."
         )
     if len(counts) < len(rates):
-        notes.append("A receiver's socket does not know what was lost on the way to it.")
+        notes.append("A receiving socket has no counters of losses on the way to it.")
     if delays:
-        notes.append("Round-trip times are TCP's smoothed ones, under its own load.")
+        notes.append("Round-trip times are smoothed by TCP (SRTT) and include the queueing of the transfer.")
     return Measurement(
         source.name,
         "ss",
@@ -125,7 +124,7 @@ def read(source: Source, user: Host = "client") -> Measurement:
 
 
 def _connections(text: str) -> tuple[list[_Connection], bool]:
-    """Return the sockets with their samples, and whether there were times."""
+    """Return the sockets with their samples, and whether the text has times."""
     found: dict[tuple[str, ...], list[_Connection]] = defaultdict(list)
     time_s: float | None = None
     key: tuple[str, ...] | None = None
@@ -137,7 +136,7 @@ def _connections(text: str) -> tuple[list[_Connection], bool]:
         rest = line
         if socket := _SOCKET.match(line):
             key = (socket["local"], socket["port"], socket["peer"], socket["peer_port"])
-            # With -O both are on one line.
+            # `ss -O` prints the socket and its counters on one line.
             rest = line[socket.end() :]
         if key is None or time_s is None or (rtt := _RTT.search(rest)) is None:
             continue
@@ -148,7 +147,7 @@ def _connections(text: str) -> tuple[list[_Connection], bool]:
         sample = _Sample(time_s, counters, ms / 1e3 if ms else None, "app_limited" in rest)
         known = found[key]
         last = known[-1].samples[-1] if known else None
-        # Counters that shrink belong to a new socket with the same ports.
+        # A decreasing counter belongs to a new socket with the same ports.
         if last is None or any(
             counters.get(name, 0) < value for name, value in last.counters.items() if name != "mss"
         ):
@@ -160,14 +159,14 @@ def _connections(text: str) -> tuple[list[_Connection], bool]:
 
 
 def _port(text: str) -> int:
-    """Return a port; one with a name is a server's."""
+    """Return a port; 0 for a service name, which marks a server."""
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _rates(
     connection: _Connection, counter: str, direction: Direction, saturated: bool, start: float
 ) -> Rates:
-    """Return what was carried between the samples, as payload."""
+    """Return the payload throughput between samples."""
     time_s = floats(sample.time_s - start for sample in connection.samples)
     volume = floats(sample.counters.get(counter, 0) for sample in connection.samples)
     interval_s = np.diff(time_s)
@@ -175,7 +174,7 @@ def _rates(
 
 
 def _losses(connection: _Connection, direction: Direction, start: float) -> Counts | None:
-    """Return the segments sent and lost between the samples."""
+    """Return the segments sent and lost between samples."""
     samples = connection.samples
     if connection.growth("data_segs_out") <= 0:
         return None
@@ -183,7 +182,7 @@ def _losses(connection: _Connection, direction: Direction, start: float) -> Coun
     sent = np.array([sample.counters.get("data_segs_out", 0) for sample in samples], dtype=np.int64)
     again = np.array([sample.counters["retransmitted"] for sample in samples], dtype=np.int64)
     spurious = np.array([sample.counters.get("dsack_dups", 0) for sample in samples], dtype=np.int64)
-    # A DSACK comes a round trip after the retransmission that it takes back.
+    # A DSACK arrives one round trip after the spurious retransmission.
     lost = np.minimum.accumulate((again - spurious)[::-1])[::-1]
     per_interval = np.diff(sent)
     return Counts(

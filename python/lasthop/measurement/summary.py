@@ -1,4 +1,4 @@
-"""Summary of a measurement, in a few lines."""
+"""Text summary of a measurement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def summarise(measurement: Measurement) -> str:
 
 
 def bursts(lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the lengths of the runs of lost packets, in order.
+    """Return the length of each run of lost packets, in order.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _probes(probes: Probes) -> list[str]:
     line = f"{probes.direction}: {lost} of {count} packets{size} lost ({lost / count:.3%})"
     if lost:
         runs = bursts(probes.lost)
-        line += f", {len(runs)} bursts of {runs.mean():.2f} in the mean, {runs.max()} at most"
+        line += f", {len(runs)} bursts of {runs.mean():.2f} packets on average, {runs.max()} at most"
     return [line]
 
 
@@ -59,14 +59,14 @@ def _counts(counts: Counts) -> str:
 def _losses(losses: LossSeries) -> str:
     total = float(losses.interval_s.sum())
     mean = float((losses.loss * losses.interval_s).sum()) / total if total > 0 else 0.0
-    return f"{losses.direction}: loss {mean:.3%} in the mean of {len(losses.loss)} intervals"
+    return f"{losses.direction}: mean loss {mean:.3%} over {len(losses.loss)} intervals"
 
 
 def _delays(delays: Delays) -> str:
     ms = delays.delay_s * 1e3
     name = "RTT" if delays.direction.value == "round trip" else f"delay {delays.direction}"
     middle, high = np.percentile(ms, [50, 99])
-    return f"{name}: {ms.min():.1f} ms least, {middle:.1f} ms median, {high:.1f} ms p99 of {len(ms)} samples"
+    return f"{name}: min {ms.min():.1f} ms, median {middle:.1f} ms, p99 {high:.1f} ms of {len(ms)} samples"
 
 
 def _rates(rates: Rates) -> str:

@@ -1,4 +1,4 @@
-"""CSV files with the columns of Lasthop's data files."""
+"""Reader of CSV files with the columns of Lasthop's data files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DELIMITERS = (",", ";", "\t")
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is a CSV file, with columns that are known or not."""
+    """Return whether a text is a CSV file, even if its columns are unknown."""
     head = _header(text)
     if head is None:
         return False
@@ -45,7 +45,7 @@ def recognises(text: str) -> bool:
 
 
 def _header(text: str) -> tuple[list[str], str] | None:
-    """Return the column names, and their separator."""
+    """Return the column names and the delimiter."""
     for line in text[:20_000].splitlines():
         if line.strip() and not line.startswith("#"):
             delimiter = max(_DELIMITERS, key=line.count)
@@ -82,7 +82,7 @@ def read(source: Source) -> Measurement:
         _read_direction(table, direction, rows, time_s, (fates, delays, rates, counts, losses), notes)
     if not fates and not delays and not rates and not counts and not losses:
         raise source.error(
-            f"nothing measured: besides the time there must be one of {', '.join(COLUMNS[2:])}{table.hint()}",
+            f"no measured column: besides the time, expected one of {', '.join(COLUMNS[2:])}{table.hint()}",
             table.line,
         )
     unknown = [name for name in table.names if name not in COLUMNS]
@@ -109,16 +109,16 @@ def _read_direction(
     into: tuple[list[Probes], list[Delays], list[Rates], list[Counts], list[LossSeries]],
     notes: list[str],
 ) -> None:
-    """Read the rows of one direction; None if there is no such column."""
+    """Read the rows of one direction; `direction` is None without such a column."""
     fates, delays, rates, counts, losses = into
     time_s = every_s[rows]
-    # A row holds until the next one.
+    # A row applies until the next one.
     gaps = np.diff(time_s)
     interval_s = np.append(gaps, gaps[-1] if len(gaps) else 1.0)
     rtt, one_way = table.scaled(ROUND_TRIPS), table.scaled(ONE_WAYS)
     way = direction or (Direction.ROUND_TRIP if rtt is not None else Direction.DOWN)
     if direction is None and way is Direction.DOWN:
-        notes.append("Without a column `direction` all is taken as down, towards the user.")
+        notes.append("No column `direction`: assumed down, towards the user.")
     sent = table.whole("sent")
     if sent is not None:
         lost = table.whole("lost")
@@ -139,7 +139,7 @@ def _read_direction(
             sizes = sizes[np.isfinite(sizes)]
             one = int(sizes[0]) if len(sizes) == 1 and 0 < sizes[0] < 65536 else None
             if len(sizes) > 1:
-                notes.append("Packets of several sizes; that of each is not kept.")
+                notes.append("Packets of several sizes; the sizes are not kept.")
             fates.append(probes(way, time_s, flags[rows], one))
     for column, which in ((rtt, Direction.ROUND_TRIP), (one_way, way)):
         if column is not None and (keep := rows & (column >= 0)).any():
@@ -148,17 +148,15 @@ def _read_direction(
     if rate is not None and (keep := (rate >= 0)[rows]).any():
         rate_way = Direction.DOWN if way is Direction.ROUND_TRIP else way
         rates.append(Rates(rate_way, time_s[keep], interval_s[keep], rate[rows][keep], False))
-        notes.append(
-            "A rate is taken as what was carried; whether it was all that the link could is not stated."
-        )
+        notes.append("Rates are read as throughput, not as the capacity of the link.")
     loss = table.scaled(LOSSES)
     if loss is not None:
         if (bad := np.flatnonzero((loss < 0) | (loss > 1))).size:
-            raise table.source.error("a loss is between 0 and 1, or 0 and 100 %", table.lines[int(bad[0])])
+            raise table.source.error("a loss must be in 0 to 1, or 0 to 100 %", table.lines[int(bad[0])])
         keep = np.isfinite(loss)[rows]
         losses.append(LossSeries(way, time_s[keep], interval_s[keep], loss[rows][keep]))
         notes.append(
-            "Of fractions lost without the number of packets no likelihood follows; `sent` and `lost` do."
+            "Loss fractions without packet numbers have no likelihood; use the columns `sent` and `lost`."
         )
 
 
@@ -195,24 +193,24 @@ class _Table:
             raise source.error("two columns of the same name", self.line)
 
     def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
-        """Return a suggestion for a name that is not known, or nothing."""
+        """Return a suggestion for an unknown column name, or an empty string."""
         for name in self.names:
             if name not in COLUMNS and (alike := suggest.near(name, wanted)):
-                return f'; did you mean "{alike}" by "{name[:40]}"?'
+                return f'; "{name[:40]}": did you mean "{alike}"?'
         return ""
 
     def cells(self, name: str) -> list[str] | None:
-        """Return a column, or None if it is not there."""
+        """Return a column, or None if it is missing."""
         if name not in self.names:
             return None
         place = self.names.index(name)
         return [row[place] for row in self.rows]
 
     def scaled(self, units: dict[str, float]) -> Floats | None:
-        """Return a column in its basic unit, NaN for an empty cell; None if it is not there."""
+        """Return a column in its basic unit, NaN for an empty cell; None if it is missing."""
         found = [name for name in units if name in self.names]
         if len(found) > 1:
-            raise self.source.error(f"both {found[0]} and {found[1]}; one of them is enough", self.line)
+            raise self.source.error(f"both {found[0]} and {found[1]}; remove one of them", self.line)
         cells = self.cells(found[0]) if found else None
         if cells is None:
             return None
@@ -230,32 +228,32 @@ class _Table:
         return values
 
     def whole(self, name: str) -> npt.NDArray[np.int64] | None:
-        """Return a column of whole numbers, or None if it is not there."""
+        """Return a column of whole numbers, or None if it is missing."""
         values = self.scaled({name: 1.0})
         if values is None:
             return None
         bad = np.flatnonzero(~(values == np.floor(values)))
         if bad.size:
             raise self.source.error(
-                f"{name}: beside `sent`, expected a whole number of packets", self.lines[int(bad[0])]
+                f"{name}: expected a whole number of packets beside `sent`", self.lines[int(bad[0])]
             )
         return values.astype(np.int64)
 
     def flags(self, name: str) -> npt.NDArray[np.bool_] | None:
-        """Return a column of booleans, or None if it is not there."""
+        """Return a column of booleans, or None if it is missing."""
         cells = self.cells(name)
         if cells is None:
             return None
         for row, cell in enumerate(cells):
             if cell.lower() not in _TRUTH:
                 raise self.source.error(
-                    f'{name}: found "{cell[:40]}", expected 0 or 1, or packets beside a column `sent`',
+                    f'{name}: found "{cell[:40]}", expected 0 or 1, or packet numbers beside a column `sent`',
                     self.lines[row],
                 )
         return np.array([_TRUTH[cell.lower()] for cell in cells], dtype=np.bool_)
 
     def directions(self) -> Sequence[tuple[Direction | None, npt.NDArray[np.bool_]]]:
-        """Return each direction of the column of that name, with its rows."""
+        """Return each value of the column `direction`, with its rows."""
         cells = self.cells("direction")
         if cells is None:
             return [(None, np.ones(len(self.rows), dtype=np.bool_))]

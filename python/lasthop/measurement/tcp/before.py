@@ -1,4 +1,4 @@
-"""Losses on the way to the capture: by the holes that they leave, or by the identifications of IPv4."""
+"""Losses upstream of the capture, by holes in sequence space or by gaps in the IPv4 identifications."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from lasthop.measurement.tcp.fates import Fates, by_place
 from lasthop.measurement.tcp.stream import Rows, Stream, difference, split
 
 _ABANDONED_S = 3.0
-"""A hole that is open for longer was filled by a packet that the capture missed."""
+"""A hole that is open for longer was filled by a packet missing from the capture."""
 
 _LARGEST_HOLE = 1 << 24
-"""Limit of the bytes in a hole, more than a window: the numbers of a damaged capture jump by gigabytes."""
+"""Limit of the bytes in a hole, more than a window; a damaged capture has gaps of gigabytes."""
 
 _MOST_HOLES = 500
-"""Limit of the open holes."""
+"""Limit of open holes."""
 
 _FEWEST_NUMBERED = 20
-"""Packets needed to tell how their sender numbers them."""
+"""Packets needed to detect consecutive identifications."""
 
 _FARTHEST = 3000
-"""Limit of the identifications between two packets in a row."""
+"""Limit of the gap between consecutive identifications."""
 
 _TIMEOUTS = 16
-"""Packets missing in a row beside those in flight: retransmissions after timeouts."""
+"""Packets that may be missing in a row besides those in flight: retransmissions after timeouts."""
 
 
 def by_holes(stream: Stream, window_s: float) -> Fates:
-    """Infer losses on the way to the capture: holes in the sequence that retransmissions fill.
+    """Infer losses upstream of the capture: holes in sequence space filled by retransmissions.
 
-    A packet that fills a hole is late, not retransmitted, if its timestamp is not newer than that of the
-    packet which showed the hole; without timestamps, if it comes within `window_s`.
+    A packet that fills a hole was reordered, not retransmitted, if its timestamp is not newer than that of
+    the packet behind the hole; without timestamps, if it arrives within `window_s`.
     """
     ahead = np.maximum.accumulate(stream.end)
     expected = np.concatenate((stream.seq[:1], ahead[:-1]))
@@ -53,7 +53,7 @@ def by_holes(stream: Stream, window_s: float) -> Fates:
         lost,
         stream.time_s,
         8.0 * (payload + pieces * stream.headers).astype(np.float64),
-        # Silence: nothing came, for whatever reason.
+        # Time without arrivals, for whatever reason.
         idle_s=float(gaps[gaps > max(4 * window_s, 0.2)].sum()),
         spurious=holes.duplicates,
         reordered=holes.reordered,
@@ -64,11 +64,11 @@ def by_holes(stream: Stream, window_s: float) -> Fates:
 def by_identifications(
     packets: Packets, stream: Stream, forward: Rows, holes: Fates, window_s: float, longest_s: float
 ) -> Fates | None:
-    """Return the losses on the way to the capture by the identifications of IPv4, if they count packets.
+    """Infer losses upstream of the capture by the IPv4 identifications; None unless they are consecutive.
 
-    Linux and others number all packets of a connection in a row. Each missing number is then a lost packet,
-    even one that leaves no hole: a retransmission, or a whole window. Others number at random, or across all
-    packets of a host, which shows in the numbers of packets sent in close succession.
+    Linux and others number the packets of a connection consecutively. Each missing number is then a lost
+    packet, including lost retransmissions and lost windows, which leave no hole. Other stacks use random
+    numbers or one counter per host, which shows in packets sent in close succession.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ def by_identifications(
     stream : Stream
         The data.
     forward : array
-        The rows of all packets in their direction.
+        The rows of all packets in the direction of the data.
     holes : Fates
-        What the sequence numbers say.
+        The result of `by_holes`.
     window_s : float
         As in `by_holes`.
     longest_s : float
-        A round trip with its queues.
+        The round-trip time with queueing.
     """
     number = packets.identification[forward]
     if len(forward) < _FEWEST_NUMBERED or (number < 0).any():
@@ -95,13 +95,13 @@ def by_identifications(
     close = np.diff(packets.time_s[forward]) < window_s
     steady = in_row & close & (payload[:-1] > 0) & (payload[1:] > 0)
     wrong = int((steady & (step != pieces[:-1])).sum())
-    # Where a retransmission was lost new data go on.
+    # New data continue after a lost retransmission.
     if steady.sum() < _FEWEST_NUMBERED or wrong > 3 + int(holes.lost.sum()):
         return None
     counted = np.concatenate(([0], np.cumsum(step)))
     low, high = int(counted.min()), int((counted + pieces).max())
-    # No more can be missing in a row than was on its way, and some timeouts. At other times what is on
-    # its way arrives within a round trip; the congestion window may have doubled since.
+    # At most the packets in flight, and retransmissions after timeouts, can be missing in a row. Packets in
+    # flight are estimated by arrivals within a round trip; the congestion window may have doubled since.
     time_s = packets.time_s[forward]
     within = np.searchsorted(time_s, time_s + longest_s, side="right") - np.arange(len(time_s))
     if (step - pieces[:-1]).max() > 2 * int(within.max()) + _TIMEOUTS:
@@ -124,45 +124,45 @@ def by_identifications(
 
 @dataclass(slots=True)
 class _Hole:
-    """Bytes that did not come in order."""
+    """A hole in sequence space."""
 
     seq: int
     end: int
-    # Where the gap began, and the arrivals before and after it.
+    # Start of the gap, and the arrivals before and after it.
     first: int
     before: int
     after: int
 
 
 class _Holes:
-    """The holes of a connection while its packets pass the capture."""
+    """The open holes of a connection, updated packet by packet."""
 
     def __init__(self, stream: Stream, window_s: float) -> None:
         self.stream = stream
         self.window_s = window_s
         self.open: list[_Hole] = []
-        # When each lost packet would have arrived, and before which row.
+        # For each lost packet: the time at which it would have arrived, and the row before which.
         self.lost: list[tuple[float, float]] = []
         self.duplicates = self.reordered = self.missed = 0
 
     @property
     def lost_s(self) -> Floats:
-        """When each lost packet would have arrived."""
+        """The time at which each lost packet would have arrived."""
         return np.array([time_s for time_s, _ in self.lost], dtype=np.float64)
 
     @property
     def lost_place(self) -> Floats:
-        """Where they stand among the rows."""
+        """The row before which each lost packet would have arrived."""
         return np.array([place for _, place in self.lost], dtype=np.float64)
 
     def arrival(self, row: int, expected: int) -> None:
-        """Take in a packet that did not come in order."""
+        """Process an out-of-order packet."""
         seq, end = int(self.stream.seq[row]), int(self.stream.end[row])
         if seq > expected:
             if seq - expected <= _LARGEST_HOLE:
                 self.open.append(_Hole(expected, seq, expected, row - 1, row))
             if len(self.open) > _MOST_HOLES:
-                # TCP fills the oldest first.
+                # TCP fills the oldest hole first.
                 oldest = self.open.pop(0)
                 self.missed += self.stream.full(oldest.end - oldest.seq)
             return
@@ -187,7 +187,7 @@ class _Holes:
         stream = self.stream
         seen_s = float(stream.time_s[hole.after])
         if self._acknowledged(low, row):
-            # The receiver had it before: the capture missed the first copy.
+            # The receiver already had it: the capture missed the first copy.
             self.missed += stream.full(high - low)
             return
         newer, older = int(stream.timestamp[row]), int(stream.timestamp[hole.after])
@@ -201,9 +201,9 @@ class _Holes:
             self.reordered += 1
 
     def _acknowledged(self, seq: int, row: int) -> bool:
-        """Return whether the receiver acknowledged a byte well before a packet was captured."""
+        """Return whether a byte was acknowledged well before the packet at `row`."""
         stream = self.stream
-        # Not a moment before: a capture may have an acknowledgement earlier than its packet.
+        # With a margin, since a capture may record an acknowledgement before its packet.
         known = int(np.searchsorted(stream.ack_s, stream.time_s[row] - self.window_s, side="left"))
         return known > 0 and int(stream.ack[known - 1]) > seq
 
@@ -212,14 +212,14 @@ class _Holes:
         stream = self.stream
         count = stream.full(high - low)
         before, after = float(stream.time_s[hole.before]), float(stream.time_s[hole.after])
-        # A part of the hole may have been filled before.
+        # A part of the hole may already be filled.
         span = max(int(stream.end[hole.after]) - hole.first, 1)
         for piece in range(count):
             share = (min(low + (piece + 1) * stream.mss, high) - hole.first) / span
             self.lost.append((before + share * (after - before), hole.after - 1 + share))
 
     def finish(self) -> None:
-        """Judge the holes that are still open at the end of the capture."""
+        """Classify the holes that are open at the end of the capture."""
         stream = self.stream
         end_s = float(stream.time_s[-1])
         for hole in self.open:
@@ -227,7 +227,7 @@ class _Holes:
             if len(stream.ack) and int(stream.ack[-1]) > hole.seq:
                 self.missed += stream.full(min(hole.end, int(stream.ack[-1])) - hole.seq)
             elif age_s > _ABANDONED_S:
-                # TCP would have filled it, and has if the capture goes on.
+                # TCP must have filled it, since the connection goes on.
                 self.missed += stream.full(hole.end - hole.seq)
             elif age_s > self.window_s:
                 self._lose(hole, hole.seq, hole.end)

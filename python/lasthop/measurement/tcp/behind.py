@@ -1,4 +1,4 @@
-"""Losses from the capture on: by the retransmissions that were needed."""
+"""Losses downstream of the capture, by retransmissions that were not spurious."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from lasthop.measurement.tcp.fates import Fates, by_place
 from lasthop.measurement.tcp.stream import Stream, covered, difference, split
 
 _MOST_UNITS = 2000
-"""Limit of the packets that one retransmission or report stands for."""
+"""Limit of the packets that one retransmission or SACK block covers."""
 
 _SOONER = 0.8
-"""The share of the shortest round trip in which a retransmission is acknowledged that need not wait."""
+"""Minimum delay of an acknowledgement that is not delayed, as a share of the minimum round-trip time."""
 
 _DELAYED = 2
-"""Units that a delayed acknowledgement may stand for."""
+"""Units that a delayed acknowledgement may cover."""
 
 
 @dataclass(slots=True)
 class _Again:
-    """The retransmissions of one unit, and the reports of its duplicates."""
+    """The retransmissions of one unit, and the DSACK reports of its duplicates."""
 
     sent_s: list[float] = field(default_factory=list)
-    # Where they stand among the rows.
+    # The rows of the retransmissions.
     places: list[float] = field(default_factory=list)
     duplicate_s: list[float] = field(default_factory=list)
 
 
 def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
-    """Infer losses on the way from the capture on: retransmissions that were needed.
+    """Infer losses downstream of the capture: retransmissions that were not spurious.
 
-    Data are counted in units, the packets of their first transmission. Of several transmissions of a unit
-    one arrived, the last that was early enough for the first acknowledgement of the unit, and another for
-    each duplicate that the receiver reports (RFC 2883).
+    Data are counted in units, the packets of their first transmission. Of several transmissions of a unit,
+    the last one that was early enough for the first acknowledgement arrived, and one more for each duplicate
+    that the receiver reports (RFC 2883).
 
     Returns
     -------
     fates : Fates
-        Losses; `unknown` counts what was not acknowledged at the end.
+        Losses; `unknown` counts the units not acknowledged at the end.
     time_s, rtt_s : arrays of float64
-        Round-trip times, of units that were sent once.
+        Round-trip times of units that were sent once.
     """
     ahead = np.maximum.accumulate(stream.end)
     expected = np.concatenate((stream.seq[:1], ahead[:-1]))
@@ -79,7 +79,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
     clean = np.flatnonzero(once & answered)
     rtt_s = covered_s[clean] - sent_s[clean]
     least_s = float(rtt_s.min()) if len(rtt_s) else 0.0
-    # The newest unit that an acknowledgement covers: the others waited for it.
+    # The newest unit of each acknowledgement; the acknowledgement of the others waited for it.
     newest = np.ones(len(clean), dtype=np.bool_)
     newest[:-1] = covered_s[clean][1:] != covered_s[clean][:-1]
 
@@ -91,15 +91,15 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
     lost: list[tuple[float, float]] = []
     for unit, known in again.items():
         if not known.sent_s:
-            # Duplicated on the way: a duplicate of what was sent once.
+            # The network duplicated a unit that was sent once.
             continue
         every = [float(sent_s[unit]), *known.sent_s]
         places = [float(unit_place[unit]), *known.places]
         done_s = float(covered_s[unit])
         latest_s = done_s - least_s
         if not stream.sack and done_s == acknowledged_s[unit]:
-            # Without SACK: one acknowledgement of many units was for the first of them, whose retransmission
-            # filled a hole. The others had come before it, so that none sent later was needed.
+            # Without SACK, an acknowledgement of many units follows the retransmission that filled the first
+            # hole. The other units had arrived before, so their retransmissions were spurious.
             head = int(np.searchsorted(acknowledged_s, done_s, side="left"))
             if head < unit and np.searchsorted(acknowledged_s, done_s, side="right") - head > _DELAYED:
                 trigger = [float(sent_s[head]), *(again[head].sent_s if head in again else ())]
@@ -119,7 +119,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
         lost_s,
     )
 
-    # Silence while nothing was outstanding.
+    # Time with no data outstanding.
     idle = stream.time_s[fresh][1:] - covered(stream, ahead[fresh][:-1])
     fates_found = Fates(
         every_s,
@@ -135,7 +135,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
 
 
 def _unseen(stream: Stream, ahead: Counters) -> int:
-    """Return how many packets were acknowledged that the capture never saw: holes in what was sent."""
+    """Return the number of acknowledged packets missing from the capture: holes in the sent data."""
     gaps = stream.seq[1:] - ahead[:-1]
     return int(stream.full(gaps[(gaps > 0) & (gaps < 1 << 30)]).sum())
 
@@ -143,7 +143,7 @@ def _unseen(stream: Stream, ahead: Counters) -> int:
 def _selective(
     packets: Packets, stream: Stream, starts: Counters, ends: Counters
 ) -> tuple[defaultdict[int, _Again], Floats]:
-    """Return the duplicates that the receiver reported, and when it first reported each unit."""
+    """Return the duplicates reported by the receiver, and when each unit was first SACKed."""
     again: defaultdict[int, _Again] = defaultdict(_Again)
     sack_s = np.full(len(starts), np.inf)
     rows = np.flatnonzero(packets.sacks[stream.ack_rows] > 0)
@@ -172,7 +172,7 @@ def _selective(
             second = blocks[index] > 1 and block == 0
             within = second and edges[1][0][index] <= left and right <= edges[1][1][index]
             if block == 0 and (right <= cumulative or within):
-                # RFC 2883: the first block reports a duplicate. It may be part of a unit.
+                # RFC 2883: the first block reports a duplicate, which may be a part of a unit.
                 low, high = bisect_right(last, left), bisect_left(first, right)
                 for unit in range(low, min(high, low + _MOST_UNITS)):
                     again[unit].duplicate_s.append(time_s)
@@ -190,31 +190,31 @@ def _judge(
     least_s: float,
     reports: bool,
 ) -> list[bool | None]:
-    """Return of each transmission of a unit whether it was lost; None if that cannot be told.
+    """Return whether each transmission of a unit was lost; None if ambiguous.
 
     Parameters
     ----------
     sent_s : list of float
-        When each was sent.
+        The time of each transmission.
     covered_s, latest_s : float
-        When the unit was acknowledged first, and the latest transmission that this can have been for.
+        The first acknowledgement of the unit, and the latest transmission that can have caused it.
     duplicate_s : list of float
-        When the receiver reported a duplicate.
+        The times of DSACK reports.
     least_s : float
-        The shortest round trip.
+        The minimum round-trip time.
     reports : bool
         Whether the receiver reports duplicates.
     """
     count = len(sent_s)
     if not np.isfinite(covered_s):
-        # Each retransmission says that its sender gave the one before up.
+        # Each retransmission means that the sender considered the previous one lost.
         return [True] * (count - 1) + [None]
-    # Differences of times are exact to a microsecond.
+    # Capture times are exact to a microsecond.
     least_s = max(least_s - 1e-6, 0.0)
     early = [index for index in range(count) if sent_s[index] <= latest_s + 1e-6]
     first = early[-1] if early else 0
-    # Retransmissions are acknowledged at once, other data perhaps a little later: one may take less than the
-    # shortest round trip. It does so if the one before would have taken much longer.
+    # Retransmissions are acknowledged at once, other data possibly after a delay, so a retransmission may
+    # take less than the minimum round-trip time. It counts as the cause if the previous one took much longer.
     if latest_s >= covered_s - least_s - 1e-6 and covered_s - sent_s[first] > 2 * least_s:
         first = max(first, *(i for i in range(count) if sent_s[i] <= covered_s - _SOONER * least_s), 0)
     arrived = {first}
@@ -231,6 +231,6 @@ def _judge(
         elif index < latest or reports:
             fates.append(True)
         else:
-            # It may have arrived as a duplicate, at a receiver that does not report them.
+            # It may have arrived as a duplicate at a receiver without DSACK.
             fates.append(None)
     return fates

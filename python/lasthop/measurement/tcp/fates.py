@@ -1,4 +1,4 @@
-"""The fates of the packets of one direction of a TCP connection, on one side of the capture."""
+"""Which packets of one direction of a TCP connection were lost, on one side of the capture."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from lasthop.measurement.model import Flags, Floats
 
 @dataclass(slots=True)
 class Fates:
-    """The packets of one direction of a connection, in the order of sending as far as it is known.
+    """The packets of one direction of a connection and their losses, in estimated order of sending.
 
     Attributes
     ----------
     time_s : array of float64
-        When each passed the capture, or would have if it was lost before it.
+        Time at the capture; interpolated for packets lost upstream.
     lost : array of bool
-        Whether it was lost, on the side of the capture that was asked for.
+        Whether each packet was lost, upstream or downstream.
     carried_s, carried_bits : arrays of float64
-        When bits arrived, or were acknowledged.
+        Times and sizes of arrivals, or of acknowledgements.
     idle_s : float
-        How long the sender had nothing to send, as far as the capture shows.
+        Time in which the sender had no data to send, according to the capture.
     numbered : bool
-        Whether the losses are gaps in the identifications of IPv4.
+        Whether the losses are gaps in the IPv4 identifications.
     unknown : int
-        Packets whose fate the capture does not show, left out.
+        Packets left out, since the capture does not show whether they were lost.
     spurious : int
-        Retransmissions of what had arrived.
+        Spurious retransmissions.
     reordered : int
-        Packets that came out of order and were not retransmissions.
+        Out-of-order packets that were not retransmissions.
     missed : int
-        Packets that the receiver acknowledged and the capture never saw.
+        Acknowledged packets missing from the capture.
     """
 
     time_s: Floats
@@ -49,7 +49,7 @@ class Fates:
 
 
 def by_place(place: Any, arrived_s: Floats, lost_s: Floats) -> tuple[Floats, Flags]:
-    """Return the times of what arrived and was lost, in the order of their places, and which was lost."""
+    """Merge arrivals and losses by position; return their times, and which of them are losses."""
     order = np.argsort(place, kind="stable")
     lost = np.concatenate((np.zeros(len(arrived_s), np.bool_), np.ones(len(lost_s), np.bool_)))
     return np.concatenate((arrived_s, lost_s))[order], lost[order]

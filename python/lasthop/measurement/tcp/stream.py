@@ -1,4 +1,4 @@
-"""The data of one direction of a TCP connection as a capture shows them, and their acknowledgements."""
+"""Captured data of one direction of a TCP connection, and their acknowledgements."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from lasthop.measurement.model import Counters, Floats
 _SYN, _ACK = 2, 16
 
 _SMALLEST = 64
-"""The least payload of a full packet: a smaller one is a damaged capture's."""
+"""The minimum plausible MSS; a smaller one means a damaged capture."""
 
 _MOST_PIECES = 20_000_000
-"""Limit of the packets in a direction."""
+"""Limit of the packets of a connection in a direction."""
 
 Rows = npt.NDArray[np.intp]
 
 
 @dataclass(slots=True)
 class Stream:
-    """The data of one direction, and the acknowledgements of it.
+    """The data of one direction, and their acknowledgements.
 
     Attributes
     ----------
     time_s, seq, end : arrays
-        When each data packet was captured; its first byte and the byte after its last, from the first on.
+        Capture time of each data packet; first sequence number and end, relative to the first packet.
     size : array of int64
-        Bytes of its IP packet.
+        Bytes of the IP packet.
     timestamp : array of int64
-        Its timestamp, or -1.
+        TSval, or -1.
     ack_s, ack : arrays
-        When each acknowledgement was captured, and the largest number so far that was expected next.
+        Capture time of each acknowledgement, and the largest acknowledgement number so far.
     own_ack : array of int64
-        The number of each acknowledgement itself, which is smaller if it is late.
+        The number of each acknowledgement itself, which is smaller than `ack` if it was reordered.
     ack_rows : array
-        Its rows among the packets.
+        The row of each acknowledgement among the packets.
     mss : int
-        The payload of a full packet.
+        The payload of a full-sized packet.
     largest : int
-        A larger payload is several packets, which the network card cut or joined.
+        The largest payload of one packet; larger ones are super-packets of segmentation offload.
     headers : int
         Bytes of the headers of a packet.
     sack : bool
-        Whether selective acknowledgements were agreed on.
+        Whether SACK was negotiated.
     """
 
     time_s: Floats
@@ -66,9 +66,9 @@ class Stream:
 
     @classmethod
     def of(cls, packets: Packets, forward: Rows, backward: Rows) -> Self | None:
-        """Return the data of the rows `forward`, which the rows `backward` acknowledge; None without data.
+        """Return the data of the rows `forward`, acknowledged by the rows `backward`.
 
-        None also if the sizes are those of no network.
+        None without data, or if the packet sizes are implausible.
         """
         payload = packets.payload[forward]
         carrying = payload > 0
@@ -78,7 +78,7 @@ class Stream:
         opening = forward[(packets.flags[forward] & _SYN) != 0]
         first = packets.seq[data[0]]
         seq = unwrap(packets.seq[data]) - first
-        # Acknowledgements count in the same numbers.
+        # Acknowledgement numbers are relative to the same origin.
         acks = backward[(packets.flags[backward] & _ACK) != 0]
         ack = unwrap(packets.ack[acks])
         if len(ack):
@@ -89,7 +89,7 @@ class Stream:
         sizes = payload[carrying]
         headers = int(np.median(packets.size[data] - sizes))
         largest = int(announced.min()) if len(announced) else 1500 - headers
-        # A full packet is as large as most are; options and tunnels take some of what was announced.
+        # The most frequent size, since options and tunnels reduce the announced MSS.
         plain = sizes[sizes <= largest]
         common = int(np.bincount(plain).argmax()) if len(plain) else 0
         mss = common if common > largest // 2 else largest
@@ -117,16 +117,16 @@ class Stream:
         return int(np.count_nonzero(self.end - self.seq > self.largest))
 
     def full(self, payload: Any) -> Any:
-        """Return how many packets carry so many bytes of payload."""
+        """Return the number of packets for a payload."""
         return -(-payload // self.mss)
 
     def pieces(self, payload: Counters) -> Counters:
-        """Return how many packets each captured one was on the link, by its payload."""
+        """Return the number of packets on the link for each captured packet, by its payload."""
         return np.where(payload > self.largest, self.full(payload), 1)
 
 
 def unwrap(numbers: Counters) -> Counters:
-    """Return sequence numbers of 32 bits counted on beyond the wrap, the first as it is.
+    """Unwrap 32-bit sequence numbers, starting from the first.
 
     Examples
     --------
@@ -142,23 +142,23 @@ def unwrap(numbers: Counters) -> Counters:
 
 
 def difference(later: Any, earlier: Any) -> Any:
-    """Return the signed difference of numbers of 32 bits."""
+    """Return the signed difference of 32-bit sequence numbers."""
     return ((later - earlier + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
 def covered(stream: Stream, ends: Counters) -> Floats:
-    """Return when each byte before `ends` was acknowledged cumulatively; infinite if never."""
+    """Return when the bytes before each of `ends` were acknowledged cumulatively; infinite if never."""
     index = np.searchsorted(stream.ack, ends, side="left")
     found: Floats = np.append(stream.ack_s, np.inf)[index]
     return found
 
 
 def answer_s(packets: Packets, there: Rows, back: Rows) -> float | None:
-    """Return how soon data of the rows `there` were acknowledged at the soonest; None without such."""
+    """Return the minimum delay between data in the rows `there` and their acknowledgement, or None."""
     found = Stream.of(packets, there, back)
     if found is None or not len(found.ack):
         return None
-    # Data that are sent again are acknowledged sooner.
+    # Retransmitted data are acknowledged too early.
     ahead = np.maximum.accumulate(found.end)
     fresh = np.concatenate(([True], found.end[1:] > ahead[:-1]))
     waited = covered(found, found.end[fresh]) - found.time_s[fresh]
@@ -167,7 +167,7 @@ def answer_s(packets: Packets, there: Rows, back: Rows) -> float | None:
 
 
 def split(pieces: Counters) -> tuple[Rows, Counters]:
-    """Return for each packet on the link the captured packet that it is part of, and its place in that.
+    """Return, for each packet on the link, its captured packet and its position within that.
 
     Examples
     --------
