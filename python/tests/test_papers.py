@@ -19,12 +19,12 @@ import lasthop
 from lasthop.papers import names, paper, papers, report
 from lasthop.papers.comparison.network import BURSTS, FIGURE_12, PRINTED, PROTOCOLS, TABLE_5
 from lasthop.papers.evidence import Evidence, Sweep, total
-from lasthop.papers.kept import make_runs
-from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
 from lasthop.papers.paper import Campaign, Paper
+from lasthop.papers.replications import make_runs
+from lasthop.papers.run_store import Measured, RunStore, StoredRun, values
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.snoop.network import INTERVALS, NEVER, RATES, SENDERS, moving
-from lasthop.papers.verdicts import AGREES, CONTRADICTS, DIFFERS, UNTOLD, VERDICTS
+from lasthop.papers.verdicts import AGREES, CANNOT_TELL, CONTRADICTS, DIFFERS, VERDICTS
 from lasthop.papers.vstcp import figures, network
 from lasthop.study import Progress, Study, StudyError, Target
 from lasthop.study.plan import Rule
@@ -235,9 +235,9 @@ def test_every_claim_has_a_verdict_and_every_figure_its_numbers(outcome: Outcome
 
 
 def test_what_cannot_be_told_names_the_part_that_is_undecided(outcome: Outcome) -> None:
-    interval = r"(.+ to .+|no interval|.+ in each run, too few to rely on it)"
+    interval = r"(.+ to .+|no interval|.+ in each run, too few runs)"
     for claim, judgement in outcome.judgements:
-        if judgement.verdict == UNTOLD:
+        if judgement.verdict == CANNOT_TELL:
             note = rf"undecided: (.+: )?{interval}, n = [\d,]+ \(agrees if .+\)(; .+)?"
             assert re.fullmatch(note, judgement.note), f"{claim.id}: {judgement.note}"
 
@@ -276,9 +276,9 @@ def test_few_runs_give_the_verdicts_of_many_or_none(outcome: Outcome) -> None:
     verdicts = {claim.id: judgement.verdict for claim, judgement in outcome.judgements}
     told = 0
     for claim, verdict in documented(outcome.plan.paper.name).items():
-        if verdict != UNTOLD:
-            assert verdicts[claim] in (verdict, UNTOLD), claim
-            told += verdicts[claim] != UNTOLD
+        if verdict != CANNOT_TELL:
+            assert verdicts[claim] in (verdict, CANNOT_TELL), claim
+            told += verdicts[claim] != CANNOT_TELL
     # And they give enough of them for this to be a test.
     assert told >= len(verdicts) / 4
 
@@ -492,7 +492,7 @@ def test_kept_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Pa
 
 def test_counters_of_schemes_and_metrics_of_connections_are_told_apart() -> None:
     metrics = {"timeouts": 3, "wenp.lookups": 7, "fairness": None}
-    run = KeptRun("wenp", 1, 0, metrics, {"1": {"timeouts": 2}})
+    run = StoredRun("wenp", 1, 0, metrics, {"1": {"timeouts": 2}})
     assert [values([run], name)[0] for name in ("timeouts", "wenp.lookups", "1.timeouts")] == [3, 7, 2]
     assert np.isnan(values([run], "fairness")[0])
 
@@ -510,11 +510,11 @@ def test_a_file_that_is_no_store_is_refused_and_closed(
         opened.append(connection)
         return connection
 
-    monkeypatch.setattr("lasthop.papers.kept_store.sqlite3.connect", remember)
+    monkeypatch.setattr("lasthop.papers.run_store.sqlite3.connect", remember)
     found = paper("wenp")
     scenario = found.scenario(found.experiments[0], found.choose({}))
     with pytest.raises(StudyError, match=r"file is not a database; use another directory"):
-        KeptStore(path, scenario, 1)
+        RunStore(path, scenario, 1)
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         opened[0].execute("SELECT 1")
 

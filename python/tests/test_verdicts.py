@@ -14,9 +14,9 @@ from conftest import ROOT
 from lasthop.papers import names, paper
 from lasthop.papers.verdicts import (
     AGREES,
+    CANNOT_TELL,
     DIFFERS,
     QUANTIFIERS,
-    UNTOLD,
     Part,
     Quantity,
     Region,
@@ -84,7 +84,7 @@ def test_at_the_margin_neither_verdict_is_given_more_than_one_time_in_twenty(run
         found = printed_number(truth, runs)
         assert found[AGREES] <= MOST
         assert found[DIFFERS] <= MOST
-        assert found[UNTOLD] >= 0.85
+        assert found[CANNOT_TELL] >= 0.85
 
 
 def test_fewer_runs_agree_less() -> None:
@@ -178,26 +178,26 @@ def test_never_takes_enough_runs(runs: int) -> None:
 
 def test_never_is_agreed_with_from_368_runs_on() -> None:
     # Clopper and Pearson's upper end for no event: 1 - 0.025^(1/n).
-    assert verdict([Part(share_of([False] * 367), never())]) == UNTOLD
+    assert verdict([Part(share_of([False] * 367), never())]) == CANNOT_TELL
     assert verdict([Part(share_of([False] * 368), never())]) == AGREES
 
 
 def test_a_printed_run_is_judged_by_how_many_of_ours_are_like_it() -> None:
     assert verdict([Part(share_of([True] * 30 + [False] * 70), typical())]) == AGREES
-    assert verdict([Part(share_of([True] * 5 + [False] * 95), typical())]) == UNTOLD
+    assert verdict([Part(share_of([True] * 5 + [False] * 95), typical())]) == CANNOT_TELL
     assert verdict([Part(share_of([False] * 100), typical())]) == DIFFERS
 
 
 def test_of_two_that_are_equal_none_is_better() -> None:
-    assert verdict([Part(Quantity(np.ones(50)), above())]) == UNTOLD
-    assert verdict([Part(calculated(1.0), above())]) == UNTOLD
+    assert verdict([Part(Quantity(np.ones(50)), above())]) == CANNOT_TELL
+    assert verdict([Part(calculated(1.0), above())]) == CANNOT_TELL
     assert verdict([Part(calculated(3.0), within(3.0, 0.0, ""))]) == AGREES
 
 
 def test_without_an_interval_nothing_can_be_told() -> None:
     for values in ([], [5.0]):
         part = Part(Quantity(np.asarray(values)), within(5.0, 1.0, ""))
-        assert verdict([part]) == UNTOLD
+        assert verdict([part]) == CANNOT_TELL
         assert math.isnan(largest([part.quantity, Quantity(np.ones(3))]).low)
     # Nor can a ratio to what may be zero.
     assert len(ratio(np.ones(20), np.zeros(20)).values) == 0
@@ -257,7 +257,7 @@ def test_the_part_on_which_a_verdict_rests_is_told() -> None:
     single = Part(Quantity(np.array([5.0])), region, "single")
     assert undecided([right, single]) == "undecided: single: no interval, n = 1 (agrees if 4 to 6)"
     equal = Part(Quantity(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
-    assert "equal: 5.0 kb/s in each run, too few to rely on it" in undecided([right, equal])
+    assert "equal: 5.0 kb/s in each run, too few runs" in undecided([right, equal])
 
 
 @pytest.mark.parametrize("name", names())
@@ -276,6 +276,6 @@ def test_the_meanings_of_words_are_documented() -> None:
 
 def test_a_few_equal_runs_cannot_tell() -> None:
     for region in (within(5.0, 1.0, ""), above(6.0)):
-        assert verdict([Part(Quantity(np.full(10, 5.0)), region)]) == UNTOLD
+        assert verdict([Part(Quantity(np.full(10, 5.0)), region)]) == CANNOT_TELL
     assert verdict([Part(Quantity(np.full(300, 5.0)), within(5.0, 1.0, ""))]) == AGREES
     assert verdict([Part(Quantity(np.full(300, 5.0)), above(6.0))]) == DIFFERS

@@ -1,7 +1,7 @@
 """Executable papers: the scenarios, figures and claims of published papers.
 
-`lasthop paper` lists them; `lasthop paper NAME` regenerates a paper's figures and judges every claim of its
-text.
+`lasthop paper` lists the papers. `lasthop paper NAME` regenerates the figures of a paper and judges each
+claim.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMES = ("comparison", "ebsn", "lhack", "selective-fec", "snoop", "vstcp", "wen
 
 
 def papers() -> list[Paper]:
-    """Return all papers, in the order of the list."""
+    """Return all papers, in the order of `lasthop paper`."""
     return [paper(name) for name in _NAMES]
 
 
@@ -56,40 +56,40 @@ def reproduce(
     store: str | Path | None = None,
     progress: bool = True,
 ) -> Outcome:
-    """Run a paper: draw its figures and judge its claims, as `lasthop paper` does.
+    """Run a paper: draw its figures and judge its claims, like `lasthop paper`.
 
     Parameters
     ----------
     name : str
         The paper, one of `names`.
     figures : sequence of str, optional
-        Draw only these, without judging claims. By default all figures are drawn and all claims judged.
+        Draw only these figures and judge no claims. By default, draw all figures and judge all claims.
     readings : mapping of str to str, optional
-        Choices for what the paper leaves open, by the name of the reading.
+        The choice for each ambiguity of the paper, by the name of the reading.
     full : bool, default False
-        Whether to make as many runs as the claims need, or few.
+        Whether to make as many runs as the claims need, instead of a few.
     seed : int, default 1
         The seed.
     run : int, default 0
-        The run that packet traces show.
+        The run shown in packet traces.
     jobs : int, optional
-        The number of threads, by default one for each core.
+        The number of threads, by default one per core.
     store : str or Path, optional
-        A directory that keeps finished runs, so that a repeated call resumes.
+        A directory for finished runs, from which a later call resumes.
     progress : bool, default True
-        Whether a notebook shows a bar.
+        Whether to show a progress bar in notebooks.
 
     Returns
     -------
     Outcome
-        The figures and the verdicts. A notebook shows them as a table with pictures to unfold.
+        The figures and the verdicts. Notebooks render them as a table with collapsible figures.
 
     Raises
     ------
     KeyError
         If there is no such paper.
     ValueError
-        If a figure, a reading or a choice does not exist; the message lists the known ones.
+        If a figure, reading or choice does not exist; the message lists the valid ones.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The kinds of claims: which quantity a claim is about, and where it must lie. `verdicts` judges it."""
+"""Types of claims. Each states a quantity and the region for it; `verdicts` has the decision rules."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from lasthop.papers.evidence import At, Evidence, along
 from lasthop.papers.paper import Judgement
 from lasthop.papers.verdicts import (
     AGREES,
+    CANNOT_TELL,
     CONTRADICTS,
     DIFFERS,
     PERCENT,
-    UNTOLD,
     Part,
     Region,
     Rule,
     Unit,
     above,
-    against,
     below,
     deciding,
+    labels_outside,
     never,
     ratio,
     reaches,
@@ -38,26 +38,26 @@ from lasthop.study.statistics import Estimate, Sample
 KBPS = Unit("kb/s", 1e3, 2)
 
 
-def gained(found: Estimate, decimals: int = 0) -> str:
-    """Format a ratio as a gain, with its interval."""
+def as_gain(found: Estimate, decimals: int = 0) -> str:
+    """Format a ratio as a relative gain with its interval."""
     half = "" if math.isnan(found.ci95) else f" ± {100 * found.ci95:.{decimals}f} %"
     return f"{100 * (found.mean - 1):+.{decimals}f} %{half}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """The evidence by which a claim is judged.
+    """The evidence for or against a claim.
 
     Attributes
     ----------
     parts : sequence of Part
-        The quantities, each with where it must lie.
+        The quantities, each with its region.
     text : str
-        The evidence in words.
+        The result, for people.
     note : str
-        The reason if it does not agree.
+        The reason, shown if the verdict is not *agrees*.
     rule : {"every", "some", "largest"}
-        How the parts are judged together.
+        How the parts are combined.
     """
 
     parts: Sequence[Part]
@@ -66,19 +66,22 @@ class Finding:
     rule: Rule = "every"
 
     def __post_init__(self) -> None:
-        """Check that notes can tell the parts apart."""
+        """Check that the labels of the parts are distinct."""
         labels = {part.label for part in self.parts}
         assert len(labels) == len(self.parts), f"parts share a label: {self.text}"
 
     @property
     def margin(self) -> str:
-        """The regions in words."""
+        """The regions, for people."""
         return "; ".join(dict.fromkeys(part.region.text for part in self.parts))
 
     def judge(self, why: str = "") -> Judgement:
         """Return the judgement."""
         found = verdict(self.parts, self.rule)
-        reasons = {DIFFERS: why, UNTOLD: undecided(self.parts, self.rule) if found == UNTOLD else ""}
+        reasons = {
+            DIFFERS: why,
+            CANNOT_TELL: undecided(self.parts, self.rule) if found == CANNOT_TELL else "",
+        }
         note = "; ".join(filter(None, (reasons.get(found, ""), self.note)))
         _, ours = deciding(self.parts, self.rule)
         mean, ci95 = (None if math.isnan(each) else each for each in (ours.mean, ours.ci95))
@@ -86,19 +89,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
-    """The fields that all claims share.
+class ClaimBase:
+    """The fields shared by all claims.
 
     Attributes
     ----------
     id, section, statement, printed : str
         As in `Claim`.
     experiment : str
-        The experiment that it is about.
+        The experiment with the evidence.
     why : str
         The best known explanation if the claim differs.
     definition : bool
-        Whether it holds by construction of the model, so that it is not a result.
+        Whether the claim holds by construction of the model and thus is not a result.
     """
 
     id: str
@@ -116,8 +119,8 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number(Stated):
-    """The paper states the mean of a metric.
+class Number(ClaimBase):
+    """A claim about the mean of a metric.
 
     Attributes
     ----------
@@ -128,9 +131,9 @@ class Number(Stated):
     value : float
         The printed value, in basic units.
     margin : float
-        How far from it ours may be, relative to it.
+        The tolerated relative deviation.
     reason : str
-        Where the margin comes from.
+        The reason for the margin.
     unit : Unit
         The unit of the number.
     """
@@ -159,14 +162,14 @@ class Number(Stated):
 
 
 def printed_number(value: float, margin: float, reason: str, unit: Unit) -> Region:
-    """Return the region of a printed number, with a margin relative to it."""
+    """Return the region around a printed number, with a relative margin."""
     low, high = unit.text(value * (1 - margin)), unit.text(value * (1 + margin))
     return within(value, margin * value, f"{low} to {high}, {margin:.1%} either way: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gain(Stated):
-    """The paper states a relative gain of one (scheme, point) over another.
+class Gain(ClaimBase):
+    """A claim about the relative gain of one (scheme, point) over another.
 
     Attributes
     ----------
@@ -175,7 +178,7 @@ class Gain(Stated):
     over, under : (str, mapping)
         Scheme and point of each.
     region : Region
-        Where their ratio must be.
+        The region of the ratio.
     """
 
     metric: str
@@ -191,12 +194,12 @@ class Gain(Stated):
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare the two in paired runs."""
         quantity = evidence.sweep(self.experiment).ratio(self.metric, self.over, self.under)
-        return Finding([Part(quantity, self.region)], gained(quantity.at())).judge(self.why)
+        return Finding([Part(quantity, self.region)], as_gain(quantity.at())).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Best(Stated):
-    """The paper names the best value of an axis.
+class Best(ClaimBase):
+    """A claim about the best value of an axis.
 
     Attributes
     ----------
@@ -207,9 +210,9 @@ class Best(Stated):
     axis, value : str
         The axis, and the value that the paper calls best.
     margin : float
-        By how much another may be better.
+        The relative gain that another value may have.
     reason : str
-        Where the margin comes from.
+        The reason for the margin.
     """
 
     metric: str
@@ -226,7 +229,7 @@ class Best(Stated):
         return f"another value is more than {self.margin:.0%} better"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare every other value with it in paired runs."""
+        """Compare every other value with the stated one in paired runs."""
         sweep = evidence.sweep(self.experiment)
         samples = {
             value: sweep.sample(self.metric, self.scheme, {**self.at, self.axis: value})
@@ -245,27 +248,27 @@ def best(samples: Mapping[str, Sample], value: str, margin: float, reason: str) 
     value : str
         The value that the paper calls best.
     margin : float
-        By how much another may be better.
+        The relative gain that another value may have.
     reason : str
-        Where the margin comes from.
+        The reason for the margin.
     """
-    region = below(1 + margin, f"none is better by over {margin:.0%}: {reason}")
+    region = below(1 + margin, f"no other value is better by over {margin:.0%}: {reason}")
     parts = [
         Part(ratio(sample, samples[value]), region, other)
         for other, sample in samples.items()
         if other != value
     ]
-    # The same fades for all: their ratios over the runs that they share are known better than their means.
+    # All values meet the same fades, so paired ratios are more precise than ratios of means.
     ahead = max(parts, key=lambda part: part.quantity.at().mean)
     behind = 1 - 1 / ahead.quantity.at().mean
     text = f"{ahead.label}; {value} is {behind:.1%} behind" if behind > 0 else value
-    better = against(parts)
+    better = labels_outside(parts)
     return Finding(parts, text, f"clearly better: {', '.join(better)}" if better else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trend(Stated):
-    """A metric rises or falls along an axis, at all values of the other axes.
+class Trend(ClaimBase):
+    """A claim that a metric rises or falls along an axis, at all values of the other axes.
 
     Attributes
     ----------
@@ -274,13 +277,13 @@ class Trend(Stated):
     axis : str
         The axis.
     rises : bool
-        Whether it rises.
+        Whether the metric rises.
     unit : Unit
         The unit of the numbers.
     margin : float
-        How much a step may go the other way.
+        The relative change that a step may have in the other direction.
     reason : str
-        Where the margin comes from.
+        The reason for the margin.
     """
 
     metric: str
@@ -295,10 +298,10 @@ class Trend(Stated):
     def fails_if(self) -> str:
         """The result that would make the verdict *differs*."""
         back = "down" if self.rises else "up"
-        return f"a step goes {back} by more than {self.margin:.0%}, or the whole way does at all"
+        return f"a step goes {back} by more than {self.margin:.0%}, or the last value is not beyond the first"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare neighbours, and the ends, in paired runs."""
+        """Compare neighbouring values, and the first with the last, in paired runs."""
         sweep = evidence.sweep(self.experiment)
         values = sweep.values(self.axis)
         elsewhere = {tuple((k, v) for k, v in at.items() if k != self.axis): None for at in sweep.points()}
@@ -317,19 +320,19 @@ class Trend(Stated):
                 whole = (before, after) == (values[0], values[-1])
                 label = ", ".join([f"{before} to {after}", *fixed.values()])
                 parts.append(Part(sweep.ratio(self.metric, high, low), way if whole else step, label))
-        found = against(parts)
+        found = labels_outside(parts)
         note = f"against it: {', '.join(found)}" if found else ""
         return Finding(parts, "; ".join(ends), note=note).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Never(Stated):
-    """Something never happens: a metric is zero in every run.
+class Never(ClaimBase):
+    """A claim that something never happens: a metric is zero in every run.
 
     Attributes
     ----------
     metric, scheme : str
-        The metric and the scheme. A run without the metric does not count.
+        The metric and the scheme. Runs without the metric are ignored.
     """
 
     metric: str
@@ -341,31 +344,31 @@ class Never(Stated):
         return "it happens in more than 1 % of the runs at some point"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Count the runs in which it is not zero."""
+        """Count the runs in which the metric is not zero."""
         sweep = evidence.sweep(self.experiment)
         parts = [
-            Part(share_of(sweep.having(self.metric, self.scheme, at)), never(), ", ".join(at.values()))
+            Part(share_of(sweep.nonzero_runs(self.metric, self.scheme, at)), never(), ", ".join(at.values()))
             for at in sweep.points()
         ]
-        having = np.concatenate([part.quantity.values for part in parts])
+        nonzero = np.concatenate([part.quantity.values for part in parts])
         worst = max((part.quantity.at() for part in parts), key=lambda each: each.high)
-        count = f"in {int(having.sum()) or 'none'} of {len(having):,} runs"
+        count = f"in {int(nonzero.sum()) or 'none'} of {len(nonzero):,} runs"
         text = f"{count}; at one point in up to {worst.high:.1%}"
         return Finding(parts, text).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reaches(Stated):
-    """A mean reaches a share of a known bound.
+class Reaches(ClaimBase):
+    """A claim that a mean reaches a share of a known bound.
 
     Attributes
     ----------
     metric, scheme : str
         The metric and the scheme.
     bounds : sequence of (mapping, float)
-        The points, with the bound at each in basic units.
+        The points, and the bound at each in basic units.
     part : float
-        The share of the bound that it must reach.
+        The required share of the bound.
     """
 
     metric: str
@@ -379,7 +382,7 @@ class Reaches(Stated):
         return f"it is below {self.part:.0%} of the bound at one of the points"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare with the bound at each point."""
+        """Compare the mean with the bound at each point."""
         sweep = evidence.sweep(self.experiment)
         parts = [
             Part(
@@ -395,15 +398,15 @@ class Reaches(Stated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differs(Stated):
-    """A metric of one scheme is above that of another at every point.
+class Exceeds(ClaimBase):
+    """A claim that a metric of one scheme exceeds that of another at every point.
 
     Attributes
     ----------
     metric, above, below : str
         The metric, and the two schemes.
     region : Region
-        Where the ratio must be at each point.
+        The region of the ratio at each point.
     """
 
     metric: str
@@ -429,49 +432,49 @@ class Differs(Stated):
         ]
         ratios = [part.quantity.at().mean for part in parts]
         text = f"{100 * (min(ratios) - 1):+.1f} % to {100 * (max(ratios) - 1):+.1f} % at {len(parts)} points"
-        found = against(parts)
+        found = labels_outside(parts)
         return Finding(parts, text, note=f"not at {', '.join(found)}" if found else "").judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(Stated):
-    """A claim that measures its quantities itself.
+class CustomClaim(ClaimBase):
+    """A claim with its own function to measure the quantities.
 
     Attributes
     ----------
-    how : callable
+    evaluate : callable
         Returns the quantities with their regions.
     fails_if : str
-        What would make it differ.
-    besides : sequence of str
+        The result that would make the verdict *differs*.
+    further : sequence of str
         Further experiments needed.
     """
 
-    how: Callable[[Evidence], Finding]
+    evaluate: Callable[[Evidence], Finding]
     fails_if: str
-    besides: Sequence[str] = ()
+    further: Sequence[str] = ()
 
     @property
     def experiments(self) -> Sequence[str]:
         """The experiments needed."""
-        return (self.experiment, *self.besides)
+        return (self.experiment, *self.further)
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Measure and judge."""
-        return self.how(evidence).judge(self.why)
+        return self.evaluate(evidence).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contradiction(Told):
-    """Two statements of the paper of which one excludes the other.
+class Contradiction(CustomClaim):
+    """Two statements of the paper that exclude each other.
 
-    The regions are those in which both would be true. Outside of them the paper contradicts itself.
+    Both would hold within the regions; outside them the paper contradicts itself.
     """
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Measure and judge."""
-        found = self.how(evidence).judge(self.why)
-        renamed: Mapping[str, str] = {AGREES: AGREES, DIFFERS: CONTRADICTS, UNTOLD: UNTOLD}
+        found = self.evaluate(evidence).judge(self.why)
+        renamed: Mapping[str, str] = {AGREES: AGREES, DIFFERS: CONTRADICTS, CANNOT_TELL: CANNOT_TELL}
         return Judgement(
             renamed[found.verdict], found.found, found.ours, found.ci95, found.note, found.margin
         )

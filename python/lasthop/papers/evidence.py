@@ -1,4 +1,4 @@
-"""The runs of a paper's experiments, as figures and claims use them."""
+"""Access to the runs of a paper's experiments for figures and claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop import Run, Scenario
-from lasthop.papers.kept_store import Measured, values
+from lasthop.papers.run_store import Measured, values
 from lasthop.papers.verdicts import Quantity, ratio, share_of
 from lasthop.study import Study
 from lasthop.study.samples import Samples
@@ -40,7 +40,7 @@ class Sweep:
         return self.study.samples()
 
     @cached_property
-    def _places(self) -> dict[tuple[str, ...], int]:
+    def _index_by_values(self) -> dict[tuple[str, ...], int]:
         return {
             tuple(point.parameters[path] for path in self.axes.values()): place
             for place, point in enumerate(self.study.points)
@@ -64,32 +64,35 @@ class Sweep:
         ]
 
     def sample(self, metric: str, scheme: str, at: At) -> Sample:
-        """Return a metric of all runs of a scheme at a point, in order; NaN for a run without it."""
-        return self._samples.of(self._place(at), scheme, metric)
+        """Return a metric of all runs of a scheme at a point, in order; NaN for runs without the metric."""
+        return self._samples.of(self._index(at), scheme, metric)
 
     def runs(self, scheme: str, at: At) -> int:
         """Return the number of runs of a scheme at a point."""
-        return self._samples.runs(self._place(at), scheme)
+        return self._samples.runs(self._index(at), scheme)
 
-    def _place(self, at: At) -> int:
-        return self._places[tuple(at[short] for short in self.axes)]
+    def _index(self, at: At) -> int:
+        return self._index_by_values[tuple(at[short] for short in self.axes)]
 
     def mean(self, metric: str, scheme: str, at: At) -> Estimate:
         """Estimate the mean of a metric."""
         return self.quantity(metric, scheme, at).at()
 
     def quantity(self, metric: str, scheme: str, at: At) -> Quantity:
-        """Return the mean of a metric, of the runs that have it."""
+        """Return the mean of a metric over the runs that have it."""
         sample = self.sample(metric, scheme, at)
         return Quantity(sample[~np.isnan(sample)], metric_kind(metric))
 
-    def having(self, metric: str, scheme: str, at: At) -> npt.NDArray[np.bool_]:
-        """Return in which runs a metric is not zero, of the runs that have it."""
+    def nonzero_runs(self, metric: str, scheme: str, at: At) -> npt.NDArray[np.bool_]:
+        """Return whether the metric is nonzero, for each run that has it."""
         sample = self.sample(metric, scheme, at)
         return np.asarray(sample[~np.isnan(sample)] != 0)
 
     def ratio(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Quantity:
-        """Return the ratio of a metric at two (scheme, point), in paired runs: equal numbers, equal fades."""
+        """Return the ratio of a metric at two (scheme, point) over paired runs.
+
+        Runs with the same number have the same fades.
+        """
         return ratio(self.sample(metric, *ours), self.sample(metric, *theirs))
 
 
@@ -100,8 +103,8 @@ class Evidence:
     ----------
     sweeps : mapping of str to Sweep
         The studies, by experiment.
-    runs_of : mapping of str to mapping of str to sequence of Run or KeptRun
-        The runs of experiments without axes by scheme, by experiment.
+    runs_of : mapping of str to mapping of str to sequence of Run or StoredRun
+        The runs of experiments without axes, by experiment and scheme.
     scenarios : mapping of str to Scenario
         The scenarios, by experiment.
     """
@@ -121,15 +124,15 @@ class Evidence:
         return self.sweeps[experiment]
 
     def ratio(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Quantity:
-        """Return the ratio of a metric at two (experiment, scheme, point), in paired runs.
+        """Return the ratio of a metric at two (experiment, scheme, point) over paired runs.
 
-        Runs of the same number meet the same fades if the experiments share the seed and the channel.
+        Runs with the same number have the same fades if the experiments share seed and channel.
         """
         over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
         return ratio(over, under)
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
-        """Return the first traced run of each scheme, which figures show."""
+        """Return the first traced run of each scheme, for figures."""
         return {scheme: self.runs(experiment, scheme)[0] for scheme in self.runs_of[experiment]}
 
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
@@ -140,9 +143,9 @@ class Evidence:
         """Return the mean of a function of each traced run of a scheme."""
         return Quantity(np.asarray([of(run) for run in self.runs(experiment, scheme)], dtype=np.float64))
 
-    def share(self, experiment: str, scheme: str, having: Callable[[Run], bool]) -> Quantity:
-        """Return the share of a scheme's traced runs that have something."""
-        return share_of([having(run) for run in self.runs(experiment, scheme)])
+    def share(self, experiment: str, scheme: str, predicate: Callable[[Run], bool]) -> Quantity:
+        """Return the share of a scheme's traced runs that satisfy a predicate."""
+        return share_of([predicate(run) for run in self.runs(experiment, scheme)])
 
     def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
         """Return all traced runs of a scheme."""
@@ -152,11 +155,11 @@ class Evidence:
         return traced
 
     def values(self, experiment: str, scheme: str, metric: str) -> Sample:
-        """Return a metric of each run without axes, or of a connection: `CONNECTION.METRIC`."""
+        """Return a metric, or `CONNECTION.METRIC`, of each run of an experiment without axes."""
         return values(self.runs_of[experiment][scheme], metric)
 
     def measured(self, experiment: str, scheme: str, metric: str) -> Quantity:
-        """Return the mean of such a metric, of the runs that have it."""
+        """Return the mean of a metric, as in `values`, over the runs that have it."""
         found = self.values(experiment, scheme, metric)
         return Quantity(found[~np.isnan(found)], metric_kind(metric))
 
@@ -171,9 +174,9 @@ def along(sweep: Sweep, axis: str, at: At, metric: str, scheme: str) -> list[Est
 
 
 def total(sweep: Sweep, metric: str, scheme: str) -> tuple[float, int, int]:
-    """Return a metric's sum over all runs of a scheme, the number of runs with any, and of all runs.
+    """Return the sum of a metric, the number of runs with a nonzero value, and the number of all runs.
 
-    Points with fewer runs have the same weight in the sum as others.
+    All points have the same weight, whatever their number of runs.
     """
     samples: Sequence[Sample] = [sweep.sample(metric, scheme, at) for at in sweep.points()]
     runs = sum(map(len, samples))

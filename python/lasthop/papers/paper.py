@@ -1,4 +1,4 @@
-"""The parts of an executable paper, as data: experiments, readings, figures and claims."""
+"""The data model of an executable paper: experiments, readings, figures and claims."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Choice:
     Attributes
     ----------
     name : str
-        Its name in `--reading READING=NAME`.
+        The name in `--reading READING=NAME`.
     note : str
-        What it means, and the evidence for it.
+        The meaning of the choice, and the evidence for it.
     overrides : mapping of str to sequence of str
-        Its overrides `KEY=VALUE` of the scenario, by experiment; the key `""` stands for all experiments.
+        Scenario overrides `KEY=VALUE`, by experiment; the key `""` stands for all experiments.
     """
 
     name: str
@@ -36,19 +36,19 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A parameter or rule that a paper leaves open or contradicts itself about, with the choices.
+    """An ambiguity of a paper: a parameter or rule that is missing or contradictory, with possible choices.
 
     Attributes
     ----------
     name : str
-        Its name in `--reading NAME=CHOICE`.
+        The name in `--reading NAME=CHOICE`.
     question : str
         The open question.
     choices : sequence of Choice
         The choices; the first is the default.
     fitted : sequence of str
-        The claims by whose fit the default was chosen; none if by the text, or by what was usual. They test
-        the model less than others do.
+        The claims to which the default was fitted; these claims are weaker tests of the model. Empty if the
+        default follows the text or common practice.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """The runs of an experiment with `--full`: each scheme at each point stops once its means are well known.
+    """The stopping rule of an experiment with `--full`, for each scheme at each point.
 
     Attributes
     ----------
     needs : str
-        Why its figures and claims need this precision, and no higher one.
+        Why the figures and claims need this precision and no higher one.
     targets : sequence of Target
-        The precisions that every scheme must reach at every point. In an experiment without axes,
-        `CONNECTION.METRIC` is a metric of one connection.
+        The required precisions. In an experiment without axes, `CONNECTION.METRIC` is a metric of one
+        connection.
     least, most : int
-        The fewest and the most runs of each scheme at each point.
+        Minimum and maximum runs of each scheme at each point.
     """
 
     needs: str
@@ -80,27 +80,27 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A sweep, or a set of traced runs, for figures and claims.
+    """A sweep, or a set of replications without axes.
 
     Attributes
     ----------
     name : str
-        Its name within the paper. Its scenario is `NAME.toml` beside the paper's module, unless `scenario`
-        names another file.
+        The name within the paper. The scenario is `NAME.toml` beside the paper's module, unless `scenario`
+        is set.
     axes : mapping of str to str
         The swept settings, by their short names in figures and claims.
     quick : int
-        Runs of each scheme at each point. Without axes every run is kept, and at least one is made.
+        Runs of each scheme at each point; at least one without axes.
     full : Campaign or int
-        The same with `--full`: a rule, or a number where a claim needs more than the means of metrics.
+        The stopping rule with `--full`, or a fixed number of runs if a claim needs more than means.
     scenario : str
-        The scenario's file without its suffix, unless it is the experiment's name.
+        The scenario file without suffix, if it differs from the name.
     overrides : sequence of str
-        Overrides of that scenario besides those of the readings.
+        Overrides of the scenario, in addition to those of the readings.
     fixed : sequence of str
-        Readings that do not apply, since the experiment varies them itself.
+        Readings that do not apply, since the experiment sets these keys itself.
     traced : bool
-        Whether the kept runs have traces and series.
+        Whether runs have traces and series.
     """
 
     name: str
@@ -121,27 +121,27 @@ class Experiment:
 
 
 class Claim(Protocol):
-    """A statement of the paper's text: the quantity that it is about, and where that must lie."""
+    """A statement of the paper's text, with the quantity to measure and its region."""
 
     @property
     def id(self) -> str:
-        """Its name within the paper."""
+        """The name within the paper."""
 
     @property
     def section(self) -> str:
-        """Its section in the paper."""
+        """The section of the paper."""
 
     @property
     def statement(self) -> str:
-        """The statement in short."""
+        """The statement, abridged."""
 
     @property
     def printed(self) -> str:
-        """The value that the paper gives."""
+        """The value in the paper."""
 
     @property
     def definition(self) -> bool:
-        """Whether it holds by construction of the model, so that it is not a result."""
+        """Whether the claim holds by construction of the model and thus is not a result."""
 
     @property
     def fails_if(self) -> str:
@@ -152,7 +152,7 @@ class Claim(Protocol):
         """The experiments needed."""
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare it with the evidence."""
+        """Compare the claim with the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +164,15 @@ class Judgement:
     verdict : str
         One of `lasthop.papers.verdicts.VERDICTS`.
     found : str
-        Our result in words.
+        Our result, for people.
     ours : float or None
-        Our number in basic units, if the claim is about one.
+        Our number in basic units, if the claim is about a single number.
     ci95 : float or None
-        Half its 95 % interval.
+        Half of its 95 % interval.
     note : str
-        The reason, or the reading under which it agrees.
+        The reason, or the reading under which the claim agrees.
     margin : str
-        Where our number must lie for the claim to agree, with the reason.
+        The region in which the claim agrees, with the reason.
     """
 
     verdict: str
@@ -190,15 +190,15 @@ class Plot:
     Attributes
     ----------
     id : str
-        Its number in the paper, or a name if it is not in the paper.
+        The number in the paper, or a name for a further figure.
     title : str
-        What it shows.
+        The title.
     experiments : sequence of str
         The experiments needed.
     draw : callable
-        Draws it.
+        Draws the figure.
     note : str
-        A caption.
+        The caption.
     """
 
     id: str
@@ -220,9 +220,9 @@ class Paper:
     Attributes
     ----------
     name : str
-        Its name on the command line; its module has underscores for hyphens.
+        The name on the command line; the module name has underscores in place of hyphens.
     title, authors, source : str
-        Its bibliographic data.
+        Bibliographic data.
     readings : sequence of Reading
         The readings.
     experiments : sequence of Experiment
@@ -243,16 +243,16 @@ class Paper:
     claims: Sequence[Claim]
 
     def fitted(self, claim: Claim) -> list[str]:
-        """Return the readings whose default was chosen by the fit to a claim."""
+        """Return the readings whose default was fitted to a claim."""
         return [reading.name for reading in self.readings if claim.id in reading.fitted]
 
     def choose(self, wanted: Mapping[str, str]) -> dict[str, Choice]:
-        """Return the choice for each reading: that of `wanted`, or the default.
+        """Return the choice for each reading: from `wanted`, or the default.
 
         Raises
         ------
         ValueError
-            If a reading or a choice does not exist; the message lists the known ones.
+            If a reading or choice does not exist; the message lists the valid ones.
         """
         known = {reading.name: reading for reading in self.readings}
         for name in wanted:

@@ -1,4 +1,4 @@
-"""How well the means of an experiment are known."""
+"""The precision reached by an experiment."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lasthop.study.units import metric_kind
 
 @dataclass(frozen=True, slots=True)
 class Widest:
-    """The widest interval of a metric in units of the wanted half-width.
+    """The widest interval of a metric, relative to the target half-width.
 
     Attributes
     ----------
     target : Target
-        The metric, and the wanted half-width.
+        The metric and the target half-width.
     excess : float
-        The widest half-width in units of it: more than 1 where the most runs did not suffice.
+        The widest half-width over the target; more than 1 if the maximum number of runs did not suffice.
     wider : int
-        The number of means that are less precise than wanted.
+        The number of means that miss the target.
     means : int
-        The number of means.
+        The number of all means.
     """
 
     target: Target
@@ -35,14 +35,14 @@ class Widest:
 
     @property
     def wanted(self) -> str:
-        """The target in words."""
+        """The target, for people."""
         shares = [f"±{100 * self.target.relative:g} %"] if self.target.relative else []
         widths = [f"±{self.target.absolute:g}"] if self.target.absolute else []
         return f"{self.target.metric} {' or '.join(shares + widths)}"
 
     @property
     def text(self) -> str:
-        """The target and what was reached, in words."""
+        """The target and the precision reached, for people."""
         if not self.wider:
             return f"{self.wanted}, reached"
         missed = f"not reached by {self.wider} of {self.means}"
@@ -51,12 +51,12 @@ class Widest:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The runs and the precision of an experiment.
+    """The number of runs and the precision of an experiment.
 
     Attributes
     ----------
     least, most : int
-        The fewest and the most runs made of a scheme at a point.
+        Minimum and maximum runs of a scheme at a point.
     widest : sequence of Widest
         The widest interval for each target.
     """
@@ -67,22 +67,22 @@ class Reached:
 
     @property
     def text(self) -> str:
-        """The runs and the precision in words."""
+        """The runs and the precision, for people."""
         runs = f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
         return f"{runs} runs of each scheme at each point; {'; '.join(each.text for each in self.widest)}"
 
 
 def reached(rule: Rule, counts: Sequence[int], samples: Sequence[Mapping[str, Sample]]) -> Reached:
-    """Compare intervals with the targets of a rule.
+    """Compare intervals with the targets of a stopping rule.
 
     Parameters
     ----------
     rule : Rule
-        The rule.
+        The stopping rule.
     counts : sequence of int
         The number of runs of each scheme at each point.
     samples : sequence of mapping of str to Sample
-        Their values of each metric.
+        The values of each metric, for each scheme at each point.
     """
     widest = []
     for target in rule.targets:
@@ -90,7 +90,7 @@ def reached(rule: Rule, counts: Sequence[int], samples: Sequence[Mapping[str, Sa
         for sample in samples:
             values = sample[target.metric]
             found.append(estimate(values[~np.isnan(values)], metric_kind(target.metric)))
-        # The width alone: that it rests on enough events is the rule's business.
+        # Only the width; the rule itself checks for enough events.
         excesses = [target.width(each) for each in found if each.n > 1]
         wider = sum(each > 1 for each in excesses)
         widest.append(Widest(target, max(excesses, default=0.0), wider, len(excesses)))

@@ -1,4 +1,4 @@
-"""The outcome of a paper as JSON, as figures and as an HTML page."""
+"""Output of a paper run: JSON, figures and an HTML page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lasthop.report import Picture, data_url, template
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome with the keys of docs/json.md."""
+    """Return the outcome as JSON, with the keys of docs/json.md."""
     plan = outcome.plan
     reading = {name: choice.name for name, choice in plan.readings.items()}
     return {
@@ -78,7 +78,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def _differing(outcome: Outcome) -> str:
-    """Return the readings that are not the default, in words."""
+    """Format the readings that are not the default."""
     plan = outcome.plan
     changed = [
         f"{reading.name}={plan.readings[reading.name].name}"
@@ -89,7 +89,7 @@ def _differing(outcome: Outcome) -> str:
 
 
 def _series(figure: DataFigure) -> list[dict[str, Any]]:
-    """Return the points of each line of a figure."""
+    """Return the data points of each line of a figure."""
     columns = {name: np.asarray(column).tolist() for name, column in figure.data.items()}
     if "y" not in columns:
         labels = columns.pop("line", None) or ["events"] * len(next(iter(columns.values())))
@@ -134,12 +134,12 @@ def write_html(outcome: Outcome, path: Path) -> Path:
 
 
 def _failing(claim: Claim) -> str:
-    """Return the beginning of the sentence that says what would make a claim fail."""
+    """Return the start of the sentence that states when a claim fails."""
     return "There is no contradiction if" if isinstance(claim, Contradiction) else "It differs if"
 
 
 def _command(outcome: Outcome) -> str:
-    """Return the command that repeats the outcome."""
+    """Return the command that reproduces the outcome."""
     plan = outcome.plan
     parts = ["lasthop paper", plan.paper.name]
     parts += ["--full"] if plan.full else []
@@ -152,7 +152,7 @@ def _command(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """A figure of the paper, and its picture."""
+    """A figure of the paper and its rendered image."""
 
     plot: Plot
     picture: Picture

@@ -1,4 +1,4 @@
-"""Runs a paper: its experiments, then its figures, then its claims."""
+"""Execution of a paper: experiments, then figures, then claims."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from lasthop import notebook
 from lasthop.papers.evidence import Evidence, Sweep
-from lasthop.papers.kept import make_runs
-from lasthop.papers.kept_store import values
 from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
 from lasthop.papers.precision import Reached, reached
+from lasthop.papers.replications import make_runs
+from lasthop.papers.run_store import values
 from lasthop.papers.verdicts import VERDICTS
 from lasthop.study import Progress, Study
 
@@ -33,7 +33,7 @@ class Plan:
     readings : mapping of str to Choice
         The choice for each reading.
     full : bool
-        Whether to make as many runs as the claims need, or few.
+        Whether to make as many runs as the claims need, instead of a few.
     figures : sequence of Plot
         The figures to draw.
     claims : sequence of Claim
@@ -41,7 +41,7 @@ class Plan:
     seed : int
         The seed of all experiments.
     run : int
-        The run that packet traces show.
+        The run shown in packet traces.
     """
 
     paper: Paper
@@ -53,7 +53,7 @@ class Plan:
     run: int = 0
 
     def experiments(self) -> list[Experiment]:
-        """Return the experiments needed, in the paper's order."""
+        """Return the required experiments, in the paper's order."""
         needed = {name for plot in self.figures for name in plot.experiments}
         needed |= {name for claim in self.claims for name in claim.experiments}
         return [each for each in self.paper.experiments if each.name in needed]
@@ -72,9 +72,9 @@ class Outcome:
     judgements : list of (Claim, Judgement)
         The claims with their verdicts.
     runs : int
-        The number of runs behind them.
+        The total number of runs.
     reached : dict of str to Reached
-        The runs and the precision of each experiment whose runs stop by precision.
+        Runs and precision of each experiment with precision targets.
     """
 
     plan: Plan
@@ -84,14 +84,14 @@ class Outcome:
     reached: dict[str, Reached] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Return the verdicts in short."""
+        """Return the counts of the verdicts."""
         return notebook.outcome_text(self)
 
     def _repr_html_(self) -> str:
         return notebook.outcome_html(self)
 
     def counts(self) -> dict[str, int]:
-        """Return how many results have each verdict; definitions are none."""
+        """Return the number of claims with each verdict, without definitions."""
         found = [judgement.verdict for claim, judgement in self.judgements if not claim.definition]
         return {verdict: found.count(verdict) for verdict in VERDICTS}
 
@@ -109,12 +109,12 @@ def run_paper(
     plan : Plan
         The plan.
     stores : Path or None
-        The directory of the studies, from which finished runs are reused. None keeps nothing.
+        The directory for finished runs, from which they are reused. None stores nothing.
     jobs : int, optional
-        The number of threads, by default one for each core. Results do not depend on it.
+        The number of threads, by default one per core. Results do not depend on it.
     progress : callable, optional
-        Called with the name of an experiment and the progress of its sweep, or with an activity of unknown
-        length and None.
+        Called with the name of an experiment and its progress, or with an activity of unknown length and
+        None.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def run_paper(
         The figures and verdicts.
     """
     outcome = Outcome(plan)
-    tell = progress or (lambda what, now: None)
+    notify = progress or (lambda what, now: None)
     with ExitStack() as open_studies:
         sweeps, runs_of, scenarios = {}, {}, {}
         for experiment in plan.experiments():
@@ -137,7 +137,7 @@ def run_paper(
                     plan.seed,
                     plan.run,
                     jobs,
-                    partial(tell, experiment.name),
+                    partial(notify, experiment.name),
                     None if stores is None else stores / f"{_name(plan, experiment)}.runs.sqlite",
                 )
                 runs_of[experiment.name] = made
@@ -160,7 +160,7 @@ def run_paper(
                         store=store,
                     )
                 )
-                study.run(jobs, partial(tell, experiment.name))
+                study.run(jobs, partial(notify, experiment.name))
                 sweep = sweeps[experiment.name] = Sweep(study, experiment.axes)
                 cells = [(scheme, at) for at in sweep.points() for scheme in sweep.schemes]
                 samples = [
@@ -173,16 +173,16 @@ def run_paper(
                 outcome.reached[experiment.name] = reached(rule, counts, samples)
         evidence = Evidence(sweeps, runs_of, scenarios)
         for plot in plan.figures:
-            tell(f"drawing figure {plot.id}", None)
+            notify(f"drawing figure {plot.id}", None)
             outcome.figures.append((plot, plot.draw(evidence)))
         for claim in plan.claims:
-            tell(f"judging claim {claim.id}", None)
+            notify(f"judging claim {claim.id}", None)
             outcome.judgements.append((claim, claim.judge(evidence)))
     return outcome
 
 
 def _name(plan: Plan, experiment: Experiment) -> str:
-    """Return the name of a study's store, which differs for each choice of readings."""
+    """Return the name of an experiment's store, which depends on the choice of readings."""
     changed = [
         f"{reading.name}={plan.readings[reading.name].name}"
         for reading in plan.paper.readings

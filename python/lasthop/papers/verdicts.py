@@ -1,17 +1,16 @@
-"""The verdicts on claims, and the rules that give them: the only place where either is decided.
+"""Verdicts on claims, and the decision rules for all papers.
 
-A claim states a quantity, and the region in which the quantity must lie for the claim to be true: the
-printed value with its margin, or the meaning of the text's words. `QUANTIFIERS` fixes those meanings once for
-all papers. The claim
+A claim is a quantity and the region in which the claim is true: a printed value with a margin, or the meaning
+of a phrase of the text. `QUANTIFIERS` defines the phrases once for all papers. The claim
 
-- *agrees* if the whole 95 % interval of our quantity lies within the region,
-- *differs* if the whole interval lies outside of it, and
-- *cannot be told* otherwise: more runs usually can tell it, unless our quantity lies just at an end.
+- *agrees* if the whole 95 % confidence interval of our quantity lies within the region,
+- *differs* if the whole interval lies outside of the region, and
+- *cannot be told* otherwise. More runs usually decide, unless the quantity is close to an end of the region.
 
-The first is an equivalence test: two one-sided tests, each at 2.5 %. Of several quantities that must all be
-within their regions, all intervals must be; and one outside is enough to differ, of intervals that cover
-together with 95 % (Bonferroni's, whose first rejection is Holm's). Of several of which one must be, the other
-way round.
+*Agrees* is an equivalence test: two one-sided tests at 2.5 % each. If all of several quantities must be
+within their regions, the claim agrees if all intervals are within, and differs if one simultaneous interval
+(Bonferroni; its first rejection is also Holm's) is outside. If one of several quantities must be within its
+region, the roles are exchanged.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from lasthop.study.statistics import LEVEL, Estimate, Kind, Sample, estimate, pa
 
 AGREES = "agrees"
 DIFFERS = "differs"
-UNTOLD = "cannot be told"
+CANNOT_TELL = "cannot be told"
 CONTRADICTS = "contradicts itself"
-VERDICTS = (AGREES, DIFFERS, UNTOLD, CONTRADICTS)
+VERDICTS = (AGREES, DIFFERS, CANNOT_TELL, CONTRADICTS)
 
 ABOUT = 0.2
 SAME = 0.1
@@ -57,21 +56,21 @@ QUANTIFIERS = {
     "hardly ever": "at most one in a thousand",
     "one printed run": "what it shows happens in at least 5 % of ours, so it is not an outlier",
 }
-"""The quantitative meaning of phrases in the papers' texts."""
+"""The quantitative meaning of phrases in papers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The unit in which a quantity is shown.
+    """The display unit of a quantity.
 
     Attributes
     ----------
     name : str
-        Its name.
+        The name.
     size : float
-        Its size in basic units.
+        The size in basic units.
     decimals : int or None
-        The number of decimals shown; None for four significant digits.
+        The number of decimals; None for four significant digits.
     """
 
     name: str = ""
@@ -103,16 +102,16 @@ PERCENT = Unit("%", 0.01, 1)
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a quantity must lie for a claim to be true.
+    """The interval in which a quantity makes a claim true.
 
     Attributes
     ----------
     low, high : float
         The ends.
     text : str
-        The region in words and, behind a colon, the reason for its margin.
+        The region for people and, after a colon, the reason for its margin.
     strict : bool
-        Whether the ends do not belong to it: of two that are equal, none is better.
+        Whether the ends are excluded: a tie is not *better*.
     """
 
     low: float
@@ -122,18 +121,18 @@ class Region:
 
 
 def within(value: float, margin: float, text: str) -> Region:
-    """Return the region up to `margin` around a printed value."""
+    """Return the region within `margin` of a printed value."""
     return Region(value - margin, value + margin, text)
 
 
 def about(value: float) -> Region:
-    """Return the meaning of "about", and of "up to" for the largest of several."""
+    """Return the region of "about", and of "up to" for the largest of several quantities."""
     low, high = sorted((value * (1 - ABOUT), value * (1 + ABOUT)))
     return Region(low, high, f"{low:.3g} to {high:.3g}: about is within a fifth")
 
 
 def about_gain(value: float) -> Region:
-    """Return the meaning of "about 30 % better", of a ratio."""
+    """Return the region of "about 30 % better", for a ratio."""
     found = about(value)
     ends = f"{1 + found.low:.2f} to {1 + found.high:.2f} times as much"
     text = (
@@ -143,64 +142,64 @@ def about_gain(value: float) -> Region:
 
 
 def doubles(of: float = 1.0) -> Region:
-    """Return the meaning of "doubles", of a ratio or beside a number."""
+    """Return the region of "doubles", for a ratio or relative to a number."""
     low, high = 1.8 * of, 2.2 * of
     text = "1.8 to 2.2 times as much: doubles" if of == 1.0 else f"{low:.3g} to {high:.3g}: twice {of:g}"
     return Region(low, high, text)
 
 
 def halves() -> Region:
-    """Return the meaning of "by half", of a ratio."""
+    """Return the region of "by half", for a ratio."""
     return Region(1 / 2.2, 1 / 1.8, "0.45 to 0.56 of it: halves")
 
 
 def above(value: float = 1.0, text: str = "more") -> Region:
-    """Return everything above a number, by default of a ratio."""
+    """Return the region above a number, by default for a ratio."""
     return Region(value, math.inf, text, strict=True)
 
 
 def below(value: float = 1.0, text: str = "less") -> Region:
-    """Return everything below a number, by default of a ratio."""
+    """Return the region below a number, by default for a ratio."""
     return Region(-math.inf, value, text, strict=True)
 
 
 def clearly_above() -> Region:
-    """Return the meaning of "clearly better" and "significantly more", of a ratio."""
+    """Return the region of "clearly better" and "significantly more", for a ratio."""
     return above(1 + CLEARLY, "more by over 5 %: clearly, significantly")
 
 
 def clearly_below() -> Region:
-    """Return the meaning of "significantly less", of a ratio."""
+    """Return the region of "significantly less", for a ratio."""
     return below(1 - CLEARLY, "less by over 5 %: clearly, significantly")
 
 
 def greatly_below() -> Region:
-    """Return the meaning of "greatly improved" and "much less", of a ratio."""
+    """Return the region of "greatly improved" and "much less", for a ratio."""
     return below(1 - GREATLY, "less by at least a fifth: greatly, much")
 
 
 def slightly_below() -> Region:
-    """Return the meaning of "slightly less", of a ratio."""
+    """Return the region of "slightly less", for a ratio."""
     return Region(1 - SAME, 1.0, "less, by under a tenth: slightly")
 
 
 def same() -> Region:
-    """Return the meaning of "alike", "similar" and "almost constant", of a ratio."""
+    """Return the region of "alike", "similar" and "almost constant", for a ratio."""
     return Region(1 - SAME, 1 + SAME, "within a tenth: alike, similar, constant, little")
 
 
 def reaches(part: float) -> Region:
-    """Return the meaning of "close to" a bound, of a share of it."""
+    """Return the region of "close to" a bound, for a share of the bound."""
     return above(part, f"at least {part:.0%} of it: {'very ' if part >= VERY_CLOSE else ''}close")
 
 
 def never() -> Region:
-    """Return the meaning of "never", of a share of runs."""
+    """Return the region of "never", for a share of runs."""
     return below(NEVER, "in at most 1 % of the runs: never")
 
 
 def typical() -> Region:
-    """Return the meaning of a single printed run, of a share of runs."""
+    """Return the region for runs like a single printed run, for a share of runs."""
     return above(TYPICAL, "in at least 5 % of the runs: one printed run is not an outlier")
 
 
@@ -211,13 +210,13 @@ class Quantity:
     Attributes
     ----------
     values : array of float
-        The values; none if it could not be measured.
+        The values; empty if the quantity could not be measured.
     kind : {"signed", "amount", "count", "share"}
         As in `estimate`.
     known : float or None
-        The quantity itself, if it is calculated and not measured.
+        The exact value, if it is calculated instead of measured.
     per : float
-        What the mean of the values is divided by.
+        The divisor of the mean.
     """
 
     values: Sample
@@ -226,7 +225,7 @@ class Quantity:
     per: float = 1.0
 
     def at(self, tests: int = 1) -> Estimate:
-        """Estimate it so that the intervals of so many quantities cover together with 95 %."""
+        """Estimate the quantity; the intervals of `tests` quantities have a joint confidence of 95 %."""
         if self.known is not None:
             return replace(estimate([self.known]), low=self.known, high=self.known)
         found = estimate(self.values, self.kind, 1 - (1 - LEVEL) / tests)
@@ -237,13 +236,13 @@ class Quantity:
 
 
 def calculated(value: float) -> Quantity:
-    """Return a quantity that no chance affects."""
+    """Return a deterministic quantity."""
     return Quantity(np.empty(0), known=value)
 
 
-def share_of(having: Sequence[bool] | npt.NDArray[np.bool_]) -> Quantity:
-    """Return the share of runs that have something."""
-    return Quantity(np.asarray(having, dtype=np.float64), "share")
+def share_of(holds: Sequence[bool] | npt.NDArray[np.bool_]) -> Quantity:
+    """Return the share of runs for which a condition holds."""
+    return Quantity(np.asarray(holds, dtype=np.float64), "share")
 
 
 def ratio(ours: Sample, theirs: Sample) -> Quantity:
@@ -253,21 +252,25 @@ def ratio(ours: Sample, theirs: Sample) -> Quantity:
 
 
 def rate(events: Sample, of: Sample) -> Quantity:
-    """Return the share of `of` that are events, of the counts of both in each run.
+    """Return the rate of events per `of`, from the counts of both in each run.
 
-    What happens within a run is correlated, so that the run is the unit: the ratio of the means over runs. Of
-    events that most runs do not have, all chance is that of the events, which come in as many as were seen
-    in a run. Before any is seen it is the share of runs with events that bounds theirs.
+    Events within a run are correlated, so runs are the sampling unit: the result is the ratio of the means
+    over runs. If most runs have no events, the variance is that of the event counts. If no run has events,
+    the share of runs with events bounds the rate.
     """
-    having = int(np.count_nonzero(events))
-    if having == 0:
+    with_events = int(np.count_nonzero(events))
+    if with_events == 0:
         return share_of(events != 0)
-    return ratio(events, of) if 2 * having > len(events) else Quantity(events, "count", per=float(of.mean()))
+    return (
+        ratio(events, of)
+        if 2 * with_events > len(events)
+        else Quantity(events, "count", per=float(of.mean()))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A quantity, and where it must lie.
+    """A quantity and its region.
 
     Attributes
     ----------
@@ -276,9 +279,9 @@ class Part:
     region : Region
         The region.
     label : str
-        What it is, in notes; of several parts each has its own.
+        The name in notes; distinct among the parts of a claim.
     unit : Unit
-        The unit in which notes show it.
+        The display unit in notes.
     """
 
     quantity: Quantity
@@ -288,11 +291,11 @@ class Part:
 
 
 Rule = Literal["every", "some", "largest"]
-"""Which parts must be within their regions; `"largest"`: the largest quantity, within the first's region."""
+"""Which parts must be within their regions; for `"largest"` the largest quantity, in the first region."""
 
 
 def _is_too_short(found: Estimate) -> bool:
-    """Whether there are too few runs to rely on their being equal."""
+    """Return whether there are too few runs to conclude anything from equal values."""
     return found.method == "alike" and not found.settled
 
 
@@ -313,25 +316,25 @@ def _outside(found: Estimate, region: Region) -> bool:
 def _every(parts: Sequence[Part]) -> str:
     if any(_outside(part.quantity.at(len(parts)), part.region) for part in parts):
         return DIFFERS
-    return AGREES if all(_inside(part.quantity.at(), part.region) for part in parts) else UNTOLD
+    return AGREES if all(_inside(part.quantity.at(), part.region) for part in parts) else CANNOT_TELL
 
 
 def _some(parts: Sequence[Part]) -> str:
     if any(_inside(part.quantity.at(len(parts)), part.region) for part in parts):
         return AGREES
-    return DIFFERS if all(_outside(part.quantity.at(), part.region) for part in parts) else UNTOLD
+    return DIFFERS if all(_outside(part.quantity.at(), part.region) for part in parts) else CANNOT_TELL
 
 
 def _largest(parts: Sequence[Part]) -> str:
     found, region = largest([part.quantity for part in parts]), parts[0].region
-    return AGREES if _inside(found, region) else DIFFERS if _outside(found, region) else UNTOLD
+    return AGREES if _inside(found, region) else DIFFERS if _outside(found, region) else CANNOT_TELL
 
 
 _RULES: dict[Rule, Callable[[Sequence[Part]], str]] = {"every": _every, "some": _some, "largest": _largest}
 
 
 def verdict(parts: Sequence[Part], rule: Rule = "every") -> str:
-    """Judge quantities by their regions.
+    """Return the verdict for quantities and their regions.
 
     Examples
     --------
@@ -347,32 +350,32 @@ def verdict(parts: Sequence[Part], rule: Rule = "every") -> str:
 
 
 def _excess(found: Estimate, region: Region) -> float:
-    """Return how far the interval reaches out of the region, in half-widths; negative if it does not."""
+    """Return how far the interval extends beyond the region, in half-widths; negative if it does not."""
     return _in_widths(max(region.low - found.low, found.high - region.high), found)
 
 
 def _distance(found: Estimate, region: Region) -> float:
-    """Return how far the interval is from the region, in half-widths; negative if they meet."""
+    """Return the distance between interval and region, in half-widths; negative if they overlap."""
     return _in_widths(max(region.low - found.high, found.low - region.high), found)
 
 
 def _in_widths(length: float, found: Estimate) -> float:
     if math.isnan(length):
-        # Without an interval nothing is less certain.
+        # A missing interval counts as the least certain.
         return math.inf
     return length / (found.ci95 or abs(found.mean) or 1.0)
 
 
 def deciding(parts: Sequence[Part], rule: Rule = "every") -> tuple[Part, Estimate]:
-    """Return the part on which the verdict rests, and its estimate.
+    """Return the part that decides the verdict, and its estimate.
 
-    Of parts that must all be within their regions it is the one furthest out of it, or the one nearest to its
-    end; of parts of which one must be, the one deepest within, or the one nearest to it.
+    If all parts must be within their regions: the part furthest outside, otherwise the part closest to an
+    end. If one part must be: the part deepest inside, otherwise the part closest to its region.
     """
     if rule == "largest":
         return parts[0], largest([part.quantity for part in parts])
     found = verdict(parts, rule)
-    # The intervals that decide: those of one of several cover together with the others'.
+    # A verdict based on one of several parts uses simultaneous intervals.
     alone = [(part, part.quantity.at()) for part in parts]
     together = [(part, part.quantity.at(len(parts))) for part in parts]
     if rule == "some":
@@ -391,7 +394,7 @@ def deciding(parts: Sequence[Part], rule: Rule = "every") -> tuple[Part, Estimat
 
 
 def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
-    """Return why nothing can be told: the part furthest from a decision, its interval and its region.
+    """Return why the claim is undecided: the part furthest from a decision, its interval and its region.
 
     Examples
     --------
@@ -402,11 +405,11 @@ def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
     """
     part, found = deciding(parts, rule)
     if rule != "largest":
-        # The interval that leaves it open: of several parts, one of those that cover together.
+        # With several parts, simultaneous intervals decide.
         found = part.quantity.at(len(parts))
     unit = PERCENT if part.quantity.kind == "share" else part.unit
     if _is_too_short(found):
-        interval = f"{unit.text(found.mean)} in each run, too few to rely on it"
+        interval = f"{unit.text(found.mean)} in each run, too few runs"
     elif math.isnan(found.low):
         interval = "no interval"
     else:
@@ -417,7 +420,7 @@ def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
 
 
 def largest(quantities: Sequence[Quantity]) -> Estimate:
-    """Estimate the largest of several quantities; its interval allows for having chosen it."""
+    """Estimate the largest of several quantities; the interval allows for the selection."""
     found = [quantity.at(len(quantities)) for quantity in quantities]
     if any(math.isnan(each.low) for each in found):
         return estimate([])
@@ -426,11 +429,11 @@ def largest(quantities: Sequence[Quantity]) -> Estimate:
 
 
 def difference(ours: Quantity, theirs: Quantity, offset: float = 0.0) -> Quantity:
-    """Return the difference of two quantities, plus an offset, over the runs that both have."""
+    """Return the difference of two quantities, plus an offset, over their common runs."""
     runs = min(len(ours.values), len(theirs.values))
     return Quantity(ours.values[:runs] - theirs.values[:runs] + offset)
 
 
-def against(parts: Sequence[Part]) -> list[str]:
-    """Return the labels of the quantities outside their regions, of intervals that cover together."""
+def labels_outside(parts: Sequence[Part]) -> list[str]:
+    """Return the labels of the quantities outside their regions, by simultaneous intervals."""
     return [part.label for part in parts if _outside(part.quantity.at(len(parts)), part.region)]

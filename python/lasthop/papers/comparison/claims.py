@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NotRequired, TypedDict, Unpack
 
-from lasthop.papers.claims import Contradiction, Told
+from lasthop.papers.claims import Contradiction, CustomClaim
 from lasthop.papers.comparison.figures import (
     END_TO_END,
     LINK_LAYER,
@@ -119,23 +119,23 @@ def _faster(
     decimals: int = 2,
     note: str = "",
     **stated: Unpack[_Text],
-) -> Told:
+) -> CustomClaim:
     """Return a claim about ratios of throughput: (setting, protocol, other protocol)."""
     names = dict.fromkeys(experiment(setting, name) for setting, *both in pairs for name in both)
     how = partial(ratios, pairs, region, decimals, note=note)
-    return Told(experiment=next(iter(names)), besides=tuple(names), how=how, **stated)
+    return CustomClaim(experiment=next(iter(names)), further=tuple(names), evaluate=how, **stated)
 
 
-def _slower(setting: str, ours: str, theirs: str, region: Region, **stated: Unpack[_Text]) -> Told:
+def _slower(setting: str, ours: str, theirs: str, region: Region, **stated: Unpack[_Text]) -> CustomClaim:
     """Return a claim about how far a protocol is behind another."""
     how = partial(behind, setting, ours, theirs, region)
     besides = (experiment(setting, theirs),)
-    return Told(experiment=experiment(setting, ours), besides=besides, how=how, **stated)
+    return CustomClaim(experiment=experiment(setting, ours), further=besides, evaluate=how, **stated)
 
 
 CLAIMS: tuple[Claim, ...] = (
     *(
-        Told(
+        CustomClaim(
             id=f"peak-{setting}",
             section="4.1",
             statement=f"{SETTINGS[setting]}: the peak throughput without errors",
@@ -145,12 +145,12 @@ CLAIMS: tuple[Claim, ...] = (
             why="with the reading wide-area=wired it agrees" if setting == "wan-32" else "",
             # The rate of the wireless link is chosen so.
             definition=setting == "lan-32",
-            how=partial(peak, setting),
+            evaluate=partial(peak, setting),
         )
         for setting in ("lan-32", "wan-32")
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"{setting}-{protocol.id}",
             section=_TABLES[protocol.name],
             statement=f"{protocol.name}, {SETTINGS[setting]}: throughput",
@@ -158,14 +158,14 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=experiment(setting, protocol.name),
             fails_if="the mean is more than a tenth from the printed value",
             why=_WHY.get(f"{setting}-{protocol.id}", ""),
-            how=partial(number, setting, protocol.name),
+            evaluate=partial(number, setting, protocol.name),
         )
         for protocol in PROTOCOLS.values()
         for setting in SETTINGS
         if setting in PRINTED[protocol.name]
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"goodput-{setting}-{protocol.id}",
             section=_TABLES[protocol.name],
             statement=f"{protocol.name}, {SETTINGS[setting]}: goodput of the wireless and the wired path",
@@ -173,7 +173,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=experiment(setting, protocol.name),
             fails_if="one is more than half a point from the printed value",
             why=_WHY_GOODPUT.get(f"{setting}-{protocol.id}", _ROUNDING),
-            how=partial(goodput, setting, protocol.name),
+            evaluate=partial(goodput, setting, protocol.name),
         )
         for protocol in PROTOCOLS.values()
         for setting in SETTINGS
@@ -206,7 +206,7 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="it is not 24 to 36 % behind",
         why=f"{_ACKS}31 % behind",
     ),
-    Told(
+    CustomClaim(
         id="both",
         section="4.2",
         statement="LAN: with LL the source, too, retransmits about 90 % of the lost segments",
@@ -217,21 +217,21 @@ CLAIMS: tuple[Claim, ...] = (
             "the base station's copies overtake the queue, and often arrive before the third duplicate "
             "(reading queue)"
         ),
-        how=both,
+        evaluate=both,
     ),
-    Told(
+    CustomClaim(
         id="ll-no-timeouts",
         section="4.2, figure 5",
         statement="no coarse timeouts with LL and LL-TCP-AWARE",
         printed="0",
         experiment=experiment("wan-32", "LL"),
-        besides=tuple(
+        further=tuple(
             experiment(setting, name) for setting in ("lan-32", "wan-32") for name in ("LL", "LL-TCP-AWARE")
         ),
         fails_if="the source has a timeout in more than 1 % of the runs",
-        how=partial(no_timeouts, ("LL", "LL-TCP-AWARE"), ("lan-32", "wan-32"), ("timeouts",)),
+        evaluate=partial(no_timeouts, ("LL", "LL-TCP-AWARE"), ("lan-32", "wan-32"), ("timeouts",)),
     ),
-    Told(
+    CustomClaim(
         id="e2e-lan",
         section="4.3",
         statement="LAN: E2E achieves less than 50 % of the maximum",
@@ -239,9 +239,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("lan-32", "E2E"),
         fails_if="it is half or more",
         why=_GROWTH_TOO,
-        how=partial(of_peak, "lan-32", 0.5),
+        evaluate=partial(of_peak, "lan-32", 0.5),
     ),
-    Told(
+    CustomClaim(
         id="e2e-wan",
         section="4.3",
         statement="WAN: E2E achieves less than 25 % of the maximum",
@@ -249,7 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "E2E"),
         fails_if="it is a quarter or more",
         why=_GROWTH_TOO,
-        how=partial(of_peak, "wan-32", 0.25),
+        evaluate=partial(of_peak, "wan-32", 0.25),
     ),
     _faster(
         (("lan-8", "E2E-NEWRENO", "E2E"), ("lan-32", "E2E-NEWRENO", "E2E")),
@@ -272,17 +272,17 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="it is not 1.8 to 2.2 times better",
         why="plain TCP is faster than printed, so that less is left to gain (reading growth)",
     ),
-    Told(
+    CustomClaim(
         id="newreno-buffer",
         section="4.3",
         statement="the larger the buffer, the better NEWRENO beside E2E",
         printed="-",
         experiment=experiment("lan-8", "E2E-NEWRENO"),
-        besides=tuple(
+        further=tuple(
             experiment(setting, name) for setting in ("lan-8", "lan-32") for name in ("E2E", "E2E-NEWRENO")
         ),
         fails_if="the gain is no larger with 32 KB than with 8 KB",
-        how=partial(grows_with_buffer, "E2E-NEWRENO", "E2E", True),
+        evaluate=partial(grows_with_buffer, "E2E-NEWRENO", "E2E", True),
     ),
     _faster(
         (("wan-32", "E2E-ELN", "E2E"), ("wan-32", "E2E-ELN-RXMT", "E2E")),
@@ -299,9 +299,9 @@ CLAIMS: tuple[Claim, ...] = (
         statement="ELN is over two times better than E2E, in the LAN as well",
         printed="2 times",
         experiment=experiment("lan-32", "E2E-ELN"),
-        besides=(experiment("lan-32", "E2E"),),
+        further=(experiment("lan-32", "E2E"),),
         fails_if="it is over twice as fast",
-        how=eln_in_the_lan,
+        evaluate=eln_in_the_lan,
     ),
     _faster(
         tuple((setting, name, "E2E-NEWRENO") for setting in SETTINGS for name in ("E2E-ELN", "E2E-ELN-RXMT")),
@@ -313,29 +313,29 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         fails_if="one is no faster in one of the settings",
     ),
-    Told(
+    CustomClaim(
         id="rxmt-buffer",
         section="4.3",
         statement="retransmission on the first duplicate helps more with the smaller buffer",
         printed="-",
         experiment=experiment("lan-8", "E2E-ELN-RXMT"),
-        besides=tuple(
+        further=tuple(
             experiment(setting, name)
             for setting in ("lan-8", "lan-32")
             for name in ("E2E-ELN", "E2E-ELN-RXMT")
         ),
         fails_if="the gain is no larger with 8 KB than with 32 KB",
-        how=partial(grows_with_buffer, "E2E-ELN-RXMT", "E2E-ELN", False),
+        evaluate=partial(grows_with_buffer, "E2E-ELN-RXMT", "E2E-ELN", False),
     ),
-    Told(
+    CustomClaim(
         id="smart-best",
         section="4.3",
         statement="LAN: SMART is the best of the end-to-end protocols",
         printed="-",
         experiment=experiment("lan-32", "E2E-SMART"),
-        besides=tuple(experiment("lan-32", name) for name in END_TO_END),
+        further=tuple(experiment("lan-32", name) for name in END_TO_END),
         fails_if="another one is as fast",
-        how=partial(best, "lan-32", "E2E-SMART", END_TO_END),
+        evaluate=partial(best, "lan-32", "E2E-SMART", END_TO_END),
     ),
     _slower(
         "wan-32",
@@ -371,16 +371,16 @@ CLAIMS: tuple[Claim, ...] = (
         printed="the same",
         fails_if="it is more than a tenth from it",
     ),
-    Told(
+    CustomClaim(
         id="split-wired",
         section="4.4, figure 10",
         statement="the wired part of SPLIT has neither retransmissions nor timeouts",
         printed="0",
         experiment=experiment("wan-32", "SPLIT"),
-        besides=tuple(experiment(setting, "SPLIT") for setting in ("lan-32", "wan-32")),
+        further=tuple(experiment(setting, "SPLIT") for setting in ("lan-32", "wan-32")),
         fails_if="it has some in more than 1 % of the runs",
         # Bytes that probe the base station's closed window are sent again, and are not losses.
-        how=partial(no_timeouts, ("SPLIT",), ("lan-32", "wan-32"), ("timeouts", "fast_retransmits")),
+        evaluate=partial(no_timeouts, ("SPLIT",), ("lan-32", "wan-32"), ("timeouts", "fast_retransmits")),
     ),
     _faster(
         (("wan-32", "SPLIT", "E2E"),),
@@ -402,38 +402,38 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="in one of the settings it is not less, or more than a tenth less",
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"best-{setting}",
             section="3.2, 6",
             statement=f"{SETTINGS[setting]}: LL-SMART-TCP-AWARE performs best of all protocols",
             printed="-",
             experiment=experiment(setting, "LL-SMART-TCP-AWARE"),
-            besides=tuple(experiment(setting, name) for name in PROTOCOLS if setting in PRINTED[name]),
+            further=tuple(experiment(setting, name) for name in PROTOCOLS if setting in PRINTED[name]),
             fails_if="another one is as fast",
             why=(
                 "LL-SMART is as fast: its copies arrive before the third duplicate, so that there is nothing "
                 "left to suppress"
             ),
-            how=partial(best, setting, "LL-SMART-TCP-AWARE", tuple(PROTOCOLS)),
+            evaluate=partial(best, setting, "LL-SMART-TCP-AWARE", tuple(PROTOCOLS)),
         )
         for setting in SETTINGS
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"figure-12-{PROTOCOLS[name].id}",
             section="4.6, figure 12",
             statement=f"{name} at one error every 16 to 256 KB",
             printed=", ".join(f"{value:.2f}" for value in FIGURE_12[name]) + " Mb/s",
             experiment=at_distance(16, name),
-            besides=tuple(at_distance(distance, name) for distance in DISTANCES),
+            further=tuple(at_distance(distance, name) for distance in DISTANCES),
             fails_if="at one of the rates the mean is more than a tenth from the printed value",
             why=_GROWTH if name == "E2E" else _NO_OVERHEAD,
-            how=partial(curve, name),
+            evaluate=partial(curve, name),
         )
         for name in FIGURE_12
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"bursts-{packets}-{PROTOCOLS[name].id}",
             section="4.5, table 5",
             statement=f"{name}: throughput with bursts of {packets} packets",
@@ -441,64 +441,66 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=f"bursts-{packets}-{PROTOCOLS[name].id}",
             fails_if="the mean is more than a tenth from the printed value",
             why=_NO_OVERHEAD,
-            how=partial(burst, packets, name),
+            evaluate=partial(burst, packets, name),
         )
         for name in TABLE_5
         for packets in BURSTS
     ),
-    Told(
+    CustomClaim(
         id="smart-bursts",
         section="4.5",
         statement="in bursts SMART improves LL-TCP-AWARE by up to 30 %",
         printed="30 %",
         experiment="bursts-6-ll-smart-tcp-aware",
-        besides=tuple(f"bursts-{packets}-{PROTOCOLS[name].id}" for name in TABLE_5 for packets in BURSTS),
+        further=tuple(f"bursts-{packets}-{PROTOCOLS[name].id}" for name in TABLE_5 for packets in BURSTS),
         fails_if="the largest of the three gains is not 24 to 36 %",
-        how=better_in_bursts,
+        evaluate=better_in_bursts,
     ),
-    Told(
+    CustomClaim(
         id="sixteen-smart",
         section="4.6",
         statement="at 16 KB the TCP-aware link layers are about 1.75 to 2 times better than E2E-SMART",
         printed="1.75 to 2 times",
         experiment=at_distance(16, "LL-TCP-AWARE"),
-        besides=tuple(at_distance(16, name) for name in ("LL-SMART-TCP-AWARE", "E2E-SMART")),
+        further=tuple(at_distance(16, name) for name in ("LL-SMART-TCP-AWARE", "E2E-SMART")),
         fails_if="one is not 1.4 to 2.4 times better",
-        how=partial(high_rate, "E2E-SMART", Region(1.4, 2.4, "1.4 to 2.4 times: about is within a fifth")),
+        evaluate=partial(
+            high_rate, "E2E-SMART", Region(1.4, 2.4, "1.4 to 2.4 times: about is within a fifth")
+        ),
     ),
-    Told(
+    CustomClaim(
         id="sixteen-e2e",
         section="4.6",
         statement="at 16 KB they are about 9 times better than E2E",
         printed="9 times",
         experiment=at_distance(16, "LL-TCP-AWARE"),
-        besides=tuple(at_distance(16, name) for name in ("LL-SMART-TCP-AWARE", "E2E")),
+        further=tuple(at_distance(16, name) for name in ("LL-SMART-TCP-AWARE", "E2E")),
         fails_if="one is not 7.2 to 10.8 times better",
         why=_NO_OVERHEAD,
-        how=partial(high_rate, "E2E", about(9.0)),
+        evaluate=partial(high_rate, "E2E", about(9.0)),
     ),
-    Told(
+    CustomClaim(
         id="equally-well",
         section="4.6",
         statement="at 128 and 256 KB all protocols but E2E perform almost equally well",
         printed="-",
         experiment=at_distance(128, "LL-SMART-TCP-AWARE"),
-        besides=tuple(
+        further=tuple(
             at_distance(distance, name) for distance in (128, 256) for name in FIGURE_12 if name != "E2E"
         ),
         fails_if="one is more than a tenth from the best",
-        how=equally_well,
+        evaluate=equally_well,
     ),
-    Told(
+    CustomClaim(
         id="sack-high-rates",
         section="4.6",
         statement="at high error rates SMART is better than the IETF's selective acknowledgements",
         printed="-",
         experiment=at_distance(16, "E2E-SMART"),
-        besides=tuple(
+        further=tuple(
             at_distance(distance, name) for distance in (16, 32) for name in ("E2E-SMART", "E2E-IETF-SACK")
         ),
         fails_if="it is no faster at 16 or 32 KB",
-        how=sack_at_high_rates,
+        evaluate=sack_at_high_rates,
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lasthop import Run
-from lasthop.papers.claims import Finding, gained, printed_number
+from lasthop.papers.claims import Finding, as_gain, printed_number
 from lasthop.papers.comparison.figures import (
     throughput,
     wired_goodput,
@@ -137,7 +137,7 @@ def grows_with_buffer(ours: str, theirs: str, larger: bool, evidence: Evidence) 
     """Compare the gains of a protocol over another with the two socket buffers."""
     small, large = (_over(evidence, setting, ours, theirs) for setting in ("lan-8", "lan-32"))
     region = above(0.0, "more with 32 KB") if larger else below(0.0, "more with 8 KB")
-    text = f"{gained(small.at())} with 8 KB, {gained(large.at())} with 32 KB"
+    text = f"{as_gain(small.at())} with 8 KB, {as_gain(large.at())} with 32 KB"
     return Finding([Part(difference(large, small), region)], text)
 
 
@@ -149,7 +149,7 @@ def best(setting: str, protocol: str, others: Sequence[str], evidence: Evidence)
         if other != protocol and setting in PRINTED[other]
     ]
     closest = min(parts, key=lambda part: part.quantity.at().mean)
-    return Finding(parts, f"{gained(closest.quantity.at(), 1)} over {closest.label}, the next")
+    return Finding(parts, f"{as_gain(closest.quantity.at(), 1)} over {closest.label}, the next")
 
 
 def curve(protocol: str, evidence: Evidence) -> Finding:
@@ -186,7 +186,7 @@ def equally_well(evidence: Evidence) -> Finding:
         if name != "LL-SMART-TCP-AWARE"
     ]
     lowest = min(parts, key=lambda part: part.quantity.at().mean)
-    return Finding(parts, f"the furthest is {lowest.label}: {gained(lowest.quantity.at())} beside the best")
+    return Finding(parts, f"the furthest is {lowest.label}: {as_gain(lowest.quantity.at())} beside the best")
 
 
 def sack_at_high_rates(evidence: Evidence) -> Finding:
@@ -245,7 +245,7 @@ def better_in_bursts(evidence: Evidence) -> Finding:
         )
         for packets in BURSTS
     ]
-    text = ", ".join(f"{gained(part.quantity.at())} with {part.label}" for part in parts)
+    text = ", ".join(f"{as_gain(part.quantity.at())} with {part.label}" for part in parts)
     return Finding(parts, text, rule="largest")
 
 

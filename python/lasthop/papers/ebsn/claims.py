@@ -9,15 +9,15 @@ from lasthop.papers.claims import (
     KBPS,
     Best,
     Contradiction,
-    Differs,
+    CustomClaim,
+    Exceeds,
     Finding,
     Gain,
     Never,
     Number,
     Reaches,
-    Told,
     Trend,
-    gained,
+    as_gain,
 )
 from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, LOCAL_MAX, RESENT, THROUGHPUT, WIDE_MAX, ceiling
 from lasthop.papers.evidence import Evidence, total
@@ -148,7 +148,7 @@ def _limit_binds(evidence: Evidence) -> Finding:
     sweep = evidence.sweep("limit")
     parts = []
     for backoff in sweep.values("backoff"):
-        having = sweep.having("timeouts", "ebsn", {"backoff": backoff, "most": "13"})
+        having = sweep.nonzero_runs("timeouts", "ebsn", {"backoff": backoff, "most": "13"})
         parts.append(Part(share_of(having), never(), backoff))
     shares = [part.quantity.at() for part in parts]
     text = ", ".join(
@@ -167,7 +167,7 @@ def _local_gain(evidence: Evidence) -> Finding:
     ]
     found = largest([part.quantity for part in parts])
     best = max(parts, key=lambda part: part.quantity.at().mean).label
-    return Finding(parts, f"up to {gained(found)} (bad {best})", rule="some")
+    return Finding(parts, f"up to {as_gain(found)} (bad {best})", rule="some")
 
 
 def _quench(evidence: Evidence) -> Finding:
@@ -207,7 +207,7 @@ def _basic_local(evidence: Evidence) -> Finding:
     resent, _, _ = total(sweep, "retransmitted_bytes", "basic")
     region = above(0.5, "in over half of the transfers at each bad period: our margin for a large number")
     parts = [
-        Part(share_of(sweep.having(metric, "basic", at)), region, f"{label}, {at['bad']}")
+        Part(share_of(sweep.nonzero_runs(metric, "basic", at)), region, f"{label}, {at['bad']}")
         for metric, label in (("timeouts", "timeouts"), ("retransmitted_bytes", "retransmissions"))
         for at in sweep.points()
     ]
@@ -221,25 +221,25 @@ _BASIC_1536 = ("basic", {"bad": "1 s", "size": "1536 B"})
 _WORST = {"bad": "4 s", "size": "1536 B"}
 
 CLAIMS: tuple[Claim, ...] = (
-    Told(
+    CustomClaim(
         id="trace-27",
         section="4.2.1",
         statement="local recovery: in the bad period of 10-14 s the source times out for packet 27",
         printed="13.75 s",
         experiment="trace",
         fails_if="fewer than 5 % of the runs time out for packet 27 at 13.75 s",
-        how=_packet_27,
+        evaluate=_packet_27,
     ),
-    Told(
+    CustomClaim(
         id="trace-second",
         section="4.2.1",
         statement="local recovery: between 24 and 28 s the source retransmits nothing",
         printed="none",
         experiment="trace",
         fails_if="in fewer than 5 % of the runs nothing is retransmitted in that period",
-        how=_nothing_resent,
+        evaluate=_nothing_resent,
     ),
-    Told(
+    CustomClaim(
         id="trace-basic",
         section="4.2.1",
         statement="basic: during the bad periods all packets on the wireless link are lost",
@@ -247,9 +247,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace",
         fails_if="a packet arrives in a bad period",
         definition=True,
-        how=_basic_loses_all,
+        evaluate=_basic_loses_all,
     ),
-    Told(
+    CustomClaim(
         id="trace-44",
         section="4.2.1",
         statement="basic: the bad period of 24-28 s loses packets 44 to 50",
@@ -260,9 +260,9 @@ CLAIMS: tuple[Claim, ...] = (
             "one packet less: ours has a congestion window of six packets by then, and the printed ones are "
             "seven; with the reading backoff=doubles it is a second behind, and loses 33 to 35"
         ),
-        how=_basic_losses,
+        evaluate=_basic_losses,
     ),
-    Told(
+    CustomClaim(
         id="trace-44-again",
         section="3.4",
         statement="basic: packet 44 is retransmitted twice",
@@ -270,25 +270,25 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace",
         fails_if="it is another packet, or the times are others than printed",
         why="it depends on the round trips measured until then, of which the text says nothing",
-        how=_basic_again,
+        evaluate=_basic_again,
     ),
-    Told(
+    CustomClaim(
         id="trace-ebsn",
         section="4.2.1",
         statement="explicit feedback: no timeouts, no retransmissions",
         printed="none",
         experiment="trace",
         fails_if="fewer than 5 % of the runs have neither timeouts nor retransmissions",
-        how=_clean,
+        evaluate=_clean,
     ),
-    Told(
+    CustomClaim(
         id="quench",
         section="4.2.2",
         statement="source quench does not prevent timeouts of packets that are under way",
         printed="-",
         experiment="wide",
         fails_if="source quench prevents half of the timeouts or more",
-        how=_quench,
+        evaluate=_quench,
     ),
     Contradiction(
         id="limit",
@@ -297,9 +297,9 @@ CLAIMS: tuple[Claim, ...] = (
         printed="no timeouts",
         experiment="limit",
         fails_if="some backoff has timeouts in at most 1 % of the transfers",
-        how=_limit_binds,
+        evaluate=_limit_binds,
     ),
-    Told(
+    CustomClaim(
         id="scatter",
         section="5",
         statement="the standard deviation of all results is less than 4 %",
@@ -307,7 +307,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="wide",
         fails_if="the standard deviation over runs is 4 % or more at some point",
         why="a transfer meets few bad periods; the paper's numbers must be means of many runs",
-        how=_scatter,
+        evaluate=_scatter,
     ),
     Trend(
         id="bad-period",
@@ -387,7 +387,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="11.8 kb/s",
         experiment="wide",
         fails_if="the printed formula gives the printed number",
-        how=_misprint,
+        evaluate=_misprint,
     ),
     Number(
         id="worst-basic",
@@ -502,7 +502,7 @@ CLAIMS: tuple[Claim, ...] = (
         margin=SCATTER,
         reason=ONCE,
     ),
-    Differs(
+    Exceeds(
         id="local-better",
         section="5.2",
         statement="local area: EBSN clearly outperforms basic TCP",
@@ -513,7 +513,7 @@ CLAIMS: tuple[Claim, ...] = (
         below="basic",
         region=clearly_above(),
     ),
-    Told(
+    CustomClaim(
         id="local-gain",
         section="5.2",
         statement="local area: at some bad periods EBSN improves the throughput by about 50 %",
@@ -521,7 +521,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="local",
         fails_if="no bad period has a gain of 40 % to 60 %",
         why="least timeout and wired delay decide it; neither is given: readings min-rto, wired-delay",
-        how=_local_gain,
+        evaluate=_local_gain,
     ),
     Never(
         id="local-goodput",
@@ -533,14 +533,14 @@ CLAIMS: tuple[Claim, ...] = (
         scheme="ebsn",
         why=_UP,
     ),
-    Told(
+    CustomClaim(
         id="local-basic",
         section="5.2",
         statement="local area: timeouts of basic TCP result in a large number of retransmissions",
         printed="-",
         experiment="local",
         fails_if="at some bad period half of the transfers or more have no timeout, or no retransmission",
-        how=_basic_local,
+        evaluate=_basic_local,
     ),
     Reaches(
         id="local-ceiling",

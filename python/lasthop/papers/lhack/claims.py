@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop import Run
-from lasthop.papers.claims import Contradiction, Differs, Finding, Told, gained
+from lasthop.papers.claims import Contradiction, CustomClaim, Exceeds, Finding, as_gain
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.lhack.network import (
     CEILING,
@@ -306,7 +306,7 @@ def _variant(experiment: str, beside: str, evidence: Evidence) -> Finding:
     parts = [
         Part(_beside(evidence, experiment, messages), same(), f"1/{messages}") for messages in (75, 150, 250)
     ]
-    text = ", ".join(f"{gained(part.quantity.at(), 1)} at {part.label}" for part in parts)
+    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} at {part.label}" for part in parts)
     return Finding(parts, f"beside {beside} {text}")
 
 
@@ -394,7 +394,7 @@ _HALF_IS_ENOUGH = (
 )
 
 CLAIMS: tuple[Claim, ...] = (
-    Told(
+    CustomClaim(
         id="round-trip",
         section=_SECTION,
         statement="the links' delays yield a round-trip time of 200 ms",
@@ -402,9 +402,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="window-150",
         fails_if="the sum of the links' delays is not 200 ms",
         definition=True,
-        how=_round_trip,
+        evaluate=_round_trip,
     ),
-    Told(
+    CustomClaim(
         id="reaches",
         section=_SECTION,
         statement="with lhacks the throughput reaches 96 % of the maximum",
@@ -416,18 +416,18 @@ CLAIMS: tuple[Claim, ...] = (
             "because it overflows the buffer every 7 s; with the reading recovery=sack lhacks come to 95 % "
             "at 1/250"
         ),
-        how=_reaches,
+        evaluate=_reaches,
     ),
-    Told(
+    CustomClaim(
         id="below-60",
         section=_SECTION,
         statement="without lhacks the throughput is less than 60 % of the maximum even at 1/150",
         printed="< 60 %",
         experiment="rate",
         fails_if="it is 60 % or more",
-        how=_below_60,
+        evaluate=_below_60,
     ),
-    Differs(
+    Exceeds(
         id="reduced",
         section=_SECTION,
         statement="without lhacks the throughput is reduced significantly",
@@ -445,18 +445,18 @@ CLAIMS: tuple[Claim, ...] = (
         printed="one in 75",
         experiment="printed",
         fails_if="the printed bit error rate corrupts the printed share of messages",
-        how=_misprint,
+        evaluate=_misprint,
     ),
-    Told(
+    CustomClaim(
         id="each-corruption",
         section=_SECTION,
         statement="figure 4, without lhacks: the window is decreased once for every corrupted message",
         printed="once each",
         experiment="window-150",
         fails_if="there are less than 0.9 or more than 1.1 decreases for each corrupted message",
-        how=_each_corruption,
+        evaluate=_each_corruption,
     ),
-    Told(
+    CustomClaim(
         id="never-20",
         section=_SECTION,
         statement="figure 4, without lhacks: the window never reaches its optimum of 20",
@@ -464,7 +464,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="window-150",
         fails_if="it reaches 20 in more than 1 % of the runs",
         why="between two losses, 150 messages apart on average, it now and then grows beyond",
-        how=_never_20,
+        evaluate=_never_20,
     ),
     Contradiction(
         id="caption",
@@ -473,10 +473,10 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1/150, 1/125",
         experiment="window-150",
         fails_if="text and caption print the same rate",
-        besides=("window-125",),
-        how=_caption,
+        further=("window-125",),
+        evaluate=_caption,
     ),
-    Told(
+    CustomClaim(
         id="slow-start",
         section=_SECTION,
         statement="figure 4, with lhacks: the window grows exponentially to 20, then linearly",
@@ -484,9 +484,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="window-150",
         fails_if="20 takes more than nine round trips",
         definition=True,
-        how=_slow_start,
+        evaluate=_slow_start,
     ),
-    Told(
+    CustomClaim(
         id="not-cut",
         section=_SECTION,
         statement="figure 4, with lhacks: a fast retransmit due to corruption does not decrease the window",
@@ -494,102 +494,102 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="window-150",
         fails_if="it is smaller after more than 1 % of the corrupted messages",
         why="the message's lhack was itself lost, or a copy of it in a full buffer",
-        how=_not_cut,
+        evaluate=_not_cut,
     ),
-    Told(
+    CustomClaim(
         id="halved",
         section=_SECTION,
         statement="figure 4, with lhacks: at an overflow of the buffer the window is reduced by half",
         printed="by half",
         experiment="window-150",
         fails_if="over a tenth of the cuts leave other than 45 % to 56 % of it, or are for another loss",
-        how=_halved,
+        evaluate=_halved,
     ),
-    Told(
+    CustomClaim(
         id="twice",
         section=_SECTION,
         statement="figure 4, with lhacks: the window grows to twice its optimum",
         printed="40",
         experiment="window-150",
         fails_if="the mean window before a cut is outside 36 to 44 messages",
-        how=partial(_peaks, "window-150", "lhack", (0, LENGTH), doubles(OPTIMUM)),
+        evaluate=partial(_peaks, "window-150", "lhack", (0, LENGTH), doubles(OPTIMUM)),
     ),
-    Told(
+    CustomClaim(
         id="not-below",
         section=_SECTION,
         statement="figure 4, with lhacks: a halved window does not drop below the optimum",
         printed="20",
         experiment="window-150",
         fails_if="the mean window after a cut is below 20",
-        how=_not_below,
+        evaluate=_not_below,
     ),
-    Told(
+    CustomClaim(
         id="near-7",
         section=_SECTION,
         statement="figure 5: the first congestion is at around 7 s",
         printed="7 s",
         experiment="decrease",
         fails_if="the mean time is outside 5.6 to 8.4 s in one of the two cases",
-        besides=("decrease-wired",),
-        how=_near_7,
+        further=("decrease-wired",),
+        evaluate=_near_7,
     ),
-    Told(
+    CustomClaim(
         id="premature",
         section=_SECTION,
         statement="figure 5: congestion recurs prematurely, because a new source is active from 10 s on",
         printed="10 s",
         experiment="decrease",
         fails_if="the second overflow is not earlier than without the source",
-        besides=("window-125",),
-        how=_premature,
+        further=("window-125",),
+        evaluate=_premature,
     ),
-    Told(
+    CustomClaim(
         id="about-20",
         section=_SECTION,
         statement="figure 5, with lhacks: while a new source is active the largest window is about 20",
         printed="20",
         experiment="decrease",
         fails_if="the mean window before a cut is outside 16 to 24 messages",
-        how=partial(_peaks, "decrease", "lhack", (13, 25), about(OPTIMUM)),
+        evaluate=partial(_peaks, "decrease", "lhack", (13, 25), about(OPTIMUM)),
     ),
-    Told(
+    CustomClaim(
         id="about-20-wired",
         section=_SECTION,
         statement="figure 5, wired: while a new source is active the largest window is about 20",
         printed="20",
         experiment="decrease-wired",
         fails_if="the mean window before a cut is outside 16 to 24 messages",
-        how=partial(_peaks, "decrease-wired", "basic", (13, 25), about(OPTIMUM)),
+        evaluate=partial(_peaks, "decrease-wired", "basic", (13, 25), about(OPTIMUM)),
     ),
-    Told(
+    CustomClaim(
         id="about-40",
         section=_SECTION,
         statement="figure 5, with lhacks: after the new source the largest window is about 40 once more",
         printed="40",
         experiment="decrease",
         fails_if="the mean window before a cut is outside 32 to 48 messages",
-        how=partial(_peaks, "decrease", "lhack", (25, 60), about(2 * OPTIMUM)),
+        evaluate=partial(_peaks, "decrease", "lhack", (25, 60), about(2 * OPTIMUM)),
     ),
-    Told(
+    CustomClaim(
         id="about-40-wired",
         section=_SECTION,
         statement="figure 5, wired: after the new source the largest window is about 40 once more",
         printed="40",
         experiment="decrease-wired",
         fails_if="the mean window before a cut is outside 32 to 48 messages",
-        how=partial(_peaks, "decrease-wired", "basic", (25, 60), about(2 * OPTIMUM)),
+        evaluate=partial(_peaks, "decrease-wired", "basic", (25, 60), about(2 * OPTIMUM)),
     ),
-    Told(
+    CustomClaim(
         id="alike",
         section=_SECTION,
         statement="figure 5: the source behaves alike in both cases",
         printed="alike",
         experiment="decrease",
         fails_if="the mean windows differ by more than a tenth",
-        besides=("decrease-wired",),
-        how=_alike,
+        further=("decrease-wired",),
+        evaluate=_alike,
     ),
-    Told(
+    CustomClaim(
         id="mobile-source",
         section=_SECTION,
         statement="a mobile source and a stationary destination give results similar to the converse",
@@ -600,29 +600,29 @@ CLAIMS: tuple[Claim, ...] = (
             "what a mobile source loses on its own link it retransmits after a few messages and not after a "
             "round trip, which gains the more, the more is corrupted"
         ),
-        besides=("rate",),
-        how=partial(_variant, "mobile-source", "a mobile destination"),
+        further=("rate",),
+        evaluate=partial(_variant, "mobile-source", "a mobile destination"),
     ),
-    Told(
+    CustomClaim(
         id="both-mobile",
         section=_SECTION,
         statement="both ends mobile give results similar to a mobile destination",
         printed="similar",
         experiment="both-mobile",
         fails_if="at some rate the throughput differs by more than a tenth",
-        besides=("rate",),
-        how=partial(_variant, "both-mobile", "a mobile destination"),
+        further=("rate",),
+        evaluate=partial(_variant, "both-mobile", "a mobile destination"),
     ),
-    Told(
+    CustomClaim(
         id="double-loss",
         section="4, 5",
         statement="both ends mobile: a message and its lhack are hardly ever both corrupted",
         printed="none",
         experiment="both-window",
         fails_if="it happens to more than one message in a thousand",
-        how=_double,
+        evaluate=_double,
     ),
-    Told(
+    CustomClaim(
         id="doubles",
         section="4",
         statement="lhacks double the number of acknowledgements",
@@ -630,9 +630,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="rate",
         fails_if="there are less than 1.8 or more than 2.2 times as many",
         definition=True,
-        how=_doubles,
+        evaluate=_doubles,
     ),
-    Told(
+    CustomClaim(
         id="third-traffic",
         section="4",
         statement="a destination that acknowledges every third message returns a third of them",
@@ -640,9 +640,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="every-third",
         fails_if="it is less than 0.27 or more than 0.4 for each message",
         why="what arrives out of order is acknowledged at once",
-        how=_third_traffic,
+        evaluate=_third_traffic,
     ),
-    Told(
+    CustomClaim(
         id="third-throughput",
         section="4",
         statement="acknowledging every third message has little, if any, effect on the throughput",
@@ -653,10 +653,10 @@ CLAIMS: tuple[Claim, ...] = (
             "the window grows by a message for so many acknowledgements, and they are a third: after a cut "
             "it takes three times as long; duplicates still come one for each message"
         ),
-        besides=("rate",),
-        how=partial(_variant, "every-third", "an acknowledgement of each"),
+        further=("rate",),
+        evaluate=partial(_variant, "every-third", "an acknowledgement of each"),
     ),
-    Differs(
+    Exceeds(
         id="handoff",
         section="6",
         statement="hand-offs of a mobile destination: lhacks keep the window from being decreased",
@@ -667,7 +667,7 @@ CLAIMS: tuple[Claim, ...] = (
         below="basic",
         region=above(),
     ),
-    Differs(
+    Exceeds(
         id="handoff-source",
         section="6",
         statement="hand-offs of a mobile source: slow start leads back to the window that there was",

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lasthop.papers.claims import Contradiction, Finding, Told, gained
+from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.selective_fec.figures import LABELS, SCHEME, units
@@ -58,12 +58,12 @@ def _total_constant(evidence: Evidence) -> Finding:
     excesses = _excesses(evidence, "all")
     parts = [Part(each, same(), margin) for margin, each in excesses.items()]
     furthest = max((part.quantity.at() for part in parts), key=lambda each: abs(each.mean - 1))
-    return Finding(parts, f"beside 15 dB up to {gained(furthest, 1)}")
+    return Finding(parts, f"beside 15 dB up to {as_gain(furthest, 1)}")
 
 
 def _insensitive(evidence: Evidence) -> Finding:
     ours, theirs = (_excesses(evidence, policy)["1 dB"] for policy in ("selective", "none"))
-    text = f"from 15 to 1 dB {gained(ours.at())}; no FEC {gained(theirs.at())}"
+    text = f"from 15 to 1 dB {as_gain(ours.at())}; no FEC {as_gain(theirs.at())}"
     less = difference(Quantity(0.5 * (theirs.values - 1)), Quantity(ours.values - 1))
     region = above(0.0, "less than half the rise that there is without FEC: our margin for insensitive")
     return Finding([Part(less, region)], text)
@@ -87,7 +87,7 @@ def _no_fec_fastest(region: Region, evidence: Evidence) -> Finding:
         Part(_versus(evidence, "ten", _at(margin, "none"), _at(margin, "all")), region, f"at {margin}")
         for margin in LARGE
     ]
-    gains = ", ".join(gained(part.quantity.at(), 1) for part in parts)
+    gains = ", ".join(as_gain(part.quantity.at(), 1) for part in parts)
     return Finding(parts, f"beside total at 13, 14 and 15 dB: {gains}")
 
 
@@ -135,7 +135,7 @@ def _gap(evidence: Evidence, experiment: str, margin: str) -> Quantity:
 def _wider_gap(evidence: Evidence) -> Finding:
     found = {margin: (_gap(evidence, "ten", margin), _gap(evidence, "fifty", margin)) for margin in SMALL}
     text = ", ".join(
-        f"{gained(fifty.at())} ({gained(ten.at())}) at {margin}" for margin, (ten, fifty) in found.items()
+        f"{as_gain(fifty.at())} ({as_gain(ten.at())}) at {margin}" for margin, (ten, fifty) in found.items()
     )
     region = above(0.0, "larger with 50 segments at each small margin")
     parts = [Part(difference(fifty, ten), region, f"at {margin}") for margin, (ten, fifty) in found.items()]
@@ -148,7 +148,7 @@ def _close_to_none(evidence: Evidence) -> Finding:
         near = _versus(evidence, "fifty", _at(margin, "selective"), _at(margin, "none"))
         far = _versus(evidence, "fifty", _at(margin, "selective"), _at(margin, "all"))
         parts += [Part(near, same(), f"no FEC at {margin}"), Part(far, greatly_below(), f"total at {margin}")]
-        texts.append(f"{gained(near.at())} and {gained(far.at())}")
+        texts.append(f"{as_gain(near.at())} and {as_gain(far.at())}")
     return Finding(parts, f"beside no FEC and total at 13, 14 and 15 dB: {', '.join(texts)}")
 
 
@@ -236,7 +236,7 @@ def _printed_rate(evidence: Evidence) -> Finding:
         "a unit of 3,840 bits then fails with 4 % and six attempts with 3e-9: all curves are flat and the "
         "code only costs. From 1e-3 to 3e-2 the text holds (figure printed, reading bad-ber)"
     )
-    text = f"with 1e-5 total protection takes {gained(found.at())} at 3 dB"
+    text = f"with 1e-5 total protection takes {as_gain(found.at())} at 3 dB"
     return Finding([Part(found, greatly_below())], text, note)
 
 
@@ -256,7 +256,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1e-5",
         experiment="error-rate",
         fails_if="with the printed rate total protection saves a fifth of the time",
-        how=_printed_rate,
+        evaluate=_printed_rate,
     ),
     Contradiction(
         id="units",
@@ -265,27 +265,27 @@ CLAIMS: tuple[Claim, ...] = (
         printed="3",
         experiment="ten",
         fails_if="the formula gives three",
-        how=_printed_units,
+        evaluate=_printed_units,
     ),
-    Told(
+    CustomClaim(
         id="great-improvement",
         section="IV",
         statement="10 segments, small margins: FEC greatly improves the completion time, selective or total",
         printed="-",
         experiment="ten",
         fails_if="at a small margin less than a fifth of the time is saved",
-        how=partial(_improvement, "ten", ("selective", "all"), greatly_below()),
+        evaluate=partial(_improvement, "ten", ("selective", "all"), greatly_below()),
     ),
-    Told(
+    CustomClaim(
         id="no-fec-fastest",
         section="IV",
         statement="10 segments, large margins: smaller completion times without FEC",
         printed="smaller",
         experiment="ten",
         fails_if="at a large margin total protection is as fast",
-        how=partial(_no_fec_fastest, below()),
+        evaluate=partial(_no_fec_fastest, below()),
     ),
-    Told(
+    CustomClaim(
         id="no-fec-slightly",
         section="IV",
         statement="10 segments, large margins: completion times without FEC are only slightly smaller",
@@ -296,64 +296,64 @@ CLAIMS: tuple[Claim, ...] = (
             "where three take 30, of a round trip of about 100 ms"
         ),
         fails_if="at a large margin they are smaller by more than a tenth, or not smaller",
-        how=partial(_no_fec_fastest, slightly_below()),
+        evaluate=partial(_no_fec_fastest, slightly_below()),
     ),
-    Told(
+    CustomClaim(
         id="total-constant",
         section="IV",
         statement="10 segments: with total protection the completion time is almost constant",
         printed="constant",
         experiment="ten",
         fails_if="at some margin the time is more than a tenth from that at 15 dB",
-        how=_total_constant,
+        evaluate=_total_constant,
     ),
-    Told(
+    CustomClaim(
         id="insensitive",
         section="IV",
         statement="10 segments: selective protection tends to make the time insensitive to the channel",
         printed="-",
         experiment="ten",
         fails_if="the time rises by half as much as without FEC, or more",
-        how=_insensitive,
+        evaluate=_insensitive,
     ),
-    Told(
+    CustomClaim(
         id="doppler",
         section="IV",
         statement="the Doppler frequency matters only without protection, and at small margins",
         printed="-",
         experiment="ten",
         fails_if="it matters by over a tenth elsewhere, or by less without FEC at a small margin",
-        how=_doppler,
+        evaluate=_doppler,
     ),
-    Told(
+    CustomClaim(
         id="longer-bursts",
         section="IV",
         statement="no FEC, small margins: longer bursts (0.1 in place of 0.2) mean shorter transfers",
         printed="-",
         experiment="ten",
         fails_if="at a small margin transfers are not shorter with 0.1",
-        how=partial(
+        evaluate=partial(
             _less_with_longer_bursts,
             ("completion_time_s",),
             "s",
             "with feedback at once it is the other way round (figure feedback)",
         ),
     ),
-    Told(
+    CustomClaim(
         id="fewer-losses",
         section="IV",
         statement="no FEC, small margins: longer bursts cause fewer loss events, which is the reason",
         printed="-",
         experiment="ten",
         fails_if="at a small margin there are no fewer loss events with 0.1",
-        how=partial(
+        evaluate=partial(
             _less_with_longer_bursts,
             ("timeouts", "fast_retransmits"),
             "events",
             "a loss event of TCP is a timeout, or a loss found by duplicate acknowledgements",
         ),
     ),
-    Told(
+    CustomClaim(
         id="wider-gap",
         section="IV",
         statement="50 segments, small margins: the gap between selective and total is larger than with 10",
@@ -364,46 +364,46 @@ CLAIMS: tuple[Claim, ...] = (
             "behind total the longer the transfer, and at 3 dB ahead of it, with 50 segments by more"
         ),
         fails_if="at a small margin the gap is not larger with 50 segments",
-        besides=("ten",),
-        how=_wider_gap,
+        further=("ten",),
+        evaluate=_wider_gap,
     ),
-    Told(
+    CustomClaim(
         id="still-relevant",
         section="IV",
         statement="50 segments, small margins: the improvement by selective coding is still relevant",
         printed="-",
         experiment="fifty",
         fails_if="at a small margin less than 5 % of the time is saved",
-        how=partial(_improvement, "fifty", ("selective",), clearly_below()),
+        evaluate=partial(_improvement, "fifty", ("selective",), clearly_below()),
     ),
-    Told(
+    CustomClaim(
         id="close-to-none",
         section="IV",
         statement="50 segments, large margins: selective almost as fast as no FEC, much faster than total",
         printed="almost",
         experiment="fifty",
         fails_if="selective is over a tenth from no FEC, or not a fifth faster than total",
-        how=_close_to_none,
+        evaluate=_close_to_none,
     ),
-    Told(
+    CustomClaim(
         id="three",
         section="IV",
         statement="no FEC: 3 data units per segment, and more the smaller the margin",
         printed="3",
         experiment="ten",
         fails_if="it is not 2.9 to 3.1 at 15 dB, or a larger margin has more",
-        how=_three,
+        evaluate=_three,
     ),
-    Told(
+    CustomClaim(
         id="six",
         section="IV",
         statement="total: 6 data units per segment",
         printed="6",
         experiment="ten",
         fails_if="it is outside 5.9 to 6.1 at some margin",
-        how=_six,
+        evaluate=_six,
     ),
-    Told(
+    CustomClaim(
         id="cheaper",
         section="IV",
         statement="at small margins fewer data units are sent when FEC is applied to all",
@@ -414,25 +414,25 @@ CLAIMS: tuple[Claim, ...] = (
             "and no longer at 2 dB"
         ),
         fails_if="at a small margin total protection sends no fewer units",
-        how=_cheaper_at_small,
+        evaluate=_cheaper_at_small,
     ),
-    Told(
+    CustomClaim(
         id="trade-off",
         section="IV",
         statement="selective is a trade-off between no FEC and total in data units sent",
         printed="between",
         experiment="ten",
         fails_if="selective sends over a tenth of a unit more, or less, than both others",
-        how=_trade_off,
+        evaluate=_trade_off,
     ),
-    Told(
+    CustomClaim(
         id="nearer",
         section="IV",
         statement="50 segments: the data units sent by selective are closer to those of no FEC than with 10",
         printed="closer",
         experiment="fifty",
         fails_if="the average distance is not smaller with 50 segments",
-        besides=("ten",),
-        how=_nearer,
+        further=("ten",),
+        evaluate=_nearer,
     ),
 )

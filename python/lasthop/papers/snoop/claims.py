@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lasthop.papers.claims import Contradiction, Told
+from lasthop.papers.claims import Contradiction, CustomClaim
 from lasthop.papers.paper import Claim
 from lasthop.papers.snoop.findings import (
     as_without,
@@ -55,7 +55,7 @@ _WHY = {
 }
 
 CLAIMS: tuple[Claim, ...] = (
-    Told(
+    CustomClaim(
         id="peak",
         section="5",
         statement="the peak throughput without errors",
@@ -64,9 +64,9 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="it is not 1.6 Mb/s when rounded",
         # The rate of the wireless link is chosen so.
         definition=True,
-        how=partial(peak, PEAK, 0.05e6, "the rounding of its digits", at_rate(NO_ERRORS)),
+        evaluate=partial(peak, PEAK, 0.05e6, "the rounding of its digits", at_rate(NO_ERRORS)),
     ),
-    Told(
+    CustomClaim(
         id="peak-beacons",
         section="WINET 7",
         statement="the same with the beacons of the base stations",
@@ -75,10 +75,12 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="it is more than twice the printed standard deviation from it",
         # The rate of the wireless link is chosen so.
         definition=True,
-        how=partial(peak, PEAK_WITH_BEACONS, 0.022e6, "twice the printed standard deviation", others(NEVER)),
+        evaluate=partial(
+            peak, PEAK_WITH_BEACONS, 0.022e6, "twice the printed standard deviation", others(NEVER)
+        ),
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"{name}-{rate.lower()}",
             section="5, figure 4",
             statement=f"{LABELS[scheme]}, one error in {rate} bits: throughput",
@@ -86,20 +88,20 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=at_rate(rate),
             fails_if="the mean is more than a tenth from the printed value",
             why=_WHY.get(f"{name}-{rate}", ""),
-            how=partial(point, scheme, rate),
+            evaluate=partial(point, scheme, rate),
         )
         for name, scheme in SENDERS.items()
         for rate in RATES
     ),
-    Told(
+    CustomClaim(
         id="significantly-better",
         section="5",
         statement="at error rates of over 5e-7 Snoop is significantly better than TCP",
         printed="-",
         experiment=at_rate("64K"),
-        besides=tuple(map(at_rate, _HIGH)),
+        further=tuple(map(at_rate, _HIGH)),
         fails_if="at 64K, 128K, 256K, 512K or 1M it is not more than 5 % better",
-        how=partial(
+        evaluate=partial(
             ratios,
             _HIGH,
             clearly_above(),
@@ -108,16 +110,16 @@ CLAIMS: tuple[Claim, ...] = (
             note="at 2M, about 5e-7, the printed ones are 1.36 and 1.385 Mb/s",
         ),
     ),
-    Told(
+    CustomClaim(
         id="twenty-times",
         section="1, 5, 8",
         statement="at error rates of over 5e-7 the improvement is up to 20 times",
         printed="20 times",
         experiment=at_rate("64K"),
-        besides=tuple(map(at_rate, _HIGH)),
+        further=tuple(map(at_rate, _HIGH)),
         fails_if="the largest of the five is not 16 to 24 times",
         why="our Snoop is faster at 64K than the printed one, which see",
-        how=partial(
+        evaluate=partial(
             ratios,
             _HIGH,
             about(20.0),
@@ -126,17 +128,17 @@ CLAIMS: tuple[Claim, ...] = (
             note="the largest of figure 4 is 13, from 0.47 and 0.035 Mb/s at 64K",
         ),
     ),
-    Told(
+    CustomClaim(
         id="little-difference",
         section="5",
         statement="at error rates below 5e-7 there is little difference between Snoop and TCP",
         printed="-",
         experiment=at_rate("4M"),
-        besides=tuple(map(at_rate, _LOW)),
+        further=tuple(map(at_rate, _LOW)),
         fails_if="at 4M, at 8M or without errors it is more than a tenth",
-        how=partial(ratios, _LOW, same(), "every", 3),
+        evaluate=partial(ratios, _LOW, same(), "every", 3),
     ),
-    Told(
+    CustomClaim(
         id="one-run",
         section="5, figure 5",
         statement="one run at one error in 256 Kbits: about 1 Mb/s with Snoop, 0.25 Mb/s with TCP",
@@ -144,47 +146,47 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=at_rate("256K"),
         fails_if="either is not within a fifth of it in 5 % of the runs",
         why="our Snoop is faster than the printed one (snoop-256k); TCP's mean in figure 4 is 0.30 Mb/s",
-        how=partial(one_run, {"snoop": 1.0, "basic": 0.25}),
+        evaluate=partial(one_run, {"snoop": 1.0, "basic": 0.25}),
     ),
-    Told(
+    CustomClaim(
         id="every-other",
         section="5",
         statement="Snoop completes the transfer even if every other packet is lost",
         printed="-",
         experiment="every-other",
         fails_if="more than 1 % of the runs do not complete",
-        how=completes,
+        evaluate=completes,
     ),
-    Told(
+    CustomClaim(
         id="no-progress",
         section="5",
         statement="TCP then makes no progress",
         printed="-",
         experiment="every-other",
         fails_if="it delivers more than a hundredth of what Snoop does",
-        how=no_progress,
+        evaluate=no_progress,
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"every-{interval.replace(' ', '')}",
             section="WINET 7, table 1",
             statement=f"a hand-off every {interval}: throughput",
             printed=f"{TABLE_1[interval][0]:.2f} Mb/s",
             experiment=moving(interval),
             fails_if="the mean is more than twice the printed standard deviation from the printed value",
-            how=partial(row, interval),
+            evaluate=partial(row, interval),
         )
         for interval in INTERVALS
     ),
-    Told(
+    CustomClaim(
         id="frequent",
         section="WINET 7",
         statement="even frequent hand-offs have very little impact on the throughput",
         printed="-",
         experiment=moving("1 s"),
-        besides=tuple(map(moving, (*INTERVALS, NEVER))),
+        further=tuple(map(moving, (*INTERVALS, NEVER))),
         fails_if="with 1 to 10 s between hand-offs there is one that costs 5 % or more",
-        how=frequent,
+        evaluate=frequent,
     ),
     Contradiction(
         id="one-percent",
@@ -192,50 +194,50 @@ CLAIMS: tuple[Claim, ...] = (
         statement="hand-offs degrade the throughput by less than 1 %",
         printed="< 1 %",
         experiment=moving("1 s"),
-        besides=(moving(NEVER),),
+        further=(moving(NEVER),),
         fails_if="the rounded numbers of the table permit it",
-        how=degradation,
+        evaluate=degradation,
     ),
-    Told(
+    CustomClaim(
         id="no-loss",
         section="WINET 1, 10",
         statement="hand-offs lose no data",
         printed="0",
         experiment=moving("1 s"),
-        besides=tuple(map(moving, INTERVALS)),
+        further=tuple(map(moving, INTERVALS)),
         fails_if="without errors the source retransmits in more than 1 % of the runs",
-        how=no_loss,
+        evaluate=no_loss,
     ),
-    Told(
+    CustomClaim(
         id="near-peak",
         section="WINET 7, figure 11",
         statement="a hand-off every 5 s, error rates below 1e-6: close to the peak of 1.45 Mb/s",
         printed="1.45 Mb/s",
         experiment=moving("5 s", "2M"),
-        besides=tuple(moving("5 s", rate) for rate in ("2M", "4M", "8M")),
+        further=tuple(moving("5 s", rate) for rate in ("2M", "4M", "8M")),
         fails_if="at 2M, 4M or 8M it is below 90 % of the peak",
-        how=partial(near_peak, ("2M", "4M", "8M")),
+        evaluate=partial(near_peak, ("2M", "4M", "8M")),
     ),
-    Told(
+    CustomClaim(
         id="as-without",
         section="WINET 7, figure 11",
         statement="a hand-off every 5 s, higher error rates: comparable to Snoop without hand-offs",
         printed="-",
         experiment=moving("5 s", "64K"),
-        besides=tuple(moving(interval, rate) for interval in ("5 s", NEVER) for rate in _HIGH),
+        further=tuple(moving(interval, rate) for interval in ("5 s", NEVER) for rate in _HIGH),
         fails_if="at 64K, 128K, 256K, 512K or 1M it is more than a tenth from it",
-        how=partial(as_without, _HIGH),
+        evaluate=partial(as_without, _HIGH),
     ),
-    Told(
+    CustomClaim(
         id="not-idle",
         section="6, WINET 8",
         statement="after a hand-off the connection is not idle for long, unlike with fast retransmissions",
         printed="-",
         experiment="trace-hand-offs-5s",
         fails_if="its longest pause after a hand-off is no shorter than with fast retransmissions",
-        how=not_idle,
+        evaluate=not_idle,
     ),
-    Told(
+    CustomClaim(
         id="fast-retransmissions",
         section="6, WINET 8",
         statement="fast retransmissions are quite successful in reducing delays after a hand-off",
@@ -246,17 +248,17 @@ CLAIMS: tuple[Claim, ...] = (
             "they repair the first of the lost packets, and the others wait for the timer of Reno, which the "
             "papers name; a Tahoe sender goes back and retransmits all (figure table-1)"
         ),
-        how=reduced,
+        evaluate=reduced,
     ),
-    Told(
+    CustomClaim(
         id="errors-handled",
         section="6, WINET 8",
         statement="fast retransmissions after hand-offs do not handle errors well",
         printed="-",
         experiment=moving("5 s", "64K"),
-        besides=(others("5 s"), *(moving("5 s", rate) for rate in _HIGH)),
+        further=(others("5 s"), *(moving("5 s", rate) for rate in _HIGH)),
         fails_if="at 64K, 128K, 256K, 512K or 1M errors cost them less than a fifth",
         why="perhaps windows stay so small with a hand-off every 5 s that one error in 1 Mbit costs little",
-        how=partial(lost_to_errors, _HIGH),
+        evaluate=partial(lost_to_errors, _HIGH),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lasthop import Run
-from lasthop.papers.claims import Finding, gained, printed_number
+from lasthop.papers.claims import Finding, as_gain, printed_number
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.snoop.figures import throughput
 from lasthop.papers.snoop.network import (
@@ -199,7 +199,7 @@ def as_without(rates: Sequence[str], evidence: Evidence) -> Finding:
         ours = throughput(evidence, moving("5 s", rate), SYSTEM)
         theirs = throughput(evidence, moving(NEVER, rate), "snoop")
         parts.append(Part(ratio(ours.values, theirs.values), same(), rate))
-    text = ", ".join(f"{gained(part.quantity.at())} at {part.label}" for part in parts)
+    text = ", ".join(f"{as_gain(part.quantity.at())} at {part.label}" for part in parts)
     return Finding(parts, text, "by figures 4 and 11 it is -30 % at 64K and -8 to +10 % at 128K to 1M")
 
 
@@ -245,4 +245,4 @@ def lost_to_errors(rates: Sequence[str], evidence: Evidence) -> Finding:
     for rate in rates:
         found = throughput(evidence, moving("5 s", rate), FAST_RETRANSMISSIONS)
         parts.append(Part(ratio(found.values, whole.values), greatly_below(), rate))
-    return Finding(parts, ", ".join(f"{gained(part.quantity.at())} at {part.label}" for part in parts))
+    return Finding(parts, ", ".join(f"{as_gain(part.quantity.at())} at {part.label}" for part in parts))

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from lasthop import Run, Scenario
-from lasthop.papers.claims import Contradiction, Finding, Told, best, gained
+from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain, best
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
@@ -19,10 +19,10 @@ from lasthop.papers.verdicts import (
     Region,
     about_gain,
     above,
-    against,
     below,
     calculated,
     difference,
+    labels_outside,
     largest,
     ratio,
     within,
@@ -84,7 +84,7 @@ def _ahead(
             means = [part.quantity.at().mean for part in each]
             texts.append(f"{min(means):.2f} to {max(means):.2f} times as much")
             parts += each
-    found = against(parts)
+    found = labels_outside(parts)
     text = "; ".join(texts) + (f"; not {', '.join(found)}" if found else "")
     return Finding(parts, text, note)
 
@@ -105,7 +105,7 @@ def _falls(evidence: Evidence) -> Finding:
             )
             for before, after in pairwise(steps)
         ]
-    found = against(parts)
+    found = labels_outside(parts)
     text = f"not {', '.join(found)}" if found else "all five fall"
     return Finding(parts, text)
 
@@ -115,7 +115,7 @@ def _gains(evidence: Evidence, experiment: str) -> dict[float, Quantity]:
 
 
 def _percent(found: Quantity) -> str:
-    return gained(found.at(), 1)
+    return as_gain(found.at(), 1)
 
 
 def _may_increase(evidence: Evidence) -> Finding:
@@ -156,7 +156,7 @@ def _thirty_percent(evidence: Evidence) -> Finding:
     rate = max(gains, key=lambda rate: gains[rate].at().mean)
     parts = [Part(each, about_gain(0.30), f"{rate:g} %") for rate, each in gains.items()]
     found = largest(list(gains.values()))
-    text = f"{gained(found, 1)} at {rate:g} %"
+    text = f"{as_gain(found, 1)} at {rate:g} %"
     return Finding(parts, text, "beside nocon", "largest")
 
 
@@ -250,7 +250,7 @@ def _loss_window(evidence: Evidence) -> Finding:
         parts += [Part(each, region, f"{value} at {rate:g} %") for value, each in found.items()]
         ahead = max(found, key=lambda value: found[value].at().mean)
         texts.append(f"{ahead} at {rate:g} %: {_percent(found[ahead])} beside 5")
-    better = against(parts)
+    better = labels_outside(parts)
     note = f"clearly better: {', '.join(better)}; " if better else ""
     note += "the best besides 5, of 1, 2, 3, 10, 20, 50 and 100"
     return Finding(parts, "; ".join(texts), note)
@@ -395,9 +395,9 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1 % to 13 %",
         experiment="trace-3",
         fails_if="the printed ranges lose 1 % to 13 % with e per bit",
-        how=_range,
+        evaluate=_range,
     ),
-    Told(
+    CustomClaim(
         id="duration",
         section="V-A.2",
         statement="the average duration of the error state is τ_E/P_EG",
@@ -405,36 +405,36 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace-3",
         fails_if="the mean duration is more than 5 % away",
         definition=True,
-        how=_duration,
+        evaluate=_duration,
     ),
-    Told(
+    CustomClaim(
         id="long-recovery",
         section="II-B.1",
         statement="after wrongly invoked congestion control, normal TCP takes long to recover its rate",
         printed="-",
         experiment="normal",
         fails_if="normal TCP takes at most twice as long to recover its rate",
-        besides=("uncontrolled",),
-        how=_lasting,
+        further=("uncontrolled",),
+        evaluate=_lasting,
     ),
-    Told(
+    CustomClaim(
         id="split-is-faster",
         section="III-A.1",
         statement="split, losses are repaired and the window is restored faster: two is ahead of one",
         printed="-",
         experiment="rate",
         fails_if="one is ahead of two at a loss rate",
-        how=partial(_ahead, (TWO,), (ONE,), 0.0, above(), ""),
+        evaluate=partial(_ahead, (TWO,), (ONE,), 0.0, above(), ""),
     ),
-    Told(
+    CustomClaim(
         id="without-control",
         section="V-B",
         statement="schemes without congestion control outperform those that have it",
         printed="-",
         experiment="rate",
         fails_if="a scheme with congestion control is ahead at a loss rate",
-        besides=("method-2",),
-        how=partial(
+        further=("method-2",),
+        evaluate=partial(
             _ahead,
             (NOCON, VS_1, VS_2),
             (ONE, TWO),
@@ -443,70 +443,70 @@ CLAIMS: tuple[Claim, ...] = (
             "with a least timeout of 200 ms two comes near nocon at 1 % (reading rto-min)",
         ),
     ),
-    Told(
+    CustomClaim(
         id="all-fall",
         section="V-B",
         statement="the throughputs of all schemes decrease as the loss rate increases",
         printed="-",
         experiment="rate",
         fails_if="a scheme has more at a higher loss rate",
-        besides=("method-2",),
-        how=_falls,
+        further=("method-2",),
+        evaluate=_falls,
     ),
-    Told(
+    CustomClaim(
         id="above-1",
         section="V-B",
         statement="when over 1 % are lost, VS-TCP 1 is better than nocon",
         printed="-",
         experiment="rate",
         fails_if="nocon is ahead at a loss rate above 1 %",
-        how=partial(_ahead, (VS_1,), (NOCON,), 1.0001, above(), ""),
+        evaluate=partial(_ahead, (VS_1,), (NOCON,), 1.0001, above(), ""),
     ),
-    Told(
+    CustomClaim(
         id="typical",
         section="V-B",
         statement="VS-TCP outperforms nocon where 3 % (wave-LAN) or 5 % (CDPD) are lost",
         printed="-",
         experiment="rate",
         fails_if="nocon is ahead at 3 % or 5 %",
-        how=_typical,
+        evaluate=_typical,
     ),
-    Told(
+    CustomClaim(
         id="may-increase",
         section="V-B",
         statement="the normalised throughput of VS-TCP may increase with the loss rate",
         printed="-",
         experiment="rate",
         fails_if="the gain over nocon is not larger at 13 % than at 1 %",
-        how=_may_increase,
+        evaluate=_may_increase,
     ),
-    Told(
+    CustomClaim(
         id="ten-percent",
         section="VI",
         statement="VS-TCP outperforms others by about 10 % on average",
         printed="10 %",
         experiment="rate",
         fails_if="the average gain over nocon is outside 8 % to 12 %",
-        how=_ten_percent,
+        evaluate=_ten_percent,
     ),
-    Told(
+    CustomClaim(
         id="thirty-percent",
         section="VI",
         statement="VS-TCP outperforms others by up to 30 %",
         printed="30 %",
         experiment="rate",
         fails_if="the largest gain over nocon is outside 24 % to 36 %",
-        how=_thirty_percent,
+        evaluate=_thirty_percent,
     ),
-    Told(
+    CustomClaim(
         id="method-1-better",
         section="V-B",
         statement="VS-TCP 1 performs better than VS-TCP 2",
         printed="-",
         experiment="rate",
         fails_if="VS-TCP 2 is ahead at a loss rate",
-        besides=("method-2",),
-        how=partial(
+        further=("method-2",),
+        evaluate=partial(
             _ahead,
             (VS_1,),
             (VS_2,),
@@ -515,7 +515,7 @@ CLAIMS: tuple[Claim, ...] = (
             "with growth per acknowledgement, as printed, it is the other way round",
         ),
     ),
-    Told(
+    CustomClaim(
         id="gap-narrows",
         section="V-B",
         statement="the gap between VS-TCP 1 and 2 decreases as the loss rate increases",
@@ -528,21 +528,21 @@ CLAIMS: tuple[Claim, ...] = (
             "frequent it stays small. With growth per acknowledgement method 2 is ahead instead (figure "
             "growth)"
         ),
-        besides=("method-2",),
-        how=_narrows,
+        further=("method-2",),
+        evaluate=_narrows,
     ),
-    Told(
+    CustomClaim(
         id="works-well",
         section="VI",
         statement="VS-TCP 2 works well when over 10 % are lost",
         printed="-",
         experiment="rate",
         fails_if="nocon is ahead of it at 11 % or 13 %",
-        besides=("method-2",),
-        how=_works_well,
+        further=("method-2",),
+        evaluate=_works_well,
     ),
     *(
-        Told(
+        CustomClaim(
             id=f"table-4-{rate:g}".replace(".", "-"),
             section="V-B, table 4",
             statement=f"the optimal segment size of nocon where {rate:g} % are lost",
@@ -554,30 +554,30 @@ CLAIMS: tuple[Claim, ...] = (
                 "error-free state of 22.4 ms: with the readings window=10 and local-rto-min=1s the printed "
                 "sizes are up to 14 % behind"
             ),
-            how=partial(_best_size, rate),
+            evaluate=partial(_best_size, rate),
         )
         for rate, size in TABLE_4.items()
     ),
-    Told(
+    CustomClaim(
         id="moves-left",
         section="III-B, figure 3",
         statement="if the error rate is high a small frame has advantages, if it is low a large one",
         printed="-",
         experiment="sizes",
         fails_if="where 11 % are lost 256 B is no better than 448 B, or 448 B no better where 1 % are",
-        how=_moves_left,
+        evaluate=_moves_left,
     ),
-    Told(
+    CustomClaim(
         id="smaller",
         section="IV-B",
         statement="VS-TCP decreases the segment size when packets are frequently lost",
         printed="-",
         experiment="trace-3",
         fails_if="the mean size is not smaller at 11 % than at 3 %",
-        besides=("trace-11",),
-        how=_smaller,
+        further=("trace-11",),
+        evaluate=_smaller,
     ),
-    Told(
+    CustomClaim(
         id="loss-window-5",
         section="V-B",
         statement="the optimal value of L_w is 5",
@@ -588,25 +588,25 @@ CLAIMS: tuple[Claim, ...] = (
             "any L_w up to 5 shrinks at each loss, as e_w is 0.1, and a shorter one forgets it sooner: an "
             "error state is over within a packet, so that a loss says little of the next packets"
         ),
-        how=_loss_window,
+        evaluate=_loss_window,
     ),
-    Told(
+    CustomClaim(
         id="loss-window-100",
         section="V-B",
         statement="with a large L_w, such as 100, VS-TCP 2 may fail to follow the loss rate in time",
         printed="-",
         experiment="loss-window",
         fails_if="100 is no worse than 5 at 3 % or 11 %",
-        how=_hundred,
+        evaluate=_hundred,
     ),
-    Told(
+    CustomClaim(
         id="above-real",
         section="IV-B.1",
         statement="e_w is to be higher than the real loss rate",
         printed="-",
         experiment="wanted-loss",
         fails_if="an e_w below the loss rate is better than the next one above it",
-        how=_above_real,
+        evaluate=_above_real,
     ),
     Contradiction(
         id="growth",
@@ -615,6 +615,6 @@ CLAIMS: tuple[Claim, ...] = (
         printed="128 B per ACK",
         experiment="readings",
         fails_if="as printed, method 1 gains more than method 2",
-        how=_growth,
+        evaluate=_growth,
     ),
 )

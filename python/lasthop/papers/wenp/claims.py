@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from lasthop import Run
-from lasthop.papers.claims import Contradiction, Finding, Told, gained, printed_number
+from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain, printed_number
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import Part, Quantity, Unit, above, below, calculated, ratio, within
@@ -47,7 +47,7 @@ def _lossy_gain(evidence: Evidence) -> Finding:
 def _first_loses(evidence: Evidence) -> Finding:
     found = gain(evidence, "table", "1")
     printed = PRINTED["wenp"][0] / PRINTED["basic"][0] - 1
-    text = f"{gained(found.at())}; printed are {100 * printed:+.0f} %"
+    text = f"{as_gain(found.at())}; printed are {100 * printed:+.0f} %"
     return Finding([Part(found, below())], text)
 
 
@@ -134,7 +134,7 @@ def _alpha(evidence: Evidence) -> Finding:
 
 CLAIMS: tuple[Claim, ...] = (
     *(
-        Told(
+        CustomClaim(
             id=f"{SCHEMES[scheme].lower()}-{station}",
             section="VII, table IV",
             statement=f"{SCHEMES[scheme]}, MH {station}, {drop} % of packets dropped",
@@ -142,57 +142,57 @@ CLAIMS: tuple[Claim, ...] = (
             experiment="table",
             fails_if="the mean is more than 5 % from the printed value",
             why=_RENO if station in ("7", "8") else "",
-            how=partial(_station, scheme, station),
+            evaluate=partial(_station, scheme, station),
         )
         for scheme in SCHEMES
         for station, drop, printed in zip(STATIONS, DROPS, PRINTED[scheme], strict=True)
     ),
-    Told(
+    CustomClaim(
         id="sum-standard",
         section="VII, table IV",
         statement="standard TCP, the throughput of all stations together",
         printed="4308 kb/s",
         experiment="table",
         fails_if="the mean is more than 5 % from the printed sum",
-        how=partial(_sum, "basic"),
+        evaluate=partial(_sum, "basic"),
     ),
-    Told(
+    CustomClaim(
         id="sum-wenp",
         section="VII, table IV",
         statement="WENP, the throughput of all stations together",
         printed="4360 kb/s",
         experiment="table",
         fails_if="the mean is more than 5 % from the printed sum",
-        how=partial(_sum, "wenp"),
+        evaluate=partial(_sum, "wenp"),
     ),
-    Told(
+    CustomClaim(
         id="lossy-gain",
         section="VII",
         statement="the throughput of stations with packet drops improves",
         printed="+8 % to +14 %",
         experiment="table",
         fails_if="one of the seven stations gains nothing",
-        how=_lossy_gain,
+        evaluate=_lossy_gain,
     ),
-    Told(
+    CustomClaim(
         id="first-loses",
         section="VII",
         statement="the throughput of MH 1, which drops nothing, decreases",
         printed="-16 %",
         experiment="table",
         fails_if="it does not decrease",
-        how=_first_loses,
+        evaluate=_first_loses,
     ),
-    Told(
+    CustomClaim(
         id="fairer",
         section="VII",
         statement="with WENP the bandwidth is shared more fairly",
         printed="-",
         experiment="table",
         fails_if="Jain's index is no higher",
-        how=_fairer,
+        evaluate=_fairer,
     ),
-    Told(
+    CustomClaim(
         id="fewer-timeouts",
         section="I",
         statement="WENP helps to minimise unnecessary timeouts",
@@ -204,9 +204,9 @@ CLAIMS: tuple[Claim, ...] = (
             "of a fifth as many"
         ),
         fails_if="there are no fewer timeouts",
-        how=_fewer_timeouts,
+        evaluate=_fewer_timeouts,
     ),
-    Told(
+    CustomClaim(
         id="injects-nothing",
         section="VIII",
         statement="WENP injects no packet into the network",
@@ -214,9 +214,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace",
         fails_if="a packet comes to an end that no host has sent",
         definition=True,
-        how=_injects_nothing,
+        evaluate=_injects_nothing,
     ),
-    Told(
+    CustomClaim(
         id="overhead",
         section="VII",
         statement="WENP does not add significant overhead to the router",
@@ -224,17 +224,17 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace",
         fails_if="it caches more headers than the windows hold, or looks up more than twice",
         definition=True,
-        how=_overhead,
+        evaluate=_overhead,
     ),
-    Told(
+    CustomClaim(
         id="alpha",
         section="V-B",
         statement="alpha 0.75 in place of 0.5 increases the throughput after a loss on the air",
         printed="-",
         experiment="alpha-0.75",
         fails_if="0.75 gives no more than 0.5",
-        besides=("alpha-0.5", "alpha-1.0"),
-        how=_alpha,
+        further=("alpha-0.5", "alpha-1.0"),
+        evaluate=_alpha,
     ),
     Contradiction(
         id="drop-rate",
@@ -243,6 +243,6 @@ CLAIMS: tuple[Claim, ...] = (
         printed="214 kb/s",
         experiment="divisor-1",
         fails_if="a loss rate of 20 % gives the printed throughput",
-        how=_divisor,
+        evaluate=_divisor,
     ),
 )

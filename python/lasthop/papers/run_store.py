@@ -1,4 +1,4 @@
-"""Runs that are kept as a whole, without traces, and the SQLite file that keeps them."""
+"""Storage of runs without traces in an SQLite file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from lasthop.study.statistics import Sample
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRun:
-    """A run without traces and series: what the store keeps of it.
+class StoredRun:
+    """A run without traces and series.
 
     Attributes
     ----------
     scheme : str
-        Its scheme.
+        The scheme.
     seed, run : int
-        Its seed and number.
+        The seed and the number of the run.
     metrics : mapping
-        Its metrics.
+        The metrics.
     connections : mapping of str to mapping
         The metrics of each connection.
     """
@@ -39,19 +39,19 @@ class KeptRun:
     connections: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, run: Run) -> KeptRun:
-        """Return what is kept of a run."""
+    def of(cls, run: Run) -> StoredRun:
+        """Return a run without its traces and series."""
         return cls(run.scheme, run.seed, run.run, run.metrics, run.connections)
 
 
-Measured = Run | KeptRun
-"""A run with its traces, or what is kept of one: both have metrics and connections."""
+Measured = Run | StoredRun
+"""A run with or without traces; both have metrics and connections."""
 
 
 def values(runs: Sequence[Measured], metric: str) -> Sample:
-    """Return a metric of each run, or one of a connection: `CONNECTION.METRIC`; NaN for a run without it."""
+    """Return a metric, or `CONNECTION.METRIC`, of each run; NaN for runs without it."""
     connection, _, name = metric.rpartition(".")
-    # The counters of schemes have dots in their names, too.
+    # The counters of schemes also have dots in their names.
     found = [
         run.metrics[metric] if metric in run.metrics else run.connections[connection][name] for run in runs
     ]
@@ -62,22 +62,22 @@ _REMEDY = "use another directory (--out DIR), or delete that file"
 _NAMES = {"lasthop": "version of Lasthop", "hash": "scenario", "seed": "seed"}
 
 
-class KeptStore:
-    """The runs of one experiment by scheme and number. Each is committed as soon as it is added.
+class RunStore:
+    """The stored runs of one experiment, by scheme and number. Each run is committed when it is added.
 
     Parameters
     ----------
     path : Path or None
-        The file. None keeps nothing.
+        The file. None stores nothing.
     scenario : Scenario
         The scenario of the runs.
     seed : int
-        Their seed.
+        The seed of the runs.
 
     Raises
     ------
     StudyError
-        If the file holds other runs, or cannot be written.
+        If the file has runs of another scenario, seed or version, or cannot be written.
     """
 
     def __init__(self, path: Path | None, scenario: Scenario, seed: int) -> None:
@@ -109,14 +109,14 @@ class KeptStore:
                 f"{_REMEDY}"
             )
 
-    def load(self, scheme: str) -> dict[int, KeptRun]:
-        """Return the stored runs of a scheme by their numbers."""
+    def load(self, scheme: str) -> dict[int, StoredRun]:
+        """Return the stored runs of a scheme, by number."""
         if self._sql is None:
             return {}
         rows = self._sql.execute("SELECT number, found FROM run WHERE scheme = ?", (scheme,))
-        return {number: KeptRun(scheme, self._seed, number, *json.loads(found)) for number, found in rows}
+        return {number: StoredRun(scheme, self._seed, number, *json.loads(found)) for number, found in rows}
 
-    def add(self, runs: Sequence[KeptRun]) -> None:
+    def add(self, runs: Sequence[StoredRun]) -> None:
         """Store runs."""
         if self._sql is None:
             return

@@ -1,4 +1,4 @@
-"""Runs of experiments without axes, which are kept as a whole: in a store, unless they have traces."""
+"""Replications of experiments without axes; stored in a file unless they have traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 
 from lasthop import Scenario
-from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
+from lasthop.papers.run_store import Measured, RunStore, StoredRun, values
 from lasthop.study import Progress
 from lasthop.study.plan import Rule
 from lasthop.study.statistics import estimate
@@ -20,7 +20,7 @@ from lasthop.study.units import metric_kind
 
 
 class _StoppedError(Exception):
-    """Raised within a run that is no longer wanted."""
+    """Raised within a run to cancel it."""
 
 
 def make_runs(
@@ -33,7 +33,7 @@ def make_runs(
     report: Callable[[Progress], None],
     path: Path | None = None,
 ) -> dict[str, list[Measured]]:
-    """Make the runs of each scheme until the rule is satisfied.
+    """Make runs of each scheme until the stopping rule is satisfied.
 
     Parameters
     ----------
@@ -46,16 +46,16 @@ def make_runs(
     seed, first : int
         The seed, and the number of the first run.
     jobs : int, optional
-        The number of threads, by default one for each core. Results do not depend on it.
+        The number of threads, by default one per core. Results do not depend on it.
     report : callable
         Called with the progress after each run.
     path : Path, optional
-        The file that keeps runs without traces, from which they are reused.
+        The file for runs without traces, from which they are reused.
 
     Returns
     -------
-    dict of str to list of Run or KeptRun
-        The runs of each scheme, in order: whole ones with traces, without them what is kept.
+    dict of str to list of Run or StoredRun
+        The runs of each scheme, in order: runs if traced, otherwise stored runs.
     """
     made: dict[str, list[Measured]] = {scheme: [] for scheme in scenario.schemes}
     stopping = Event()
@@ -68,24 +68,24 @@ def make_runs(
         if number in stored:
             return stored[number]
         run = scenario.run(scheme, seed=seed, run=number, trace=traced, series=traced, progress=keep_going)
-        return run if traced else KeptRun.of(run)
+        return run if traced else StoredRun.of(run)
 
     began = time.monotonic()
     progress = Progress(expected=next(rule.checkpoints()) * len(made))
-    with closing(KeptStore(None if traced else path, scenario, seed)) as store:
+    with closing(RunStore(None if traced else path, scenario, seed)) as store:
         pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
         try:
             for scheme, runs in made.items():
                 stored = store.load(scheme)
                 for checkpoint in rule.checkpoints():
-                    # The runs up to the first checkpoint are expected from the beginning.
+                    # The runs up to the first checkpoint are already counted in `expected`.
                     progress.expected += checkpoint - len(runs) if runs else 0
                     numbers = range(first + len(runs), first + checkpoint)
                     for run in pool.map(partial(make, scheme), numbers):
                         runs.append(run)
                         progress.done += 1
                         if run.run not in stored:
-                            if isinstance(run, KeptRun):
+                            if isinstance(run, StoredRun):
                                 store.add([run])
                             progress.made += 1
                         progress.seconds = time.monotonic() - began
