@@ -10,7 +10,7 @@ use lasthop_proto::tcp::SeqNum;
 pub(crate) struct SendBuffer {
     bytes: VecDeque<u8>,
     capacity: usize,
-    /// Sequence number of the first byte, once the connection has one.
+    /// Sequence number of the first byte, once known.
     start: SeqNum,
     /// Bytes acknowledged and removed.
     removed: u64,
@@ -71,19 +71,19 @@ impl SendBuffer {
     }
 }
 
-/// Bytes that have arrived and that the application has not read.
+/// Received bytes that the application has not read.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
-    /// Bytes in order, then out-of-order bytes with gaps between them, up to the last byte that has arrived.
+    /// In-order bytes, then out-of-order bytes with gaps, up to the highest byte received.
     bytes: VecDeque<u8>,
-    /// Number of bytes in order.
+    /// Number of in-order bytes.
     ready: usize,
     /// Whether the application no longer reads.
     closed: bool,
 }
 
 impl ReceiveBuffer {
-    /// Number of bytes in order.
+    /// Number of in-order bytes.
     pub(crate) fn ready(&self) -> usize {
         self.ready
     }
@@ -97,7 +97,7 @@ impl ReceiveBuffer {
         *self = ReceiveBuffer { closed: true, ..ReceiveBuffer::default() };
     }
 
-    /// Stores bytes that begin `offset` bytes after the last one in order.
+    /// Stores bytes that start `offset` bytes after the in-order data.
     pub(crate) fn store(&mut self, offset: usize, bytes: &[u8]) {
         let (from, end) = (self.ready + offset, self.ready + offset + bytes.len());
         if from == self.bytes.len() {
@@ -119,7 +119,7 @@ impl ReceiveBuffer {
         debug_assert!(self.ready <= self.bytes.len(), "bytes are stored before they are delivered");
     }
 
-    /// Moves bytes in order into `buffer`; returns how many.
+    /// Moves in-order bytes into `buffer`; returns their number.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let len = self.ready.min(buffer.len());
         self.bytes.read_exact(&mut buffer[..len]).expect("there are as many bytes");

@@ -8,19 +8,20 @@ use crate::options::Agreement;
 /// The settings of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Congestion control, recovery, timers and acknowledgements. `packet_size` is the MTU, `window` the receive buffer;
-    /// `ecn`, `timestamps` and a flavour that uses SACK are offered to the peer, and used if it agrees. `iss`, `header`,
-    /// `handshake` and `close` have no effect.
+    /// Congestion control, recovery, timers and acknowledgements. `packet_size` is the MTU, `window` the
+    /// receive buffer; `ecn`, `timestamps` and a flavour that uses SACK are offered to the peer, and used if
+    /// it agrees. `iss`, `header`, `handshake` and `close` have no effect.
     pub settings: Settings,
-    /// Whether to offer window scaling (RFC 7323 section 2). Without it windows end at 65,535 bytes.
+    /// Whether to offer window scaling (RFC 7323 section 2). Without it, windows are limited to 65,535 bytes.
     pub window_scaling: bool,
-    /// Send buffer in bytes: the limit of written bytes that the peer has not acknowledged.
+    /// Send buffer in bytes: limit of bytes written and not acknowledged.
     pub send_buffer: usize,
     /// Whether Nagle's algorithm holds back short segments (RFC 9293 section 3.7.4).
     pub nagle: bool,
     /// Keep-alive probes of an idle connection; off by default (RFC 9293 section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
-    /// How long a SYN is retransmitted before the connection fails; RFC 9293 section 3.8.3 asks for at least 3 minutes.
+    /// Time for which a SYN is retransmitted before the connection fails; at least 3 minutes in RFC 9293
+    /// section 3.8.3.
     pub syn_timeout: Duration,
     /// Length of TIME-WAIT: 2 MSL (RFC 9293 section 3.4.2), 60 s in Linux.
     pub time_wait: Duration,
@@ -65,8 +66,8 @@ impl Default for Config {
 impl Config {
     /// Checks the settings.
     ///
-    /// # Panics
-    /// If they are invalid, or for simulations only: the rules of ns-2, or a flavour that needs every segment echoed.
+    /// # Panics If they are invalid or for simulations only: the rules of ns-2, or a flavour that needs an
+    /// echo for each segment.
     pub(crate) fn check(&self) {
         let faults = self.settings.faults();
         assert!(faults.is_empty(), "invalid settings: {faults:?}");
@@ -78,8 +79,8 @@ impl Config {
         assert!(self.settings.rules == Rules::Rfc, "the rules of ns-2 are for simulations");
     }
 
-    /// The settings of one half of a connection. `iss` is the first sequence number of its stream, and `window` the receive
-    /// window of that stream in bytes: the peer's for the sender, ours for the receiver.
+    /// The settings of one half of a connection. `iss` is the first sequence number of its stream, and
+    /// `window` the receive window of that stream in bytes: the peer's for the sender, ours for the receiver.
     pub(crate) fn of_half(&self, agreed: &Agreement, iss: u32, window: u32) -> Settings {
         let mut settings = self.settings.clone();
         if !agreed.sack && settings.sack() {

@@ -1,5 +1,5 @@
-//! A synchronised connection: the sending and the receiving half, and the checks that a segment passes before it reaches
-//! them (RFC 9293 section 3.10.7.4).
+//! A synchronised connection: the sending and the receiving half, and the checks of arriving segments (RFC
+//! 9293 section 3.10.7.4).
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{Connection as Ends, Flags, Receiver, SackBlocks, Segment, Sender, SeqNum};
@@ -69,8 +69,7 @@ struct KeepAliveTimer {
 }
 
 impl Connection {
-    /// The connection after a handshake. Sends what the application has written during the handshake, and an ACK if
-    /// `owes_ack`.
+    /// The connection after a handshake. Sends data written during the handshake, and an ACK if `owes_ack`.
     pub(crate) fn new(
         now: Time,
         config: &Config,
@@ -159,7 +158,7 @@ impl Connection {
         self.drive_sender(now, io, |sender, out| sender.supply(now, bytes, out));
     }
 
-    /// Turns Nagle's algorithm on or off.
+    /// Enables or disables Nagle's algorithm.
     pub(crate) fn set_nagle(&mut self, now: Time, nagle: bool, io: &mut Io) {
         self.drive_sender(now, io, |sender, out| sender.set_nagle(now, nagle, out));
     }
@@ -196,7 +195,8 @@ impl Connection {
         self.sender.set_user_timeout(timeout);
     }
 
-    /// Whether `syn` may start a new incarnation of a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191).
+    /// Whether `syn` may start a new incarnation of a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC
+    /// 6191).
     pub(crate) fn is_older_than(&self, now: Time, syn: &Segment) -> bool {
         let both_have_timestamps = self.agreed.timestamps && syn.timestamps.is_some();
         if both_have_timestamps {
@@ -231,7 +231,8 @@ impl Connection {
         let is_valid =
             segment.flags & (Flags::SYN | Flags::ACK) == Flags::ACK && self.is_valid_ack(segment.ack);
         if !is_valid {
-            // Challenge ACK (RFC 5961 sections 4.2 and 5.2). A segment without SYN and ACK is dropped (RFC 9293).
+            // Challenge ACK (RFC 5961 sections 4.2 and 5.2). A segment without SYN and ACK is dropped (RFC
+            // 9293).
             if segment.flags & (Flags::SYN | Flags::ACK) != Flags::default() {
                 self.answer_unacceptable(now, false, io);
             }
@@ -247,14 +248,14 @@ impl Connection {
         if let Some(timer) = &mut self.keep_alive {
             (timer.deadline, timer.unanswered) = (now + timer.settings.idle, 0);
         }
-        self.give_to_receiver(now, packet, segment, io);
-        self.give_to_sender(now, segment, io);
+        self.pass_to_receiver(now, packet, segment, io);
+        self.pass_to_sender(now, segment, io);
         self.flush(now, io);
         Verdict::Accepted
     }
 
-    /// Processes RST: valid only with the next expected sequence number; elsewhere in the window it triggers a challenge
-    /// ACK (RFC 5961 section 3.2).
+    /// Processes RST: valid only with the next expected sequence number; elsewhere in the window it triggers
+    /// a challenge ACK (RFC 5961 section 3.2).
     fn on_reset(&mut self, now: Time, segment: &Segment, io: &mut Io) -> Verdict {
         if segment.seq == self.receiver.rcv_nxt() {
             return Verdict::Reset;
@@ -265,8 +266,9 @@ impl Connection {
         Verdict::Dropped
     }
 
-    /// Whether any of the segment may lie in the window (RFC 9293 section 3.10.7.4). As in Linux, a segment that ends at
-    /// the left edge is acceptable, and so is one that begins at the right edge: a probe of a closed window.
+    /// Whether any of the segment may lie in the window (RFC 9293 section 3.10.7.4). As in Linux, a segment
+    /// that ends at the left edge is acceptable, and so is one that begins at the right edge: a probe of a
+    /// closed window.
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let left = self.receiver.rcv_nxt();
         segment.seq + segment.seq_len() >= left
@@ -286,22 +288,22 @@ impl Connection {
         let is_old =
             segment.len > 0 && end <= self.receiver.rcv_nxt() && !end.is_far_from(self.receiver.rcv_nxt());
         if is_old && !segment.flags.has(Flags::SYN) {
-            self.give_to_receiver(now, packet, segment, io);
+            self.pass_to_receiver(now, packet, segment, io);
             self.flush(now, io);
         } else {
             self.answer_unacceptable(now, segment.len > 0 && !segment.flags.has(Flags::SYN), io);
         }
     }
 
-    /// Sends an ACK; rate-limited if the segment has no data (RFC 5961 section 7), since two ends could otherwise answer
-    /// each other's ACKs for ever.
+    /// Sends an ACK; rate-limited if the segment has no data (RFC 5961 section 7), since two ends could
+    /// otherwise acknowledge each other's ACKs forever.
     fn answer_unacceptable(&mut self, now: Time, has_data: bool, io: &mut Io) {
         if has_data || self.throttle.permits(now) {
             self.acknowledge(now, io);
         }
     }
 
-    fn give_to_receiver(&mut self, now: Time, packet: &Incoming<'_>, segment: Segment, io: &mut Io) {
+    fn pass_to_receiver(&mut self, now: Time, packet: &Incoming<'_>, segment: Segment, io: &mut Io) {
         let before = self.receiver.stats().delivered;
         let left = self.receiver.rcv_nxt();
         // Only the part of the payload inside the window is stored.
@@ -312,7 +314,7 @@ impl Connection {
         if !self.receiver.has_ended() {
             io.receive_buffer.store(offset, &payload[..payload.len().min(room)]);
         }
-        // The endpoint has done PAWS and writes the echo, so the receiver sees no timestamps.
+        // The endpoint performs PAWS and writes the echo, so timestamps are not passed to the receiver.
         let segment = Segment { timestamps: None, ..segment };
         self.receiver.receive(now, &to_packet(segment, packet.ecn), Port::ONLY, &mut self.out);
         let delivered = self.receiver.stats().delivered - before;
@@ -320,7 +322,7 @@ impl Connection {
         self.after_receiver();
     }
 
-    fn give_to_sender(&mut self, now: Time, mut segment: Segment, io: &mut Io) {
+    fn pass_to_sender(&mut self, now: Time, mut segment: Segment, io: &mut Io) {
         let (seq, ack) = self.update;
         let is_newer = seq < segment.seq || (seq == segment.seq && ack <= segment.ack);
         if is_newer && segment.ack >= self.sender.snd_una() {
@@ -340,7 +342,8 @@ impl Connection {
         io.send_buffer.acknowledge(self.sender.acknowledged());
     }
 
-    /// Reduces the MSS to a path MTU of `mtu` bytes, and retransmits the segment at `lost`, which was too long.
+    /// Reduces the MSS to a path MTU of `mtu` bytes, and retransmits the segment at `lost`, which was too
+    /// long.
     pub(crate) fn reduce_mtu(&mut self, now: Time, mtu: u32, lost: SeqNum, io: &mut Io) {
         let options = if self.agreed.timestamps { 12 } else { 0 };
         let mss = mtu.saturating_sub(self.agreed.header.0 as u32 + options);
@@ -368,8 +371,8 @@ impl Connection {
         self.flush(now, io);
     }
 
-    /// Aborts if no outstanding data were acknowledged within the user timeout (RFC 9293 section 3.8.3). The sender itself
-    /// detects a silent peer; this detects one that sends segments without acknowledging data.
+    /// Aborts if no outstanding data were acknowledged within the user timeout (RFC 9293 section 3.8.3). The
+    /// sender itself detects a silent peer; this detects one that sends segments without acknowledging data.
     fn give_up_if_stuck(&mut self, now: Time, io: &mut Io) {
         let waited = now.since(self.progressed_at);
         if self.sender.flight_size() > 0 && self.user_timeout.is_some_and(|longest| waited >= longest) {
@@ -384,7 +387,8 @@ impl Connection {
         }
     }
 
-    /// Probes an idle connection with a segment below the window, which the peer must acknowledge (RFC 9293 section 3.8.4).
+    /// Probes an idle connection with a segment below the window, which the peer must acknowledge (RFC 9293
+    /// section 3.8.4).
     fn keep_alive(&mut self, now: Time, io: &mut Io) {
         let is_idle = self.sender.flight_size() == 0 && self.sender.unsent() == 0;
         let Some(timer) = self.keep_alive.as_mut().filter(|timer| timer.deadline <= now) else { return };

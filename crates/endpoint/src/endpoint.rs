@@ -1,4 +1,5 @@
-//! One end of a connection: the state machine, driven by segments, application calls and time (RFC 9293 section 3.10).
+//! One end of a connection: the state machine, driven by segments, application calls and time (RFC 9293
+//! section 3.10).
 
 use std::mem;
 use std::net::SocketAddr;
@@ -35,9 +36,9 @@ pub enum End {
 
 /// One end of a TCP connection.
 ///
-/// The caller passes in packets for its addresses with [`receive`](Endpoint::receive), calls [`wake`](Endpoint::wake) at
-/// [`next_wakeup`](Endpoint::next_wakeup), and after each call sends the packets that [`poll`](Endpoint::poll) returns.
-/// `now` must never decrease.
+/// The caller passes in packets for its addresses with [`receive`](Endpoint::receive), calls
+/// [`wake`](Endpoint::wake) at [`next_wakeup`](Endpoint::next_wakeup), and after each call sends the packets
+/// that [`poll`](Endpoint::poll) returns. `now` must never decrease.
 #[derive(Debug)]
 pub struct Endpoint {
     config: Config,
@@ -50,8 +51,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint in LISTEN on `local`. It accepts a single connection, the first; a
-    /// [`Listener`](crate::Listener) accepts many.
+    /// An endpoint in LISTEN on `local`, for a single connection. A [`Listener`](crate::Listener) accepts
+    /// many.
     ///
     /// # Panics
     /// If the settings are invalid, or for simulations only.
@@ -62,8 +63,8 @@ impl Endpoint {
 
     /// An endpoint that opens a connection from `local` to `remote`.
     ///
-    /// # Panics
-    /// If the settings are invalid, or for simulations only, or if the addresses are of different IP versions.
+    /// # Panics If the settings are invalid, or for simulations only, or if the addresses are of different IP
+    /// versions.
     pub fn connect(
         now: Time,
         config: Config,
@@ -103,7 +104,7 @@ impl Endpoint {
         self.state.name()
     }
 
-    /// Why the connection ended; `None` while it has not. A connection in TIME-WAIT has not ended.
+    /// Why the connection ended; `None` before the end. A connection in TIME-WAIT has not ended.
     pub fn end(&self) -> Option<End> {
         self.end
     }
@@ -128,7 +129,8 @@ impl Endpoint {
         self.state.connection().map(Connection::receiver)
     }
 
-    /// Free space in the send buffer, in bytes; 0 once the application has closed or the connection has ended.
+    /// Free space in the send buffer, in bytes; 0 once the application has closed or the connection has
+    /// ended.
     pub fn writable(&self) -> usize {
         if self.is_closing || self.state() == StateName::Closed { 0 } else { self.io.send_buffer.room() }
     }
@@ -138,13 +140,13 @@ impl Endpoint {
         self.io.send_buffer.len()
     }
 
-    /// Maximum payload of a segment, without the options that every segment carries; `None` before the connection is
-    /// synchronised.
+    /// Maximum payload of a segment, without the options that every segment carries; `None` before the
+    /// connection is synchronised.
     pub fn mss(&self) -> Option<u32> {
         self.state.connection().map(Connection::mss)
     }
 
-    /// Number of bytes in order that were not read.
+    /// Number of in-order bytes available to read.
     pub fn readable(&self) -> usize {
         self.io.receive_buffer.ready()
     }
@@ -157,7 +159,7 @@ impl Endpoint {
 
     // ---- application: calls ----------------------------------------------------------------------------
 
-    /// Writes bytes to the send buffer; returns how many [fit](Endpoint::writable).
+    /// Writes bytes to the send buffer; returns the number that [fit](Endpoint::writable).
     pub fn send(&mut self, now: Time, bytes: &[u8]) -> usize {
         let room = self.writable();
         let len = self.io.send_buffer.push(&bytes[..bytes.len().min(room)]);
@@ -167,7 +169,8 @@ impl Endpoint {
         len
     }
 
-    /// Reads bytes in order into `buffer`; returns how many. Bytes that arrived before the connection ended remain readable.
+    /// Reads in-order bytes into `buffer`; returns their number. Bytes received before the end of the
+    /// connection remain readable.
     pub fn read(&mut self, now: Time, buffer: &mut [u8]) -> usize {
         let len = self.io.receive_buffer.read(buffer);
         if let Some(connection) = self.state.connection_mut().filter(|_| len > 0) {
@@ -176,7 +179,7 @@ impl Endpoint {
         len
     }
 
-    /// Turns Nagle's algorithm on or off (RFC 9293 section 3.7.4). Turning it off sends short segments that it held back.
+    /// Enables or disables Nagle's algorithm (RFC 9293 section 3.7.4). Disabling it sends segments held back.
     pub fn set_nagle(&mut self, now: Time, nagle: bool) {
         self.config.nagle = nagle;
         if let Some(connection) = self.state.connection_mut() {
@@ -184,8 +187,8 @@ impl Endpoint {
         }
     }
 
-    /// Sets the user timeout: how long outstanding data may remain unacknowledged before the connection is aborted; `None`
-    /// for no limit.
+    /// Sets the user timeout: how long outstanding data may remain unacknowledged before the connection is
+    /// aborted; `None` for no limit.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.config.settings.user_timeout = timeout;
         if let Some(connection) = self.state.connection_mut() {
@@ -199,7 +202,8 @@ impl Endpoint {
         self.io.send_buffer.set_capacity(bytes);
     }
 
-    /// Closes the sending direction: FIN follows the last byte (RFC 9293 section 3.10.4). The peer may continue to send.
+    /// Closes the sending direction: FIN follows the last byte (RFC 9293 section 3.10.4). The peer may
+    /// continue to send.
     pub fn shutdown(&mut self, now: Time) {
         if mem::replace(&mut self.is_closing, true) {
             return;
@@ -212,8 +216,8 @@ impl Endpoint {
         }
     }
 
-    /// Closes both directions. Unread bytes, or bytes that arrive later, reset the connection, which tells the peer that
-    /// they are lost (RFC 9293 section 3.6.1).
+    /// Closes both directions. Unread bytes, or bytes that arrive later, cause a reset, which informs the
+    /// peer of the lost data (RFC 9293 section 3.6.1).
     pub fn close(&mut self, now: Time) {
         if self.readable() > 0 && self.state() != StateName::TimeWait {
             return self.abort(now);
@@ -225,8 +229,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the connection immediately, with RST in states that require one (RFC 9293 section 3.10.5). Discards unread
-    /// bytes.
+    /// Ends the connection immediately, with RST in states that require one (RFC 9293 section 3.10.5).
+    /// Discards unread bytes.
     pub fn abort(&mut self, now: Time) {
         match &self.state {
             State::SynReceived(handshake, syn) => handshake.reset(now, syn, &mut self.io.outgoing),
@@ -307,7 +311,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes an ICMP message. Ignores errors unless they quote a segment in flight (RFC 5927 section 4.1).
+    /// Processes an ICMP message. Ignores errors unless they quote a segment in flight (RFC 5927 section
+    /// 4.1).
     pub fn receive_icmp(&mut self, now: Time, icmp: &Icmp<'_>) {
         let outgoing = &self.io.outgoing;
         let Some((error, seq)) = path_errors::of(icmp, outgoing.local, outgoing.remote) else { return };
@@ -325,8 +330,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether this endpoint is in TIME-WAIT and a segment may start a new incarnation of its connection (RFC 9293 section
-    /// 3.10.7.4, RFC 6191). The caller may then replace the endpoint by a listening one.
+    /// Whether this endpoint is in TIME-WAIT and a segment may start a new incarnation of its connection (RFC
+    /// 9293 section 3.10.7.4, RFC 6191). The caller may then replace the endpoint by a listening one.
     pub fn may_be_succeeded_by(&self, now: Time, packet: &Incoming<'_>) -> bool {
         let syn = packet.header.segment;
         let is_syn = syn.flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN;
@@ -402,7 +407,8 @@ impl Endpoint {
             return self.leave_syn_received(End::Refused);
         }
         if flags.has(Flags::RST) || !is_acceptable {
-            // Challenge ACK: to RST inside the window (RFC 5961 section 3.2), to other segments outside of it.
+            // Challenge ACK: to RST inside the window (RFC 5961 section 3.2), to other segments outside of
+            // it.
             if flags.has(Flags::RST) == is_acceptable {
                 handshake.challenge(now, syn, outgoing);
             }

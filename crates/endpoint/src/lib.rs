@@ -10,10 +10,11 @@
 //!                    └──────────────────────────────────┘
 //! ```
 //!
-//! The halves are those of the simulator: congestion control, loss recovery, retransmission and persist timers are the
-//! sender's; delayed and selective acknowledgements and the window are the receiver's. The endpoint adds the
-//! rest of RFC 9293: the handshake with its options, the eleven states, the acceptability of segments, resets, TIME-WAIT
-//! and keep-alive; and the contents of segments, which the simulator does not have. It has no access to clocks or sockets.
+//! The two halves are those of the simulator. The sender implements congestion control, loss recovery,
+//! retransmission and persist timers; the receiver implements delayed and selective acknowledgements and the
+//! window. The endpoint adds the rest of RFC 9293: the handshake with its options, the eleven states, the
+//! acceptability of segments, resets, TIME-WAIT and keep-alive. It also adds payloads, which the simulator
+//! does not have. It has no access to clocks or sockets.
 //!
 //! ```
 //! use lasthop_base::{Streams, Time};

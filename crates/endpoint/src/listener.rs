@@ -13,26 +13,27 @@ use crate::packet::{Incoming, Outgoing, refuse};
 use crate::secret::Secret;
 use crate::state::StateName;
 
-/// Takes connections to an address (RFC 9293 section 3.10.1): an [`Endpoint`] for each SYN, which the owner
-/// [accepts](Listener::accept) once its handshake is over.
+/// Listens on an address (RFC 9293 section 3.10.1): creates an [`Endpoint`] for each SYN, which the caller
+/// [accepts](Listener::accept) after the handshake.
 ///
-/// The owner gives it the segments to its address that are for no endpoint accepted before, and drives it as it drives an
-/// endpoint.
+/// The caller passes in the segments for the address that belong to no accepted endpoint, and calls `wake`
+/// and `poll` as for an endpoint.
 #[derive(Debug)]
 pub struct Listener {
     config: Config,
     local: SocketAddr,
     backlog: usize,
     secret: Secret,
-    /// Connections in SYN-RECEIVED, then those that wait to be accepted, in the order in which they opened.
+    /// Connections in SYN-RECEIVED, then the accept queue in the order of establishment.
     opening: Vec<Endpoint>,
     waiting: VecDeque<Endpoint>,
     packets: VecDeque<Outgoing>,
 }
 
 impl Listener {
-    /// A listener at `local`; an unspecified address stands for all addresses of the host. A SYN is ignored while `backlog`
-    /// connections (at least one) open or wait: its sender tries again.
+    /// A listener at `local`; an unspecified address stands for all addresses of the host. A SYN is dropped
+    /// while `backlog` connections (at least one) are in SYN-RECEIVED or in the accept queue; the peer will
+    /// retransmit it.
     pub fn new(config: Config, local: SocketAddr, backlog: usize, secret: Secret) -> Listener {
         let (opening, waiting, packets) = Default::default();
         Listener { config, local, backlog: backlog.max(1), secret, opening, waiting, packets }
@@ -43,32 +44,32 @@ impl Listener {
         self.local
     }
 
-    /// The settings of the connections that begin from now on.
+    /// The settings of future connections.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
     }
 
-    /// Sets how many connections may open or wait (at least one).
+    /// Sets the limit of connections in SYN-RECEIVED and the accept queue, at least one.
     pub fn set_backlog(&mut self, backlog: usize) {
         self.backlog = backlog.max(1);
     }
 
-    /// Connections in SYN-RECEIVED.
+    /// Number of connections in SYN-RECEIVED.
     pub fn opening(&self) -> usize {
         self.opening.len()
     }
 
-    /// Connections that wait to be accepted.
+    /// Length of the accept queue.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The first connection that waits; it may have ended already.
+    /// Removes the first connection from the accept queue; it may have ended already.
     pub fn accept(&mut self) -> Option<Endpoint> {
         self.waiting.pop_front()
     }
 
-    /// Resets all connections that were not accepted. The packets are still to be [polled](Listener::poll).
+    /// Resets all connections that were not accepted; [`poll`](Listener::poll) returns the packets.
     pub fn close(&mut self, now: Time) {
         let children = self.opening.drain(..).chain(self.waiting.drain(..));
         for mut child in children {
@@ -82,13 +83,13 @@ impl Listener {
         self.packets.pop_front()
     }
 
-    /// When [`wake`](Listener::wake) is due; [`Time::NEVER`] without a timer.
+    /// The earliest timer, at which [`wake`](Listener::wake) is due; [`Time::NEVER`] if no timer runs.
     pub fn next_wakeup(&self) -> Time {
         let children = self.opening.iter().chain(&self.waiting);
         children.map(Endpoint::next_wakeup).min().unwrap_or(Time::NEVER)
     }
 
-    /// Lets timers expire that are due.
+    /// Processes expired timers.
     pub fn wake(&mut self, now: Time) {
         for child in self.opening.iter_mut().chain(&mut self.waiting) {
             child.wake(now);
@@ -103,7 +104,7 @@ impl Listener {
         own.port() == local.port() && (own.ip() == local.ip() || is_any)
     }
 
-    /// Processes a segment (RFC 9293 section 3.10.7.2). One for other addresses is ignored.
+    /// Processes a segment (RFC 9293 section 3.10.7.2). Segments for other addresses are ignored.
     pub fn receive(&mut self, now: Time, packet: &Incoming<'_>) {
         if !self.is_for(packet) {
             return;
@@ -133,7 +134,8 @@ impl Listener {
         self.settle();
     }
 
-    /// Takes what the connections send, and sorts them by their state. Those that have not opened are forgotten.
+    /// Collects the packets of the connections, moves established ones to the accept queue, and drops failed
+    /// ones.
     fn settle(&mut self) {
         let mut opening = Vec::with_capacity(self.opening.len());
         for mut child in self.opening.drain(..) {

@@ -10,7 +10,7 @@ use crate::config::Config;
 const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
 
-/// Lower bound of the MSS, as in Linux (`TCP_MIN_SND_MSS`): with less, packets would be mostly header.
+/// Lower bound of the MSS, as in Linux (`TCP_MIN_SND_MSS`), so that packets are not mostly headers.
 const LEAST_MSS: u16 = 48;
 
 /// Length of the timestamps option in bytes, with padding.
@@ -31,7 +31,7 @@ pub(crate) struct Offer {
 pub(crate) struct Agreement {
     /// Size of IP and TCP headers without options.
     pub(crate) header: Bytes,
-    /// Payload of a full segment that we send: the options that every segment carries are subtracted (RFC 6691).
+    /// Payload of a full segment that we send, without the options of every segment (RFC 6691).
     pub(crate) mss: u32,
     /// Shift of the windows that we receive.
     pub(crate) their_scale: u8,
@@ -75,7 +75,7 @@ impl Offer {
         }
     }
 
-    /// The offer of a SYN-ACK: restricted to what the peer has offered.
+    /// The offer of a SYN-ACK: the options that the peer has also offered.
     pub(crate) fn answering(self, theirs: &Offer) -> Offer {
         Offer {
             mss: self.mss,
@@ -86,7 +86,7 @@ impl Offer {
         }
     }
 
-    /// The same without ECN.
+    /// The offer without ECN.
     pub(crate) fn without_ecn(self) -> Offer {
         Offer { ecn: false, ..self }
     }

@@ -7,7 +7,7 @@ use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_wire::{Error, Ip, IpPacket, TcpHeader, write};
 
-/// A TCP segment as it arrives. Its checksum is verified.
+/// An arriving TCP segment with a verified checksum.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
     /// Address and port of this host.
@@ -16,13 +16,14 @@ pub struct Incoming<'a> {
     pub remote: SocketAddr,
     /// ECN field.
     pub ecn: Ecn,
-    /// The header as on the wire: the window is not shifted. `header.segment.len` is ignored; the payload has the length.
+    /// The header as on the wire: the window is not scaled. `header.segment.len` is ignored in favour of the
+    /// payload length.
     pub header: TcpHeader,
     /// The payload.
     pub payload: &'a [u8],
 }
 
-/// A TCP segment to send. The window is shifted as on the wire.
+/// A TCP segment to send. The window is scaled as on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outgoing {
     /// Address and port of this host.
@@ -38,7 +39,7 @@ pub struct Outgoing {
 }
 
 impl<'a> Incoming<'a> {
-    /// The segment in a packet; `None` if it has no complete TCP segment. The caller verifies checksums.
+    /// The segment in a packet; `None` without a complete TCP segment. The caller must verify checksums.
     pub fn of(packet: &IpPacket<'a>) -> Option<Incoming<'a>> {
         let tcp = packet.tcp().filter(|_| packet.fragment.is_none() && !packet.is_cut())?;
         Some(Incoming {
@@ -56,7 +57,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// The packet as its destination sees it.
+/// The packet as received by its destination.
 impl<'a> From<&'a Outgoing> for Incoming<'a> {
     fn from(packet: &'a Outgoing) -> Incoming<'a> {
         Incoming {
@@ -88,7 +89,8 @@ impl Outgoing {
     }
 }
 
-/// The RST in response to a segment without a connection (RFC 9293 section 3.10.7.1); `None` if the segment is an RST.
+/// The RST in response to a segment without a connection (RFC 9293 section 3.10.7.1); `None` if the segment
+/// is an RST.
 pub fn refuse(packet: &Incoming<'_>) -> Option<Outgoing> {
     let segment = packet.segment();
     if segment.flags.has(Flags::RST) {

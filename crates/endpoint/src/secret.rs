@@ -1,4 +1,4 @@
-//! Initial sequence numbers and timestamps that outsiders cannot predict.
+//! Unpredictable initial sequence numbers and timestamp offsets.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -8,20 +8,21 @@ use lasthop_base::{Stream, Time};
 use lasthop_proto::tcp::SeqNum;
 use siphasher::sip::SipHasher24;
 
-/// The key of a host from which initial sequence numbers (RFC 6528 section 3) and the offsets of timestamp clocks (RFC
-/// 7323 section 5.4) are derived.
+/// The secret key of a host for initial sequence numbers (RFC 6528 section 3) and timestamp offsets (RFC 7323
+/// section 5.4).
 #[derive(Clone)]
 pub struct Secret([u64; 2]);
 
 impl Secret {
-    /// Draws a key from `random`, which must be unpredictable where attackers matter.
+    /// Draws a key from `random`, which must be unpredictable on public networks.
     pub fn draw(random: &mut Stream) -> Secret {
         let mut word = || random.below(1 << 32) << 32 | random.below(1 << 32);
         Secret([word(), word()])
     }
 
-    /// The initial sequence number of a connection that opens `now`: a clock of 4 microseconds, with an offset for each
-    /// pair of addresses, so that a new incarnation begins behind the old one.
+    /// The initial sequence number of a connection opened at `now`: a clock of 4 microseconds plus an offset
+    /// per pair of addresses, so that a new incarnation starts above the sequence numbers of the previous
+    /// one.
     pub(crate) fn iss(&self, now: Time, local: SocketAddr, remote: SocketAddr) -> SeqNum {
         SeqNum((now.as_nanos() / 4_000) as u32) + self.hash(local, remote) as u32
     }
@@ -46,7 +47,7 @@ impl Secret {
     }
 }
 
-/// The key is not shown.
+/// Does not print the key.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")

@@ -2,7 +2,7 @@
 
 use lasthop_base::{Duration, Time};
 
-/// The limit that RFC 5961 section 7 suggests, here per connection: a shared limit would be a side channel that tells an
+/// The limit of RFC 5961 section 7, per connection. A shared limit would be a side channel that shows an
 /// attacker whether a guess hit another connection.
 const LIMIT: u32 = 10;
 const INTERVAL: Duration = Duration::from_secs(5);

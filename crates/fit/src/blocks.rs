@@ -1,36 +1,38 @@
-//! Records of losses in a form whose likelihood is cheap.
+//! Compressed loss records, for fast evaluation of the likelihood.
 //!
-//! Most probes of a record arrive, hundreds in a row at nearly equal intervals. The likelihood of such a run is a power of
-//! one matrix, so its cost does not depend on its length: a capture of a million packets has a few thousand blocks.
+//! Most probes are delivered, in runs of hundreds at nearly equal intervals. The likelihood of such a run is
+//! a matrix power, whose cost does not depend on the length of the run. A capture of a million packets has a
+//! few thousand blocks.
 
 use crate::losses::{Fates, Losses};
 
-/// Gaps of a run may differ from its mean by this share: their sum is exact, and their spread matters little.
+/// Tolerated relative deviation of the gaps in a run from their mean. Their sum is exact; their variation
+/// matters little.
 const TOLERANCE: f64 = 0.25;
 
-/// Shorter gaps than this share of the record count as equal: packets of a transfer leave in bursts.
+/// Gaps shorter than this share of the record count as equal, since packets of a transfer leave in bursts.
 const SHORT: f64 = 1e-5;
 
-/// Probes at equal intervals, each with the same fate; or the packets of an interval.
+/// A run of probes at equal intervals with the same result, or the packets of one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Block {
     /// Seconds before each probe of the block.
     pub(crate) gap: f64,
-    /// How many probes follow each other; 1 for an interval.
+    /// Number of probes; 1 for an interval.
     pub(crate) probes: u32,
-    /// Packets that were lost, at each probe.
+    /// Packets lost per probe.
     pub(crate) lost: u32,
-    /// Packets that arrived, at each probe.
+    /// Packets delivered per probe.
     pub(crate) received: u32,
 }
 
-/// The blocks of a record. The gap of the first is zero.
+/// The blocks of a record. The gap of the first block is zero.
 pub(crate) fn blocks(losses: &Losses) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut before = 0.0;
     match &losses.fates {
         Fates::Counts(counts) => {
-            // All packets of an interval count as sent in the middle of it.
+            // All packets of an interval count as sent at its midpoint.
             for (&begin, &(length, sent, lost)) in losses.times.iter().zip(counts) {
                 let middle = begin + length / 2.0;
                 let gap = if blocks.is_empty() { 0.0 } else { middle - before };
@@ -45,7 +47,7 @@ pub(crate) fn blocks(losses: &Losses) -> Vec<Block> {
                 before = time;
                 let first = blocks.len() < 2;
                 match blocks.last_mut() {
-                    // The first probe stands alone: nothing precedes it.
+                    // The first probe has no gap before it, so it forms its own block.
                     Some(last)
                         if !first
                             && (last.lost, last.received) == fate

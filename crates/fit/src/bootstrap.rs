@@ -1,4 +1,5 @@
-//! The parametric bootstrap: what the fitted model would have shown the same probes, fitted again.
+//! The parametric bootstrap: records simulated from the fitted model with the same probe times, and fitted
+//! again.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -11,19 +12,19 @@ use crate::losses::Losses;
 use crate::model::Model;
 use crate::shape::Shape;
 
-/// A simulated record, as far as it is kept.
+/// The results of one simulated record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replicate {
-    /// The model of the same family that fits it best; independent losses of 0 or 1 if none or all packets were lost; `None`
-    /// if it has too few periods for the family.
+    /// The maximum-likelihood model of the same family. Independent losses of 0 or 1 if no packet or every
+    /// packet was lost; `None` if the record has too few periods for the family.
     pub model: Option<Model>,
-    /// Its histograms.
+    /// The histograms.
     pub shape: Shape,
 }
 
-/// Simulates the record `replicates` times over the model of `found`, and fits each.
+/// Simulates the record `replicates` times with the model of `found`, and fits each replicate.
 ///
-/// The result depends on the record, the model and the seed only, and not on the number of threads.
+/// The result depends only on the record, the model and the seed, not on the number of threads.
 pub fn bootstrap(
     losses: &Losses,
     found: &Fit,

@@ -1,4 +1,4 @@
-//! Families of models, and the member of each that makes a record likeliest.
+//! Families of models, and their maximum-likelihood fits.
 
 use crate::blocks::{Block, blocks};
 use crate::likelihood::TwoState;
@@ -7,24 +7,25 @@ use crate::model::{Law, Model, Periods};
 use crate::periods::{Laws, LogNormals, lognormal_periods};
 use crate::search::minimise;
 
-/// A family of models, from the fewest parameters to the most.
+/// A family of models, in the order of the number of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// Independent losses: one parameter.
     Independent,
-    /// Exponential periods; bad ones lose everything, good ones nothing: two parameters.
+    /// Exponential periods; bad periods lose every packet, good periods none: two parameters.
     Gilbert,
-    /// Exponential periods; bad ones lose a share, good ones nothing (Gilbert 1960): three parameters.
+    /// Exponential periods; bad periods lose a share, good periods no packet (Gilbert 1960): three
+    /// parameters.
     GilbertElliott3,
-    /// Exponential periods with a loss in each (Elliott 1963): four parameters.
+    /// Exponential periods with a loss rate in each state (Elliott 1963): four parameters.
     GilbertElliott,
-    /// Periods of which the good, the bad or both have lognormal lengths; losses as in the likeliest of the families with
-    /// exponential ones, and one parameter more for each lognormal law.
+    /// Lognormal lengths of good periods, bad periods or both, with the losses of the best family with
+    /// exponential periods: one more parameter for each lognormal distribution.
     SemiMarkov,
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Family; 5] = [
         Family::Independent,
         Family::Gilbert,
@@ -48,32 +49,33 @@ impl Family {
     }
 }
 
-/// The likeliest model of a family.
+/// The maximum-likelihood model of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// The family.
     pub family: Family,
     /// The model.
     pub model: Model,
-    /// The logarithm of its likelihood, up to a constant of the record.
+    /// The log-likelihood, up to a constant of the record.
     pub log_likelihood: f64,
-    /// The number of its parameters.
+    /// The number of parameters.
     pub parameters: u32,
-    /// Schwarz's criterion: the model with the least is chosen. What a parameter costs is the logarithm of the number of
-    /// packets or intervals, for lognormal laws of the number of their periods.
+    /// The Bayesian information criterion; the model with the smallest value is chosen. A parameter costs the
+    /// logarithm of the number of packets or intervals; a parameter of a lognormal distribution, that of the
+    /// number of periods.
     pub bic: f64,
 }
 
 impl Fit {
-    /// A model without lognormal laws.
+    /// A fit without lognormal distributions.
     fn markov(losses: &Losses, family: Family, model: Model, log_likelihood: f64, parameters: u32) -> Fit {
         let bic = f64::from(parameters) * libm::log(losses.len() as f64) - 2.0 * log_likelihood;
         Fit { family, model, log_likelihood, parameters, bic }
     }
 }
 
-/// The maximum-likelihood model of `family`. `None` if none or all packets were lost, if no model of the family could have
-/// produced the record, or if it has too few periods for a law of their lengths.
+/// Fits `family` to a record. `None` if no packet or every packet was lost, if no model of the family can
+/// produce the record, or if it has too few periods for a distribution of their lengths.
 pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
     let (sent, lost) = losses.sent_and_lost();
     let share = lost as f64 / sent as f64;
@@ -93,13 +95,13 @@ pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
     Some(with_laws(best, periods, laws))
 }
 
-/// The likeliest model of the family of `found` for another record, by a search that begins at `found`. Independent losses if
-/// none or all of its packets were lost.
+/// Fits the family of `found` to another record, by a search that starts at `found`. Independent losses if no
+/// packet or every packet was lost.
 pub(crate) fn refit(losses: &Losses, found: &Fit) -> Option<Fit> {
     let (sent, lost) = losses.sent_and_lost();
     let periods = match found.model {
         Model::Periods(periods) if lost > 0 && lost < sent => periods,
-        // No losses, or nothing else, say no more than that.
+        // Without losses, or with nothing else, only the loss rate is determined.
         _ => return Some(independent(losses)),
     };
     let start = two_state(&periods);
@@ -141,7 +143,7 @@ fn independent(losses: &Losses) -> Fit {
     Fit::markov(losses, Family::Independent, Model::Independent(share), log_likelihood, 1)
 }
 
-/// The same periods with exponential lengths.
+/// The model with exponential lengths of the same means.
 fn two_state(periods: &Periods) -> TwoState {
     TwoState {
         good: periods.good.mean_s(),
@@ -151,7 +153,8 @@ fn two_state(periods: &Periods) -> TwoState {
     }
 }
 
-/// Starting points: short periods that lose most, long ones that lose somewhat more than the rest, and one between.
+/// Starting points of the search: short bad periods with high loss, long ones with slightly increased loss,
+/// and one between.
 fn starts(losses: &Losses, blocks: &[Block], share: f64) -> [TwoState; 3] {
     let duration = losses.duration_s();
     let bursts = blocks.windows(2).filter(|pair| pair[0].received > 0 && pair[1].lost > 0).count().max(1);
@@ -171,7 +174,7 @@ fn starts(losses: &Losses, blocks: &[Block], share: f64) -> [TwoState; 3] {
     ]
 }
 
-/// The parameters of a family as a point without bounds: logarithms of times, and logits of losses.
+/// The map between the parameters of a family and an unbounded space: logarithms of times, logits of losses.
 struct Coordinates {
     family: Family,
     shortest: f64,
@@ -193,7 +196,7 @@ impl Coordinates {
         }
     }
 
-    /// The chain at a place, and a cost for leaving the region that a record can tell of.
+    /// The chain at a point, and a penalty for leaving the region that the record can determine.
     fn chain(&self, place: &[f64]) -> (TwoState, f64) {
         let mut outside = 0.0;
         let mut within = |value: f64, least: f64, most: f64| {
@@ -221,7 +224,7 @@ fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoSt
     };
     let found = starts.iter().map(|start| minimise(cost, &coordinates.place(start), 0.7));
     let (place, _) = found.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    // A second search, since a simplex may collapse before it has reached the minimum.
+    // A second search, since the simplex may collapse before it reaches the minimum.
     let (place, value) = minimise(cost, &place, 0.2);
     if !value.is_finite() {
         return None;

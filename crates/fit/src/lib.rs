@@ -1,7 +1,7 @@
 //! Models of a channel's losses, fitted to measurements by maximum likelihood.
 //!
-//! Measurements are irregular: probes come at random times, packets of a transfer in bursts. So the models change state in
-//! continuous time, and the likelihood takes each interval as it was.
+//! Measurements are irregular: probes have jitter, and packets of a transfer come in bursts. Therefore the
+//! models change state in continuous time, and the likelihood uses the actual time between packets.
 //!
 //! ```text
 //! Losses (times and fates of probes, or counts) ──> Blocks ──> likelihood ──> fit: one Model of each Family
@@ -9,9 +9,9 @@
 //!    └──────────────── simulate: the same probes over the fitted channel <──────────┘   (bootstrap, checks)
 //! ```
 //!
-//! [`fit`] finds the parameters of one [`Family`], [`bootstrap`] refits what the fitted model would have shown, and
-//! [`Shape`] has the histograms by which a fit is judged. [`burst_profile`] says which lengths of bursts a measurement can
-//! tell apart at all.
+//! [`fit`] finds the parameters of one [`Family`], [`bootstrap`] refits simulated records of the fitted
+//! model, and [`Shape`] has histograms for goodness-of-fit checks. [`burst_profile`] gives the likelihood of
+//! burst lengths, whatever the model.
 
 mod blocks;
 mod bootstrap;

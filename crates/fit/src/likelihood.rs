@@ -1,43 +1,44 @@
-//! The likelihood of a record under two states that change in continuous time.
+//! The likelihood of a record under a two-state Markov chain in continuous time.
 
 use crate::blocks::Block;
 
-/// A chain of two states in continuous time, with a loss in each.
+/// A two-state Markov chain in continuous time, with a loss probability in each state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TwoState {
-    /// Mean stay in the good state, in seconds.
+    /// Mean sojourn time in the good state, in seconds.
     pub(crate) good: f64,
-    /// Mean stay in the bad state, in seconds.
+    /// Mean sojourn time in the bad state, in seconds.
     pub(crate) bad: f64,
     pub(crate) loss_good: f64,
     pub(crate) loss_bad: f64,
 }
 
-/// The probabilities of the two states, good and bad, or a factor for each.
+/// A value for each state, good and bad: probabilities or factors.
 pub(crate) type Pair = [f64; 2];
 
 impl TwoState {
-    /// The long-run probabilities of the states.
+    /// The stationary distribution.
     pub(crate) fn stationary(&self) -> Pair {
         let bad = self.bad / (self.good + self.bad);
         [1.0 - bad, bad]
     }
 
-    /// The probabilities that a state is left and the other one is met `gap` seconds later: from good, from bad.
+    /// The probabilities of being in the other state after `gap` seconds: from good to bad, and from bad to
+    /// good.
     pub(crate) fn changes(&self, gap: f64) -> Pair {
         let [good, bad] = self.stationary();
         let moved = -libm::expm1(-(1.0 / self.good + 1.0 / self.bad) * gap);
         [bad * moved, good * moved]
     }
 
-    /// The probability of the packets of one probe of the block in each state, up to a binomial coefficient.
+    /// The probability of the packets at one probe of the block in each state, up to a binomial coefficient.
     pub(crate) fn emissions(&self, block: &Block) -> Pair {
         [self.loss_good, self.loss_bad]
             .map(|loss| power(loss, block.lost) * power(1.0 - loss, block.received))
     }
 
-    /// The logarithm of the likelihood, by the forward recursion of hidden Markov models; minus infinity for what cannot
-    /// happen. Takes time in proportion to the number of blocks.
+    /// The log-likelihood, by the forward algorithm of hidden Markov models; minus infinity for impossible
+    /// records. Linear in the number of blocks.
     pub(crate) fn log_likelihood(&self, blocks: &[Block]) -> f64 {
         let mut state = self.stationary();
         let mut logarithm = 0.0;
@@ -54,7 +55,7 @@ impl TwoState {
                 probes => apply_often(&step, probes, state),
             };
             let sum = state[0] + state[1];
-            // Also if it is not a number.
+            // Also for NaN.
             if sum.is_nan() || sum <= 0.0 {
                 return f64::NEG_INFINITY;
             }
@@ -69,7 +70,7 @@ fn apply(matrix: &[Pair; 2], vector: Pair) -> Pair {
     [0, 1].map(|row| matrix[row][0] * vector[0] + matrix[row][1] * vector[1])
 }
 
-/// A power of a matrix without negative elements, applied to a vector; with the logarithm of a factor left out.
+/// A power of a non-negative matrix applied to a vector, and the logarithm of a factor left out.
 ///
 /// By the eigenvalues a ≥ b: Mⁿ = aⁿ (P + (b/a)ⁿ (1 − P)) with the projection P = (M − b)/(a − b).
 fn apply_often(matrix: &[Pair; 2], times: u32, vector: Pair) -> (Pair, f64) {
@@ -79,7 +80,7 @@ fn apply_often(matrix: &[Pair; 2], times: u32, vector: Pair) -> (Pair, f64) {
     let middle = (m00 + m11) / 2.0;
     let largest = middle + root;
     if root <= 1e-9 * largest || largest <= 0.0 {
-        // Nearly equal eigenvalues, of a matrix that is nearly diagonal: there is no projection to speak of.
+        // Nearly equal eigenvalues: the matrix is nearly diagonal and the projection ill-conditioned.
         return ((0..times).fold(vector, |vector, _| apply(matrix, vector)), 0.0);
     }
     let least = middle - root;
@@ -87,7 +88,7 @@ fn apply_often(matrix: &[Pair; 2], times: u32, vector: Pair) -> (Pair, f64) {
     let shrunk = libm::pow(least / largest, f64::from(times));
     let result = [0, 1].map(|row| {
         let projected = (moved[row] - least * vector[row]) / (2.0 * root);
-        // Rounding may lead below zero.
+        // Rounding can give negative values.
         (projected + shrunk * (vector[row] - projected)).max(0.0)
     });
     (result, f64::from(times) * libm::log(largest))
@@ -109,7 +110,7 @@ mod tests {
     use crate::blocks::blocks;
     use crate::losses::Losses;
 
-    /// The likelihood as a sum over every course of the states.
+    /// The likelihood as a sum over all state sequences.
     fn by_enumeration(chain: &TwoState, times: &[f64], lost: &[bool]) -> f64 {
         let courses = (0..1_u32 << times.len()).map(|course| {
             let state = |index: usize| (course >> index & 1) as usize;
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A run of probes at equal intervals has the likelihood of its probes one by one.
+    /// A block of probes has the same likelihood as its probes one by one.
     #[test]
     fn powers_equal_steps() {
         let mut stream = Streams::new(2, 0).stream("likelihood");
@@ -178,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Grouping ignores uneven gaps within a run; that does not favour one chain over another.
+    /// Grouping ignores uneven gaps within a run, which does not favour one chain over another.
     #[test]
     fn uneven_gaps_hardly_matter() {
         let mut stream = Streams::new(3, 0).stream("likelihood");

@@ -1,4 +1,4 @@
-//! Measured losses: the fate of each probe, or counts for each interval.
+//! Measured losses: the result of each probe, or counts for each interval.
 
 use core::fmt;
 
@@ -6,10 +6,10 @@ use lasthop_base::Stream;
 
 use crate::model::{Model, Trajectory};
 
-/// A record of losses, in order of time.
+/// A record of losses in time order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Losses {
-    /// Times in seconds, from the first one on: of probes, or the beginnings of intervals.
+    /// Times of probes, or starts of intervals, in seconds from the first one.
     pub(crate) times: Vec<f64>,
     pub(crate) fates: Fates,
 }
@@ -18,7 +18,7 @@ pub struct Losses {
 pub(crate) enum Fates {
     /// Whether each probe was lost.
     Probes(Vec<bool>),
-    /// Packets of each interval, evenly spaced over its length in seconds: (length, sent, lost).
+    /// For each interval: (length in seconds, packets sent, packets lost). Packets are evenly spaced.
     Counts(Vec<(f64, u32, u32)>),
 }
 
@@ -29,11 +29,11 @@ pub enum Unusable {
     Short,
     /// The lists differ in length.
     Uneven,
-    /// The time at this index is not finite, or before the one that precedes it.
+    /// The time at this index is not finite, or earlier than the previous one.
     Disorder(usize),
-    /// The interval at this index has its middle before that of the one that precedes it.
+    /// The midpoint of the interval at this index is earlier than that of the previous one.
     Overlap(usize),
-    /// At this index more packets were lost than sent, or none was sent, or the length is not above zero.
+    /// At this index, more packets were lost than sent, no packets were sent, or the length is not positive.
     Count(usize),
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Unusable {
         match self {
             Unusable::Short => f.write_str("found fewer than two probes, expected at least two"),
             Unusable::Uneven => {
-                f.write_str("found lists of different lengths, expected a fate for each time")
+                f.write_str("found lists of different lengths, expected a result for each time")
             }
             Unusable::Disorder(index) => {
                 write!(f, "found a time out of order at index {index}, expected finite times in order")
@@ -65,7 +65,7 @@ impl fmt::Display for Unusable {
 impl core::error::Error for Unusable {}
 
 impl Losses {
-    /// The record of probes that were sent at `times`, in seconds; `lost` says which were lost.
+    /// The record of probes sent at `times` in seconds, with the lost ones marked by `lost`.
     ///
     /// # Errors
     /// If the lists differ in length, are too short, or times are not finite and in order.
@@ -76,11 +76,12 @@ impl Losses {
         Losses::new(times, Fates::Probes(lost))
     }
 
-    /// The record of packets counted over intervals: for each its beginning and its length in seconds, the packets sent and
-    /// those lost. Packets of an interval are taken to be evenly spaced. Intervals without packets should be left out.
+    /// The record of packets counted per interval: `times` are the starts in seconds, `counts` the length in
+    /// seconds, packets sent and packets lost. Packets are assumed to be evenly spaced. Leave out intervals
+    /// without packets.
     ///
-    /// # Errors
-    /// As [`Losses::of_probes`], and if an interval's numbers are impossible, or it lies within an earlier one.
+    /// # Errors As [`Losses::of_probes`], and if the counts of an interval are impossible, or it lies within
+    /// an earlier one.
     pub fn of_counts(times: Vec<f64>, counts: Vec<(f64, u32, u32)>) -> Result<Losses, Unusable> {
         if times.len() != counts.len() {
             return Err(Unusable::Uneven);
@@ -131,7 +132,7 @@ impl Losses {
         }
     }
 
-    /// How many packets were sent, and how many of them were lost.
+    /// Numbers of packets sent and lost.
     pub fn sent_and_lost(&self) -> (u64, u64) {
         match &self.fates {
             Fates::Probes(lost) => (lost.len() as u64, lost.iter().filter(|&&lost| lost).count() as u64),
@@ -161,7 +162,7 @@ impl Losses {
         gaps[gaps.len() / 2]
     }
 
-    /// The record of probes, sent at these times, over a channel that follows `model`.
+    /// Simulates probes at `times` over a channel with the given model.
     ///
     /// # Errors
     /// As [`Losses::of_probes`].
@@ -170,7 +171,7 @@ impl Losses {
         Ok(Losses::of_probes(times, none)?.simulate(model, stream))
     }
 
-    /// Simulates the fates of the same probes over a channel that follows `model`.
+    /// Simulates the same probes over a channel with the given model.
     pub(crate) fn simulate(&self, model: &Model, stream: &mut Stream) -> Losses {
         let mut states = Trajectory::new(model, stream);
         let fates = match &self.fates {

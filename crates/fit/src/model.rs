@@ -1,4 +1,4 @@
-//! The models, and trajectories of channels that follow them.
+//! The models, and simulated channel trajectories.
 
 use lasthop_base::{Duration, Stream};
 
@@ -17,7 +17,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// The lognormal law with this mean in seconds.
+    /// The lognormal distribution with this mean in seconds.
     pub fn lognormal_with_mean(mean: f64, sigma: f64) -> Law {
         Law::Lognormal { median: mean * libm::exp(-sigma * sigma / 2.0), sigma }
     }
@@ -37,11 +37,11 @@ impl Law {
         }
     }
 
-    /// The residual life of a period that is met at a random instant.
+    /// The residual life of a period at a random time.
     fn residual(self, stream: &mut Stream) -> f64 {
         match self {
             Law::Exponential(_) => self.draw(stream),
-            // The period that is met is one of the length-biased distribution.
+            // The period at a random time is length-biased.
             Law::Lognormal { median, sigma } => {
                 let met = Law::Lognormal { median: median * libm::exp(sigma * sigma), sigma };
                 met.draw(stream) * stream.uniform()
@@ -50,7 +50,7 @@ impl Law {
     }
 }
 
-/// Good and bad periods that take turns, with a loss in each.
+/// Alternating good and bad periods, with a loss probability in each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Periods {
     /// Lengths of good periods.
@@ -73,7 +73,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// The probability that a packet is lost, in the long run.
+    /// The long-run loss probability.
     pub fn loss(&self) -> f64 {
         match self {
             Model::Independent(loss) => *loss,
@@ -85,11 +85,11 @@ impl Model {
     }
 }
 
-/// One trajectory of a channel's states, simulated forward in time.
+/// A trajectory of channel states, simulated forward in time.
 pub(crate) struct Trajectory<'a> {
     model: Model,
     bad: bool,
-    /// End of the present period, in seconds.
+    /// End of the current period, in seconds.
     until: f64,
     stream: &'a mut Stream,
 }
@@ -109,7 +109,7 @@ impl<'a> Trajectory<'a> {
         Trajectory { model: *model, bad, until, stream }
     }
 
-    /// Whether a packet is lost that is sent at `time`, which is not before that of the last call.
+    /// Whether a packet sent at `time` is lost. `time` must not decrease between calls.
     pub(crate) fn loses(&mut self, time: f64) -> bool {
         let loss = match self.model {
             Model::Independent(loss) => loss,

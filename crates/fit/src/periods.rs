@@ -1,17 +1,19 @@
-//! The lengths of the periods of a record, and whether they are lognormal.
+//! Distributions of period lengths: exponential or lognormal.
 //!
-//! A likelihood of hidden periods with any law has no cheap recursion. So periods are decoded first, by the most
-//! probable state sequence under exponential lengths, and the laws are compared on those.
+//! The likelihood of hidden periods with arbitrary distributions has no fast recursion. Therefore the periods
+//! are decoded first, as the most probable state sequence for exponential lengths, and distributions are
+//! compared on the result.
 //!
-//! # The likelihood of a decoded period
-//! A period begins somewhere in the gap before its first probe, of length a, and ends somewhere in the gap after its last
-//! one, of length b; between those two probes lie d seconds. One that falls between two probes is never seen. With the
-//! integral H of the law's cumulative distribution F, and given that the first probe is met,
+//! # The likelihood of a decoded period A period starts within the gap of length a before its first probe,
+//! and ends within the gap of length b after its last probe, d seconds later. A period between two probes is
+//! not observed. With the integral H of the cumulative distribution F, and given that the period contains the
+//! first probe,
 //!
 //! > P = (H(d + a + b) − H(d + a) − H(d + b) + H(d)) / (a − H(a)).
 //!
-//! The end of the last period of a record is not observed, and without it laws with a long tail would look shorter than
-//! they are. Nor is the beginning of the first one, which is met at a random instant; with the law's mean m,
+//! The last period of a record is censored; ignoring it would bias heavy-tailed distributions towards short
+//! lengths. The start of the first period is not observed either, and it is in progress at a random time.
+//! With the mean m,
 //!
 //! > P(last) = (a − H(d + a) + H(d)) / (a − H(a)),  P(first) = (b − H(d + b) + H(d)) / m.
 
@@ -20,36 +22,37 @@ use crate::losses::{Fates, Losses};
 use crate::model::Law;
 use crate::search::minimise;
 
-/// Fewer whole periods do not tell one law from another.
+/// Minimum number of complete periods to compare distributions.
 const FEWEST: usize = 20;
 
-/// Fewer whole periods do not tell the parameters of a law that is known to be lognormal.
+/// Minimum number of complete periods to estimate a lognormal distribution.
 const FEWEST_OF_KNOWN: usize = 3;
 
-/// Shorter periods, in gaps between probes, are not decoded reliably: most of them meet one probe or none, and which that
-/// was looks like a law of their lengths.
+/// Minimum mean period, in gaps between probes. Shorter periods contain at most one probe and are not decoded
+/// reliably, which distorts the distribution of their lengths.
 const SHORTEST: f64 = 2.0;
 
-/// The least probability of a period. Those of single periods are far larger; rounding leaves about 1e-12.
+/// Lower bound of the probability of a period, above rounding errors of about 1e-12; true probabilities are
+/// far larger.
 const LEAST: f64 = 1e-10;
 
-/// Which laws are to be lognormal.
+/// Which distributions are lognormal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LogNormals {
-    /// At least one of them: those that gain more than their parameter costs.
+    /// At least one: those whose gain exceeds the cost of the parameter.
     Chosen,
     /// The given ones.
     These { good: bool, bad: bool },
 }
 
-/// The laws of both kinds of periods.
+/// The distributions of good and bad periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Laws {
     pub(crate) good: Law,
     pub(crate) bad: Law,
-    /// Gain in log-likelihood over exponential laws.
+    /// Gain in log-likelihood over exponential distributions.
     pub(crate) gain: f64,
-    /// What their parameters cost, to be compared with the gain.
+    /// Cost of the additional parameters, to be compared with the gain.
     pub(crate) cost: f64,
     pub(crate) more_parameters: u32,
 }
@@ -57,41 +60,42 @@ pub(crate) struct Laws {
 /// A decoded period, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Period {
-    /// From the last probe before it to its first one; `None` for the first period of a record.
+    /// Time from the last probe before the period to its first probe; `None` for the first period of a
+    /// record.
     before: Option<f64>,
-    /// From its first probe to its last one.
+    /// Time from the first probe of the period to its last one.
     between: f64,
-    /// From its last probe to the next one; `None` for the last period of a record.
+    /// Time from the last probe of the period to the next probe; `None` for the last period of a record.
     after: Option<f64>,
 }
 
 impl Period {
     /// Whether both ends were observed.
-    fn whole(&self) -> bool {
+    fn complete(&self) -> bool {
         self.before.is_some() && self.after.is_some()
     }
 }
 
-/// The laws of the periods of a record, as decoded with `chain`; `None` if there are too few of them, or if they are too
-/// short.
+/// The distributions of the periods decoded with `chain`; `None` if there are too few periods, or if they are
+/// too short.
 pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNormals) -> Option<Laws> {
     if chain.good.min(chain.bad) < SHORTEST * losses.spacing_s() {
         return None;
     }
     let (good, bad) = decode(losses, chain);
     let fewest = if which == LogNormals::Chosen { FEWEST } else { FEWEST_OF_KNOWN };
-    let whole = |periods: &[Period]| periods.iter().filter(|period| period.whole()).count();
-    if whole(&good).min(whole(&bad)) < fewest {
+    let complete = |periods: &[Period]| periods.iter().filter(|period| period.complete()).count();
+    if complete(&good).min(complete(&bad)) < fewest {
         return None;
     }
-    // What another parameter costs by Schwarz's criterion counts what tells it: periods, not probes (Volinsky and Raftery
-    // 2000). Where a probe does not tell its state, short periods are not decoded, and what is left looks lognormal: there
-    // we ask for more.
+    // In the BIC, the sample size of such a parameter is the number of periods, not of probes (Volinsky and
+    // Raftery 2000). If probes do not determine their state, short periods are not decoded and the rest looks
+    // lognormal, so the number of probes is used.
     let laws = [(good, chain.good), (bad, chain.bad)].map(|(periods, mean)| {
         let (law, most) = lognormal(&periods);
-        let tell =
-            if chain.loss_good == 0.0 && chain.loss_bad == 1.0 { whole(&periods) } else { losses.len() };
-        let cost = libm::log(tell as f64) / 2.0;
+        let sample_size =
+            if chain.loss_good == 0.0 && chain.loss_bad == 1.0 { complete(&periods) } else { losses.len() };
+        let cost = libm::log(sample_size as f64) / 2.0;
         (law, most - exponential(&periods, mean), cost)
     });
     let wanted = match which {
@@ -99,7 +103,7 @@ pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNor
         LogNormals::Chosen => {
             let worth = laws.map(|(_, gain, cost)| gain - cost);
             let second = worth[0] < worth[1];
-            // The family has at least one, even where it loses.
+            // The family has at least one lognormal distribution, even without a gain.
             if worth.iter().all(|&worth| worth <= 0.0) {
                 [!second, second]
             } else {
@@ -124,7 +128,8 @@ pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNor
     })
 }
 
-/// The good and the bad periods of the most probable state sequence (Viterbi 1967). None if the state never changes.
+/// The good and the bad periods of the most probable state sequence (Viterbi 1967). Empty if the state never
+/// changes.
 fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     let times = &losses.times;
     let outcome = |index: usize| match &losses.fates {
@@ -136,7 +141,7 @@ fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
         let (lost, received) = outcome(index);
         [chain.loss_good, chain.loss_bad].map(|loss| log(loss, lost) + log(1.0 - loss, received))
     };
-    // Whether the likeliest way to each state at each probe comes from the bad one.
+    // Whether the most probable path to each state at each probe comes from the bad state.
     let mut came_from_bad = vec![[false, true]; times.len()];
     let (stationary, first) = (chain.stationary(), weights(0));
     let mut score = [0, 1].map(|state| libm::log(stationary[state]) + first[state]);
@@ -172,7 +177,7 @@ fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     (good, bad)
 }
 
-/// The logarithm of the likelihood of the likeliest exponential law.
+/// The log-likelihood of the best exponential distribution.
 fn exponential(periods: &[Period], start: f64) -> f64 {
     let cost = |place: &[f64]| {
         let mean = libm::exp(place[0]);
@@ -181,7 +186,7 @@ fn exponential(periods: &[Period], start: f64) -> f64 {
     -minimise(cost, &[libm::log(start)], 0.3).1
 }
 
-/// The likeliest lognormal law, and the logarithm of its likelihood.
+/// The best lognormal distribution, and its log-likelihood.
 fn lognormal(periods: &[Period]) -> (Law, f64) {
     let logs: Vec<f64> = periods
         .iter()
@@ -190,7 +195,7 @@ fn lognormal(periods: &[Period]) -> (Law, f64) {
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
     let spread = libm::sqrt(logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / count);
-    // A scenario takes no wider law.
+    // The limit of scenario files.
     let sigma = |place: &[f64]| libm::exp(place[1]).clamp(1e-2, 5.0);
     let cost = |place: &[f64]| {
         let (log_median, sigma) = (place[0], sigma(place));
@@ -208,15 +213,16 @@ fn lognormal(periods: &[Period]) -> (Law, f64) {
     (Law::Lognormal { median: libm::exp(place[0]), sigma: sigma(&place) }, -cost)
 }
 
-/// The cumulative distribution of the standard normal law.
+/// The cumulative standard normal distribution.
 fn normal(z: f64) -> f64 {
     libm::erfc(-z * core::f64::consts::FRAC_1_SQRT_2) / 2.0
 }
 
-/// The log-likelihood of periods of a law with this mean; `below` is the integral of its cumulative distribution from zero on.
+/// The log-likelihood of periods under a distribution with this mean; `below` is the integral of the
+/// cumulative distribution from zero.
 fn log_likelihood(periods: &[Period], mean: f64, below: impl Fn(f64) -> f64) -> f64 {
     let of = |&Period { before, between, after }: &Period| {
-        // The mean time, within a gap of this length, by which a period exceeds `between`.
+        // The expected excess of a period over `between`, limited to the gap.
         let excess = |gap: f64| gap - below(between + gap) + below(between);
         let likelihood = match (before, after) {
             (Some(before), Some(after)) => {
@@ -228,7 +234,7 @@ fn log_likelihood(periods: &[Period], mean: f64, below: impl Fn(f64) -> f64) -> 
             (None, Some(after)) => excess(after) / mean,
             (None, None) => unreachable!("the state changes"),
         };
-        // Below the floor, rounding would determine the logarithm, and one period decide alone.
+        // Below the bound, rounding would determine the logarithm and a single period would dominate.
         libm::log(likelihood.max(LEAST))
     };
     periods.iter().map(of).sum()
@@ -240,9 +246,9 @@ mod tests {
 
     use super::*;
 
-    /// The probability of a decoded period is how often simulated ones are met so, within four standard errors: a whole one,
-    /// the last of a record, which is met after uniform beginnings in the gap before, and the first, which has the residual
-    /// life of exponential lengths.
+    /// The probability of a decoded period agrees with its frequency in simulations, within four standard
+    /// errors: for a complete period, for the last period of a record (with a uniform start in the gap
+    /// before), and for the first (with the residual life of exponential lengths).
     #[test]
     fn the_probability_of_a_period_is_its_frequency() {
         let mut stream = Streams::new(1, 0).stream("periods");
@@ -276,7 +282,7 @@ mod tests {
         }
     }
 
-    /// The state is decoded to both ends of the record, whose first and last periods are not whole.
+    /// The state is decoded up to both ends of the record, whose first and last periods are incomplete.
     #[test]
     fn the_first_and_the_last_period_are_decoded() {
         let times = (0..9).map(f64::from).collect();

@@ -5,23 +5,24 @@ use crate::likelihood::TwoState;
 use crate::losses::Losses;
 use crate::search::minimise;
 
-/// The likelihood by the mean length of bad periods that lose everything, with the likeliest share of them at each length.
+/// The profile likelihood of the mean length of bad periods that lose every packet, maximised over their
+/// share of the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BurstProfile {
     /// Mean lengths in seconds, in order.
     pub bad_s: Vec<f64>,
-    /// The logarithm of the likelihood at each.
+    /// The log-likelihood at each length.
     pub log_likelihood: Vec<f64>,
-    /// The likeliest share of the time in bad periods at each.
+    /// The maximum-likelihood share of the time in bad periods at each length.
     pub share: Vec<f64>,
 }
 
-/// The profile at the lengths `bad_s`. Where bursts are much shorter than the time between probes it is flat: such bursts
-/// and independent losses look the same.
+/// The profile at the lengths `bad_s`. It is flat for bursts much shorter than the time between probes, which
+/// look like independent losses.
 pub fn burst_profile(losses: &Losses, bad_s: &[f64]) -> BurstProfile {
     let blocks = blocks(losses);
     let (sent, lost) = losses.sent_and_lost();
-    // With a half loss where there is none, or nothing else: the likeliest share would be at a bound.
+    // Half a loss if no packet or every packet was lost, so that the maximum is not at a bound.
     let start = (lost as f64 + 0.5) / (sent as f64 + 1.0);
     let mut profile = BurstProfile { bad_s: bad_s.to_vec(), log_likelihood: Vec::new(), share: Vec::new() };
     for &bad in bad_s {

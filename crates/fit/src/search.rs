@@ -1,10 +1,10 @@
-//! The search for a minimum.
+//! Minimisation.
 
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
-/// The search ends where the values at its corners have this standard deviation. Differences of a log-likelihood matter
-/// from about 1 on.
+/// The search ends when the values at the corners of the simplex have this standard deviation. Differences of
+/// a log-likelihood below about 1 do not matter.
 const TOLERANCE: f64 = 1e-5;
 
 const MOST_STEPS: u64 = 600;
@@ -20,10 +20,10 @@ impl<F: Fn(&[f64]) -> f64> CostFunction for Cost<F> {
     }
 }
 
-/// A local minimum of `cost`, and its value; by the simplex of Nelder and Mead (1965), from `start` and one point a `step`
-/// away along each axis. The cost may be infinite, except at the start.
+/// A local minimum of `cost` and its value, by the simplex method of Nelder and Mead (1965), from `start` and
+/// the points at a distance of `step` along each axis. The cost may be infinite, except at the start.
 pub(crate) fn minimise(cost: impl Fn(&[f64]) -> f64, start: &[f64], step: f64) -> (Vec<f64>, f64) {
-    // For a search that finds nothing better than its start.
+    // If the search does not improve on its start.
     let stay = |value| (start.to_vec(), value);
     let at_start = cost(start);
     if !at_start.is_finite() {

@@ -1,31 +1,31 @@
-//! The histograms of a record by which a fitted model is judged.
+//! Histograms of a record, for goodness-of-fit checks.
 
 use crate::losses::{Fates, Losses};
 
-/// How many windows of equal length a record is cut into.
+/// Number of time windows of equal length.
 const WINDOWS: usize = 30;
 
-/// The shape of a record. Where it consists of intervals, one with any loss counts as lost.
+/// The histograms of a record. In a record of intervals, an interval with any loss counts as lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Numbers of bursts by length: of 1 probe, 2, 3 and 4, 5 to 8, and so on by powers of two.
+    /// Number of bursts by length, in classes that end at powers of two: 1, 2, 3-4, 5-8 probes, ...
     pub bursts: Vec<u64>,
-    /// Numbers of gaps between bursts, by the same classes of length. The first and the last gap are not counted.
+    /// Number of gaps between bursts, in the same classes, without the first and the last gap.
     pub gaps: Vec<u64>,
-    /// The share of probes that are lost 1, 2, 4, 8, ... probes after a lost one; NaN where there are none.
+    /// The loss rate 1, 2, 4, 8, ... probes after a lost one; NaN without such probes.
     pub after_loss: Vec<f64>,
-    /// The share of probes lost in each of 30 windows of equal length; NaN in one without probes.
+    /// The loss rate in each time window; NaN for a window without probes.
     pub by_time: Vec<f64>,
 }
 
-/// Powers of two up to which lengths are told apart.
+/// Number of length classes.
 const LENGTHS: usize = 20;
 
-/// Powers of two up to which `after_loss` goes.
+/// Number of lags of `after_loss`, as powers of two.
 const LAGS: usize = 12;
 
 impl Shape {
-    /// The shape of a record.
+    /// The histograms of a record.
     pub fn of(losses: &Losses) -> Shape {
         let lost: Vec<bool> = match &losses.fates {
             Fates::Probes(lost) => lost.clone(),

@@ -1,4 +1,4 @@
-//! What `--so_flags` says.
+//! Settings from `--so_flags`.
 
 use std::net::IpAddr;
 
@@ -7,15 +7,15 @@ use lasthop_endpoint::Config;
 use lasthop_proto::tcp::{Override, Profile};
 use serde::Deserialize;
 
-/// Settings of the host.
+/// Settings of the host, as JSON in `--so_flags`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flags {
-    /// Settings of TCP, with the keys of `[tcp]` in scenario files; the profile is `linux` by default.
+    /// TCP settings, with the keys of `[tcp]` in scenario files; the default profile is `linux`.
     pub tcp: Override,
     /// Whether to offer window scaling.
     pub window_scaling: bool,
-    /// The address of the host, as in `--local_ip` of packetdrill.
+    /// Address of the host, as in packetdrill's `--local_ip`.
     pub local: IpAddr,
     /// How long SYN and SYN-ACK are retransmitted.
     pub syn_timeout: Option<Duration>,
@@ -36,7 +36,7 @@ impl Default for Flags {
 }
 
 impl Flags {
-    /// Parses the argument of `--so_flags`; without one, the defaults apply.
+    /// Parses the argument of `--so_flags`; an empty text gives the defaults.
     ///
     /// # Errors
     /// If it is no JSON, or has unknown keys or invalid values.

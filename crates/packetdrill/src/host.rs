@@ -16,16 +16,16 @@ use nix::unistd;
 use crate::flags::Flags;
 use crate::socket::{Fd, Kind, Socket, Wait};
 
-/// Where time begins: not at zero, which would be no date.
+/// Initial value of the virtual clock. Not zero, since the clock is also the date.
 const BEGIN: Time = Time::from_nanos(1_000_000_000_000_000);
 
-/// The first port of connections whose socket is not bound.
+/// First ephemeral port.
 const FIRST_PORT: u16 = 49_152;
 
-/// The longest queue of connections to be accepted (`somaxconn`).
+/// Maximum length of the accept queue (`somaxconn`).
 const LONGEST_BACKLOG: usize = 4096;
 
-/// A host: its sockets, and the packets that it has sent.
+/// A host with its sockets and the packets that it has sent.
 #[derive(Debug)]
 pub struct Host {
     now: Time,
@@ -33,7 +33,7 @@ pub struct Host {
     config: Config,
     secret: Secret,
     sockets: BTreeMap<Fd, Socket>,
-    /// Connections whose socket was closed.
+    /// Connections of closed sockets.
     orphans: Vec<Endpoint>,
     sent: VecDeque<(Time, Vec<u8>)>,
     next_port: u16,
@@ -54,7 +54,7 @@ impl Host {
         }
     }
 
-    /// The time.
+    /// The current virtual time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -68,17 +68,17 @@ impl Host {
         self.sockets.contains_key(&fd)
     }
 
-    /// Whether calls of the socket block.
+    /// Whether system calls on the socket block.
     pub fn blocks(&self, fd: Fd) -> bool {
         self.sockets.get(&fd).is_some_and(|socket| !socket.is_nonblocking)
     }
 
     // ---- system calls ----------------------------------------------------------------------------------
 
-    /// Makes a socket for TCP, over IPv4 or IPv6.
+    /// Creates a TCP socket over IPv4 or IPv6.
     ///
     /// # Errors
-    /// For other families, types and protocols.
+    /// For other families, types or protocols.
     pub fn socket(&mut self, family: c_int, kind: c_int, protocol: c_int) -> Result<Fd, Errno> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         if family != libc::AF_INET && family != libc::AF_INET6 {
@@ -95,7 +95,7 @@ impl Host {
     }
 
     fn add(&mut self, socket: Socket) -> Result<Fd, Errno> {
-        // A real descriptor: packetdrill closes all that are left.
+        // A real file descriptor, since packetdrill closes the remaining descriptors at the end.
         let fd = Fd(open("/dev/null", OFlag::O_RDWR, Mode::empty())?.into_raw_fd());
         self.sockets.insert(fd, socket);
         Ok(fd)
@@ -121,7 +121,7 @@ impl Host {
         port
     }
 
-    /// Waits for connections.
+    /// Listens for connections.
     ///
     /// # Errors
     /// As `listen`.
@@ -129,7 +129,7 @@ impl Host {
         let fallback = SocketAddr::new(self.local, self.free_port());
         let secret = self.secret.clone();
         let socket = self.socket_mut(fd)?;
-        // Linux completes one more than was asked for.
+        // Linux accepts one connection more than the backlog.
         let backlog = usize::try_from(backlog).map_or(LONGEST_BACKLOG, |backlog| backlog + 1);
         match &mut socket.kind {
             Kind::Fresh => {
@@ -149,7 +149,7 @@ impl Host {
     /// Accepts a connection; returns its descriptor and the address of the peer.
     ///
     /// # Errors
-    /// As `accept`; `EAGAIN` if none waits.
+    /// As `accept`; `EAGAIN` if the accept queue is empty.
     pub fn accept(&mut self, fd: Fd) -> Result<(Fd, SocketAddr), Errno> {
         let socket = self.socket_mut(fd)?;
         let config = socket.config.clone();
@@ -161,10 +161,10 @@ impl Host {
         Ok((self.add(accepted)?, remote))
     }
 
-    /// Begins a connection, or asks how one goes that has begun.
+    /// Starts a connection, or returns the state of one that was started.
     ///
     /// # Errors
-    /// As `connect`; `EAGAIN` if it has just begun, `EALREADY` if it has begun before.
+    /// As `connect`; `EAGAIN` if this call starts the connection, `EALREADY` if an earlier one did.
     pub fn connect(&mut self, fd: Fd, remote: SocketAddr) -> Result<(), Errno> {
         let (now, secret) = (self.now, self.secret.clone());
         let fallback = SocketAddr::new(self.local, self.free_port());
@@ -185,7 +185,7 @@ impl Host {
         }
     }
 
-    /// How a connection goes that has begun.
+    /// The result of a connection attempt.
     ///
     /// # Errors
     /// As `connect`; `EALREADY` during the handshake.
@@ -203,10 +203,10 @@ impl Host {
         }
     }
 
-    /// Reads; returns how much, nothing at the end of the stream.
+    /// Reads; returns the number of bytes, 0 at the end of the stream.
     ///
     /// # Errors
-    /// As `read`; `EAGAIN` if there is nothing yet.
+    /// As `read`; `EAGAIN` if no data are available.
     pub fn read(&mut self, fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
@@ -225,10 +225,10 @@ impl Host {
         }
     }
 
-    /// Writes; returns for how much there was room.
+    /// Writes; returns the number of bytes that fit into the send buffer.
     ///
     /// # Errors
-    /// As `write`; `EAGAIN` if there is no room.
+    /// As `write`; `EAGAIN` if the send buffer is full.
     pub fn write(&mut self, fd: Fd, bytes: &[u8]) -> Result<usize, Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
@@ -247,7 +247,7 @@ impl Host {
         if len == 0 && !bytes.is_empty() { Err(Errno::EAGAIN) } else { Ok(len) }
     }
 
-    /// Closes one direction or both.
+    /// Shuts down one direction or both.
     ///
     /// # Errors
     /// As `shutdown`.
@@ -270,7 +270,7 @@ impl Host {
         Ok(())
     }
 
-    /// Closes a socket. Its connection goes on until both ends have closed.
+    /// Closes a socket. Its connection continues until both ends have closed.
     ///
     /// # Errors
     /// If there is no such socket.
@@ -298,7 +298,7 @@ impl Host {
         Ok(())
     }
 
-    /// Sets an option.
+    /// Sets a socket option.
     ///
     /// # Errors
     /// As `setsockopt`.
@@ -309,7 +309,7 @@ impl Host {
         Ok(())
     }
 
-    /// The value of an option.
+    /// The value of a socket option.
     ///
     /// # Errors
     /// As `getsockopt`.
@@ -317,7 +317,7 @@ impl Host {
         self.socket_mut(fd)?.option(level, name)
     }
 
-    /// Whether calls of the socket block from now on.
+    /// Makes the socket blocking or non-blocking.
     ///
     /// # Errors
     /// If there is no such socket.
@@ -326,7 +326,7 @@ impl Host {
         Ok(())
     }
 
-    /// Bytes to read, or written and not acknowledged (`SIOCINQ`, `SIOCOUTQ`).
+    /// Bytes available to read, or written and not acknowledged (`SIOCINQ`, `SIOCOUTQ`).
     ///
     /// # Errors
     /// As `ioctl`.
@@ -340,12 +340,12 @@ impl Host {
         }
     }
 
-    /// The events of `poll` that hold, of those asked for.
+    /// The pending `poll` events among `wanted`.
     pub fn events(&self, fd: Fd, wanted: c_short) -> c_short {
         self.sockets.get(&fd).map_or(libc::POLLNVAL, |socket| socket.events() & (wanted | POLLERR | POLLHUP))
     }
 
-    /// Whether a call that waits for this can go on.
+    /// Whether a call blocked on `wait` can continue.
     pub fn is_ready(&self, wait: &Wait) -> bool {
         let socket = |fd: &Fd| self.sockets.get(fd);
         match wait {
@@ -364,7 +364,7 @@ impl Host {
 
     // ---- the network and time --------------------------------------------------------------------------
 
-    /// Processes a packet. A broken one is dropped.
+    /// Processes a packet. Malformed packets are dropped.
     pub fn receive(&mut self, bytes: &[u8]) {
         let Ok(packet) = IpPacket::parse(bytes) else { return };
         if !matches!(packet.transport_checksum(), Checksum::Correct | Checksum::Partial) {
@@ -386,10 +386,10 @@ impl Host {
         self.collect();
     }
 
-    /// Gives a segment to the connection or the listener that it is for, or refuses it.
+    /// Delivers a segment to its connection or listener, or refuses it with RST.
     fn deliver(&mut self, segment: &Incoming<'_>) {
         let now = self.now;
-        // A new incarnation succeeds one in TIME-WAIT.
+        // A SYN may start a new incarnation of a connection in TIME-WAIT.
         self.orphans.retain(|old| !(old.is_for(segment) && old.may_be_succeeded_by(now, segment)));
         let is_open = |endpoint: &Endpoint| {
             endpoint.state() != StateName::Closed
@@ -412,12 +412,12 @@ impl Host {
         }
     }
 
-    /// The next packet that the host has sent, and when.
+    /// The next packet sent by the host, and its time.
     pub fn take_sent(&mut self) -> Option<(Time, Vec<u8>)> {
         self.sent.pop_front()
     }
 
-    /// When the next timer expires; [`Time::NEVER`] without one.
+    /// The earliest timer; [`Time::NEVER`] if no timer runs.
     pub fn next_wakeup(&self) -> Time {
         let sockets = self.sockets.values().map(|socket| match &socket.kind {
             Kind::Fresh => Time::NEVER,
@@ -427,7 +427,7 @@ impl Host {
         sockets.chain(self.orphans.iter().map(Endpoint::next_wakeup)).min().unwrap_or(Time::NEVER)
     }
 
-    /// Lets time pass until `to`, or until the first timer expires if that is earlier. Returns whether `to` is reached.
+    /// Advances time to `to`, or to the first timer if that is earlier. Returns whether `to` is reached.
     pub fn advance(&mut self, to: Time) -> bool {
         let next = self.next_wakeup();
         if next > to {
@@ -448,12 +448,12 @@ impl Host {
         false
     }
 
-    /// The time when `span` has passed.
+    /// The time after `span` has passed.
     pub fn after(&self, span: Duration) -> Time {
         self.now + span
     }
 
-    /// Takes what the connections send.
+    /// Collects the packets of all connections.
     fn collect(&mut self) {
         let mut packets = Vec::new();
         for socket in self.sockets.values_mut() {
@@ -471,7 +471,7 @@ impl Host {
     }
 
     fn put(&mut self, packet: &Outgoing) {
-        // Its segments fit, and their addresses are of one version.
+        // Cannot fail: segments fit into packets, and both addresses have the same IP version.
         if let Ok(bytes) = packet.to_bytes() {
             self.sent.push_back((self.now, bytes));
         }

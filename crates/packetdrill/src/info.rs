@@ -1,13 +1,13 @@
-//! `struct tcp_info` of Linux, as far as the endpoint knows it.
+//! Linux `struct tcp_info`, with the fields that the endpoint has.
 
 use lasthop_base::Duration;
 use lasthop_endpoint::{Endpoint, StateName};
 use lasthop_proto::tcp::LossStage;
 
-/// The size of the fields written here, up to `tcpi_snd_wnd`; the rest is zero.
+/// Size of the struct up to `tcpi_snd_wnd`, the last field written.
 const SIZE: usize = 248;
 
-/// The index of a 32-bit field behind the first eight bytes.
+/// Index of a 32-bit field after the first eight bytes.
 mod field {
     pub(super) const RTO: usize = 0;
     pub(super) const SND_MSS: usize = 2;
@@ -23,7 +23,7 @@ mod field {
     pub(super) const TOTAL_RETRANS: usize = 23;
 }
 
-/// What Linux says of an `ssthresh` without limit.
+/// The value of an unlimited `ssthresh` in Linux.
 const INFINITE: u32 = 0x7fff_ffff;
 
 fn state_number(state: StateName) -> u8 {
@@ -46,7 +46,8 @@ fn micros(span: Duration) -> u32 {
     u32::try_from(span.as_nanos() / 1_000).unwrap_or(u32::MAX)
 }
 
-/// The fields of a connection; of one without handshake only the state. Windows are in segments, as Linux counts.
+/// The fields of a connection; only the state before the handshake is complete. Windows are in segments, as
+/// in Linux.
 pub(crate) fn tcp_info(endpoint: &Endpoint, advertised_mss: u32) -> Vec<u8> {
     let mut info = vec![0; SIZE];
     info[0] = state_number(endpoint.state());

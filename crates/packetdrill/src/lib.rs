@@ -1,8 +1,10 @@
-//! The TCP [endpoint](lasthop_endpoint) behind packetdrill's interface for shared libraries (`--so_filename`).
+//! The TCP [endpoint](lasthop_endpoint) behind packetdrill's interface for shared libraries
+//! (`--so_filename`).
 //!
-//! packetdrill runs scripts: system calls, packets that arrive, and packets that are expected with their times. It calls the
-//! table of functions that [`packetdrill_interface_init`] fills in. Time is virtual: it passes when packetdrill sleeps,
-//! looks at the clock or waits for a packet, so scripts run at once and always alike.
+//! packetdrill runs scripts of system calls, injected packets, and expected packets with their times. It
+//! calls the table of functions that [`packetdrill_interface_init`] fills in. Time is virtual: it advances
+//! when packetdrill sleeps, reads the clock or waits for a packet, so scripts run instantly and
+//! deterministically.
 //!
 //! ```text
 //!             system calls, packets        safe code            TCP
@@ -11,12 +13,12 @@
 //!             results, packets               sockets, virtual clock
 //! ```
 //!
-//! The [`Host`] has the sockets, in safe code; the module `interface` translates between it and C.
+//! The [`Host`] implements the sockets in safe code; the module `interface` translates between C and Rust.
 //!
-//! `--so_flags` are JSON, the type [`Flags`]: `{"tcp": {"congestion": "reno", "timestamps": false}}`.
+//! `--so_flags` takes JSON of the type [`Flags`]: `{"tcp": {"congestion": "reno", "timestamps": false}}`.
 //!
-//! packetdrill reads TCP_INFO with `getsockopt` of the C library. If this library is also preloaded (`LD_PRELOAD`), it
-//! answers for its own sockets.
+//! packetdrill reads TCP_INFO with `getsockopt` of the C library. Preload this library (`LD_PRELOAD`) to
+//! intercept that call for its own sockets.
 #![cfg(target_os = "linux")]
 
 mod flags;

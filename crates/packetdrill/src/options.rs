@@ -12,18 +12,18 @@ use nix::errno::Errno;
 use crate::info::tcp_info;
 use crate::socket::{Kind, Socket};
 
-/// Not in `libc` for every platform.
+/// Missing from `libc` on some platforms.
 const TCP_CC_INFO: c_int = 26;
 const SO_MEMINFO: c_int = 55;
 
-/// Bytes of `SO_MEMINFO`.
+/// Size of `SO_MEMINFO` in bytes.
 const MEMINFO: usize = 9 * 4;
 
 /// Header bytes of a segment without options.
 const HEADER_V4: u64 = 40;
 const HEADER_V6: u64 = 60;
 
-/// The name of a congestion control in Linux.
+/// The congestion control with this name in Linux.
 fn congestion(name: &str) -> Option<Congestion> {
     Some(match name {
         "reno" => Congestion::Reno,
@@ -60,8 +60,8 @@ fn encoded(value: u32) -> Vec<u8> {
 }
 
 impl Socket {
-    /// Sets an option. Those of a connection that must be known when it begins are set before, on a listening socket for
-    /// all connections that it accepts; `EOPNOTSUPP` afterwards.
+    /// Sets a socket option. Options that a connection needs at its start must be set before, or on the
+    /// listening socket; afterwards they return `EOPNOTSUPP`.
     pub(crate) fn set_option(
         &mut self,
         now: Time,
@@ -115,10 +115,10 @@ impl Socket {
         }
     }
 
-    /// Sets an option of connections that begin later.
+    /// Sets an option of future connections.
     fn set_before(&mut self, level: c_int, name: c_int, value: &[u8]) -> Result<(), Errno> {
         if let Kind::Stream(endpoint) = &self.kind {
-            // As it is already.
+            // No change.
             let is_same = (level, name) == (IPPROTO_TCP, TCP_CONGESTION)
                 && endpoint.end().is_none()
                 && value.starts_with(congestion_name(self.config.settings.congestion).as_bytes());
@@ -162,7 +162,7 @@ impl Socket {
         Ok(())
     }
 
-    /// The value of an option.
+    /// The value of a socket option.
     pub(crate) fn option(&mut self, level: c_int, name: c_int) -> Result<Vec<u8>, Errno> {
         let is_v4 = self.bound.or(self.endpoint().map(|end| end.local())).is_none_or(|local| local.is_ipv4());
         let header = if is_v4 { HEADER_V4 } else { HEADER_V6 };

@@ -1,4 +1,4 @@
-//! One socket, and what calls may wait for.
+//! A socket, and the conditions for which calls block.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -12,29 +12,29 @@ use nix::errno::Errno;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fd(pub RawFd);
 
-/// What a blocking call waits for.
+/// The condition for which a call blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// A connection to accept.
     Accept(Fd),
-    /// The end of a handshake.
+    /// The end of the handshake.
     Connect(Fd),
-    /// Something to read, or the end of the stream.
+    /// Data to read, or the end of the stream.
     Read(Fd),
-    /// Room to write, or the end of the connection.
+    /// Space in the send buffer, or the end of the connection.
     Write(Fd),
-    /// Events of descriptors, at most until a time.
+    /// Events on descriptors, or a timeout.
     Poll(Vec<(Fd, c_short)>, Time),
 }
 
 impl Wait {
-    /// When the call returns anyway.
+    /// The time at which the call returns even if the condition does not hold.
     pub(crate) fn deadline(&self) -> Time {
         if let Wait::Poll(_, until) = self { *until } else { Time::NEVER }
     }
 }
 
-/// What a socket is.
+/// The role of a socket.
 #[derive(Debug)]
 pub(crate) enum Kind {
     Fresh,
@@ -46,19 +46,19 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) kind: Kind,
-    /// Settings of the connections that begin from now on.
+    /// Settings of future connections.
     pub(crate) config: Config,
     pub(crate) bound: Option<SocketAddr>,
     pub(crate) is_nonblocking: bool,
     pub(crate) is_read_closed: bool,
     pub(crate) is_write_closed: bool,
-    /// SO_LINGER with a time of zero: closing resets.
+    /// SO_LINGER with a timeout of zero: closing resets the connection.
     pub(crate) resets_on_close: bool,
-    /// Whether SO_KEEPALIVE is set; `config` has the probes in any case.
+    /// Whether SO_KEEPALIVE is set; `config` has the probe settings in any case.
     pub(crate) probes: lasthop_endpoint::KeepAlive,
-    /// Whether a call has reported the success of the handshake.
+    /// Whether a call has returned the success of the handshake.
     pub(crate) has_connected: bool,
-    /// Whether a call has reported why the connection ended.
+    /// Whether a call has returned the error of the connection.
     has_told_error: bool,
 }
 
@@ -78,7 +78,7 @@ impl Socket {
         }
     }
 
-    /// The endpoint of a socket that is connected, or was, or is about to be.
+    /// The endpoint of a connecting, connected or closed socket.
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
         if let Kind::Stream(endpoint) = &self.kind { Some(endpoint) } else { None }
     }
@@ -87,7 +87,7 @@ impl Socket {
         if let Kind::Stream(endpoint) = &mut self.kind { Some(endpoint) } else { None }
     }
 
-    /// The endpoint of a socket whose handshake is over.
+    /// The endpoint, once the handshake is complete.
     pub(crate) fn connected(&mut self) -> Result<&mut Endpoint, Errno> {
         match &mut self.kind {
             Kind::Stream(endpoint) => match endpoint.state() {
@@ -98,12 +98,12 @@ impl Socket {
         }
     }
 
-    /// Why the connection ended, if it is an error that no call has reported.
+    /// The pending error of the connection, if any.
     pub(crate) fn error(&self) -> Option<Errno> {
         let errno = match self.endpoint()?.end()? {
             End::Closed | End::Aborted => return None,
             End::Refused => Errno::ECONNREFUSED,
-            // The peer may reset after its FIN.
+            // A reset may follow the peer's FIN.
             End::Reset => Errno::ECONNRESET,
             End::TimedOut => Errno::ETIMEDOUT,
             End::Unreachable => Errno::ECONNREFUSED,
@@ -111,14 +111,14 @@ impl Socket {
         (!self.has_told_error).then_some(errno)
     }
 
-    /// The [error](Socket::error), which is then reported.
+    /// Returns and clears the pending [error](Socket::error).
     pub(crate) fn take_error(&mut self) -> Option<Errno> {
         let error = self.error()?;
         self.has_told_error = true;
         Some(error)
     }
 
-    /// The events of `poll` that hold now.
+    /// The pending `poll` events.
     pub(crate) fn events(&self) -> c_short {
         let endpoint = match &self.kind {
             Kind::Fresh => return POLLOUT | POLLHUP,

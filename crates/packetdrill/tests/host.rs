@@ -128,8 +128,8 @@ fn a_call_that_nothing_can_end_is_no_deadlock() {
     let accepted = interface.call_blocking(&Wait::Accept(fd), |host| host.accept(fd));
     assert_eq!(accepted, Err(Errno::EDEADLK));
     assert_eq!(interface.sniff(), None);
-    let before = interface.look();
+    let before = interface.read_clock();
     interface.sleep(Duration::from_millis(3));
-    assert!(interface.look() >= before + Duration::from_millis(3));
-    assert!(interface.look() < Time::NEVER);
+    assert!(interface.read_clock() >= before + Duration::from_millis(3));
+    assert!(interface.read_clock() < Time::NEVER);
 }

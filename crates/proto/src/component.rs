@@ -49,40 +49,41 @@ pub trait Component: Send {
     /// A watched component emitted a signal.
     fn on_signal(&mut self, _now: Time, _signal: &Signal, _out: &mut Out) {}
 
-    /// Whether the component needs the [link events](Signal::Link) with this outcome of the links that it watches. Asked
-    /// once, before the run: events that nobody needs are not signalled.
-    fn hears(&self, _outcome: LinkOutcome) -> bool {
+    /// Whether the component needs the [link events](Signal::Link) with this outcome of the links that it
+    /// watches. Queried once, before the run: events that no watcher needs are not signalled.
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         true
     }
 
-    /// Whether the component needs the [packets that arrive with errors](Signal::Corrupted) at its end of a link. Asked
-    /// once, before the run.
-    fn hears_corruption(&self) -> bool {
+    /// Whether the component needs the [packets that arrive with errors](Signal::Corrupted) at its end of a
+    /// link. Queried once, before the run.
+    fn needs_corrupted(&self) -> bool {
         false
     }
 
-    /// Reports counters: the same names in the same order at every call. Those of a scheme's agents are metrics of the
-    /// run.
+    /// Reports counters: the same names in the same order at every call. Those of a scheme's agents are
+    /// metrics of the run.
     fn count(&self, _tally: &mut dyn Tally) {}
 
-    /// Reports quantities for plots over time: the same names in the same order at every call. By default, the
-    /// [counters](Component::count).
+    /// Reports quantities for plots over time: the same names in the same order at every call. By default,
+    /// the [counters](Component::count).
     fn show(&self, probe: &mut dyn Probe) {
         self.count(&mut Shown(probe));
     }
 }
 
-/// Receives the counters of a component. A name consists of lower-case words joined by underscores, and ends with the
-/// unit unless it is a number.
+/// Receives the counters of a component. A name consists of lower-case words joined by underscores, and ends
+/// with the unit unless it is a number.
 pub trait Tally {
-    /// A total since the start of the run. Its metric is what was added after the warm-up; several agents add up.
+    /// A total since the start of the run. Its metric is what was added after the warm-up; several agents add
+    /// up.
     fn total(&mut self, name: &'static str, value: u64);
 
     /// A current value. Its metric is the value at the end of the run; several agents add up.
     fn level(&mut self, name: &'static str, value: u64);
 
-    /// The greatest value of a level since the start of the run. Its metric includes the warm-up; of several agents, it
-    /// is the greatest.
+    /// The greatest value of a level since the start of the run. Its metric includes the warm-up; of several
+    /// agents, it is the greatest.
     fn peak(&mut self, name: &'static str, value: u64);
 }
 
@@ -114,14 +115,14 @@ impl Tally for Shown<'_> {
 pub enum Signal {
     /// Outcome of a transmission on a link, for its sending end.
     Link(LinkEvent),
-    /// The receiving end of a link has sent a message about several units to the sending end of its ARQ, or will by the
-    /// next attempt.
+    /// The receiving end of a link has sent a message about several units to the sending end of its ARQ, or
+    /// will by the next attempt.
     Status,
-    /// A packet arrived over a link with errors and was dropped, for the receiving end. Only links without an ARQ of
-    /// their own pass packets with errors.
+    /// A packet arrived over a link with errors and was dropped, for the receiving end. Only links without an
+    /// ARQ of their own pass packets with errors.
     Corrupted(Packet),
-    /// A moving host is reachable at one of its base stations. Sent for where it begins, too, before anything else
-    /// happens.
+    /// A moving host is reachable at one of its base stations. Sent for where it begins, too, before anything
+    /// else happens.
     Attached {
         /// The host.
         host: HostId,
@@ -139,11 +140,11 @@ pub enum Signal {
     Reach(Reach),
     /// A client makes a request. Packets have no contents, so the server learns the sizes from this signal.
     Request(Request),
-    /// An encoder has added a packet to a block. Packets have no contents, so the decoder takes the source packet from this
-    /// signal.
+    /// An encoder has added a packet to a block. Packets have no contents, so the decoder takes the source
+    /// packet from this signal.
     Encoded(Encoded),
-    /// A link has dropped a packet of a code across packets. For accounting at the decoder only; no protocol action may
-    /// follow from it.
+    /// A link has dropped a packet of a code across packets. For accounting at the decoder only; no protocol
+    /// action may follow from it.
     Lost(Packet),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
@@ -162,8 +163,8 @@ pub struct Encoded {
 /// A change of the radio signal, as a mobile host and its base station observe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// The signal will be lost after the lead time that the scheme [requested](crate::scheme::Installer::watch_signal), or
-    /// sooner if it has just returned.
+    /// The signal will be lost after the lead time that the scheme
+    /// [requested](crate::scheme::Installer::watch_signal), or sooner if it has just returned.
     Fading,
     /// The signal is lost: a fade or an outage begins, or the host leaves a base station.
     Lost,
@@ -233,7 +234,7 @@ pub struct Out {
     taken: usize,
     emitter: ComponentId,
     /// Link events with these outcomes are not signalled.
-    unheard: Outcomes,
+    unneeded: Outcomes,
 }
 
 impl Out {
@@ -258,7 +259,7 @@ impl Out {
 
     #[inline]
     fn is_heard(&self, effect: &Effect) -> bool {
-        !matches!(effect, Effect::Signal(Signal::Link(event)) if self.unheard.contains(event.outcome))
+        !matches!(effect, Effect::Signal(Signal::Link(event)) if self.unneeded.contains(event.outcome))
     }
 
     /// For a component that embeds others and is their only neighbour: collects the effects that `emit`
@@ -270,10 +271,10 @@ impl Out {
         mut rewrite: impl FnMut(Effect) -> Option<Effect>,
     ) {
         let first = self.effects.len();
-        // The owner hears everything.
-        let unheard = core::mem::take(&mut self.unheard);
+        // The owner receives all signals.
+        let unneeded = core::mem::take(&mut self.unneeded);
         emit(self);
-        self.unheard = unheard;
+        self.unneeded = unneeded;
         let mut end = first;
         for index in first..self.effects.len() {
             let (emitter, effect) = self.effects[index];
@@ -292,13 +293,13 @@ impl Out {
     /// For the engine: attributes the effects that follow to `emitter`, and leaves none of them out.
     pub fn attributed_to(&mut self, emitter: ComponentId) -> &mut Out {
         self.emitter = emitter;
-        self.unheard = Outcomes::default();
+        self.unneeded = Outcomes::default();
         self
     }
 
     /// For the engine: leaves out link events of the emitter with these outcomes, because nobody needs them.
-    pub fn without(&mut self, unheard: Outcomes) -> &mut Out {
-        self.unheard = unheard;
+    pub fn without(&mut self, unneeded: Outcomes) -> &mut Out {
+        self.unneeded = unneeded;
         self
     }
 

@@ -70,7 +70,7 @@ fn a_combination_has_one_name() {
     assert!(error.contains("found \"ebsn+lhack\" a second time"), "{error}");
 }
 
-/// Both agents act: the source hears the notices of each.
+/// Both agents act: the source receives the notices of each.
 #[test]
 fn agents_form_a_chain() {
     let [ebsn, lhack, both] =
@@ -95,13 +95,13 @@ fn a_split_connection_has_the_other_schemes_on_its_wireless_part() {
         alone.relay_timeouts,
         both.relay_timeouts
     );
-    assert_eq!(both.notices, 0, "the source hears nothing");
+    assert_eq!(both.notices, 0, "the source receives no notices");
     assert!(both.throughput_bps > alone.throughput_bps);
 }
 
-/// The receiver's reaction is installed at the mobile host, with and without a split; for data from the mobile
-/// host, at the receiver of the wireless part, which is the base station. Here its delay only does harm: the
-/// link gives up what it loses, and every fast retransmission waits.
+/// The receiver's reaction is installed at the mobile host, with and without a split; for data from the
+/// mobile host, at the receiver of the wireless part, which is the base station. Here its delay only does
+/// harm: the link gives up what it loses, and every fast retransmission waits.
 #[test]
 fn a_receivers_reaction_applies_to_the_wireless_part() {
     let lossy = [
@@ -156,7 +156,8 @@ delay = "20 ms"
 channel.iid.ber = 2e-6
 "#;
 
-/// Both ends of a wireless link have agents; each one marks the acknowledgements of what arrived corrupted there.
+/// Both ends of a wireless link have agents; each one marks the acknowledgements of what arrived corrupted
+/// there.
 #[test]
 fn agents_are_at_both_ends_of_a_link() {
     let upload = ["transfer.from=mobile", "transfer.to=fixed"];
@@ -209,8 +210,8 @@ fn schemes_with_the_same_header_bit_are_refused() {
     assert!(error.to_string().contains(expected), "{error}");
 }
 
-/// A scheme that extends one flavour of TCP is refused with another one, at the connections that it extends: all but
-/// those of plain senders, and of a split connection the wireless part.
+/// A scheme that extends one flavour of TCP is refused with another one, at the connections that it extends:
+/// all but those of plain senders, and of a split connection the wireless part.
 #[test]
 fn a_scheme_for_another_flavour_is_refused() {
     let parse = |overrides: &[&str]| Scenario::parse(BIT_ERRORS, "test.toml", overrides);
@@ -225,8 +226,8 @@ fn a_scheme_for_another_flavour_is_refused() {
     assert!(error.to_string().contains("flavour = \"reno\" in [scheme.i-tcp.wireless]"), "{error}");
 }
 
-/// An asymmetric ARQ instead of the scenario's own: nothing is lost, the mobile host reports on eight units at once, and what
-/// it reports is counted where it arrives.
+/// An asymmetric ARQ instead of the scenario's own: nothing is lost, the mobile host reports on eight units
+/// at once, and what it reports is counted where it arrives.
 #[test]
 fn airmail_replaces_the_arq_and_counts_its_reports() {
     let lossy = ["radio.channel={frame-loss={loss=0.1}}", "radio.queue=\"100 packets\""];
@@ -262,7 +263,8 @@ fn airmail_codes_units_while_there_are_losses() {
         let scenario = Scenario::parse(BIT_ERRORS, "test.toml", overrides).expect("a sound scenario");
         scenario.run("airmail", 1, 0, Observe::default()).expect("it runs").metrics.connections.throughput_bps
     });
-    // All units are coded in every other second, and the code doubles their size: 1.5 Mb/s at most, and 1.03 always.
+    // All units are coded in every other second, and the code doubles their size: 1.5 Mb/s at most, and 1.03
+    // always.
     assert!(coded > 1.1 * plain && coded > 1.3 * all, "{coded}, without {plain}, always {all}");
     let without = [bursts[0], "scheme.airmail.fec=true", "schemes=[\"airmail\"]"];
     let error = Scenario::parse(BIT_ERRORS, "test.toml", &without).expect_err("no code").to_string();
@@ -286,6 +288,6 @@ fn two_schemes_cannot_both_bring_an_arq() {
         let error = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect_err("a fault").to_string();
         assert!(error.contains("scheme.airmail."), "{error}");
     }
-    let unheard = ["schemes=[\"ebsn + airmail\"]"];
-    assert!(Scenario::parse(BIT_ERRORS, "test.toml", &unheard).is_ok(), "EBSN has the ARQ that it needs");
+    let unneeded = ["schemes=[\"ebsn + airmail\"]"];
+    assert!(Scenario::parse(BIT_ERRORS, "test.toml", &unneeded).is_ok(), "EBSN has the ARQ that it needs");
 }

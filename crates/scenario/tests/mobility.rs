@@ -22,8 +22,8 @@ fn traffic<'a>(run: &'a Run, name: &str) -> &'a TrafficMetrics {
     &run.traffic.iter().find(|each| each.0 == name).unwrap_or_else(|| panic!("there is no {name}")).1
 }
 
-/// Packets of 500 B every 10 ms in both directions, 4 ms on the air and next to no time on wires. The host is at `BS1`
-/// until 5 s.
+/// Packets of 500 B every 10 ms in both directions, 4 ms on the air and next to no time on wires. The host is
+/// at `BS1` until 5 s.
 const PACKETS: &str = r#"
     limit = "10 s"
     [topology.hand-off]
@@ -57,8 +57,9 @@ fn lost(overrides: &[&str]) -> [u64; 2] {
     lost.map(|each| each.lost_packets)
 }
 
-/// Counted by hand. The host hears of its own moves at once, and what it sends at 5.00 s goes to `BS2`, or during a gap to
-/// nobody. Packets for it go to the old base station until the registration at the new one has reached the router.
+/// Counted by hand. The host learns of its own moves at once, and what it sends at 5.00 s goes to `BS2`, or
+/// during a gap to nobody. Packets for it go to the old base station until the registration at the new one
+/// has reached the router.
 #[test]
 fn packets_to_a_host_that_has_left_are_lost_until_it_is_registered() {
     for arq in
@@ -68,8 +69,8 @@ fn packets_to_a_host_that_has_left_are_lost_until_it_is_registered() {
     }
 }
 
-/// Whatever the ARQ: what it could not deliver before the host left is given up, and it takes nothing on until the host
-/// returns.
+/// Whatever the ARQ: what it could not deliver before the host left is given up, and it takes nothing on
+/// until the host returns.
 fn check_losses(arq: &str) {
     let lost = |overrides: &[&str]| lost(&[&[arq], overrides].concat());
     assert_eq!(lost(&[]), [0, 0]);
@@ -79,22 +80,25 @@ fn check_losses(arq: &str) {
     let spread = "mobility.mobile.moves.timetable=[{ at = \"4.993 s\", to = \"BS2\" }]";
     assert_eq!(lost(&[spread]), [1, 1]);
     assert_eq!(lost(&[spread, "mobility.mobile.gap=\"20 ms\""]), [3, 3]);
-    // A registration from BS2 takes 35 ms to the router. Packets enter it at 4.95, 4.96, ... 5.03 s and reach BS1 35 ms
-    // later, at 4.985, 4.995, when the first is still in time; the second is on the air until 4.999 s.
+    // A registration from BS2 takes 35 ms to the router. Packets enter it at 4.95, 4.96, ... 5.03 s and reach
+    // BS1 35 ms later, at 4.985, 4.995, when the first is still in time; the second is on the air until 4.999
+    // s.
     let slow =
         ["wired.delay=\"0 s\"", "link.router-BS1.rate=\"100 Gbps\"", "link.router-BS1.delay=\"35 ms\""];
     let both =
         [&slow[..], &["link.router-BS2.rate=\"100 Gbps\"", "link.router-BS2.delay=\"35 ms\""]].concat();
     // Those that enter the router at 4.97 to 5.03 s: the last before 5.035 s.
     assert_eq!(lost(&both), [7, 0]);
-    // With a gap of 20 ms the registration arrives at 5.055 s: two more. What the host sends in the gap is lost.
+    // With a gap of 20 ms the registration arrives at 5.055 s: two more. What the host sends in the gap is
+    // lost.
     assert_eq!(lost(&[&both[..], &["mobility.mobile.gap=\"20 ms\""]].concat()), [9, 2]);
-    // If only the old base station is far away, the registration is there at once: those that enter the router at 4.97,
-    // 4.98 and 4.99 s; the one of 5.00 s comes after it.
+    // If only the old base station is far away, the registration is there at once: those that enter the
+    // router at 4.97, 4.98 and 4.99 s; the one of 5.00 s comes after it.
     assert_eq!(lost(&slow), [3, 0]);
 }
 
-/// With an ARQ nothing is left for a host that returns: of the packets sent from 5.00 s to 5.49 s none arrives later.
+/// With an ARQ nothing is left for a host that returns: of the packets sent from 5.00 s to 5.49 s none
+/// arrives later.
 #[test]
 fn nothing_stale_arrives_when_the_host_returns() {
     let there_and_back =
@@ -169,7 +173,8 @@ fn what_cannot_move_is_refused() {
     assert!(error.contains("missing key mobility.mobile, which states how the host moves"), "{error}");
 }
 
-/// Two base stations of a host behind different stations of one cell: the access point would have to follow the host.
+/// Two base stations of a host behind different stations of one cell: the access point would have to follow
+/// the host.
 #[test]
 fn a_cell_cannot_follow_a_host() {
     let text = r#"
@@ -234,10 +239,12 @@ fn a_host_that_never_moves_is_like_a_host_that_cannot() {
     }
 }
 
-/// A random scenario with a moving host: a download, an upload, an application and other traffic in both directions.
+/// A random scenario with a moving host: a download, an upload, an application and other traffic in both
+/// directions.
 fn world(random: &mut Stream) -> String {
     let stations = 1 + random.below(4);
-    // Long beside round trips: a host that keeps moving on may miss every retransmission, whatever the scheme.
+    // Long beside round trips: a host that keeps moving on may miss every retransmission, whatever the
+    // scheme.
     let stay = pick(random, &["3.7 s", "7 s"]);
     let moves = match random.below(4) {
         0 => format!("periodic.stay = \"{stay}\""),
@@ -319,8 +326,8 @@ fn world(random: &mut Stream) -> String {
     )
 }
 
-/// In random worlds with random combinations of schemes every transfer arrives, byte for byte, every request is
-/// answered, every other packet arrives once or is lost, and recording changes nothing.
+/// In random worlds with random combinations of schemes every transfer arrives, byte for byte, every request
+/// is answered, every other packet arrives once or is lost, and recording changes nothing.
 #[test]
 fn everything_is_accounted_for_in_random_worlds() {
     let schemes = Schemes::default();
@@ -345,7 +352,8 @@ fn everything_is_accounted_for_in_random_worlds() {
             assert_eq!(connection.metrics.delivered_bytes, 200_000, "{} in {case}", connection.name);
         }
         assert_eq!(result.applications[0].1.metrics.responses, 5, "{case}");
-        // What is lost of a block of a code across packets, as long as the rest of the block could recover it.
+        // What is lost of a block of a code across packets, as long as the rest of the block could recover
+        // it.
         let awaited = counter(&result, "awaited_packets");
         for (name, metrics) in &result.traffic {
             let TrafficMetrics { sent_packets, delivered_packets, lost_packets, .. } = *metrics;
@@ -365,8 +373,8 @@ fn everything_is_accounted_for_in_random_worlds() {
     );
 }
 
-/// What was on its way when the host left waits at the next base station: with `multicast` a hand-off costs the gap, and
-/// nothing is sent again. Plain TCP waits for a timeout or retransmits.
+/// What was on its way when the host left waits at the next base station: with `multicast` a hand-off costs
+/// the gap, and nothing is sent again. Plain TCP waits for a timeout or retransmits.
 #[test]
 fn with_multicast_no_packet_is_lost_in_a_hand_off() {
     let text = r#"

@@ -73,7 +73,7 @@ impl Builder {
     }
 
     /// Tells `watcher`, a component at the receiving end of `link`, of the packets that arrive
-    /// [with errors](Signal::Corrupted), if it [hears](lasthop_proto::Component::hears_corruption) of them.
+    /// [with errors](Signal::Corrupted), if it [needs](lasthop_proto::Component::needs_corrupted) them.
     pub fn watch_arrivals(&mut self, link: ComponentId, watcher: ComponentId) {
         self.arrival_watches.push((link, watcher));
     }
@@ -132,13 +132,14 @@ impl Builder {
         };
         let watchers = Watchers::new(self.nodes.len(), self.watches);
         let mut arrival_watches = self.arrival_watches;
-        arrival_watches.retain(|(_, watcher)| self.nodes[usize::from(watcher.0)].hears_corruption());
+        arrival_watches.retain(|(_, watcher)| self.nodes[usize::from(watcher.0)].needs_corrupted());
         let arrival_watchers = Watchers::new(self.nodes.len(), arrival_watches);
         let loss_watchers = Watchers::new(self.nodes.len(), self.loss_watches);
         for (index, place) in places.iter_mut().enumerate() {
             let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
-            let hears = |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].hears(outcome));
-            place.unheard = Outcomes::of(|outcome| !tap.sees_signals() && !hears(outcome));
+            let needs =
+                |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].needs_outcome(outcome));
+            place.unneeded = Outcomes::of(|outcome| !tap.sees_signals() && !needs(outcome));
         }
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -293,7 +294,7 @@ impl<T: Tap> Engine<T> {
     fn wake(&mut self, due: Time, id: ComponentId) {
         let index = usize::from(id.0);
         let node = &mut self.nodes[index];
-        let wanted = node.wake(due, self.out.attributed_to(id).without(self.places[index].unheard));
+        let wanted = node.wake(due, self.out.attributed_to(id).without(self.places[index].unneeded));
         assert!(
             !self.out.is_empty() || wanted > due,
             "component {index} woke at {due} without effect and asked to be woken at once"
@@ -345,7 +346,7 @@ impl<T: Tap> Engine<T> {
             return self.carry(to, packet);
         }
         let node = &mut self.nodes[usize::from(to.0)];
-        let out = self.out.attributed_to(to).without(place.unheard);
+        let out = self.out.attributed_to(to).without(place.unneeded);
         let wanted = node.receive(self.now, packet, port, out);
         self.note_handled(to, wanted);
     }
@@ -388,7 +389,7 @@ impl<T: Tap> Engine<T> {
 
     fn notify_watcher(&mut self, watcher: ComponentId, signal: &Signal) {
         let index = usize::from(watcher.0);
-        let out = self.out.attributed_to(watcher).without(self.places[index].unheard);
+        let out = self.out.attributed_to(watcher).without(self.places[index].unneeded);
         let wanted = self.nodes[index].on_signal(self.now, signal, out);
         self.note_handled(watcher, wanted);
     }

@@ -47,7 +47,7 @@ pub(crate) struct Place {
     pub(crate) feeder: Option<ComponentId>,
     onward: Onward,
     /// Link events of this component that neither its watchers nor the tap need.
-    pub(crate) unheard: Outcomes,
+    pub(crate) unneeded: Outcomes,
 }
 
 /// Where the wire out of a line leads.
@@ -64,7 +64,7 @@ enum Onward {
 impl Place {
     /// A component without look-ahead.
     pub(crate) fn plain() -> Place {
-        Place { is_served: false, feeder: None, onward: Onward::Component, unheard: Outcomes::default() }
+        Place { is_served: false, feeder: None, onward: Onward::Component, unneeded: Outcomes::default() }
     }
 
     /// The place of each component, given all wires of the network, pairs of a watched component and its watcher, and

@@ -131,14 +131,14 @@ impl Node {
         })
     }
 
-    /// [`Component::hears`].
-    pub fn hears(&self, outcome: LinkOutcome) -> bool {
-        dispatch!(self, component => component.hears(outcome))
+    /// [`Component::needs_outcome`].
+    pub fn needs_outcome(&self, outcome: LinkOutcome) -> bool {
+        dispatch!(self, component => component.needs_outcome(outcome))
     }
 
-    /// [`Component::hears_corruption`].
-    pub fn hears_corruption(&self) -> bool {
-        dispatch!(self, component => component.hears_corruption())
+    /// [`Component::needs_corrupted`].
+    pub fn needs_corrupted(&self) -> bool {
+        dispatch!(self, component => component.needs_corrupted())
     }
 
     /// [`Component::next_wakeup`].

@@ -1,7 +1,8 @@
-//! The host behind the table of functions that packetdrill calls.
+//! The host behind the function table of packetdrill.
 //!
-//! packetdrill has two threads: the main one, which injects and expects packets and lets time pass, and one for system calls
-//! that block. The latter waits until what the former does lets it go on.
+//! packetdrill has two threads: the main thread injects and expects packets and advances time, a second
+//! thread makes the blocking system calls. A blocked call waits until an action of the main thread unblocks
+//! it.
 
 mod pointers;
 mod table;
@@ -20,20 +21,20 @@ use crate::socket::{Fd, Wait};
 
 pub use table::packetdrill_interface_init;
 
-/// How much time passes with each look at the clock: packetdrill waits for an instant by looking.
-const LOOK: Duration = Duration::from_micros(1);
+/// Time advance per reading of the clock, since packetdrill busy-waits on the clock.
+const CLOCK_STEP: Duration = Duration::from_micros(1);
 
-/// How long packetdrill waits for a packet, or a call on the main thread for what it needs.
+/// Limit of virtual time for a packet, or for a blocking call on the main thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 
-/// How long the main thread waits for a call that can go on: longer only if that thread was ended.
+/// Limit of real time for an unblocked call to finish; exceeded only if its thread was killed.
 const LONGEST_TURN: Real = Real::from_secs(1);
 
-/// A host for two threads.
+/// A host shared by two threads.
 #[derive(Debug)]
 pub struct Interface {
     state: Mutex<State>,
-    /// Notified when the other thread has something to do.
+    /// Signals the other thread.
     turn: Condvar,
     main: ThreadId,
 }
@@ -41,22 +42,22 @@ pub struct Interface {
 #[derive(Debug)]
 struct State {
     host: Host,
-    /// What a call on the other thread waits for.
+    /// The condition for which a call on the other thread blocks.
     blocked: Option<Wait>,
-    /// Whether a call on the other thread goes on, and has not yet looked at the clock at its end.
+    /// Whether a call on the other thread was unblocked and has not yet read the clock after its return.
     is_returning: bool,
     is_closed: bool,
 }
 
 impl Interface {
-    /// An interface whose main thread is the caller's.
+    /// An interface with the current thread as the main thread.
     pub fn new(flags: &Flags) -> Interface {
         let state = State { host: Host::new(flags), blocked: None, is_returning: false, is_closed: false };
         Interface { state: Mutex::new(state), turn: Condvar::new(), main: thread::current().id() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A call that panicked has said so, and the script ends.
+        // After a panic the message is printed and the script ends, so poisoning is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,18 +68,19 @@ impl Interface {
     /// Performs a system call that does not block.
     ///
     /// # Errors
-    /// Those of `act`.
+    /// The errors of `act`.
     pub fn call<T>(&self, act: impl FnOnce(&mut Host) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut state = self.lock();
         let result = act(&mut state.host);
-        drop(self.let_go_on(state));
+        drop(self.unblock(state));
         result
     }
 
-    /// Performs a system call that is repeated while it returns `EAGAIN`, as soon as what it waits for has come.
+    /// Performs a blocking system call: repeats `act` while it returns `EAGAIN`, whenever its condition
+    /// holds.
     ///
-    /// # Errors
-    /// Those of `act`; `EDEADLK` on the main thread if nothing can come, and `EINTR` at the end of the script.
+    /// # Errors The errors of `act`; `EDEADLK` on the main thread if nothing can unblock the call; `EINTR` at
+    /// the end of the script.
     pub fn call_blocking<T>(
         &self,
         wait: &Wait,
@@ -111,15 +113,15 @@ impl Interface {
                     }
                 }
                 result => {
-                    drop(self.let_go_on(state));
+                    drop(self.unblock(state));
                     return result;
                 }
             }
         }
     }
 
-    /// Lets a blocked call go on if it can, and waits until it has ended or blocks again.
-    fn let_go_on<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    /// Unblocks a call whose condition holds, and waits until it returns or blocks again.
+    fn unblock<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let is_ready = state.blocked.as_ref().is_some_and(|wait| state.host.is_ready(wait));
         if !is_ready || !self.is_main() {
             return state;
@@ -131,28 +133,28 @@ impl Interface {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// The time; a look takes a moment.
-    pub fn look(&self) -> Time {
+    /// Reads the clock, which advances by a small step.
+    pub fn read_clock(&self) -> Time {
         let mut state = self.lock();
         if state.is_returning && !self.is_main() {
-            // The end of a call that has blocked. Before a call, its thread waits for the time of the call.
+            // A reading on the other thread follows the return of a blocking call.
             state.is_returning = false;
             self.turn.notify_all();
             return state.host.now();
         }
-        let to = state.host.after(LOOK);
+        let to = state.host.after(CLOCK_STEP);
         while !state.host.advance(to) {}
-        self.let_go_on(state).host.now()
+        self.unblock(state).host.now()
     }
 
-    /// Lets time pass.
+    /// Advances time by `span`.
     pub fn sleep(&self, span: Duration) {
         let mut state = self.lock();
         let end = state.host.after(span);
         loop {
             let deadline = state.blocked.as_ref().map_or(Time::NEVER, Wait::deadline);
             let is_there = state.host.advance(end.min(deadline));
-            state = self.let_go_on(state);
+            state = self.unblock(state);
             if is_there && deadline >= end {
                 return;
             }
@@ -163,10 +165,11 @@ impl Interface {
     pub fn inject(&self, bytes: &[u8]) {
         let mut state = self.lock();
         state.host.receive(bytes);
-        drop(self.let_go_on(state));
+        drop(self.unblock(state));
     }
 
-    /// The next packet that the host sends, and when; lets time pass until then. `None` if it sends none.
+    /// Advances time to the next packet sent by the host; returns the packet and its time. `None` if there is
+    /// none.
     pub fn sniff(&self) -> Option<(Time, Vec<u8>)> {
         let mut state = self.lock();
         let longest = state.host.after(LONGEST_WAIT);
@@ -179,21 +182,21 @@ impl Interface {
                 return None;
             }
             state.host.advance(next);
-            state = self.let_go_on(state);
+            state = self.unblock(state);
         }
     }
 
-    /// Whether the descriptor is one of the host's.
+    /// Whether the descriptor is a socket of the host.
     pub fn owns(&self, fd: Fd) -> bool {
         self.lock().host.owns(fd)
     }
 
-    /// Whether calls of the socket block.
+    /// Whether system calls on the socket block.
     pub fn blocks(&self, fd: Fd) -> bool {
         self.lock().host.blocks(fd)
     }
 
-    /// Ends a call that is blocked.
+    /// Interrupts a blocked call.
     pub fn shut(&self) {
         let mut state = self.lock();
         state.is_closed = true;

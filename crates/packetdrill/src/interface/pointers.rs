@@ -1,4 +1,4 @@
-//! What C hands over, checked as far as it can be: null pointers and lengths.
+//! Access to memory passed by C, with checks for null pointers and lengths.
 #![allow(unsafe_code, reason = "memory of C")]
 
 use std::ffi::c_void;
@@ -14,11 +14,11 @@ const PORT: usize = 2;
 const V4: (usize, usize, usize) = (4, 4, 16);
 const V6: (usize, usize, usize) = (8, 16, 28);
 
-/// The longest message, as in Linux.
+/// Maximum length of a message, as in Linux.
 const LONGEST: usize = 0x7fff_f000;
 
 /// # Safety
-/// `bytes` is null or points to `len` bytes that nobody changes meanwhile.
+/// `bytes` is null, or points to `len` bytes that are not modified during `'a`.
 pub(super) unsafe fn read<'a>(bytes: *const c_void, len: usize) -> Result<&'a [u8], Errno> {
     if len > LONGEST {
         return Err(Errno::EINVAL);
@@ -32,7 +32,7 @@ pub(super) unsafe fn read<'a>(bytes: *const c_void, len: usize) -> Result<&'a [u
 }
 
 /// # Safety
-/// `bytes` is null or points to `len` bytes, initialised, that nobody else uses meanwhile.
+/// `bytes` is null, or points to `len` initialised bytes that are not accessed otherwise during `'a`.
 pub(super) unsafe fn write<'a>(bytes: *mut c_void, len: usize) -> Result<&'a mut [u8], Errno> {
     if len > LONGEST {
         return Err(Errno::EINVAL);
@@ -48,17 +48,17 @@ pub(super) unsafe fn write<'a>(bytes: *mut c_void, len: usize) -> Result<&'a mut
 /// # Safety
 /// `place` is null or points to a `T`.
 pub(super) unsafe fn get<T: Copy>(place: *const T) -> Result<T, Errno> {
-    // SAFETY: by the contract of this function; the value need not be aligned.
+    // SAFETY: by the contract of this function; an unaligned value is allowed.
     if place.is_null() { Err(Errno::EFAULT) } else { Ok(unsafe { ptr::read_unaligned(place) }) }
 }
 
 /// # Safety
-/// `place` is null or points to room for a `T`.
+/// `place` is null, or points to writable memory for a `T`.
 pub(super) unsafe fn put<T>(place: *mut T, value: T) -> Result<(), Errno> {
     if place.is_null() {
         return Err(Errno::EFAULT);
     }
-    // SAFETY: by the contract of this function; the place need not be aligned.
+    // SAFETY: by the contract of this function; an unaligned place is allowed.
     unsafe { ptr::write_unaligned(place, value) };
     Ok(())
 }
@@ -81,11 +81,11 @@ pub(super) unsafe fn address(address: *const sockaddr, len: socklen_t) -> Result
         }
         _ => return Err(Errno::EAFNOSUPPORT),
     };
-    // Over IPv4, whatever the family of the socket.
+    // IPv4-mapped addresses select IPv4, whatever the family of the socket.
     Ok(SocketAddr::new(ip.to_canonical(), u16::from_be_bytes([bytes[PORT], bytes[PORT + 1]])))
 }
 
-/// Writes an address, cut to the room for it, and its full length. No address is wanted if the pointer is null.
+/// Writes an address, truncated to the buffer, and its full length. Writes nothing if the pointer is null.
 ///
 /// # Safety
 /// `place` is null, or `len` is null or points to the number of bytes at `place`.
@@ -113,10 +113,10 @@ pub(super) unsafe fn put_address(
     }
 }
 
-/// The buffers of a vector.
+/// The buffers of an `iovec` array.
 ///
 /// # Safety
-/// `vectors` is null or points to `count` vectors.
+/// `vectors` is null, or points to `count` elements.
 pub(super) unsafe fn vectors<'a>(vectors: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
     const MOST: usize = 1024;
     match (vectors.is_null(), count) {

@@ -1,4 +1,4 @@
-//! The table of functions, `struct packetdrill_interface`.
+//! The function table `struct packetdrill_interface`.
 #![allow(unsafe_code, reason = "functions that C calls")]
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_short, c_uint, c_ulong, c_void};
@@ -25,7 +25,7 @@ type Call3<A, B> = unsafe extern "C" fn(User, A, B) -> c_int;
 type Call4<A, B, C> = unsafe extern "C" fn(User, A, B, C) -> c_int;
 type Transfer<A, B> = unsafe extern "C" fn(User, c_int, A, B) -> ssize_t;
 
-/// The order of the fields is that of packetdrill.h.
+/// The function table, with the field order of `packetdrill.h`.
 #[repr(C)]
 pub(super) struct Table {
     userdata: User,
@@ -79,15 +79,15 @@ pub(super) struct Table {
     splice: unsafe extern "C" fn(User, c_int, *mut loff_t, c_int, *mut loff_t, size_t, c_uint) -> ssize_t,
 }
 
-/// The interface that preloaded functions ask.
+/// The interface for preloaded functions.
 static CURRENT: Mutex<Option<Arc<Interface>>> = Mutex::new(None);
 
 fn current() -> Option<Arc<Interface>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Calls `act`, and tells C of an error by -1 and `errno`. A panic, which the hook has reported, is `EIO`.
-fn tell<T: From<i8>>(act: impl FnOnce() -> Result<T, Errno>) -> T {
+/// Calls `act`; an error becomes -1 and `errno`. A panic, already reported by the panic hook, becomes `EIO`.
+fn to_c<T: From<i8>>(act: impl FnOnce() -> Result<T, Errno>) -> T {
     let result = catch_unwind(AssertUnwindSafe(act)).unwrap_or(Err(Errno::EIO));
     result.unwrap_or_else(|error| {
         error.set();
@@ -95,10 +95,11 @@ fn tell<T: From<i8>>(act: impl FnOnce() -> Result<T, Errno>) -> T {
     })
 }
 
-/// As [`tell`], with the interface behind `user`.
+/// Like [`to_c`], with the interface behind `user`.
 fn with<T: From<i8>>(user: User, act: impl FnOnce(&Interface) -> Result<T, Errno>) -> T {
-    tell(|| {
-        // SAFETY: null, or what `packetdrill_interface_init` has made of an `Arc`, which lives until `free`.
+    to_c(|| {
+        // SAFETY: null, or a pointer from `Arc::into_raw` in `packetdrill_interface_init`, valid until
+        // `free`.
         let interface = unsafe { user.cast::<Interface>().as_ref() }.ok_or(Errno::EFAULT)?;
         act(interface)
     })
@@ -108,11 +109,11 @@ fn unsupported<T>() -> Result<T, Errno> {
     Err(Errno::ENOSYS)
 }
 
-// Pointers are null or point to as much as the contracts of the functions of the same names say (POSIX, Linux); `user` is
+// Pointers are null or satisfy the contracts of the functions of the same names (POSIX, Linux); `user` is
 // that of the table.
 
 unsafe extern "C" fn free(user: User) {
-    let _: c_int = tell(|| {
+    let _: c_int = to_c(|| {
         CURRENT.lock().unwrap_or_else(PoisonError::into_inner).take();
         if !user.is_null() {
             // SAFETY: made by `Arc::into_raw`, and freed only here.
@@ -244,7 +245,7 @@ unsafe extern "C" fn sendto(
     _to: *const sockaddr,
     _to_len: socklen_t,
 ) -> ssize_t {
-    // A stream has its address already.
+    // A stream socket ignores the address.
     // SAFETY: as above.
     unsafe { send(user, fd, from, len, flags) }
 }
@@ -260,7 +261,7 @@ unsafe extern "C" fn sendmsg(user: User, fd: c_int, message: *const msghdr, flag
     })
 }
 
-/// With one argument instead of any number, which is passed alike on x86-64 and AArch64 with Linux.
+/// With one argument in place of varargs: the same calling convention on x86-64 and AArch64 Linux.
 unsafe extern "C" fn fcntl(user: User, fd: c_int, command: c_int, value: c_long) -> c_int {
     with(user, |interface| {
         let fd = Fd(fd);
@@ -279,7 +280,7 @@ unsafe extern "C" fn fcntl(user: User, fd: c_int, command: c_int, value: c_long)
     })
 }
 
-/// With one argument, as [`fcntl`].
+/// With one argument in place of varargs, like [`fcntl`].
 unsafe extern "C" fn ioctl(user: User, fd: c_int, request: c_ulong, place: *mut c_int) -> c_int {
     with(user, |interface| {
         let is_input = match request {
@@ -301,10 +302,10 @@ unsafe extern "C" fn shutdown(user: User, fd: c_int, how: c_int) -> c_int {
     with(user, |interface| interface.call(|host| host.shutdown(Fd(fd), how)).map(|()| 0))
 }
 
-/// Writes the value of an option, cut to the room for it.
+/// Writes the value of an option, truncated to the buffer.
 ///
 /// # Safety
-/// The pointers are null, or as those of `getsockopt`.
+/// The pointers are null or valid for `getsockopt`.
 unsafe fn put_option(
     interface: &Interface,
     (fd, level, name): (c_int, c_int, c_int),
@@ -316,7 +317,7 @@ unsafe fn put_option(
         let room = i32::try_from(get(len)?).map_err(|_| Errno::EINVAL)? as usize;
         let value = interface.call(|host| host.option(Fd(fd), level, name))?;
         let cut = value.len().min(room);
-        // packetdrill wants all of TCP_INFO; what the endpoint does not know is zero.
+        // packetdrill requires the full TCP_INFO; fields that the endpoint does not have are zero.
         let is_info = (level, name) == (libc::IPPROTO_TCP, libc::TCP_INFO);
         let filled = if is_info { room } else { cut };
         let bytes = write(place, filled)?;
@@ -399,7 +400,7 @@ unsafe extern "C" fn netdev_receive(
     with(user, |interface| {
         // SAFETY: as above.
         unsafe {
-            // Without a packet the length is zero: packetdrill tries again for ever after an error.
+            // Without a packet the length is zero, since packetdrill retries forever after an error.
             let (time, bytes) = interface.sniff().unwrap_or_default();
             let cut = bytes.len().min(get(len)?);
             write(packet, cut)?.copy_from_slice(&bytes[..cut]);
@@ -419,7 +420,7 @@ unsafe extern "C" fn usleep(user: User, span_us: useconds_t) -> c_int {
 
 unsafe extern "C" fn gettimeofday(user: User, place: *mut timeval, _zone: *mut timezone) -> c_int {
     with(user, |interface| {
-        let micros = (interface.look().as_nanos() / 1_000) as i64;
+        let micros = (interface.read_clock().as_nanos() / 1_000) as i64;
         let value = timeval { tv_sec: micros / 1_000_000, tv_usec: micros % 1_000_000 };
         // SAFETY: as above.
         unsafe { put(place, value) }.map(|()| 0)
@@ -427,19 +428,19 @@ unsafe extern "C" fn gettimeofday(user: User, place: *mut timeval, _zone: *mut t
 }
 
 unsafe extern "C" fn epoll_create(_: User, _: c_int) -> c_int {
-    tell(unsupported)
+    to_c(unsupported)
 }
 
 unsafe extern "C" fn epoll_ctl(_: User, _: c_int, _: c_int, _: c_int, _: *mut c_void) -> c_int {
-    tell(unsupported)
+    to_c(unsupported)
 }
 
 unsafe extern "C" fn epoll_wait(_: User, _: c_int, _: *mut c_void, _: c_int, _: c_int) -> c_int {
-    tell(unsupported)
+    to_c(unsupported)
 }
 
 unsafe extern "C" fn pipe(_: User, _: *mut c_int) -> c_int {
-    tell(unsupported)
+    to_c(unsupported)
 }
 
 unsafe extern "C" fn splice(
@@ -451,13 +452,14 @@ unsafe extern "C" fn splice(
     _: size_t,
     _: c_uint,
 ) -> ssize_t {
-    tell(unsupported)
+    to_c(unsupported)
 }
 
-/// Fills in the table. Flags that are wrong end the process with a message, since there is no other way to tell.
+/// Fills in the table. Invalid flags exit the process with a message, since the interface has no error
+/// return.
 ///
 /// # Safety
-/// `flags` is null or a C string, and `table` is null or points to room for a `struct packetdrill_interface`.
+/// `flags` is null or a C string; `table` is null or points to memory for a `struct packetdrill_interface`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, table: *mut c_void) {
     let text = match flags.is_null() {
@@ -518,7 +520,7 @@ fn fail(problem: &str) -> ! {
     process::exit(2)
 }
 
-/// `getsockopt` for programs into which this library is preloaded: packetdrill reads TCP_INFO with it.
+/// `getsockopt` for programs that preload this library: packetdrill reads TCP_INFO with it.
 ///
 /// # Safety
 /// As `getsockopt`.
@@ -532,7 +534,7 @@ unsafe extern "C" fn getsockopt(
 ) -> c_int {
     match current().filter(|interface| interface.owns(Fd(fd))) {
         // SAFETY: by the contract of this function.
-        Some(interface) => tell(|| unsafe { put_option(&interface, (fd, level, name), place, len) }),
+        Some(interface) => to_c(|| unsafe { put_option(&interface, (fd, level, name), place, len) }),
         // SAFETY: by the contract of this function.
         None => unsafe { libc::syscall(libc::SYS_getsockopt, fd, level, name, place, len) as c_int },
     }

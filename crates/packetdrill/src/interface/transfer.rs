@@ -1,4 +1,4 @@
-//! Calls that may block, and vectors of buffers.
+//! Blocking calls, and scatter-gather buffers.
 #![allow(unsafe_code, reason = "memory of C")]
 
 use std::ffi::c_int;
@@ -11,7 +11,7 @@ use super::pointers::{read, write};
 use crate::host::Host;
 use crate::socket::{Fd, Wait};
 
-/// Performs a call that may block, as the socket and `flags` say.
+/// Performs a call that blocks if the socket and `flags` allow it.
 pub(super) fn wait<T>(
     interface: &Interface,
     fd: Fd,
@@ -36,7 +36,7 @@ pub(super) fn receive(
     wait(interface, fd, flags, &Wait::Read(fd), |host| host.read(fd, buffer)).map(|len| len as ssize_t)
 }
 
-/// A blocking call sends everything.
+/// Sends; a blocking call returns once everything is in the send buffer.
 pub(super) fn transmit(
     interface: &Interface,
     fd: c_int,
@@ -59,10 +59,10 @@ pub(super) fn transmit(
     }
 }
 
-/// Reads into vectors; fills them one after the other.
+/// Reads into buffers, in order.
 ///
 /// # Safety
-/// Each vector is null or as long as it says.
+/// Each buffer is null or has its stated length.
 pub(super) unsafe fn scatter(
     interface: &Interface,
     fd: c_int,
@@ -87,10 +87,10 @@ pub(super) unsafe fn scatter(
     Ok(total)
 }
 
-/// The bytes of vectors, one after the other.
+/// The concatenated contents of buffers.
 ///
 /// # Safety
-/// Each vector is null or as long as it says.
+/// Each buffer is null or has its stated length.
 pub(super) unsafe fn gather(from: &[iovec]) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::new();
     for vector in from {

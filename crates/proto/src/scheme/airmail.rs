@@ -1,22 +1,25 @@
 //! AIRMAIL: an asymmetric ARQ, and FEC while there are losses.
 //!
-//! **What it does.** The wireless link retransmits lost units. The mobile host has little to do: it has no timers, and reports
-//! on what it received in one message for several units, when so many have arrived; the base station asks if it hears nothing.
-//! The base station reports periodically on what the mobile host sends, and the mobile host retransmits what is
-//! missing. Each end has a window of units. While the status messages report losses, units are sent with a code.
-//! **Source.** Ayanoglu, Paul, LaPorta, Sabnani and Gitlin, "AIRMAIL: A link-layer protocol for wireless networks",
-//! Wireless Networks 1, 1995.
-//! **Parameters.** `window`: units of either end that are unreported or missing, 32. `every`: units that the mobile host
-//! reports in one message, 8. `period`: time between the messages of the base station, 50 ms, about eight packets of a
-//! 2 Mb/s link. `report_delay`: time until a status message or a question is at the other end, 20 ms. `timeout`: how long
-//! the base station is idle with unreported units until it asks, 100 ms. `retransmissions`: the most of a unit, unlimited.
-//! `fec`: whether the link's code protects units while there are losses; off, since most scenarios have no code.
-//! **Differences from the paper.** Of its three levels of FEC, which are in bits, bytes and packets, the adaptive one here is that
-//! of the link's block code within units; a constant code at the level of bits is `radio.expansion`, and one across packets the
-//! scheme `packet-fec`. The code is on from a status message with losses until one without; the paper adapts by measured
-//! conditions of the channel. Status messages take a constant time, are never lost and use no air time. At a hand-off the window
-//! is not transferred: the old base station gives up its packets. None of the paper's numbers was available: values and
-//! rules of the parameters were not verified, and its measurements are not reproduced.
+//! **What it does.** The wireless link retransmits lost units. The mobile host does as little as possible: it
+//! has no timers, and acknowledges several units in one status message after the last of them has arrived.
+//! The base station polls it after a timeout. In the other direction, the base station sends status messages
+//! periodically, and the mobile host retransmits missing units. Each end has a window of units. While status
+//! messages report losses, units are protected by a code.
+//! **Source.** Ayanoglu, Paul, LaPorta, Sabnani and Gitlin, "AIRMAIL: A link-layer protocol for wireless
+//! networks", Wireless Networks 1, 1995.
+//! **Parameters.** `window`: maximum unreported or missing units of either end, 32. `every`: units per status
+//! message of the mobile host, 8. `period`: time between status messages of the base station, 50 ms, about
+//! eight packets of a 2 Mb/s link. `report_delay`: delay of a status message or poll, 20 ms. `timeout`: time
+//! without transmissions after which the base station polls for unreported units, 100 ms. `retransmissions`:
+//! maximum retransmissions of a unit, unlimited. `fec`: whether the link's code protects units while there
+//! are losses; off, since most scenarios have no code.
+//! **Differences from the paper.** The paper has three levels of FEC: bits, bytes and packets. Here only the
+//! block code within units is adaptive; `radio.expansion` is a constant code at the bit level, and the scheme
+//! `packet-fec` a code across packets. The code is on from a status message with losses until one without;
+//! the paper adapts to the measured channel. Status messages have a constant delay, are never lost and use no
+//! air time. At a hand-off the window is not transferred: the old base station drops its packets. The full
+//! paper was not available: parameter values and rules are not verified, and its measurements are not
+//! reproduced.
 
 use alloc::string::String;
 use alloc::vec;
@@ -37,15 +40,15 @@ use crate::tcp::Settings;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Airmail {
-    /// Maximum number of units of either end that are unreported or missing.
+    /// Maximum number of unreported or missing units of either end.
     pub window: u32,
-    /// Number of units that the mobile host reports in one status message.
+    /// Number of units per status message of the mobile host.
     pub every: u32,
     /// Time between status messages of the base station.
     pub period: Duration,
-    /// Time until a status message or a question is at the other end.
+    /// Delay of a status message or poll.
     pub report_delay: Duration,
-    /// How long the base station is idle with unreported units until it asks.
+    /// Time without transmissions after which the base station polls for unreported units.
     pub timeout: Duration,
     /// Maximum number of retransmissions of a unit.
     pub retransmissions: Retransmissions,
@@ -106,10 +109,10 @@ impl Scheme for Airmail {
     }
 }
 
-/// Counts the status messages that come over the link.
+/// Counts the status messages received over the link.
 #[derive(Debug)]
 struct Observer {
-    /// The end that sends them.
+    /// The end that sends the status messages.
     from: LinkEnd,
     statuses: u64,
 }
@@ -119,7 +122,7 @@ impl Component for Observer {
         out.send(port.across(), *packet);
     }
 
-    fn hears(&self, _outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
     }
 

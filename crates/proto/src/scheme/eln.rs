@@ -191,11 +191,11 @@ impl Component for Marker {
         }
     }
 
-    fn hears(&self, _outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
     }
 
-    fn hears_corruption(&self) -> bool {
+    fn needs_corrupted(&self) -> bool {
         true
     }
 

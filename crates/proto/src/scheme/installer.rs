@@ -304,7 +304,8 @@ impl<'a> Installer<'a> {
         let outside = self.agents.iter().filter(|(scheme, ..)| *scheme != tunnel);
         let needs = |(_, end, make): &&(_, LinkEnd, MakeAgent<'_>)| {
             let agent = make(&Site::unknown(*end));
-            Outcomes::of(|outcome| agent.hears(outcome)) != Outcomes::default() || agent.hears_corruption()
+            Outcomes::of(|outcome| agent.needs_outcome(outcome)) != Outcomes::default()
+                || agent.needs_corrupted()
         };
         if let Some(Covers::Marked(_)) = self.link.protects {
             let scheme = self.by.protects;

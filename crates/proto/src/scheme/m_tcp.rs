@@ -1,19 +1,25 @@
-//! M-TCP: a split connection that keeps the end-to-end semantics, and freezes the source while the mobile host is away.
+//! M-TCP: a split connection that keeps the end-to-end semantics, and freezes the source while the mobile
+//! host is away.
 //!
-//! **What it does.** The supervisory host, here the base station, splits the connection, but acknowledges to the source only what
-//! the mobile host has acknowledged, and the last byte of that later. When the mobile host is disconnected, it acknowledges that byte with
-//! a window of zero: the source neither sends nor times out, but probes, and keeps its congestion window. When the mobile
-//! host is back, an acknowledgement opens the window as far as before. On the wireless part, losses
-//! during a disconnection reduce nothing, and all that was on its way is retransmitted as soon as the signal is back.
-//! **Source.** Brown and Singh, "M-TCP: TCP for mobile cellular networks", Computer Communication Review 27(5), 1997.
-//! **Parameters.** `hold`: how long the acknowledgement of the last byte is held back if the mobile host acknowledges nothing more; 100
-//! ms, less than the smallest minimum of retransmission timers, so that a source that pauses does not time out. The paper
-//! relates it to the source's timer, which the supervisory host cannot know. `buffer` and `wireless` as in `i-tcp`.
-//! **Differences from the paper.** The base station knows at once that the signal is lost or back; in the paper the
-//! supervisory host infers it from missing acknowledgements and a message of the mobile host. The part to the mobile host is TCP with
-//! its congestion control instead of a constant share of the cell's bandwidth; its timers go on during a disconnection. Connections are
-//! not handed over between supervisory hosts. A source whose window is closed with data outstanding for long retransmits them on the
-//! wired part when it opens, although the supervisory host has them. Data of the mobile host are acknowledged to it when the destination has acknowledged them.
+//! **What it does.** The supervisory host, here the base station, splits the connection. It acknowledges to
+//! the source only data that the mobile host has acknowledged, and withholds the acknowledgement of the last
+//! byte. When the mobile host is disconnected, it acknowledges that byte with a zero window: the source
+//! probes the window instead of timing out, and keeps its congestion window. After the reconnection, an
+//! acknowledgement reopens the window. On the wireless part, losses during a disconnection do not reduce the
+//! congestion window, and all data in flight are retransmitted as soon as the signal is back.
+//! **Source.** Brown and Singh, "M-TCP: TCP for mobile cellular networks", Computer Communication Review
+//! 27(5), 1997.
+//! **Parameters.** `hold`: how long the acknowledgement of the last byte is withheld without further
+//! acknowledgements of the mobile host; 100 ms, less than any minimum RTO, so that a source without more data
+//! does not time out. The paper relates it to the source's timer, which the supervisory host does not know.
+//! `buffer` and `wireless` as in `i-tcp`.
+//! **Differences from the paper.** The base station detects immediately that the signal is lost or back; in
+//! the paper the supervisory host infers it from missing acknowledgements and from a message of the mobile
+//! host. The wireless part uses TCP congestion control instead of a constant share of the cell's bandwidth,
+//! and its timers continue during a disconnection. Connections are not handed over between supervisory hosts.
+//! If the window stays closed for long with data outstanding, the source retransmits them on the wired part
+//! when it reopens, although the supervisory host has them. Data of the mobile host are acknowledged to it
+//! once the destination has acknowledged them.
 
 use alloc::string::String;
 use alloc::vec;
@@ -31,7 +37,7 @@ use crate::tcp::{Changes, Evidence, Hole, Reaction, Response, Segment, SenderSta
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MTcp {
-    /// How long the acknowledgement of the last byte is held back.
+    /// How long the acknowledgement of the last byte is withheld.
     pub hold: Duration,
     /// Capacity of the base station's buffer per connection.
     pub buffer: Bytes,
@@ -81,7 +87,7 @@ impl Scheme for MTcp {
     }
 }
 
-/// Takes no loss during a disconnection for congestion, and goes on at its end.
+/// Ignores losses during a disconnection, and resumes at its end.
 #[derive(Debug, Default)]
 struct Resume {
     is_away: bool,
@@ -104,7 +110,7 @@ impl Reaction for Resume {
             }
             self.until = Some(sender.snd_max());
             sender.restart_timer(now);
-            // All that was on its way is lost.
+            // All data in flight are lost.
             let mut seq = sender.snd_una();
             while seq < sender.snd_max() {
                 sender.resend(seq);

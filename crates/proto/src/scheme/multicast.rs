@@ -197,7 +197,7 @@ impl Component for Agent {
         self.deadline
     }
 
-    fn hears(&self, _outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
     }
 

@@ -72,7 +72,7 @@ impl Component for Agent {
         out.send(port.across(), *packet);
     }
 
-    fn hears(&self, outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, outcome: LinkOutcome) -> bool {
         outcome == LinkOutcome::AttemptFailed
     }
 

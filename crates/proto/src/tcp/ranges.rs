@@ -7,8 +7,8 @@ use super::seq::SeqNum;
 
 /// A set of sequence numbers within one window, as sorted ranges that neither overlap nor touch.
 ///
-/// Most data arrive at the right edge of a window, and most retransmissions at its left edge. Changes near either end
-/// cost constant time, amortised; those in the middle of n ranges O(n), of which few are needed.
+/// Most data arrive at the right edge of a window, and most retransmissions at its left edge. Changes near
+/// either end cost constant amortised time; changes in the middle of n ranges cost O(n) and are rare.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     ranges: VecDeque<SackBlock>,
@@ -42,7 +42,7 @@ impl Ranges {
         below.map(|range| range.end.min(seq) - range.start).sum()
     }
 
-    /// The number of ranges that end before some point near `seq`, as `is_before` tells.
+    /// The number of ranges before a position near `seq`, according to `is_before`.
     fn count_before(&self, seq: SeqNum, is_before: impl Fn(&SackBlock) -> bool) -> usize {
         let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
         if !is_before(first) {

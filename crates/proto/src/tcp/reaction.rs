@@ -23,8 +23,8 @@ pub trait Reaction: Debug + Send {
     /// requested ([`SenderState::resend`]), and sends what the window permits.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {}
 
-    /// The radio signal of the mobile host at which the sender is has changed, or is about to. Only if a scheme
-    /// [watches](crate::scheme::Installer::watch_signal) it. The sender then sends as after a notice.
+    /// The radio signal of the sender's mobile host has changed, or is about to. Called only if a scheme
+    /// [watches](crate::scheme::Installer::watch_signal) the signal. The sender then sends as after a notice.
     fn on_reach(&mut self, _now: Time, _reach: Reach, _sender: &mut SenderState) {}
 
     /// An acknowledgement has arrived and is not processed yet; `sender` is in the state before it. Segments
@@ -41,7 +41,7 @@ pub trait Reaction: Debug + Send {
     /// `again` if part of them was sent before.
     fn on_sent(&mut self, _now: Time, _start: SeqNum, _end: SeqNum, _again: bool) {}
 
-    /// Duplicate ACK threshold for the segment at the left edge, where the settings have `set`; at least one.
+    /// Duplicate ACK threshold for the segment at the left edge, at least one; `set` is that of the settings.
     fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
         set
     }
@@ -59,8 +59,8 @@ pub trait Reaction: Debug + Send {
         Response::Congestion
     }
 
-    /// Whether the lost data at `seq` are known to be corrupted. Called for each lost segment; only excludes it from a
-    /// controller's loss rate, whereas [`judge`](Reaction::judge) decides the response.
+    /// Whether the lost data at `seq` are known to be corrupted, called for each lost segment. Excludes the
+    /// segment from a controller's loss rate; [`judge`](Reaction::judge) decides the response.
     fn is_corruption(&self, _seq: SeqNum) -> bool {
         false
     }
@@ -76,8 +76,8 @@ pub trait Reaction: Debug + Send {
 
 /// The reactions of a sender, or those of a receiver, in calling order. Every hook is called for each.
 ///
-/// Among a sender's results, the first DSCP, the first extension and the first [`Response`] other than congestion
-/// apply; the duplicate threshold is passed from one to the next.
+/// Among a sender's results, the first DSCP, the first extension and the first [`Response`] other than
+/// congestion apply; the duplicate threshold is passed from one to the next.
 #[derive(Debug)]
 pub struct Reactions<R: ?Sized = dyn Reaction>(Vec<Box<R>>);
 
@@ -100,7 +100,7 @@ impl<R: ?Sized> From<Vec<Box<R>>> for Reactions<R> {
 }
 
 impl<R: ?Sized> Reactions<R> {
-    /// Whether there are none.
+    /// Whether there are no reactions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

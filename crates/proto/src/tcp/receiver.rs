@@ -43,19 +43,19 @@ pub struct Receiver {
     /// Bytes by which the window is smaller than the buffer: data in order that the application has not read,
     /// plus data read that the advertised window does not reflect yet.
     withheld: u32,
-    /// The part of them that the application has read.
+    /// The part of `withheld` that the application has read.
     taken: u32,
     /// Whether window updates are [sent sparingly](Receiver::spare_updates).
     spares_updates: bool,
-    /// The right edge of the window in the last segment that the host has sent.
-    told_edge: SeqNum,
+    /// The right edge of the window in the last segment sent.
+    advertised_edge: SeqNum,
     /// Most recently reported SACK blocks, most recent first (RFC 2018 section 4).
     reported: Vec<SackBlock>,
     /// The duplicate to report, until an acknowledgement that reports it is sent.
     duplicate: Option<SackBlock>,
     delayed_ack: DelayedAck,
     timers: Timers,
-    /// Whether ECN was negotiated, and whether ECE is set until the sender responds with CWR.
+    /// Whether ECN was negotiated, and whether ACKs carry ECE, until the sender responds with CWR.
     ecn: bool,
     echoes: bool,
     last_ack_sent: SeqNum,
@@ -82,7 +82,7 @@ impl Receiver {
             withheld: 0,
             taken: 0,
             spares_updates: false,
-            told_edge: SeqNum(settings.iss) + settings.window_payload(),
+            advertised_edge: SeqNum(settings.iss) + settings.window_payload(),
             reported: Vec::with_capacity(SackBlocks::MAX),
             duplicate: None,
             delayed_ack: DelayedAck::new(settings),
@@ -157,8 +157,8 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    /// Acknowledges everything received on `segment`, which the host sends in the other direction: sets acknowledgement
-    /// number, window and ECE, and ends the delay of an acknowledgement.
+    /// Acknowledges everything received on `segment`, which the host sends in the other direction: sets
+    /// acknowledgement number, window and ECE, and ends the delay of an acknowledgement.
     pub fn piggyback(&mut self, segment: &mut Segment) {
         self.delayed_ack.on_acknowledged();
         self.timers.stop(Timer::DelayedAck);
@@ -166,7 +166,7 @@ impl Receiver {
         let echo = if self.echoes { Flags::ECE } else { Flags::default() };
         (segment.ack, segment.wnd) = (self.rcv_nxt, self.window());
         if self.spares_updates {
-            self.told_edge = self.rcv_nxt + segment.wnd;
+            self.advertised_edge = self.rcv_nxt + segment.wnd;
         }
         segment.flags = segment.flags | Flags::ACK | echo;
     }
@@ -228,14 +228,15 @@ impl Receiver {
         }
     }
 
-    /// Whether the segment is older than one that has moved the left edge (RFC 7323 section 5.3, R1). Timestamps that are
-    /// unique per segment only identify it, and have no order.
+    /// Whether the segment is older than one that has moved the left edge (RFC 7323 section 5.3, R1).
+    /// Timestamps that are unique per segment only identify it, and have no order.
     fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
         let stamped = segment.timestamps.filter(|_| !self.settings.timestamps_are_unique());
         stamped.is_some_and(|ts| self.ts_recent.lead(now, ts.value).is_some())
     }
 
-    /// Acknowledges an outdated segment without processing it; DSACK may report it as a duplicate, as in Linux.
+    /// Acknowledges an outdated segment without processing it; DSACK may report it as a duplicate, as in
+    /// Linux.
     fn answer_outdated(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         if segment.seq_len() > 0 {
             let repeated = self.repeated_part(segment);
@@ -400,8 +401,8 @@ impl Receiver {
     }
 
     /// Records a duplicate to report. An earlier one may be unreported, because a reaction withheld its
-    /// acknowledgement. It stays: a duplicate that touches or overlaps it extends it, and any other is discarded, as
-    /// in Linux.
+    /// acknowledgement. It stays: a duplicate that touches or overlaps it extends it, and any other is
+    /// discarded, as in Linux.
     #[inline]
     fn note_duplicate(&mut self, repeated: Option<SackBlock>) {
         let Some(new) = repeated.filter(|_| self.settings.dsack) else { return };
@@ -437,8 +438,8 @@ impl Receiver {
         blocks
     }
 
-    /// Calls a hook of each reaction. The reactions are moved out of the receiver meanwhile, so that the hook
-    /// can borrow it.
+    /// Calls a hook of each reaction. The reactions are moved out during the call, so that they can borrow
+    /// the receiver.
     #[inline]
     fn react(&mut self, hook: impl FnMut(&mut dyn ReceiverReaction, &mut Receiver)) {
         if !self.reactions.is_empty() {
@@ -454,7 +455,7 @@ impl Receiver {
     }
 
     /// Sends the acknowledgements requested by reactions.
-    fn send_asked(&mut self, now: Time, out: &mut Out) {
+    fn send_requested(&mut self, now: Time, out: &mut Out) {
         for _ in 0..core::mem::take(&mut self.requested) {
             self.acknowledge(now, None, out);
         }
@@ -477,13 +478,14 @@ impl Receiver {
         self.react(|reaction, receiver| {
             if reaction.next_wakeup() <= now {
                 reaction.on_timer(now, receiver);
-                assert!(reaction.next_wakeup() > now, "{reaction:?} has not set its timer anew");
+                assert!(reaction.next_wakeup() > now, "{reaction:?} did not move its timer forward");
             }
         });
     }
 
-    /// Emits the acknowledgement as reactions leave it, unless one withholds it. SYN and RST are not shown to them.
-    // By value, and not inlined: the segments of those without reactions then stay out of memory.
+    /// Passes the acknowledgement through the reactions, which may change or suppress it, and emits it. SYN
+    /// and RST bypass the reactions.
+    // By value and not inlined: without reactions, the segment then stays out of memory.
     #[inline(never)]
     fn emit_past_reactions(&mut self, now: Time, mut ack: Segment, out: &mut Out) {
         let mut withheld = false;
@@ -543,14 +545,14 @@ impl Component for Receiver {
             Body::Notice(notice) => self.on_notice(now, notice),
             Body::Datagram(_) | Body::Coded(_) => {}
         }
-        self.send_asked(now, out);
+        self.send_requested(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         while let Some(timer) = self.timers.due(now) {
             self.on_timer(now, timer, out);
         }
-        self.send_asked(now, out);
+        self.send_requested(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
@@ -562,7 +564,7 @@ impl Component for Receiver {
             && self.established
         {
             self.react(|reaction, receiver| reaction.on_reach(now, reach, receiver));
-            self.send_asked(now, out);
+            self.send_requested(now, out);
         }
     }
 }

@@ -19,8 +19,8 @@ pub trait ReceiverReaction: Debug + Send {
     /// A control message about this connection has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _receiver: &mut Receiver) {}
 
-    /// The radio signal of the mobile host at which the receiver is has changed, or is about to. Only if a scheme
-    /// [watches](crate::scheme::Installer::watch_signal) it.
+    /// The radio signal of the receiver's mobile host has changed, or is about to. Called only if a scheme
+    /// [watches](crate::scheme::Installer::watch_signal) the signal.
     fn on_reach(&mut self, _now: Time, _reach: Reach, _receiver: &mut Receiver) {}
 
     /// An acknowledgement is about to be sent, and may be changed.

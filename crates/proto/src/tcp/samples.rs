@@ -13,7 +13,7 @@ pub(super) enum Samples {
     OneAtATime {
         timed: Option<Sent>,
         /// Whether a segment is still timed after a retransmission, as in ns-2.
-        goes_on: bool,
+        timed_after_loss: bool,
     },
     EveryAck(VecDeque<Sent>),
 }
@@ -30,7 +30,7 @@ impl Samples {
     pub(super) fn new(settings: &Settings) -> Samples {
         match settings.rtt_samples {
             RttSamples::OneAtATime => {
-                Samples::OneAtATime { timed: None, goes_on: settings.rules == Rules::Ns2 }
+                Samples::OneAtATime { timed: None, timed_after_loss: settings.rules == Rules::Ns2 }
             }
             RttSamples::EveryAck => Samples::EveryAck(VecDeque::new()),
         }
@@ -48,7 +48,7 @@ impl Samples {
     /// Records a retransmission of `start..end`.
     pub(super) fn on_again(&mut self, start: SeqNum, end: SeqNum) {
         match self {
-            Samples::OneAtATime { goes_on: true, .. } => {}
+            Samples::OneAtATime { timed_after_loss: true, .. } => {}
             Samples::OneAtATime { timed, .. } => {
                 _ = timed.take_if(|sent| sent.start < end && start < sent.end)
             }

@@ -72,14 +72,14 @@ impl Sender {
         sender
     }
 
-    /// Disables Nagle's algorithm: supplied data are sent immediately if the windows hold all of them (RFC 9293
-    /// sections 3.7.4 and 3.8.6.2.1: as if all data were pushed).
+    /// Disables Nagle's algorithm: supplied data are sent immediately if the windows hold all of them (RFC
+    /// 9293 sections 3.7.4 and 3.8.6.2.1: as if all data were pushed).
     pub fn without_nagle(mut self) -> Sender {
         self.state.nagle = false;
         self
     }
 
-    /// Turns Nagle's algorithm on or off while the stream is open. Off, what it held back is sent.
+    /// Enables or disables Nagle's algorithm while the stream is open. Disabling it sends the data held back.
     pub fn set_nagle(&mut self, now: Time, nagle: bool, out: &mut Out) {
         self.state.nagle = nagle && !self.state.closed;
         if matches!(self.phase, Phase::Open) {
@@ -87,12 +87,13 @@ impl Sender {
         }
     }
 
-    /// Sets how long nothing outstanding may be acknowledged until the connection is aborted; `None` for no limit.
+    /// Sets the user timeout: the time without acknowledgement of outstanding data after which the connection
+    /// is aborted; `None` for no limit.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.state.settings.user_timeout = timeout;
     }
 
-    /// What loss recovery knows.
+    /// The state of loss recovery.
     pub fn loss_report(&self) -> LossReport {
         self.recovery.report(&self.state)
     }
@@ -104,9 +105,9 @@ impl Sender {
         }
     }
 
-    /// Opens a connection whose handshake the caller has done. `rtt` is its round-trip time; `None` if SYN was
-    /// retransmitted, after which the initial window is one segment (RFC 5681 section 3.1) and the RTO at least 3 s
-    /// (RFC 6298 section 5.7). The settings are those of a connection without a handshake.
+    /// Opens a connection after a handshake by the caller. `rtt` is the round-trip time of the handshake;
+    /// `None` if SYN was retransmitted, in which case the initial window is one segment (RFC 5681 section
+    /// 3.1) and the RTO at least 3 s (RFC 6298 section 5.7). The settings must not include a handshake.
     ///
     /// # Panics
     /// If the connection is open, or has ended.
@@ -116,8 +117,9 @@ impl Sender {
         self.start(now, out);
     }
 
-    /// Reduces the maximum payload of later segments to `mss` bytes, after a path MTU update (RFC 1191). The segment at
-    /// `lost`, which exceeded the path MTU, is retransmitted immediately in shorter ones, without a congestion response.
+    /// Reduces the maximum payload of later segments to `mss` bytes, after a path MTU update (RFC 1191). The
+    /// segment at `lost`, which exceeded the path MTU, is retransmitted immediately in shorter ones, without
+    /// a congestion response.
     ///
     /// # Panics
     /// If `mss` is zero.
@@ -162,7 +164,7 @@ impl Sender {
         self.phase == Phase::Aborted
     }
 
-    /// Bytes never sent yet. For an unbounded transfer a number larger than any run can send.
+    /// Bytes not sent yet. For an unbounded transfer, a number larger than any run can send.
     pub fn unsent(&self) -> u64 {
         self.state.unsent
     }
@@ -187,7 +189,7 @@ impl Sender {
         self.state.ssthresh()
     }
 
-    /// Duplicate acknowledgements in a row.
+    /// Number of consecutive duplicate acknowledgements.
     pub fn dupacks(&self) -> u32 {
         self.state.dupacks()
     }
@@ -212,8 +214,8 @@ impl Sender {
         self.state.flight_size()
     }
 
-    /// The sender's estimate of bytes in the network (RFC 6675: pipe): bytes sent since the last go-back to the left edge,
-    /// minus those that SACK recovery counts as having left.
+    /// The sender's estimate of bytes in the network (RFC 6675: pipe): bytes sent since the last go-back to
+    /// the left edge, minus those that SACK recovery counts as having left.
     pub fn pipe(&self) -> u32 {
         self.recovery.pipe(&self.state)
     }
@@ -277,7 +279,7 @@ impl Sender {
         if self.is_outdated(now, segment) {
             return;
         }
-        self.state.last_heard = now;
+        self.state.last_received = now;
         self.state.notify_segment(now, segment);
         self.state.note_timestamp(now, segment);
         let opens = self.phase == Phase::SynSent;

@@ -13,7 +13,7 @@ use super::seq::SeqNum;
 
 /// The state of an outstanding segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whereabouts {
+pub(super) enum SegmentState {
     /// In the network.
     InFlight,
     /// Reported by a selective acknowledgement.
@@ -33,7 +33,7 @@ pub(super) struct SentSegment {
     pub(super) sent_at: Time,
     /// Number of transmissions, at least one.
     pub(super) transmissions: u32,
-    pub(super) whereabouts: Whereabouts,
+    pub(super) state: SegmentState,
     /// Whether it was marked lost and has not been reported since, retransmitted or not.
     found_lost: bool,
     /// The delivery state at its last transmission.
@@ -48,7 +48,7 @@ impl SentSegment {
 
     /// Whether it was marked lost and its retransmission is in flight.
     fn is_repair(&self) -> bool {
-        self.found_lost && self.whereabouts == Whereabouts::InFlight
+        self.found_lost && self.state == SegmentState::InFlight
     }
 
     /// Length in sequence numbers.
@@ -68,11 +68,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    fn of(&mut self, whereabouts: Whereabouts) -> &mut u32 {
-        match whereabouts {
-            Whereabouts::InFlight => &mut self.in_flight,
-            Whereabouts::Sacked => &mut self.sacked,
-            Whereabouts::Lost => &mut self.lost,
+    fn of(&mut self, state: SegmentState) -> &mut u32 {
+        match state {
+            SegmentState::InFlight => &mut self.in_flight,
+            SegmentState::Sacked => &mut self.sacked,
+            SegmentState::Lost => &mut self.lost,
         }
     }
 }
@@ -203,7 +203,7 @@ impl SentSegments {
 
     /// The segments reported by SACK, in order.
     pub(super) fn reported(&self) -> impl Iterator<Item = SackBlock> {
-        let reported = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Sacked;
+        let reported = |segment: &&SentSegment| segment.state == SegmentState::Sacked;
         self.segments.iter().filter(reported).map(|&SentSegment { start, end, .. }| SackBlock { start, end })
     }
 
@@ -219,25 +219,25 @@ impl SentSegments {
         }
     }
 
-    fn move_to(&mut self, index: usize, whereabouts: Whereabouts) {
+    fn move_to(&mut self, index: usize, state: SegmentState) {
         let segment = &mut self.segments[index];
         self.counts.repairs -= u32::from(segment.is_repair());
-        *self.counts.of(segment.whereabouts) -= 1;
-        *self.counts.of(whereabouts) += 1;
-        match (segment.whereabouts, whereabouts) {
-            (Whereabouts::InFlight, Whereabouts::InFlight) => {}
-            (Whereabouts::InFlight, _) => self.bytes_in_flight -= segment.len(),
-            (_, Whereabouts::InFlight) => self.bytes_in_flight += segment.len(),
+        *self.counts.of(segment.state) -= 1;
+        *self.counts.of(state) += 1;
+        match (segment.state, state) {
+            (SegmentState::InFlight, SegmentState::InFlight) => {}
+            (SegmentState::InFlight, _) => self.bytes_in_flight -= segment.len(),
+            (_, SegmentState::InFlight) => self.bytes_in_flight += segment.len(),
             _ => {}
         }
-        segment.whereabouts = whereabouts;
-        match whereabouts {
-            Whereabouts::Lost => segment.found_lost = true,
-            Whereabouts::Sacked => segment.found_lost = false,
-            Whereabouts::InFlight => {}
+        segment.state = state;
+        match state {
+            SegmentState::Lost => segment.found_lost = true,
+            SegmentState::Sacked => segment.found_lost = false,
+            SegmentState::InFlight => {}
         }
         self.counts.repairs += u32::from(segment.is_repair());
-        if whereabouts == Whereabouts::Lost {
+        if state == SegmentState::Lost {
             self.first_lost =
                 if self.counts.lost == 1 { segment.start } else { self.first_lost.min(segment.start) };
         }
@@ -252,10 +252,10 @@ impl SentSegments {
         };
         let right = SentSegment { start: seq, ..*segment };
         segment.end = seq;
-        *self.counts.of(right.whereabouts) += 1;
+        *self.counts.of(right.state) += 1;
         self.counts.repairs += u32::from(right.is_repair());
         self.segments.insert(index + 1, right);
-        if right.whereabouts == Whereabouts::InFlight {
+        if right.state == SegmentState::InFlight {
             self.insert_transmission(seq, right.sent_at);
         }
     }
@@ -273,8 +273,8 @@ impl SentSegments {
                 (segment.sent_at, segment.snapshot) = (now, snapshot);
                 segment.transmissions += 1;
                 self.transmissions.push_back(Transmission { start: first, sent_at: now });
-                if self.segments[index].whereabouts != Whereabouts::Sacked {
-                    self.move_to(index, Whereabouts::InFlight);
+                if self.segments[index].state != SegmentState::Sacked {
+                    self.move_to(index, SegmentState::InFlight);
                 }
                 index += 1;
             }
@@ -292,7 +292,7 @@ impl SentSegments {
             end,
             sent_at: now,
             transmissions: 1,
-            whereabouts: Whereabouts::InFlight,
+            state: SegmentState::InFlight,
             found_lost: false,
             snapshot,
         });
@@ -309,9 +309,9 @@ impl SentSegments {
                 continue;
             }
             visit(segment);
-            *self.counts.of(segment.whereabouts) -= 1;
+            *self.counts.of(segment.state) -= 1;
             self.counts.repairs -= u32::from(segment.is_repair());
-            if segment.whereabouts == Whereabouts::InFlight {
+            if segment.state == SegmentState::InFlight {
                 self.bytes_in_flight -= segment.len();
             }
             self.segments.pop_front();
@@ -328,9 +328,9 @@ impl SentSegments {
         self.split_at(end);
         let mut index = self.index_of(start);
         while let Some(segment) = self.segments.get(index).filter(|segment| segment.end <= end) {
-            if segment.whereabouts != Whereabouts::Sacked {
+            if segment.state != SegmentState::Sacked {
                 visit(segment);
-                self.move_to(index, Whereabouts::Sacked);
+                self.move_to(index, SegmentState::Sacked);
             }
             index += 1;
         }
@@ -339,14 +339,14 @@ impl SentSegments {
     /// Whether the segment that contains `seq` is in flight.
     fn is_in_flight(&self, seq: SeqNum) -> bool {
         let segment = self.segments.get(self.index_of(seq));
-        segment.is_some_and(|segment| segment.whereabouts == Whereabouts::InFlight)
+        segment.is_some_and(|segment| segment.state == SegmentState::InFlight)
     }
 
     /// Marks a segment in flight as lost.
     fn lose(&mut self, index: usize) {
         self.losses += 1;
         self.unreported.push((self.segments[index], self.losses));
-        self.move_to(index, Whereabouts::Lost);
+        self.move_to(index, SegmentState::Lost);
     }
 
     /// Marks segments in flight as lost, from the left edge, while `is_lost` holds for a segment and the
@@ -355,15 +355,15 @@ impl SentSegments {
         let (mut above, mut lost) = (self.counts.sacked, 0);
         for index in 0..self.segments.len() {
             let segment = &self.segments[index];
-            match segment.whereabouts {
-                Whereabouts::Sacked => above -= 1,
-                Whereabouts::Lost => {}
-                Whereabouts::InFlight if is_lost(segment, above) => {
+            match segment.state {
+                SegmentState::Sacked => above -= 1,
+                SegmentState::Lost => {}
+                SegmentState::InFlight if is_lost(segment, above) => {
                     self.lose(index);
                     lost += 1;
                 }
-                Whereabouts::InFlight if segment.is_retransmission() => {}
-                Whereabouts::InFlight => break,
+                SegmentState::InFlight if segment.is_retransmission() => {}
+                SegmentState::InFlight => break,
             }
         }
         lost
@@ -380,7 +380,7 @@ impl SentSegments {
             let index = self.index_of(start);
             let current = self.segments.get(index).filter(|segment| {
                 let same = segment.start <= start && segment.sent_at == sent_at;
-                same && segment.whereabouts == Whereabouts::InFlight
+                same && segment.state == SegmentState::InFlight
             });
             if let Some(segment) = current {
                 if !is_lost(segment) {
@@ -421,7 +421,7 @@ impl SentSegments {
             let in_flight = self.segments.get(self.index_of(sent.start)).is_some_and(|segment| {
                 let current = segment.start <= sent.start && segment.sent_at == sent.sent_at;
                 let before = sent.sent_at < at || segment.end < end;
-                current && before && segment.whereabouts == Whereabouts::InFlight
+                current && before && segment.state == SegmentState::InFlight
             });
             if in_flight {
                 found = Some(sent.sent_at);
@@ -442,7 +442,7 @@ impl SentSegments {
         let before = self.counts.lost;
         for index in 0..self.segments.len() {
             let segment = &self.segments[index];
-            if segment.whereabouts == Whereabouts::InFlight && is_lost(segment) {
+            if segment.state == SegmentState::InFlight && is_lost(segment) {
                 self.lose(index);
             }
         }
@@ -452,8 +452,8 @@ impl SentSegments {
     /// Discards all SACK reports, after the receiver has reneged (RFC 2018 section 8).
     pub(super) fn forget_reports(&mut self) {
         for index in 0..self.segments.len() {
-            if self.segments[index].whereabouts == Whereabouts::Sacked {
-                self.move_to(index, Whereabouts::Lost);
+            if self.segments[index].state == SegmentState::Sacked {
+                self.move_to(index, SegmentState::Lost);
             }
         }
     }
@@ -461,8 +461,8 @@ impl SentSegments {
     /// Schedules everything in flight for retransmission, without counting losses.
     pub(super) fn take_back(&mut self) {
         for index in 0..self.segments.len() {
-            if self.segments[index].whereabouts == Whereabouts::InFlight {
-                self.move_to(index, Whereabouts::Lost);
+            if self.segments[index].state == SegmentState::InFlight {
+                self.move_to(index, SegmentState::Lost);
             }
         }
     }
@@ -470,8 +470,8 @@ impl SentSegments {
     /// Undoes all loss marks: lost segments not yet retransmitted count as in flight again.
     pub(super) fn unmark_lost(&mut self) {
         for index in 0..self.segments.len() {
-            if self.segments[index].whereabouts == Whereabouts::Lost {
-                self.move_to(index, Whereabouts::InFlight);
+            if self.segments[index].state == SegmentState::Lost {
+                self.move_to(index, SegmentState::InFlight);
                 let segment = self.segments[index];
                 self.insert_transmission(segment.start, segment.sent_at);
             }
@@ -488,7 +488,7 @@ impl SentSegments {
 
     fn find_lost(&mut self) -> Option<SackBlock> {
         let index = self.index_of(self.first_lost.max(self.segments.front()?.start));
-        let lost = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Lost;
+        let lost = |segment: &&SentSegment| segment.state == SegmentState::Lost;
         let &SentSegment { start, end, .. } = self.segments.range(index..).find(lost)?;
         self.first_lost = start;
         Some(SackBlock { start, end })
@@ -500,14 +500,14 @@ impl SentSegments {
         let mut counts = Counts::default();
         for segment in &self.segments {
             assert!(segment.start < segment.end);
-            *counts.of(segment.whereabouts) += 1;
+            *counts.of(segment.state) += 1;
             counts.repairs += u32::from(segment.is_repair());
-            if segment.whereabouts == Whereabouts::Lost {
+            if segment.state == SegmentState::Lost {
                 assert!(self.first_lost <= segment.start, "a lost segment lies before the first");
             }
         }
         assert_eq!(counts, self.counts);
-        let in_flight = self.segments.iter().filter(|segment| segment.whereabouts == Whereabouts::InFlight);
+        let in_flight = self.segments.iter().filter(|segment| segment.state == SegmentState::InFlight);
         assert_eq!(in_flight.map(SentSegment::len).sum::<u32>(), self.bytes_in_flight);
         let pairs = self.segments.iter().zip(self.segments.iter().skip(1));
         pairs.for_each(|(left, right)| assert_eq!(left.end, right.start));
@@ -678,12 +678,12 @@ mod tests {
                 sent.check();
                 let (at, end) = (at(step / 2), from);
                 let before = |segment: &&SentSegment| {
-                    let in_flight = segment.whereabouts == Whereabouts::InFlight;
+                    let in_flight = segment.state == SegmentState::InFlight;
                     in_flight && (segment.sent_at < at || (segment.sent_at == at && segment.end < end))
                 };
                 let last = sent.iter().filter(before).map(|segment| segment.sent_at).max();
                 assert_eq!(sent.last_sent_before(at, end), last);
-                let lowest = sent.iter().find(|segment| segment.whereabouts == Whereabouts::Lost);
+                let lowest = sent.iter().find(|segment| segment.state == SegmentState::Lost);
                 assert_eq!(lowest.map(|lost| lost.start), sent.next_lost().map(|lost| lost.start));
                 assert_eq!(sent.first().map_or(max, |first| first.start), una);
                 assert_eq!(sent.last().map_or(max, |last| last.end), max);

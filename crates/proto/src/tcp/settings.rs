@@ -85,8 +85,8 @@ pub enum Congestion {
     /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
     #[default]
     Aimd,
-    /// The same with the additive constant of BSD from Reno to Net/3: an eighth of a segment per acknowledgement (RFC
-    /// 2525, RFC 5681 section 3.1).
+    /// `Aimd` with the additive constant of BSD from Reno to Net/3: an eighth of a segment per
+    /// acknowledgement (RFC 2525, RFC 5681 section 3.1).
     Net3,
     /// As `Aimd` with byte counting and in whole segments (RFC 5681 with RFC 3465, as in Linux).
     Reno,
@@ -255,7 +255,7 @@ macro_rules! settings {
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         pub struct Changes {
             $(
-                #[allow(missing_docs, reason = "they are those of Settings")]
+                #[allow(missing_docs, reason = "documented in Settings")]
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )*
@@ -271,7 +271,7 @@ macro_rules! settings {
             #[serde(skip_serializing_if = "Option::is_none")]
             pub profile: Option<Profile>,
             $(
-                #[allow(missing_docs, reason = "they are those of Settings")]
+                #[allow(missing_docs, reason = "documented in Settings")]
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )*
@@ -331,7 +331,7 @@ settings! {
     congestion: Congestion,
     /// End of the initial slow start (CUBIC only).
     slow_start_exit: SlowStartExit,
-    /// Whose rules count where the standards and ns-2 differ in detail.
+    /// Whether the RFCs or ns-2 apply where they differ in detail.
     rules: Rules,
 
     /// Maximum packet size, headers included.
@@ -349,7 +349,8 @@ settings! {
     delay_growth: bool,
     /// The initial slow start threshold.
     initial_ssthresh: InitialThreshold,
-    /// Initial sequence number (RFC 9293 section 3.4.1 wants it unpredictable; a study wants it known).
+    /// Initial sequence number. Fixed for reproducible runs, although RFC 9293 section 3.4.1 requires it to
+    /// be unpredictable.
     iss: u32,
     /// Open with SYN and SYN-ACK; otherwise both ends start established.
     handshake: bool,
@@ -619,7 +620,7 @@ impl Settings {
         (self.packet_size.0 - self.header.0) as u32
     }
 
-    /// When a timer of the sender runs out that is set at `now` to `delay`, as the profile's clock has it.
+    /// Expiry time of a sender timer set at `now` for `delay`, on the profile's clock.
     pub(super) fn expiry(&self, now: Time, delay: Duration) -> Time {
         match self.rtt_arithmetic {
             RttArithmetic::Linux => on_wheel(now, delay, self.tick),
@@ -627,7 +628,7 @@ impl Settings {
         }
     }
 
-    /// When a delayed acknowledgement of a segment that arrives `now` is due.
+    /// Deadline of the delayed acknowledgement of a segment that arrives at `now`.
     pub(super) fn ack_due(&self, now: Time) -> Time {
         if self.ack_tick.is_zero() {
             now + self.ack_delay
@@ -646,8 +647,8 @@ impl Settings {
         }
     }
 
-    /// These settings with the path parameters of `other`: packet and window sizes, handshake and close,
-    /// where they differ from its profile.
+    /// These settings with the path parameters of `other` that differ from its profile: packet and window
+    /// sizes, handshake and close.
     pub fn on_path_of(&self, other: &Settings) -> Settings {
         let usual = other.profile.settings();
         macro_rules! of_path {
@@ -713,7 +714,7 @@ impl Settings {
         self.rules == Rules::Ns2
     }
 
-    /// Whether the blocks of SACK are all that options take, eight bytes each, as in ns-2.
+    /// Whether only SACK blocks count as option bytes, eight bytes each, as in ns-2.
     pub(super) fn counts_only_sack_blocks(&self) -> bool {
         self.rules == Rules::Ns2
     }
@@ -753,7 +754,7 @@ impl Settings {
         });
         let standard = self.rules == Rules::Rfc;
         check("rules", standard || !self.keeps_records(), &|| {
-            String::from("found \"ns2\", which knows nothing of flavour \"prr\"; expected \"rfc\"")
+            String::from("found \"ns2\", which does not support flavour \"prr\"; expected \"rfc\"")
         });
         check("dupthresh", self.dupthresh >= 1, &|| String::from("found 0, expected at least 1"));
         check("ack_every", self.ack_every >= 1, &|| String::from("found 0, expected at least 1"));

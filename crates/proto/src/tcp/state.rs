@@ -79,7 +79,7 @@ pub struct SenderState {
 
     pub(super) rtt: RttEstimator,
     samples: Samples,
-    /// Copies that may be in flight, if the flavour tells copies apart.
+    /// Copies that may be in flight, if the flavour distinguishes copies.
     copies: Option<Copies>,
     /// Records of the outstanding segments, if recovery uses them.
     pub(super) records: Option<Records>,
@@ -90,9 +90,9 @@ pub struct SenderState {
     pub(super) ecn: Negotiated,
     last_sent: Time,
     /// Arrival time of the last acceptable segment of the peer.
-    pub(super) last_heard: Time,
-    /// Since when the sender expects a response from the peer: when data became outstanding, or when a window was probed
-    /// after an answered probe.
+    pub(super) last_received: Time,
+    /// Start of the wait for a response from the peer: when data became outstanding, or at the first window
+    /// probe after an answered one.
     pub(super) waiting_since: Time,
     pub(super) ts_recent: RecentTimestamp,
     pub(super) stats: SenderStats,
@@ -151,7 +151,7 @@ impl SenderState {
             timed_out_at: None,
             ecn: Negotiated { agreed: settings.ecn && !settings.handshake, ..Negotiated::default() },
             last_sent: Time::ZERO,
-            last_heard: Time::ZERO,
+            last_received: Time::ZERO,
             waiting_since: Time::ZERO,
             ts_recent: RecentTimestamp::default(),
             stats: SenderStats::default(),
@@ -162,7 +162,7 @@ impl SenderState {
         }
     }
 
-    // ---- what reactions may do -------------------------------------------------------------------
+    // ---- operations for reactions ----------------------------------------------------------------
 
     /// Restarts the retransmission timer with its current value, backoff included; does nothing if no data
     /// are outstanding.
@@ -221,7 +221,7 @@ impl SenderState {
         self.mss = mss;
     }
 
-    // ---- what reactions may see ------------------------------------------------------------------
+    // ---- state visible to reactions --------------------------------------------------------------
 
     /// The first sequence number not acknowledged (RFC 9293 section 3.3.1: SND.UNA).
     pub fn snd_una(&self) -> SeqNum {
@@ -258,7 +258,7 @@ impl SenderState {
         self.window().ssthresh()
     }
 
-    /// Duplicate acknowledgements in a row.
+    /// Number of consecutive duplicate acknowledgements.
     pub fn dupacks(&self) -> u32 {
         self.duplicates.count
     }
@@ -270,22 +270,22 @@ impl SenderState {
         segment.ack == self.snd_una && self.duplicates.is_duplicate(&repeat)
     }
 
-    /// Whether duplicate ACKs for the segment at `seq` could cause a fast retransmit: its loss would be new, and not
-    /// a consequence of the last one.
+    /// Whether duplicate ACKs for the segment at `seq` could cause a fast retransmit: its loss would be new,
+    /// and not a consequence of the last one.
     pub fn loss_is_new(&self, seq: SeqNum) -> bool {
         self.duplicates.may_reveal_loss(seq, self.snd_una)
     }
 
-    // ---- questions -------------------------------------------------------------------------------
+    // ---- queries ---------------------------------------------------------------------------------
 
     /// The records of outstanding segments. Panics unless recovery uses records.
     pub(super) fn records(&self) -> &Records {
-        self.records.as_ref().expect("recovery goes by records")
+        self.records.as_ref().expect("recovery uses records")
     }
 
     /// The records of outstanding segments. Panics unless recovery uses records.
     pub(super) fn records_mut(&mut self) -> &mut Records {
-        self.records.as_mut().expect("recovery goes by records")
+        self.records.as_mut().expect("recovery uses records")
     }
 
     pub(super) fn window(&self) -> &Window {
@@ -302,9 +302,9 @@ impl SenderState {
         self.governs_recovery
     }
 
-    /// Copies that may be in flight. Panics unless the flavour tells copies apart.
+    /// Copies that may be in flight. Panics unless the flavour distinguishes copies.
     pub(super) fn copies(&mut self) -> &mut Copies {
-        self.copies.as_mut().expect("the flavour tells copies apart")
+        self.copies.as_mut().expect("the flavour distinguishes copies")
     }
 
     pub(super) fn outstanding(&self) -> bool {
@@ -325,7 +325,7 @@ impl SenderState {
     /// Whether the peer has been silent for longer than the user timeout (RFC 9293 section 3.8.3; RFC 5482:
     /// USER TIMEOUT).
     pub(super) fn peer_is_lost(&self, now: Time) -> bool {
-        let silence = now.since(self.last_heard.max(self.waiting_since));
+        let silence = now.since(self.last_received.max(self.waiting_since));
         self.settings.user_timeout.is_some_and(|longest| silence >= longest)
     }
 
@@ -334,7 +334,7 @@ impl SenderState {
         self.unsent > 0 || (self.settings.close && self.closed && !self.fin_sent)
     }
 
-    // ---- steps -----------------------------------------------------------------------------------
+    // ---- operations ------------------------------------------------------------------------------
 
     /// Records a window of `bytes` advertised by the receiver.
     pub(super) fn note_window(&mut self, bytes: u32) {
@@ -384,7 +384,7 @@ impl SenderState {
         self.react(|reaction, tcp| {
             if reaction.next_wakeup() <= now {
                 reaction.on_timer(now, tcp);
-                assert!(reaction.next_wakeup() > now, "{reaction:?} has not set its timer anew");
+                assert!(reaction.next_wakeup() > now, "{reaction:?} did not move its timer forward");
             }
         });
     }
@@ -446,8 +446,8 @@ impl SenderState {
     }
 
     /// The transmission time of the segment whose timestamp `segment` echoes. An echo from before the
-    /// connection began is ignored (RFC 7323 section 4.2 leaves it open what a peer sends that has nothing to
-    /// echo).
+    /// connection began is ignored (RFC 7323 section 4.2 does not define the echo before the first
+    /// timestamp).
     pub(super) fn echoed_at(&self, now: Time, segment: &Segment) -> Option<Time> {
         let echo = segment.timestamps?.echo;
         let elapsed = timestamp(now).wrapping_sub(echo);
@@ -545,7 +545,7 @@ impl SenderState {
     }
 
     fn report_new_losses(&mut self, now: Time) {
-        let records = self.records.as_mut().expect("recovery goes by records");
+        let records = self.records.as_mut().expect("recovery uses records");
         let is_corruption = |seq| self.reactions.is_corruption(seq);
         records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
     }
@@ -581,7 +581,7 @@ impl SenderState {
         self.pace.rate
     }
 
-    /// Whether pacing allows a segment to leave now; if not, sets the pacing timer.
+    /// Whether pacing allows a departure now; if not, sets the pacing timer.
     pub(super) fn pacing_lets_out(&mut self, now: Time) -> bool {
         let waits = self.pace.rate.is_some() && self.pace.next > now;
         if waits {
@@ -632,11 +632,11 @@ impl SenderState {
     /// window, and the next new segment carries CWR (RFC 3168 section 6.1.2).
     pub(super) fn note_reduction(&mut self) {
         self.ecn.answered_at = Some(self.snd_max);
-        self.ecn.tells = true;
+        self.ecn.send_cwr = true;
     }
 
-    /// Responds to a mark as to a loss: asks the reactions for the cause, and reduces the window accordingly.
-    pub(super) fn answer_mark(&mut self, now: Time) {
+    /// Responds to a mark like to a loss: lets the reactions classify it, and reduces the window accordingly.
+    pub(super) fn respond_to_mark(&mut self, now: Time) {
         self.note_reduction();
         self.cut = false;
         self.judge(now, Hole { seq: self.snd_una, evidence: Evidence::Mark });
@@ -649,8 +649,8 @@ impl SenderState {
         if !self.ecn.agreed || !new {
             return (Flags::default(), Ecn::NotEct);
         }
-        let tells = core::mem::take(&mut self.ecn.tells);
-        (if tells { Flags::CWR } else { Flags::default() }, Ecn::Ect0)
+        let cwr = core::mem::take(&mut self.ecn.send_cwr);
+        (if cwr { Flags::CWR } else { Flags::default() }, Ecn::Ect0)
     }
 
     /// Called before each attempt to send.
@@ -692,9 +692,10 @@ impl SenderState {
         }
     }
 
-    /// Processes the round-trip time of a handshake that took place elsewhere; `None` if SYN was retransmitted.
+    /// Processes the round-trip time of a handshake that took place elsewhere; `None` if SYN was
+    /// retransmitted.
     pub(super) fn settle_handshake(&mut self, now: Time, rtt: Option<Duration>) {
-        self.last_heard = now;
+        self.last_received = now;
         if let Some(rtt) = rtt {
             self.rtt.sample(Time::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos())), now);
             self.note_handshake(now, rtt);
@@ -717,7 +718,7 @@ impl SenderState {
     /// Called before a zero-window probe. A peer that has answered all earlier probes keeps the connection
     /// alive (RFC 9293 section 3.8.6.1).
     pub(super) fn note_probe(&mut self, now: Time) {
-        if self.last_heard >= self.last_sent {
+        if self.last_received >= self.last_sent {
             self.waiting_since = now;
         }
     }
@@ -745,7 +746,7 @@ pub(super) struct Negotiated {
     /// `snd_max` at the last response: no further mark is answered until this is acknowledged.
     answered_at: Option<SeqNum>,
     /// Whether the next new segment carries CWR.
-    tells: bool,
+    send_cwr: bool,
 }
 
 /// The pacing rate and the departure time of the next segment.

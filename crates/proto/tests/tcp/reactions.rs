@@ -702,7 +702,7 @@ fn a_reaction_has_a_timer() {
     tcp.at(150).ack(2000).is_finished();
 }
 
-#[should_panic(expected = "has not set its timer anew")]
+#[should_panic(expected = "did not move its timer forward")]
 #[test]
 fn a_reaction_timer_left_expired_panics() {
     #[derive(Debug)]

@@ -8,12 +8,13 @@ use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port, Signal};
 
 use super::router::Route;
 
-/// Forwards each packet by its flow and destination in zero time, and packets for a moving host towards the base station
-/// at which the host was registered last.
+/// Forwards each packet by its flow and destination in zero time, and packets for a moving host towards the
+/// base station at which the host was registered last.
 ///
-/// A host registers at its new base station as soon as it is there, and the registration takes as long to arrive here
-/// as the propagation on the wired links between. It is never lost, takes no bandwidth, and an older one that arrives
-/// later has no effect. At the moving host itself, a router chooses the link of what the host sends.
+/// A host registers at its new base station as soon as it is there, and the registration takes as long to
+/// arrive here as the propagation on the wired links between. It is never lost, takes no bandwidth, and an
+/// older one that arrives later has no effect. At the moving host itself, a router chooses the link of what
+/// the host sends.
 #[derive(Clone, Debug)]
 pub struct MovingRouter {
     routes: Arc<BTreeMap<(FlowId, bool), Ports>>,
@@ -28,7 +29,8 @@ pub struct MovingRouter {
 #[derive(Clone, Debug)]
 enum Ports {
     Always(Port),
-    /// By the base station of a moving host: its index among the followed hosts, and the port of each base station.
+    /// By the base station of a moving host: its index among the followed hosts, and the port of each base
+    /// station.
     Following(usize, Vec<Port>),
 }
 
@@ -39,8 +41,8 @@ struct FollowedHost {
     station: u16,
     /// How long a registration takes from each base station; zero without an entry.
     delays: Vec<Duration>,
-    /// The registrations on their way here that matter, each with its arrival. They arrive in the order in which they
-    /// were sent.
+    /// The registrations on their way here that matter, each with its arrival. They arrive in the order in
+    /// which they were sent.
     underway: VecDeque<(Time, u16)>,
 }
 
@@ -82,8 +84,8 @@ impl MovingRouter {
         self.hosts.iter().map(|followed| followed.host)
     }
 
-    /// A router that hears of registrations after a delay: `delay` gives it for each host, by the numbers of its base
-    /// stations.
+    /// A router that learns of registrations after a delay: `delay` gives it for each host, by the numbers of
+    /// its base stations.
     pub fn with_delays(mut self, mut delays: impl FnMut(HostId) -> Vec<Duration>) -> MovingRouter {
         for followed in &mut self.hosts {
             followed.delays = delays(followed.host);
@@ -91,7 +93,8 @@ impl MovingRouter {
         self
     }
 
-    /// A router that sends a copy of each TCP segment for a moving host towards every base station of the host.
+    /// A router that sends a copy of each TCP segment for a moving host towards every base station of the
+    /// host.
     pub fn copying(self) -> MovingRouter {
         MovingRouter { copies: true, ..self }
     }
@@ -122,7 +125,8 @@ impl Component for MovingRouter {
             }
             Ports::Following(host, ports) => {
                 let station = usize::from(self.hosts[*host].station);
-                // Without a path to that station through this router, the packet is where it should not be any more.
+                // Without a path to that station through this router, the packet is where it should not be
+                // any more.
                 out.send(*ports.get(station).unwrap_or(&ports[ports.len() - 1]), *packet);
             }
         }

@@ -126,7 +126,7 @@ impl Component for Watcher {
         self.told.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn hears(&self, outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, outcome: LinkOutcome) -> bool {
         (self.wants)(outcome)
     }
 }

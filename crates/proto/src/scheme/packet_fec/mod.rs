@@ -269,7 +269,7 @@ impl Component for Agent {
         }
     }
 
-    fn hears(&self, _outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
     }
 

@@ -1,4 +1,4 @@
-//! The base station's agent: its connections, and what it does with packets.
+//! The agent at the base station, with its connections.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use crate::scheme::Site;
 use crate::scheme::attachment::Attachment;
 use crate::tcp::{Connection, Flags, SackBlocks, Segment};
 
-/// Buffers segments to the mobile host, and repairs losses.
+/// Buffers segments to the mobile host and retransmits lost ones.
 #[derive(Debug)]
 pub(super) struct Agent {
     scheme: WtcpTimestamps,
@@ -37,14 +37,14 @@ impl Agent {
         }
     }
 
-    /// Forgets a connection. What it has not sent goes to the mobile host.
+    /// Removes a connection, and sends its unsent segments to the mobile host.
     fn remove(&mut self, now: Time, connection: Connection) {
         if let Some(mut state) = self.connections.remove(&connection) {
             state.flush(now, |packet| self.sending.push(packet));
         }
     }
 
-    /// A packet for the mobile host.
+    /// Processes a packet for the mobile host.
     fn on_downlink(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Fate {
         let is_reset = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
         let known = self.connections.get(&connection);
@@ -67,7 +67,7 @@ impl Agent {
         fate
     }
 
-    /// A packet from the mobile host; what it acknowledges is of `connection`.
+    /// Processes a packet from the mobile host that acknowledges data of `connection`.
     fn on_uplink(&mut self, now: Time, connection: Connection, packet: &mut Packet) -> Fate {
         let Body::Tcp(segment) = &mut packet.body else { return Fate::Forwarded };
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
@@ -104,7 +104,7 @@ impl Component for Agent {
             Body::Tcp(_) => self.on_uplink(now, Connection { src: dst, dst: src, flow }, &mut packet),
             _ => Fate::Forwarded,
         };
-        // What was in the buffer before goes first.
+        // Segments already in the buffer are sent first.
         self.sending.drain(..).for_each(|packet| out.send(Port::RADIO, packet));
         match fate {
             Fate::Forwarded => out.send(port.across(), packet),
@@ -130,7 +130,7 @@ impl Component for Agent {
         self.connections.values().map(|state| state.deadline).min().unwrap_or(Time::NEVER)
     }
 
-    fn hears(&self, _outcome: LinkOutcome) -> bool {
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
     }
 
@@ -143,8 +143,8 @@ impl Component for Agent {
         }
     }
 
-    /// Segments in the buffers and their peak, and totals: segments sent more than once, timeouts, suppressed duplicate ACKs,
-    /// suppressed segments that the source has sent again, and the time that timestamps have hidden.
+    /// Segments in the buffers and their peak, and totals: retransmissions, timeouts, suppressed duplicate
+    /// ACKs, suppressed retransmissions of the source, and time hidden by timestamps.
     fn count(&self, tally: &mut dyn Tally) {
         let Counters { copies, timeouts, suppressed_dupacks, suppressed_segments, hidden } = self.counters;
         tally.level("buffered_segments", self.buffered());

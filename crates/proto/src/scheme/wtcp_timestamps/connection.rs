@@ -1,8 +1,8 @@
-//! The base station's state of one connection: buffer, window to the mobile host, and the timer.
+//! The state of one connection at the base station: buffer, window to the mobile host, timer.
 //!
-//! Invariants: what the mobile host has acknowledged is not in the buffer; a segment enters the buffer once, and leaves it
-//! acknowledged or with the connection; timestamps towards the mobile host do not decrease from one transmission of a
-//! connection to the next, if the source's do not.
+//! Invariants: the buffer has no data that the mobile host has acknowledged; a segment enters the buffer
+//! once, and leaves it when it is acknowledged or the connection is removed; if the source's timestamps do
+//! not decrease, those sent to the mobile host do not either.
 
 use alloc::collections::VecDeque;
 
@@ -29,17 +29,17 @@ struct Buffered {
     start: SeqNum,
     end: SeqNum,
     arrived: Time,
-    /// When it was last sent to the mobile host.
+    /// Time of the last transmission to the mobile host.
     sent: Option<Time>,
     /// Whether it was sent more than once.
     is_copied: bool,
 }
 
-/// What becomes of a packet.
+/// The handling of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Forwarded,
-    /// In the buffer, or suppressed because it is there already.
+    /// Added to the buffer, or suppressed because the buffer already has it.
     Buffered,
     Suppressed,
     /// The buffer is full.
@@ -49,24 +49,24 @@ pub(super) enum Fate {
 /// A connection with data towards the mobile host.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Unacknowledged segments, in sequence.
+    /// Unacknowledged segments, in sequence order.
     buffer: VecDeque<Buffered>,
-    /// The highest acknowledgement of the mobile host, and the last window.
+    /// Highest acknowledgement number of the mobile host, and its last window.
     acked: SeqNum,
     wnd: Option<u32>,
     /// Whether only one segment may be outstanding: after a timeout, until the next new acknowledgement.
     is_narrow: bool,
-    /// While a loss is repaired: the end of what was sent before it was noticed.
+    /// During the repair of a loss: one past the highest sequence number sent before the loss was detected.
     recovery: Option<SeqNum>,
     /// Smoothed round-trip time of the last hop.
     srtt: Option<Duration>,
     /// Number of timeouts since the last new acknowledgement.
     backoff: u32,
-    /// When the oldest segment times out.
+    /// Deadline of the retransmission timer.
     pub(super) deadline: Time,
-    /// Duplicate ACKs that are the source's to see, for segments that it has repeated.
+    /// Number of duplicate ACKs to forward, for duplicate segments of the source.
     owed: u32,
-    /// Whether timestamps are moved.
+    /// Whether timestamps are adjusted.
     hides: bool,
     /// The latest timestamp sent to the mobile host.
     stamp: Option<u32>,
@@ -78,7 +78,7 @@ pub(super) struct State {
 const MOST_BACKOFF: u32 = 6;
 
 impl State {
-    /// The state before `segment`, the first one seen.
+    /// The state before the first segment.
     pub(super) fn new(segment: &Segment, hides: bool) -> State {
         State {
             buffer: VecDeque::new(),
@@ -96,18 +96,18 @@ impl State {
         }
     }
 
-    /// Whether `segment` cannot be of this connection: it is beyond any window.
+    /// Whether `segment` is outside of any window of this connection.
     pub(super) fn is_outdated(&self, segment: &Segment) -> bool {
         const FAR: u32 = 1 << 30;
         segment.seq.0.wrapping_sub(self.acked.0).wrapping_add(FAR) > 2 * FAR
     }
 
-    /// Whether nothing is in the buffer.
+    /// Whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Segments in the buffer.
+    /// Number of segments in the buffer.
     pub(super) fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -117,7 +117,7 @@ impl State {
         once * (1 << self.backoff.min(MOST_BACKOFF))
     }
 
-    /// A segment from the source.
+    /// Processes a data segment from the source.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -129,7 +129,7 @@ impl State {
         let Body::Tcp(segment) = packet.body else { return Fate::Forwarded };
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
         if end <= self.acked {
-            // The source has missed an acknowledgement; the mobile host repeats it.
+            // The source has missed an acknowledgement, which the mobile host will repeat.
             self.owed += 1;
             return Fate::Forwarded;
         }
@@ -150,7 +150,7 @@ impl State {
         Fate::Buffered
     }
 
-    /// An acknowledgement of the mobile host.
+    /// Processes an acknowledgement from the mobile host.
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -173,7 +173,7 @@ impl State {
                 self.owed = self.owed.saturating_sub(u32::from(is_duplicate));
                 Fate::Forwarded
             }
-            // The missing segment is here: the source need not know.
+            // The missing segment is in the buffer, so the source must not retransmit it.
             Some(oldest) if oldest.start <= ack.ack => {
                 counters.suppressed_dupacks += 1;
                 if self.recovery.is_none() {
@@ -183,7 +183,7 @@ impl State {
                 }
                 Fate::Suppressed
             }
-            // Lost on the way to the base station.
+            // Lost upstream of the base station.
             _ => Fate::Forwarded,
         };
         self.transmit(now, scheme, counters, send);
@@ -217,7 +217,7 @@ impl State {
         self.restart(now, scheme);
         self.recovery = self.recovery.filter(|&recovery| ack.ack < recovery);
         if self.recovery.is_some() {
-            // The next segment is missing, too.
+            // The next segment is also missing.
             self.repair(now, scheme, counters, send);
         }
         self.transmit(now, scheme, counters, send);
@@ -228,7 +228,7 @@ impl State {
         self.deadline = if is_outstanding { now + self.timeout(scheme) } else { Time::NEVER };
     }
 
-    /// Sends the oldest segment again.
+    /// Retransmits the oldest segment.
     fn repair(
         &mut self,
         now: Time,
@@ -242,7 +242,8 @@ impl State {
         }
     }
 
-    /// The timer: a loss that is typically followed by others. One segment at a time tests the last hop.
+    /// Processes a timeout, a sign of a burst of losses: sends one segment at a time until the last hop works
+    /// again.
     pub(super) fn on_timeout(
         &mut self,
         now: Time,
@@ -253,7 +254,7 @@ impl State {
         counters.timeouts += 1;
         self.backoff += 1;
         (self.is_narrow, self.recovery) = (true, None);
-        // What is behind the oldest is sent anew when that has arrived.
+        // The later segments are retransmitted after the oldest one is acknowledged.
         for each in &mut self.buffer {
             (each.is_copied, each.sent) = (each.is_copied || each.sent.is_some(), None);
         }
@@ -261,7 +262,7 @@ impl State {
         self.transmit(now, scheme, counters, send);
     }
 
-    /// Sends what the window permits.
+    /// Sends the segments that the window permits.
     fn transmit(
         &mut self,
         now: Time,
@@ -275,7 +276,7 @@ impl State {
             if sent.is_some() {
                 continue;
             }
-            // A window probe goes through, too.
+            // Window probes are also sent.
             if !is_first && (self.is_narrow || self.wnd.is_some_and(|wnd| end - self.acked > wnd)) {
                 return;
             }
@@ -287,7 +288,7 @@ impl State {
         }
     }
 
-    /// Sends a segment with its timestamp moved by the time that it was here.
+    /// Sends a segment, with the time in the buffer added to its timestamp.
     fn send(&mut self, index: usize, now: Time, counters: &mut Counters, send: &mut impl FnMut(Packet)) {
         let each = &mut self.buffer[index];
         counters.copies += u64::from(each.sent.is_some() || each.is_copied);
@@ -300,8 +301,9 @@ impl State {
         send(packet);
     }
 
-    /// Moves a timestamp by the time that its segment was here, but not behind an earlier one, with which the mobile host would
-    /// take the segment for an old one (RFC 7323 section 5). Returns whether there is a timestamp.
+    /// Adds the time in the buffer to a timestamp, at least up to the previous timestamp, so that the mobile
+    /// host does not discard the segment as outdated (RFC 7323 section 5). Returns whether there is a
+    /// timestamp.
     fn hide(&mut self, packet: &mut Packet, here: Duration) -> bool {
         if !self.hides {
             return false;
@@ -314,7 +316,7 @@ impl State {
         true
     }
 
-    /// Empties the buffer. Calls `send` for what was never sent.
+    /// Empties the buffer; calls `send` for each segment that was never sent.
     pub(super) fn flush(&mut self, now: Time, mut send: impl FnMut(Packet)) {
         while let Some(each) = self.buffer.pop_front() {
             if each.sent.is_none() && !each.is_copied {
@@ -326,12 +328,12 @@ impl State {
         self.deadline = Time::NEVER;
     }
 
-    /// Whether a gap that the mobile host reports is to be filled from the buffer.
+    /// Whether the segment at `ack` is repaired from the buffer.
     pub(super) fn repairs(&self, ack: SeqNum) -> bool {
         self.buffer.front().is_some_and(|oldest| oldest.start <= ack && oldest.sent.is_some())
     }
 
-    /// Whether the mobile host seems to be lost.
+    /// Whether the timeouts have reached the limit of attempts.
     pub(super) fn is_hopeless(&self, scheme: &WtcpTimestamps) -> bool {
         self.backoff >= scheme.attempts
     }

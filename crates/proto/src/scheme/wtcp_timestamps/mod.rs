@@ -1,21 +1,26 @@
-//! WTCP of Ratnam and Matta: a base station that hides the time of its local recovery in the timestamps.
+//! WTCP of Ratnam and Matta: local recovery at the base station, with its delay hidden by timestamps.
 //!
-//! **What it does.** The base station buffers segments for the mobile host, and sends them in sequence as far as the window of
-//! the mobile host permits. A segment that duplicate ACKs show to be lost is retransmitted at once, and the duplicates are suppressed. After
-//! a timeout, which indicates a burst of losses, only one segment is sent, until an acknowledgement shows that the
-//! last hop works again. An acknowledgement reaches the source only if it comes from the mobile host. At each
-//! transmission, the base station moves the timestamp of the segment by the time that it has spent in the buffer: the
-//! mobile host echoes it, and the round-trip time that the source measures does not contain that time. A source whose
-//! timer follows local recovery would be slow to notice congestion. Without timestamps, losses are repaired, and nothing is hidden.
-//! **Source.** Ratnam and Matta, "WTCP: An Efficient Mechanism for Improving TCP Performance over Wireless Links", ISCC 1998.
-//! **Parameters.** `hide`: whether timestamps hide the time in the buffer, to see what that adds; on. `min_timeout`: lower bound of the timeout, which is twice the smoothed round-trip time of the last hop, and
-//! doubles with each in a row; 100 ms. `initial`: the timeout before the first measurement, 500 ms. `attempts`: number of
-//! timeouts in a row after which the base station leaves the connection to its source; 10. `buffer`: segments for each connection,
-//! 1024; what arrives at a full buffer is dropped. `connections`: connections with a buffer; further ones are forwarded as they are; 256.
-//! **Differences from the paper.** Only its abstract and summaries were at hand: timeouts, the number of attempts and the buffer are ours. A
-//! first duplicate ACK is taken as a sign of loss, as the last hop delivers in order. SACK blocks are removed from acknowledgements
-//! while the base station repairs a gap. At a hand-off the buffer is not transferred. Timestamps never decrease towards the mobile
-//! host, so that their echo may hide less than the time in the buffer.
+//! **What it does.** The base station buffers segments for the mobile host and sends them in sequence, within
+//! the window of the mobile host. On duplicate ACKs, it retransmits the missing segment immediately and
+//! suppresses the duplicates. After a timeout, a sign of a burst of losses, it sends a single segment until
+//! an acknowledgement shows that the last hop works again. Only acknowledgements from the mobile host reach
+//! the source. At each transmission, the base station adds the time in the buffer to the segment's timestamp.
+//! The mobile host echoes it, so the round-trip time measured by the source does not include local recovery,
+//! which would inflate the RTO and delay the response to congestion. Without timestamps, losses are repaired
+//! but no time is hidden.
+//! **Source.** Ratnam and Matta, "WTCP: An Efficient Mechanism for Improving TCP Performance over Wireless
+//! Links", ISCC 1998.
+//! **Parameters.** `hide`: whether timestamps hide the time in the buffer; on. Off isolates the effect of
+//! local recovery. `min_timeout`: lower bound of the timeout, which is twice the smoothed round-trip time of
+//! the last hop and doubles with each consecutive timeout; 100 ms. `initial`: timeout before the first
+//! measurement, 500 ms. `attempts`: consecutive timeouts after which the base station stops repairing the
+//! connection; 10. `buffer`: segments per connection, 1024; arrivals at a full buffer are dropped.
+//! `connections`: maximum connections with a buffer, 256; further ones are forwarded unchanged.
+//! **Differences from the paper.** Only its abstract and summaries were available: timeouts, number of
+//! attempts and buffer size are ours. The first duplicate ACK indicates a loss, since the last hop delivers
+//! in order. SACK blocks are removed from acknowledgements while the base station repairs a gap. At a
+//! hand-off the buffer is not transferred. Timestamps towards the mobile host never decrease, so their echo
+//! may hide less than the time in the buffer.
 
 mod agent;
 mod connection;
@@ -31,7 +36,7 @@ use super::{Installer, Scheme};
 use crate::tcp::{Flavour, Settings};
 use agent::Agent;
 
-/// Local recovery that timestamps hide.
+/// Local recovery with its delay hidden by timestamps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WtcpTimestamps {
@@ -41,7 +46,7 @@ pub struct WtcpTimestamps {
     pub min_timeout: Duration,
     /// The timeout before the first measurement.
     pub initial: Duration,
-    /// Number of timeouts in a row after which a connection is left to its source.
+    /// Consecutive timeouts after which the base station stops repairing a connection.
     pub attempts: u32,
     /// Capacity of the buffer per connection, in segments.
     pub buffer: u32,

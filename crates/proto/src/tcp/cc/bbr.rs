@@ -346,7 +346,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // Any phase except the draining one.
+        // Any phase except the one that drains.
         self.cycle = CYCLE.len() - 1 - self.random.below(CYCLE.len() as u64 - 1) as usize;
         self.advance_cycle(now);
     }
@@ -431,7 +431,7 @@ impl Bbr {
         };
     }
 
-    // ---- what follows from it ---------------------------------------------------------------------------
+    // ---- pacing rate and window -------------------------------------------------------------------------
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = self.bandwidth() * gain * PACING_MARGIN;
@@ -524,8 +524,8 @@ impl Controller for Bbr {
         self.on_rtt(info);
     }
 
-    /// The connection begins: its least round-trip time cannot be out of date, and the rate is the initial window in a
-    /// round-trip time, below which it does not fall during Startup.
+    /// Initialises the model at the start of the connection: the minimum round-trip time filter starts now,
+    /// and the pacing rate is the initial window per round-trip time, its lower limit during Startup.
     fn on_rtt(&mut self, info: &RttInfo) {
         if self.min_rtt.is_none() {
             self.min_rtt_at = info.now;
@@ -648,7 +648,7 @@ mod tests {
             Path { bbr: Bbr::new(&Settings::default(), 1), now: Time::ZERO, delivered: 0, rate: 1e6 }
         }
 
-        /// An acknowledgement 51 ms later, which leaves so many segments in flight.
+        /// An acknowledgement 51 ms later, with `in_flight` segments left in flight.
         fn ack(&mut self, in_flight: u64) -> &mut Path {
             let rtt = Duration::from_millis(if self.delivered == 0 { 50 } else { 51 });
             self.now += rtt;
@@ -677,8 +677,8 @@ mod tests {
         }
     }
 
-    /// Startup ends after three rounds in which the bandwidth has not grown; Drain when no more than the path holds is
-    /// in flight (draft-cardwell-00 sections 4.3.2 and 4.3.3).
+    /// Startup ends after three rounds without growth of the bandwidth; Drain ends when at most one
+    /// bandwidth-delay product is in flight (draft-cardwell-00 sections 4.3.2 and 4.3.3).
     #[test]
     fn startup_ends_when_the_bandwidth_stays_and_drain_when_the_queue_is_gone() {
         let mut path = Path::new();
@@ -688,8 +688,8 @@ mod tests {
         assert_eq!(path.ack(30).bbr.mode, Mode::ProbeBw);
     }
 
-    /// ProbeBW: one phase of eight above the bandwidth, one below, each as long as a round trip (section 4.3.4.1), all
-    /// of it a hundredth lower.
+    /// ProbeBW: one phase of eight above the bandwidth and one below, each of one round trip (section
+    /// 4.3.4.1), all reduced by 1 %.
     #[test]
     fn one_phase_of_eight_probes() {
         let mut path = Path::probing();
@@ -713,12 +713,12 @@ mod tests {
         assert_eq!(path.bbr.window.cwnd(), 4);
         let before = path.bbr.prior_cwnd;
         let acks = (1..20).find(|_| path.ack(4).bbr.mode != Mode::ProbeRtt);
-        // The first of them finds four in flight, and 204 ms are longer than 200.
+        // The first one has four segments in flight; the fourth is 204 ms later.
         assert_eq!((acks, path.bbr.mode), (Some(5), Mode::ProbeBw));
         assert!(path.bbr.window.cwnd() >= before && before > 60);
     }
 
-    /// The bandwidth is the greatest of ten rounds (section 4.1.1.3).
+    /// The bandwidth estimate is the maximum of ten rounds (section 4.1.1.3).
     #[test]
     fn the_bandwidth_is_remembered_for_ten_rounds() {
         let mut path = Path::probing();
@@ -729,8 +729,8 @@ mod tests {
         assert_eq!(path.bbr.bandwidth(), 5e5);
     }
 
-    /// In the first round of a recovery a segment leaves for each that is delivered, and no more; afterwards the window
-    /// is what it was (section 4.2.3.4).
+    /// The first round of recovery conserves packets: one segment leaves for each one delivered. The window
+    /// is restored afterwards (section 4.2.3.4).
     #[test]
     fn the_first_round_of_recovery_conserves_packets() {
         let mut path = Path::probing();
@@ -756,8 +756,9 @@ mod tests {
         assert!(path.bbr.window.cwnd() >= before, "{}", path.bbr.window.cwnd());
     }
 
-    /// The first acknowledgement covers a part of the initial window only, and so shows a low rate: Startup goes on at
-    /// that of the window (Linux: bbr_init_pacing_rate_from_rtt; draft-ietf-ccwg-bbr section 5.6.2).
+    /// The first acknowledgement covers only a part of the initial window, so its delivery rate is too low:
+    /// Startup continues at the rate of the window (Linux: bbr_init_pacing_rate_from_rtt; draft-ietf-ccwg-bbr
+    /// section 5.6.2).
     #[test]
     fn the_first_sample_does_not_slow_startup_down() {
         let mut bbr = Bbr::new(&Settings::default(), 1);

@@ -266,7 +266,8 @@ mod tests {
         }
     }
 
-    /// A loss resets the count of acknowledged segments towards the next increase (Linux `tcp_init_cwnd_reduction`).
+    /// A loss resets the count of acknowledged segments towards the next increase (Linux
+    /// `tcp_init_cwnd_reduction`).
     #[test]
     fn a_loss_forgets_the_count_towards_an_increase() {
         let mut flow = Flow::new(Duration::from_millis(100), 4);
@@ -278,9 +279,9 @@ mod tests {
         assert!((flow.segments() - 2.0).abs() < 0.01);
     }
 
-    /// RFC 9438 section 4.2: W(t) = C (t - K)³ + W_max, with K the cube root of W_max (1 - β) / C. The window is
-    /// no further from the curve than it moves in a round trip, and two segments for rounding; or where Reno with the
-    /// same factor would be.
+    /// RFC 9438 section 4.2: W(t) = C (t - K)³ + W_max, with K the cube root of W_max (1 - β) / C. The window
+    /// deviates from the curve by at most one round trip of growth plus two segments of rounding, or is the
+    /// Reno-friendly window.
     #[test]
     fn the_window_follows_the_curve() {
         for rtt in [50_u64, 100, 200, 400] {
@@ -302,7 +303,8 @@ mod tests {
         }
     }
 
-    /// The average window, when every `per_loss`-th segment is lost for long and the first loss came at `segments`.
+    /// The average window, when every `per_loss`-th segment is lost for long and the first loss came at
+    /// `segments`.
     fn average_window(rtt: Duration, per_loss: u64, segments: u32) -> f64 {
         let mut flow = Flow::new(rtt, segments);
         flow.lose();
@@ -322,9 +324,10 @@ mod tests {
         (40 * per_loss) as f64 / (flow.now.since(begin).as_secs_f64() / rtt.as_secs_f64())
     }
 
-    /// RFC 9438, tables 1 and 2: the larger of what the curve and what Reno give. In the integers of Linux the curve is
-    /// flat for more than a second on either side of its middle, and any window whose cycle ends there repeats itself:
-    /// coming from below and from above leads to the ends of that range, with the RFC's value in its middle.
+    /// RFC 9438, tables 1 and 2: the larger of the cubic and the Reno-friendly window. In the integer
+    /// arithmetic of Linux, the curve is flat for more than a second around its plateau, and every window
+    /// whose cycle ends there is stable: starting from below and from above converges to the ends of that
+    /// range, with the RFC's value inside.
     #[test]
     fn deterministic_losses_give_the_windows_of_the_rfc() {
         for (milliseconds, per_loss, expected) in
@@ -334,16 +337,16 @@ mod tests {
             let [below, above] =
                 [0.5, 2.0].map(|share| average_window(rtt, per_loss, (share * expected) as u32));
             let middle = (below + above) / 2.0;
-            let said = alloc::format!("{below} to {above} for {expected} at {milliseconds} ms");
-            assert!((middle / expected - 1.0).abs() < 0.05, "{said}");
-            assert!(below > 0.84 * expected && above < 1.17 * expected, "{said}");
+            let message = alloc::format!("{below} to {above} for {expected} at {milliseconds} ms");
+            assert!((middle / expected - 1.0).abs() < 0.05, "{message}");
+            assert!(below > 0.84 * expected && above < 1.17 * expected, "{message}");
         }
     }
 
-    /// The same with losses so frequent that Reno with CUBIC's factor counts: 1.2 / sqrt(p) (RFC 9438 section 5.1, and
-    /// RFC 5681's window). Windows move in whole segments here: a loss rounds down, growth waits for a whole segment,
-    /// follows the Reno-friendly window a round trip later, and is calculated 32 times a second at most. So the average
-    /// lies up to three segments below, whatever it is: 7 % of 38.
+    /// With frequent losses the window is the Reno-friendly one: 1.2 / sqrt(p) (RFC 9438 section 5.1).
+    /// Windows are whole segments here: a loss rounds down, growth waits for a whole segment, follows the
+    /// Reno-friendly window one round trip later, and is computed at most 32 times per second. Therefore the
+    /// average is up to three segments lower, 7 % of 38.
     #[test]
     fn frequent_losses_give_renos_window_in_whole_segments() {
         let rtt = Duration::from_millis(10);
@@ -355,7 +358,7 @@ mod tests {
         }
     }
 
-    /// Time without data does not count (RFC 9438 section 5.8): the window after an idle time grows as it would have.
+    /// Idle time does not count (RFC 9438 section 5.8): growth continues from where it stopped.
     #[test]
     fn an_idle_time_moves_the_curve() {
         let [mut idle, mut busy] = [0, 1].map(|_| Flow::new(Duration::from_millis(100), 200));
@@ -372,7 +375,7 @@ mod tests {
         assert_eq!(idle.segments(), busy.segments());
     }
 
-    /// However far the curve has run ahead, the window grows by one segment for two acknowledged at most.
+    /// However far the curve is ahead, the window grows by at most one segment for every two acknowledged.
     #[test]
     fn the_window_grows_by_half_of_what_is_acknowledged() {
         let mut flow = Flow::new(Duration::from_millis(100), 100);

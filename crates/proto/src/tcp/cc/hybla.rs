@@ -32,7 +32,7 @@ impl Hybla {
         Hybla { reno: Reno::new(settings), srtt: None, least_srtt: None, rho: 8, rest: 0 }
     }
 
-    /// ρ follows the smoothed round-trip time while that shrinks.
+    /// Updates ρ while the smoothed round-trip time decreases.
     fn update_rho(&mut self, rtt: Duration) {
         let rtt = rtt.as_nanos();
         let srtt = self.srtt.map_or(rtt, |srtt| (7 * srtt + rtt) / 8);
@@ -43,7 +43,8 @@ impl Hybla {
         }
     }
 
-    /// What one acknowledgement adds, in parts of [`UNIT`]: 2^ρ - 1 segments in slow start, ρ² per window after it.
+    /// Growth per acknowledgement, in parts of [`UNIT`]: 2^ρ - 1 segments in slow start, ρ² segments per
+    /// window after it.
     fn growth(&self, cwnd: u32) -> u32 {
         if self.reno.window.in_slow_start() {
             (POWERS[(self.rho % 8) as usize] << (self.rho / 8).min(MOST)) - UNIT
@@ -62,7 +63,8 @@ impl Controller for Hybla {
         self.reno.window_mut()
     }
 
-    /// As in Linux: growth per acknowledgement, whatever it covers, and Reno outside of the open state.
+    /// As in Linux: growth per acknowledgement, regardless of the bytes acknowledged; Reno outside of the
+    /// Open state.
     fn on_ack(&mut self, ack: &AckInfo) {
         if !ack.undisturbed {
             return self.reno.on_ack(ack);
@@ -104,8 +106,9 @@ mod tests {
     use super::*;
     use crate::tcp::seq::SeqNum;
 
-    /// A path of 60 ms: ρ is 2 3/8 in the eighths that Linux counts in, the first window two segments, and 2^ρ - 1
-    /// segments come for each acknowledgement, 533/128 - 1 by Linux's table; above the threshold ρ² in a window.
+    /// A path of 60 ms: ρ is 2 3/8 in the eighths of Linux and the initial window two segments. Each
+    /// acknowledgement adds 2^ρ - 1 segments, 533/128 - 1 in the table of Linux; above the threshold a window
+    /// adds ρ² segments.
     #[test]
     fn the_window_grows_as_in_linux() {
         let packet_size = Settings::default().header + Bytes(1000);
@@ -122,13 +125,13 @@ mod tests {
         // 4 * 165 - 128 = 532 parts of 128 each time.
         assert_eq!(windows, [6, 10, 14, 18]);
         hybla.reno.window.set_ssthresh(18);
-        // 2 * 19 * 19 / 18 = 40 parts each time, and 80 are left of before: the second makes up a segment.
+        // 2 * 19 * 19 / 18 = 40 parts each time, with 80 carried over: the second acknowledgement completes a segment.
         for window in &mut windows {
             hybla.on_ack(&ack);
             *window = hybla.reno.window.cwnd();
         }
         assert_eq!(windows, [18, 19, 19, 19]);
-        // While something is out of order: Reno, which counts for itself.
+        // With out-of-order data, Reno applies.
         for _ in 0..10 {
             hybla.on_ack(&AckInfo { undisturbed: false, ..ack });
         }

@@ -80,8 +80,8 @@ pub struct Loss {
     pub flight: u32,
     /// The receiver's window, bytes.
     pub rwnd: u32,
-    /// Of a timeout: whether the threshold already answers the loss of this data and is kept (RFC 5681 section 3.1),
-    /// after an earlier timeout or, with a record of each segment, after any reduction of this episode.
+    /// For a timeout: whether ssthresh was already reduced for this data and is kept (RFC 5681 section 3.1),
+    /// by an earlier timeout or, with a record of each segment, by any reduction of this episode.
     pub again: bool,
     /// One past the highest sequence number sent.
     pub max: SeqNum,
@@ -154,8 +154,8 @@ pub trait Controller: Debug + Send {
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>);
 
     /// Called for a timeout that congestion did not cause: slow start from one segment of `mss` bytes leads
-    /// back to the previous window. The threshold already holds that window if this is not the first response to the
-    /// loss of this data (`again`, as in [`Loss`]).
+    /// back to the previous window. The threshold already holds that window if this is not the first response
+    /// to the loss of this data (`again`, as in [`Loss`]).
     fn on_interruption(&mut self, mss: u32, again: bool) {
         let window = self.window_mut();
         if !again {
@@ -198,8 +198,8 @@ pub trait Controller: Debug + Send {
         room * window.cwnd / srtt.as_secs_f64()
     }
 
-    /// Whether the controller requires [pacing](Controller::pacing_rate) regardless of the settings. It does not
-    /// change during a connection.
+    /// Whether the controller requires [pacing](Controller::pacing_rate) regardless of the settings. It does
+    /// not change during a connection.
     fn needs_pacing(&self) -> bool {
         false
     }

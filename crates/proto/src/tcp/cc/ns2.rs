@@ -15,7 +15,8 @@ pub struct Ns2 {
     window: Window,
     mss: f64,
     halve_exactly: bool,
-    /// The first acknowledgement, if it is of the first segment alone, opens the initial window (`delay_growth_`).
+    /// The first acknowledgement, if it is of the first segment alone, opens the initial window
+    /// (`delay_growth_`).
     opens_with: Option<SeqNum>,
 }
 
@@ -34,7 +35,7 @@ impl Ns2 {
         }
     }
 
-    /// Half of min(cwnd, rwnd) or another part, and the same in whole segments, no less than two.
+    /// Half of min(cwnd, rwnd), or the fraction `factor`; exact, and in whole segments of at least two.
     fn part_of_window(&self, loss: &Loss, factor: Option<f64>) -> (f64, f64) {
         let in_use = self.window.cwnd.min(f64::from(loss.rwnd));
         let in_use = if self.halve_exactly { in_use } else { self.whole_segments(in_use) };

@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// SYN is on the air for less time than a full segment: its round-trip time says nothing about those of data segments.
+    /// The SYN has a shorter transmission time than data segments, so its round-trip time is not used.
     #[test]
     fn the_base_is_that_of_data() {
         let mut vegas = Vegas::new(&Settings::default());

@@ -9,8 +9,8 @@ use crate::tcp::settings::Settings;
 /// Minimum interval of a bandwidth sample; otherwise a round-trip time.
 const LEAST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Reno whose ssthresh is the bandwidth times the minimum round-trip time. Times are in clock ticks: round-trip times
-/// are rounded up, so that ssthresh is above the bandwidth-delay product.
+/// Reno whose ssthresh is the bandwidth times the minimum round-trip time. Times are in clock ticks:
+/// round-trip times are rounded up, so that ssthresh is above the bandwidth-delay product.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     reno: Reno,
@@ -118,7 +118,7 @@ impl Controller for Westwood {
         if factor.is_none() {
             self.set_threshold();
         }
-        // The path may have changed: the minimum round-trip time is measured anew.
+        // The path may have changed, so the minimum round-trip time is reset.
         self.min_rtt = None;
     }
 }
@@ -129,8 +129,8 @@ mod tests {
     use crate::tcp::cc::RateSample;
     use crate::tcp::seq::SeqNum;
 
-    /// 6100 bytes in each round trip of 61 ms are 100 bytes a millisecond. With ticks of 4 ms the round trip counts
-    /// 16 of them, in which Linux believes that 6400 bytes fit.
+    /// 6100 bytes per round trip of 61 ms are 100 bytes per millisecond. With ticks of 4 ms the round trip is
+    /// rounded up to 16 ticks, for which Linux computes 6400 bytes.
     #[test]
     fn time_counts_in_ticks() {
         let header = Settings::default().header;

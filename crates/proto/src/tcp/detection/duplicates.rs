@@ -142,8 +142,8 @@ impl Duplicates {
         !self.careful || self.recover.is_none_or(new)
     }
 
-    /// Whether duplicate ACKs for the segment at `seq` may reveal a loss, given enough of them; `una` is the left edge
-    /// now.
+    /// Whether enough duplicate ACKs for the segment at `seq` would reveal a loss; `una` is the current left
+    /// edge.
     pub(in crate::tcp) fn may_reveal_loss(&self, seq: SeqNum, una: SeqNum) -> bool {
         (seq != una || !self.answered) && self.loss_is_new(seq)
     }

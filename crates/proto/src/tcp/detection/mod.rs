@@ -2,7 +2,7 @@
 //!
 //! Recovery with a record of each segment uses a [`LossDetector`], which marks segments as lost. Older
 //! recovery detects losses without records: by consecutive [duplicate ACKs](Duplicates), by SACK reports
-//! above [a gap](Gap), or by timestamps that tell [copies](Copies) apart. [Congestion control](super::cc)
+//! above [a gap](Gap), or by timestamps that distinguish [copies](Copies). [Congestion control](super::cc)
 //! determines the window after a loss, and [recovery](super::recovery) what to send next.
 
 mod copies;

@@ -1,4 +1,4 @@
-//! What the application reads, and the window that follows from it.
+//! Reading by the application, and the receive window.
 
 use lasthop_base::Time;
 
@@ -11,8 +11,9 @@ impl Receiver {
         self.paused = true;
     }
 
-    /// Sends window updates sparingly, as Linux does: only if the window is twice as large as the peer knows. Without it
-    /// an application that reads each segment immediately acknowledges it twice.
+    /// Sends window updates sparingly, like Linux: only if the window is at least twice as large as last
+    /// advertised. Otherwise, an application that reads each segment immediately causes two acknowledgements
+    /// per segment.
     pub fn spare_updates(&mut self) {
         self.spares_updates = true;
     }
@@ -29,9 +30,9 @@ impl Receiver {
     }
 
     /// Reads at most `most` bytes for a paused application; returns the number of bytes read. The right edge
-    /// of the window moves when the window can grow by a full segment or half the buffer (RFC 9293 section 3.8.6.2.2). A
-    /// window update then leaves immediately, unless updates are [spared](Receiver::spare_updates). No update is sent after
-    /// the peer's FIN.
+    /// of the window moves when the window can grow by a full segment or half the buffer (RFC 9293 section
+    /// 3.8.6.2.2). A window update then leaves immediately, unless updates are
+    /// [spared](Receiver::spare_updates). No update is sent after the peer's FIN.
     pub fn read(&mut self, now: Time, most: u64, out: &mut Out) -> u64 {
         let read = most.min(self.unread());
         self.taken += read as u32;
@@ -55,9 +56,9 @@ impl Receiver {
         growth >= least && !self.has_ended() && !self.reset
     }
 
-    /// Whether the window is at least twice as large as the peer knows.
+    /// Whether the window is at least twice as large as last advertised.
     fn has_doubled(&self) -> bool {
-        let known = if self.told_edge > self.rcv_nxt { self.told_edge - self.rcv_nxt } else { 0 };
+        let known = if self.advertised_edge > self.rcv_nxt { self.advertised_edge - self.rcv_nxt } else { 0 };
         u64::from(self.window()) >= 2 * u64::from(known)
     }
 

@@ -24,7 +24,7 @@ use super::state::SenderState;
 use super::timers::Timer;
 use crate::component::Out;
 
-/// What a sender does about losses and marks, in the words of Linux.
+/// The state of congestion avoidance, with the names of Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LossStage {
     /// No loss, no reordering.
@@ -40,14 +40,14 @@ pub enum LossStage {
     Loss,
 }
 
-/// What loss recovery with per-segment records knows; nothing with other flavours.
+/// The state of loss recovery with per-segment records; other flavours report the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LossReport {
-    /// What the sender does.
+    /// The congestion avoidance state.
     pub stage: LossStage,
-    /// Segments that were marked lost and are not acknowledged, retransmitted or not.
+    /// Unacknowledged segments that were marked lost, retransmitted or not.
     pub lost: u32,
-    /// Segments by which others were seen to be overtaken, at least the duplicate threshold.
+    /// The reordering observed on the path in segments, at least the duplicate ACK threshold.
     pub reordering: u32,
 }
 
@@ -73,7 +73,7 @@ pub trait Recovery: Debug + Send {
     /// Called before an acknowledgement that echoes a mark is processed: reduces the window once per window
     /// of data (RFC 3168 section 6.1.2).
     fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
-        tcp.answer_mark(now);
+        tcp.respond_to_mark(now);
     }
 
     /// Called after a retransmission requested by a reaction.
@@ -87,7 +87,7 @@ pub trait Recovery: Debug + Send {
         tcp.window_is_shut()
     }
 
-    /// What it knows of losses.
+    /// The state of loss recovery.
     fn report(&self, _tcp: &SenderState) -> LossReport {
         LossReport::default()
     }

@@ -29,22 +29,22 @@ struct Resent {
 }
 
 impl Resent {
-    /// Whether `bytes` is what its definition says; linear in the number of gaps below `high`.
+    /// Whether `bytes` agrees with its definition; linear in the number of gaps below `high`.
     fn is_consistent(&self, tcp: &SenderState) -> bool {
         let outstanding = self.high.max(tcp.snd_una) - tcp.snd_una;
         self.bytes == outstanding - tcp.sacked.bytes_below(self.high)
     }
 }
 
-/// The estimate of bytes in the network (SetPipe): those not lost, plus those retransmitted. Only gaps near the right
-/// edge are not lost.
+/// The estimate of bytes in the network (SetPipe): those not lost, plus those retransmitted. Only gaps near
+/// the right edge are not lost.
 fn pipe(tcp: &SenderState, resent: u32) -> u32 {
     let not_lost = gaps_from_right(tcp).take_while(|gap| !gap.lost);
     not_lost.map(|gap| gap.end - gap.start).sum::<u32>() + resent
 }
 
-/// The first gap from `high` on that lies below the highest reported byte: if it is lost, rule 1 of NextSeg applies to
-/// it, otherwise rule 3.
+/// The first gap from `high` on that lies below the highest reported byte: if it is lost, rule 1 of NextSeg
+/// applies to it, otherwise rule 3.
 fn next_gap(tcp: &SenderState, high: SeqNum) -> Option<Gap> {
     let start = high.max(tcp.snd_una);
     let start = tcp.sacked.around(start).map_or(start, |range| range.end);

@@ -35,7 +35,7 @@ impl SenderState {
         self.duplicates.reveal_loss(self.snd_una, self.dupthresh())
     }
 
-    /// Responds to a loss revealed by acknowledgements: asks the reactions for the cause, reduces the window
+    /// Responds to a loss revealed by acknowledgements: lets the reactions classify it, reduces the window
     /// accordingly and restarts the timer.
     pub(in crate::tcp) fn answer_loss(&mut self, now: Time, evidence: Evidence) {
         self.stats.fast_retransmits += 1;
@@ -46,7 +46,7 @@ impl SenderState {
         self.rearm(now);
     }
 
-    /// Called before the repair of a hole: asks the reactions for the cause, and reduces the window unless
+    /// Called before the repair of a hole: lets the reactions classify it, and reduces the window unless
     /// this loss episode has already reduced it. Every repair triggered by acknowledgements passes through
     /// here. Returns whether this call reduced the window.
     pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) -> bool {
@@ -68,7 +68,7 @@ impl SenderState {
         closes
     }
 
-    /// Responds to a loss found in the records: asks the reactions for the cause, reduces the window
+    /// Responds to a loss found in the records: lets the reactions classify it, reduces the window
     /// accordingly and restarts the timer.
     pub(in crate::tcp) fn answer_records_loss(&mut self, now: Time, hole: Hole) {
         self.stats.fast_retransmits += u64::from(hole.evidence != Evidence::Probe);
@@ -94,7 +94,7 @@ impl SenderState {
         response
     }
 
-    /// Processes a timeout: asks the reactions for the cause, reduces the window accordingly, backs off and
+    /// Processes a timeout: lets the reactions classify it, reduces the window accordingly, backs off and
     /// goes back to the left edge (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
         let interrupts = self.cut && self.duplicates.is_partial(self.snd_una);
@@ -120,7 +120,7 @@ impl SenderState {
         }
     }
 
-    /// Processes a timeout after the records have marked the losses: asks the reactions for the cause,
+    /// Processes a timeout after the records have marked the losses: lets the reactions classify it,
     /// reduces the window accordingly unless it was already reduced for this data (`again`), and backs off.
     pub(in crate::tcp) fn time_out_records(&mut self, now: Time, again: bool) {
         self.note_timeout();

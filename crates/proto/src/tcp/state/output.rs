@@ -160,7 +160,7 @@ impl SenderState {
         }
     }
 
-    /// Retransmits what is outstanding of `start..end`, which the path did not take in one segment.
+    /// Retransmits the outstanding part of `start..end`, a segment that exceeded the path MTU.
     pub(in crate::tcp) fn resend_shorter(&mut self, now: Time, start: SeqNum, end: SeqNum, out: &mut Out) {
         let end = end.min(self.snd_nxt);
         if start < self.snd_una || start >= end {

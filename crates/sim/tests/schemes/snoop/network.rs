@@ -181,8 +181,8 @@ impl Component for Watched {
         self.agent.on_signal(now, signal, out);
     }
 
-    fn hears(&self, outcome: LinkOutcome) -> bool {
-        self.agent.hears(outcome)
+    fn needs_outcome(&self, outcome: LinkOutcome) -> bool {
+        self.agent.needs_outcome(outcome)
     }
 }
 

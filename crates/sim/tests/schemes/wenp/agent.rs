@@ -414,8 +414,8 @@ fn sequence_numbers_wrap() {
     for far in [1 << 31, (1 << 30) + 3001, 0u32.wrapping_sub((1 << 30) + 1)] {
         let mut station = Station::new();
         station.sends(0..3).leaves(1000).comes(ONE, data(far, 1000)).notes(1, 1).marks(far);
-        let mut unheard = Station::new();
-        unheard.sends(0..3).comes(ONE, data(far, 1000)).notes(1, 1).marks(far);
+        let mut unneeded = Station::new();
+        unneeded.sends(0..3).comes(ONE, data(far, 1000)).notes(1, 1).marks(far);
     }
 }
 

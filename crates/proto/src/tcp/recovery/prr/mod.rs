@@ -21,7 +21,7 @@ use crate::tcp::detection::{self, Context, Found, LossDetector};
 use crate::tcp::filter::Minimum;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::{SackBlock, Segment};
-use crate::tcp::sent::{SentSegment, Whereabouts};
+use crate::tcp::sent::{SegmentState, SentSegment};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::Settings;
 use crate::tcp::state::SenderState;
@@ -77,7 +77,7 @@ pub(in crate::tcp) struct Prr {
     high: SeqNum,
     undo: Undo,
     probe: Option<TailLossProbe>,
-    /// Whether to set the probe timer anew after the transmissions of the current event.
+    /// Whether to restart the probe timer after the transmissions of the current event.
     probe_is_due: bool,
     /// Timeouts since the left edge last moved.
     timeouts: u32,
@@ -242,7 +242,7 @@ impl Prr {
         let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
         let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
         for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
-            let records = tcp.records.as_mut().expect("recovery goes by records");
+            let records = tcp.records.as_mut().expect("recovery uses records");
             tcp.sacked.insert(block.start, block.end, |part| {
                 records.segments.sack(part.start, part.end, |sent| {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
@@ -254,7 +254,7 @@ impl Prr {
         if news.advances {
             let records = tcp.records_mut();
             records.segments.acknowledge(segment.ack, |sent| {
-                if sent.whereabouts != Whereabouts::Sacked {
+                if sent.state != SegmentState::Sacked {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
                     self.detector.on_delivered(&context, sent);
                     news.take(sent, high, highest, true);
@@ -571,7 +571,7 @@ impl Recovery for Prr {
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
         self.undo = Undo::default();
         self.high = tcp.snd_max;
-        tcp.answer_mark(now);
+        tcp.respond_to_mark(now);
         self.stage = Stage::Reduced(Self::reduction(tcp, &before, prior));
     }
 
@@ -675,8 +675,8 @@ mod tests {
         found.map(|block| (block.start.0, block.end.0))
     }
 
-    /// The first block reports a duplicate if it lies below the acknowledgement or within the second block (RFC 2883
-    /// sections 4.1, 4.2).
+    /// The first block reports a duplicate if it lies below the acknowledgement or within the second block
+    /// (RFC 2883 sections 4.1, 4.2).
     #[test]
     fn a_duplicate_is_acknowledged_or_within_the_second_block() {
         const ACK: u32 = 10_000_000;

@@ -5,7 +5,7 @@ use lasthop_base::Time;
 
 use super::{AfterTimeout, News, Prr, Stage};
 use crate::tcp::segment::Segment;
-use crate::tcp::sent::{SentSegment, Whereabouts};
+use crate::tcp::sent::{SegmentState, SentSegment};
 use crate::tcp::state::{SenderState, timestamp};
 use crate::tcp::timers::Timer;
 
@@ -14,8 +14,8 @@ impl Prr {
     pub(super) fn time_out(&mut self, tcp: &mut SenderState, now: Time) {
         let context = self.context(tcp, now);
         let segments = &mut tcp.records_mut().segments;
-        let first = segments.first().map(|first| (first.start, first.whereabouts));
-        if first.is_some_and(|(_, whereabouts)| whereabouts == Whereabouts::Sacked) {
+        let first = segments.first().map(|first| (first.start, first.state));
+        if first.is_some_and(|(_, state)| state == SegmentState::Sacked) {
             // Reported but not acknowledged: the receiver has reneged (RFC 2018 section 8).
             segments.forget_reports();
             tcp.sacked.clear();
@@ -58,9 +58,8 @@ impl Prr {
 
     /// The retransmissions in flight, from the left edge.
     pub(super) fn resent_in_flight(tcp: &SenderState) -> impl Iterator<Item = &SentSegment> {
-        let in_flight = |segment: &&SentSegment| {
-            segment.whereabouts == Whereabouts::InFlight && segment.is_retransmission()
-        };
+        let in_flight =
+            |segment: &&SentSegment| segment.state == SegmentState::InFlight && segment.is_retransmission();
         tcp.records().segments.iter().filter(in_flight)
     }
 
