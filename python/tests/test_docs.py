@@ -308,7 +308,7 @@ def test_every_key_of_tables_with_alternatives_is_documented(heading: str) -> No
 
 
 def test_every_law_of_periods_is_documented() -> None:
-    laws = [tomllib.loads(row[0]) for row in REFERENCE["Lengths of periods"]]
+    laws = [tomllib.loads(row[0]) for row in REFERENCE["Distributions of period lengths"]]
     with pytest.raises(ScenarioError, match="no_such_law") as caught:
         Scenario.parse(MINIMAL, overrides=["radio.channel.semi-markov.good.no_such_law.x=1"])
     known_laws = re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
@@ -338,7 +338,7 @@ def test_tables_with_files_are_documented(table: str) -> None:
 
 
 def test_every_law_of_an_application_is_documented() -> None:
-    laws = [tomllib.loads(row[0]) for row in REFERENCE["Laws"]]
+    laws = [tomllib.loads(row[0]) for row in REFERENCE["Distributions"]]
     with pytest.raises(ScenarioError, match="no_such_law") as caught:
         Scenario.parse(MINIMAL, overrides=["application.x.request.no_such_law.x=1"])
     known_laws = re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
