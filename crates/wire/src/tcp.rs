@@ -43,14 +43,38 @@ const FIXED: usize = Encoded::MIN_LEN;
 const LARGEST: usize = Encoded::MAX_LEN;
 const LARGEST_SCALE: u8 = 14;
 
-mod kind {
+/// The options of a header.
+pub(crate) mod option {
+    use std::ops::Range;
+
+    use super::FIXED;
+
     pub(super) const END: u8 = 0;
-    pub(super) const NOP: u8 = 1;
+    pub(crate) const NOP: u8 = 1;
     pub(super) const MSS: u8 = 2;
     pub(super) const WINDOW_SCALE: u8 = 3;
     pub(super) const SACK_PERMITTED: u8 = 4;
-    pub(super) const SACK: u8 = 5;
-    pub(super) const TIMESTAMPS: u8 = 8;
+    pub(crate) const SACK: u8 = 5;
+    pub(crate) const TIMESTAMPS: u8 = 8;
+
+    /// The places of all options but padding in a header, with their kinds and lengths. A length that cannot be ends them.
+    pub(super) fn all(header: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let mut at = FIXED;
+        std::iter::from_fn(move || {
+            while header.get(at) == Some(&NOP) {
+                at += 1;
+            }
+            let len = usize::from(*header.get(at + 1).filter(|_| header[at] != END)?);
+            let place = at..at + len;
+            at = place.end;
+            (len >= 2 && place.end <= header.len()).then_some(place)
+        })
+    }
+
+    /// The places of the options of one kind.
+    pub(crate) fn places(header: &[u8], kind: u8) -> impl Iterator<Item = Range<usize>> {
+        all(header).filter(move |place| header[place.start] == kind)
+    }
 }
 
 impl<'a> Tcp<'a> {
@@ -91,7 +115,7 @@ impl<'a> Tcp<'a> {
             urgent_pointer: if flags.has(TcpHeader::URG) { slice.urgent_pointer() } else { 0 },
             ..TcpHeader::default()
         };
-        header.read_options(&bytes[FIXED..header_len.min(bytes.len())]);
+        header.read_options(&bytes[..header_len.min(bytes.len())]);
         Ok(Tcp { header, header_len, payload: bytes.get(header_len..).unwrap_or_default() })
     }
 }
@@ -102,31 +126,16 @@ impl TcpHeader {
     /// The urgent pointer is valid.
     pub const URG: Flags = Flags(0x20);
 
-    /// Options of a wrong length are skipped like unknown ones. A length that cannot be ends the options.
-    fn read_options(&mut self, mut options: &[u8]) {
+    /// Reads the options of the bytes of this header. Those of a wrong length are skipped like unknown ones.
+    fn read_options(&mut self, header: &[u8]) {
         let is_syn = self.segment.flags.has(Flags::SYN);
-        while let Some(&first) = options.first() {
-            match first {
-                kind::END => return,
-                kind::NOP => {
-                    options = &options[1..];
-                    continue;
-                }
-                _ => {}
-            }
-            let Some(option) = options
-                .get(1)
-                .map(|&len| usize::from(len))
-                .filter(|&len| len >= 2)
-                .and_then(|len| options.get(..len))
-            else {
-                return;
-            };
-            match (first, option.len()) {
-                (kind::MSS, 4) if is_syn => self.mss = Some(be16(option, 2)),
-                (kind::WINDOW_SCALE, 3) if is_syn => self.window_scale = Some(option[2].min(LARGEST_SCALE)),
-                (kind::SACK_PERMITTED, 2) if is_syn => self.sack_permitted = true,
-                (kind::SACK, 10 | 18 | 26 | 34) => {
+        for place in option::all(header) {
+            let option = &header[place];
+            match (option[0], option.len()) {
+                (option::MSS, 4) if is_syn => self.mss = Some(be16(option, 2)),
+                (option::WINDOW_SCALE, 3) if is_syn => self.window_scale = Some(option[2].min(LARGEST_SCALE)),
+                (option::SACK_PERMITTED, 2) if is_syn => self.sack_permitted = true,
+                (option::SACK, 10 | 18 | 26 | 34) => {
                     self.segment.sack = SackBlocks::default();
                     for block in option[2..].chunks_exact(8) {
                         let (start, end) = (SeqNum(be32(block, 0)), SeqNum(be32(block, 4)));
@@ -135,13 +144,12 @@ impl TcpHeader {
                         }
                     }
                 }
-                (kind::TIMESTAMPS, 10) => {
+                (option::TIMESTAMPS, 10) => {
                     self.segment.timestamps =
                         Some(Timestamps { value: be32(option, 2), echo: be32(option, 6) });
                 }
                 _ => {}
             }
-            options = &options[option.len()..];
         }
     }
 

@@ -6,7 +6,7 @@ use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lasthop_base::{Stream, Streams};
-use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
+use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn, NoticeCode};
 use lasthop_wire::{Checksum, Ip, IpPacket, LinkType, TcpHeader, Transport, checksum, edit, write};
 
@@ -105,6 +105,16 @@ fn change(bytes: &[u8], random: &mut Stream) {
     }
     edit::set_ecn(&mut changed, Ecn::from_bits(random.below(4) as u8)).expect("it can be read");
     edit::set_tcp_flags(&mut changed, Flags(random.below(1 << 16) as u16)).expect("it can be read");
+    let number = |random: &mut Stream| random.below(1 << 32) as u32;
+    let (seq, ack) = (SeqNum(number(random)), SeqNum(number(random)));
+    edit::set_dscp(&mut changed, Dscp::new(random.below(64) as u8)).expect("it can be read");
+    edit::set_tcp_numbers(&mut changed, seq, ack).expect("it can be read");
+    edit::set_tcp_window(&mut changed, random.below(1 << 16) as u16).expect("it can be read");
+    let timestamps = Timestamps { value: number(random), echo: number(random) };
+    edit::set_tcp_timestamps(&mut changed, timestamps).expect("it can be read");
+    let mut sack = SackBlocks::default();
+    (0..random.below(5)).for_each(|_| sack.push(SackBlock { start: seq, end: ack }));
+    edit::set_tcp_sack(&mut changed, &sack).expect("it can be read");
     let packet = IpPacket::parse(&changed).expect("it can be read");
     assert_ne!(packet.header_checksum(), Checksum::Wrong);
     assert!(matches!(

@@ -318,13 +318,84 @@ fn edits_keep_checksums_right() {
         let mut bytes = write::tcp(&ip, &header, b"data").expect("short enough");
         let ecn = Ecn::from_bits(random.below(4) as u8);
         let flags = Flags(random.below(1 << 12) as u16);
+        let dscp = Dscp::new(random.below(64) as u8);
+        let number = |random: &mut Stream| random.below(1 << 32) as u32;
+        let (seq, ack) = (SeqNum(number(&mut random)), SeqNum(number(&mut random)));
+        let window = random.below(1 << 16) as u16;
+        let timestamps = Timestamps { value: number(&mut random), echo: number(&mut random) };
         edit::set_ecn(&mut bytes, ecn).expect("well-formed");
+        edit::set_dscp(&mut bytes, dscp).expect("well-formed");
         edit::set_tcp_flags(&mut bytes, flags).expect("well-formed");
+        edit::set_tcp_numbers(&mut bytes, seq, ack).expect("well-formed");
+        edit::set_tcp_window(&mut bytes, window).expect("well-formed");
+        edit::set_tcp_timestamps(&mut bytes, timestamps).expect("well-formed");
         let packet = IpPacket::parse(&bytes).expect("well-formed");
         assert_ne!(packet.header_checksum(), Checksum::Wrong);
         assert_eq!(packet.transport_checksum(), Checksum::Correct);
-        assert_eq!(packet.ip, Ip { ecn, ..ip });
-        assert_eq!(packet.tcp().expect("a segment").header.segment.flags, flags);
+        assert_eq!(packet.ip, Ip { ecn, dscp, ..ip });
+        let (was, tcp) = (header.segment, packet.tcp().expect("a segment"));
+        let expected = Segment {
+            seq,
+            ack,
+            wnd: window.into(),
+            flags,
+            timestamps: was.timestamps.map(|_| timestamps),
+            len: 4,
+            sack: tcp.header.segment.sack,
+        };
+        assert_eq!((tcp.header.segment, tcp.payload), (expected, &b"data"[..]));
+    }
+}
+
+/// Whether the options are aligned or not, and there is another unknown one between them.
+#[test]
+fn options_are_edited_where_they_are() {
+    let block = |start: u32| SackBlock { start: SeqNum(start), end: SeqNum(start + 1000) };
+    let blocks = |starts: &[u32]| {
+        let mut blocks = SackBlocks::default();
+        starts.iter().for_each(|&start| blocks.push(block(start)));
+        blocks
+    };
+    for padding in 0..4 {
+        for ip in [V4, V6] {
+            // 20 bytes, whose options are then replaced by others of the same length.
+            let mut bytes = write::tcp(&ip, &TcpHeader::default(), b"data").expect("short enough");
+            let at = if ip == V4 { 40 } else { 60 };
+            let mut options = vec![1; padding];
+            options.extend([8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 253, 3, 7, 5, 18]);
+            options.extend([[0, 0, 16, 0], [0, 0, 32, 0], [0, 0, 64, 0], [0, 0, 80, 0]].concat());
+            options.resize(options.len().next_multiple_of(4), 0);
+            bytes.splice(at..at, options.iter().copied());
+            bytes[at - 8] = ((20 + options.len() as u8) / 4) << 4;
+            let len = bytes.len() as u16;
+            let (field, len) = if ip == V4 { (2, len) } else { (4, len - 40) };
+            bytes[field..field + 2].copy_from_slice(&len.to_be_bytes());
+            checksum::repair(&mut bytes).expect("well-formed");
+            let read = |bytes: &[u8]| {
+                let packet = IpPacket::parse(bytes).expect("well-formed");
+                assert_eq!(packet.transport_checksum(), Checksum::Correct, "{padding}");
+                let tcp = packet.tcp().expect("a segment");
+                assert_eq!(tcp.payload, b"data");
+                tcp.header.segment
+            };
+            assert_eq!(read(&bytes).sack.len(), 2);
+            let timestamps = Timestamps { value: 0x1234_5678, echo: u32::MAX };
+            edit::set_tcp_timestamps(&mut bytes, timestamps).expect("well-formed");
+            assert_eq!(read(&bytes).timestamps, Some(timestamps));
+            // As many as there is room for, the first ones first; then fewer, and none for good.
+            for (new, left) in [
+                (&[1, 5000, 9000][..], &[1, 5000][..]),
+                (&[7], &[7]),
+                (&[8, 5000], &[8]),
+                (&[], &[]),
+                (&[7], &[]),
+            ] {
+                edit::set_tcp_sack(&mut bytes, &blocks(new)).expect("well-formed");
+                assert_eq!(read(&bytes).sack, blocks(left), "{padding} {new:?}");
+            }
+            assert_eq!(read(&bytes).timestamps, Some(timestamps));
+            assert_eq!(bytes[at + padding + 10..][..3], [253, 3, 7]);
+        }
     }
 }
 
