@@ -36,13 +36,32 @@ pub struct Packet {
 }
 
 /// A handle to the bytes of a real packet, which components copy with the packet and never look into. Who brought the
-/// packet into the engine keeps the bytes until the packet has left it or was dropped.
+/// packet into the engine keeps the bytes until no copy of the packet is left there, nor [kept](crate::Component::kept) by
+/// an agent. The number consists of a slot, from 1, and of a generation, by which a handle to bytes that are gone differs
+/// from that of the next packet in the same slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u32);
 
 impl Handle {
     /// A packet without bytes: one that a component made.
     pub const NONE: Handle = Handle(0);
+
+    /// The highest number of a slot.
+    pub const MAX_SLOT: usize = (1 << 20) - 1;
+
+    /// The handle of generation number `generation`, modulo 4096, of a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub const fn new(slot: usize, generation: u32) -> Handle {
+        assert!(slot > 0 && slot <= Handle::MAX_SLOT, "slots have numbers from 1 to 2^20 - 1");
+        Handle(generation << 20 | slot as u32)
+    }
+
+    /// The slot; 0 without bytes.
+    pub const fn slot(self) -> usize {
+        self.0 as usize & Handle::MAX_SLOT
+    }
 }
 
 /// Differentiated services code point in the IP header (RFC 2474): the six upper bits of the former

@@ -146,6 +146,11 @@ impl Node {
         dispatch!(self, component => component.next_wakeup())
     }
 
+    /// [`Component::kept`].
+    pub fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        dispatch!(self, component => component.kept(visit));
+    }
+
     /// [`Component::count`].
     pub fn count(&self, tally: &mut dyn Tally) {
         dispatch!(self, component => component.count(tally));

@@ -136,6 +136,20 @@ impl<'a> Combination<'a> {
         self.installed.lead.map(|(_, lead)| lead)
     }
 
+    /// The first scheme that changes TCP at the source of the data, if one does.
+    pub fn changes_sender(&self) -> Option<&'a dyn Scheme> {
+        self.named(self.installed.senders.first()?.0)
+    }
+
+    /// The first scheme that changes TCP at the destination, if one does.
+    pub fn changes_receiver(&self) -> Option<&'a dyn Scheme> {
+        self.named(self.installed.receivers.first()?.0)
+    }
+
+    fn named(&self, name: &str) -> Option<&'a dyn Scheme> {
+        self.schemes().find(|scheme| scheme.name() == name)
+    }
+
     /// The scheme that supplies an ARQ to links without one, or to all links, if one does.
     pub fn arq_supplier(&self) -> Option<&'static str> {
         let brings = matches!(self.installed.link.arq, ArqUse::Supplied(_) | ArqUse::Replaced(_));
@@ -179,11 +193,11 @@ impl<'a> Combination<'a> {
 
     /// New reactions for a sender.
     pub fn reactions(&self) -> Reactions {
-        self.installed.senders.iter().map(|make| make()).collect::<Vec<_>>().into()
+        self.installed.senders.iter().map(|(_, make)| make()).collect::<Vec<_>>().into()
     }
 
     /// New reactions for a receiver.
     pub fn receiver_reactions(&self) -> ReceiverReactions {
-        self.installed.receivers.iter().map(|make| make()).collect::<Vec<_>>().into()
+        self.installed.receivers.iter().map(|(_, make)| make()).collect::<Vec<_>>().into()
     }
 }

@@ -137,6 +137,11 @@ impl<S: ConnectionState> ConnectionTable<S> {
         }
     }
 
+    /// The states of all connections.
+    pub(super) fn states(&self) -> impl Iterator<Item = &S> {
+        self.entries.iter().map(|entry| &entry.state)
+    }
+
     /// Removes a connection.
     pub(super) fn remove(&mut self, slot: Slot) {
         self.unlink(slot);

@@ -132,8 +132,9 @@ pub struct Installer<'a> {
     pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers among the agents at the two ends of a link.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
-    pub(super) senders: Vec<Make<'a, dyn Reaction>>,
-    pub(super) receivers: Vec<Make<'a, dyn ReceiverReaction>>,
+    /// The reactions at both ends of connections, each with its scheme.
+    pub(super) senders: Vec<(&'static str, Make<'a, dyn Reaction>)>,
+    pub(super) receivers: Vec<(&'static str, Make<'a, dyn ReceiverReaction>)>,
     /// Lead time of the notice of a loss of the radio signal, and the scheme that requested it; `None` if no scheme
     /// watches the signal.
     pub(super) lead: Option<(&'static str, Duration)>,
@@ -282,7 +283,7 @@ impl<'a> Installer<'a> {
 
     /// Installs a reaction at the sender of each connection.
     pub fn at_sender<R: Reaction + 'static>(&mut self, reaction: impl Fn() -> R + Send + Sync + 'a) {
-        self.senders.push(Box::new(move || Box::new(reaction())));
+        self.senders.push((self.scheme, Box::new(move || Box::new(reaction()))));
     }
 
     /// Installs a reaction at the receiver of each connection.
@@ -290,7 +291,7 @@ impl<'a> Installer<'a> {
         &mut self,
         reaction: impl Fn() -> R + Send + Sync + 'a,
     ) {
-        self.receivers.push(Box::new(move || Box::new(reaction())));
+        self.receivers.push((self.scheme, Box::new(move || Box::new(reaction()))));
     }
 
     fn refuse(&mut self, problem: String) {

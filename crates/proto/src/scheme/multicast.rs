@@ -201,6 +201,10 @@ impl Component for Agent {
         false
     }
 
+    fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.kept.iter().for_each(visit);
+    }
+
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
         if self.attachment.update(signal) {
             let waits = self.attachment.is_attached() && !self.kept.is_empty();

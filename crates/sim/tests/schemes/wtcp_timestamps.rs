@@ -191,6 +191,38 @@ fn timestamps_do_not_decrease() {
     station.at(21).data(1, 0);
     assert_eq!(station.at(70).ack(0), [Sends(0, 60), Drops(DropReason::Suppressed)]);
     assert_eq!(station.at(75).data(2, 5), [Sends(2, 60)]);
+    // Nor does that of an acknowledgement of the mobile host's data, which would be taken for an old one.
+    let bare = |stamp: u32| {
+        let mut packet = data(3, stamp);
+        let Body::Tcp(segment) = &mut packet.body else { unreachable!("a segment") };
+        segment.len = 0;
+        packet
+    };
+    assert_eq!(station.at(80).receive(Port::WIRED, bare(40)), [Sends(3, 60)]);
+    assert_eq!(station.at(90).receive(Port::WIRED, bare(90)), [Sends(3, 90)]);
+}
+
+/// An acknowledgement of data that have not passed: the state is not that of this connection.
+#[test]
+fn a_contradicted_connection_is_forgotten() {
+    let mut station = Station::with("");
+    station.at(0).data(0, 0);
+    assert_eq!(station.at(10).ack(3), [Tells(3)]);
+    assert_eq!(station.agent.next_wakeup(), Time::NEVER);
+    assert_eq!(station.at(20).data(7, 20), [Sends(7, 20)]);
+}
+
+/// Data that the source has put into larger segments: what is acknowledged leaves the buffer, whatever order it came in.
+#[test]
+fn segments_within_a_new_one_leave_the_buffer() {
+    let mut station = Station::with("");
+    station.at(0).data(1, 0);
+    let mut large = data(0, 5);
+    let Body::Tcp(segment) = &mut large.body else { unreachable!("a segment") };
+    segment.len = 3 * LEN;
+    assert_eq!(station.at(5).receive(Port::WIRED, large), [Sends(0, 5)]);
+    assert_eq!(station.at(10).ack(3), [Tells(3)]);
+    assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
 #[test]

@@ -142,6 +142,14 @@ impl Decoder {
         block.sources.push(Source { packet, state, is_dropped: false, is_reported: false });
     }
 
+    /// Calls `visit` with the packets that are not delivered and may still be.
+    pub(super) fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        let blocks = self.hosts.values().flat_map(|host| host.blocks.values());
+        let sources = blocks.flat_map(|block| &block.sources);
+        let missing = sources.filter(|source| !matches!(source.state, State::Delivered(_) | State::Late));
+        missing.for_each(|source| visit(&source.packet));
+    }
+
     /// Processes a packet from the link.
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let Body::Coded(coded) = packet.body else { return out.send(Port::WIRED, *packet) };

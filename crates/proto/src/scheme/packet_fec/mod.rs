@@ -269,6 +269,10 @@ impl Component for Agent {
         }
     }
 
+    fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.decoder.kept(visit);
+    }
+
     fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
     }

@@ -168,6 +168,10 @@ impl Component for Agent {
         false
     }
 
+    fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.connections.states().flat_map(SnoopState::packets).for_each(visit);
+    }
+
     /// Cached segments and connections, the peak of cached segments, and totals: segments that the source
     /// retransmitted or that the full cache left out, copies sent and those of them after a timeout or silence,
     /// suppressed and forwarded duplicate ACKs, outdated ACKs, and acknowledged segments that were answered. Idle

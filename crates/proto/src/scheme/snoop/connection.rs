@@ -209,6 +209,12 @@ impl SnoopState {
         segment.ack > self.last_seen || self.last_seen.is_far_from(segment.ack)
     }
 
+    /// The packets of the state: the cached segments, and the latest acknowledgement.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        let ack = self.acked.as_ref().and_then(|acked| acked.packet.as_ref());
+        self.segments.iter().map(|cached| &cached.packet).chain(ack)
+    }
+
     /// Whether everything is acknowledged, including the FIN.
     pub(super) fn has_ended(&self) -> bool {
         self.acked.zip(self.end).is_some_and(|(acked, end)| acked.ack >= end)

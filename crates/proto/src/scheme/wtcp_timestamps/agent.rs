@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
 
 use super::WtcpTimestamps;
 use super::connection::{Counters, Fate, State};
@@ -74,10 +74,14 @@ impl Agent {
             self.remove(now, connection);
             return Fate::Forwarded;
         }
-        let Agent { scheme, connections, counters, sending, .. } = self;
-        let Some(state) = connections.get_mut(&connection).filter(|_| segment.flags.has(Flags::ACK)) else {
+        if !segment.flags.has(Flags::ACK) {
             return Fate::Forwarded;
-        };
+        }
+        if self.connections.get(&connection).is_some_and(|state| state.is_contradicted(segment.ack)) {
+            self.remove(now, connection);
+        }
+        let Agent { scheme, connections, counters, sending, .. } = self;
+        let Some(state) = connections.get_mut(&connection) else { return Fate::Forwarded };
         let fate = state.on_ack(now, segment, scheme, counters, &mut |packet| sending.push(packet));
         if state.repairs(segment.ack) {
             segment.sack = SackBlocks::default();
@@ -99,7 +103,14 @@ impl Component for Agent {
         let mut packet = *packet;
         let fate = match packet.body {
             Body::Tcp(segment) if port == Port::WIRED => {
-                self.on_downlink(now, Connection { src, dst, flow }, &packet, &segment)
+                let connection = Connection { src, dst, flow };
+                let fate = self.on_downlink(now, connection, &packet, &segment);
+                // Acknowledgements and probes are in line with what the buffer has sent before.
+                if let Some(state) = self.connections.get_mut(&connection).filter(|_| fate == Fate::Forwarded)
+                {
+                    state.hide(&mut packet, Duration::ZERO);
+                }
+                fate
             }
             Body::Tcp(_) => self.on_uplink(now, Connection { src: dst, dst: src, flow }, &mut packet),
             _ => Fate::Forwarded,
@@ -132,6 +143,10 @@ impl Component for Agent {
 
     fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
         false
+    }
+
+    fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.connections.values().flat_map(State::packets).for_each(visit);
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {

@@ -2,7 +2,7 @@
 //!
 //! Invariants: the buffer has no data that the mobile host has acknowledged; a segment enters the buffer
 //! once, and leaves it when it is acknowledged or the connection is removed; if the source's timestamps do
-//! not decrease, those sent to the mobile host do not either.
+//! not decrease, those sent to the mobile host do not either, pure acknowledgements included.
 
 use alloc::collections::VecDeque;
 
@@ -49,8 +49,10 @@ pub(super) enum Fate {
 /// A connection with data towards the mobile host.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Unacknowledged segments, in sequence order.
+    /// Unacknowledged segments, in sequence order: starts and ends both ascend.
     buffer: VecDeque<Buffered>,
+    /// End of the highest data seen.
+    last_seen: SeqNum,
     /// Highest acknowledgement number of the mobile host, and its last window.
     acked: SeqNum,
     wnd: Option<u32>,
@@ -82,6 +84,7 @@ impl State {
     pub(super) fn new(segment: &Segment, hides: bool) -> State {
         State {
             buffer: VecDeque::new(),
+            last_seen: segment.seq,
             acked: segment.seq,
             wnd: None,
             is_narrow: false,
@@ -102,9 +105,19 @@ impl State {
         segment.seq.0.wrapping_sub(self.acked.0).wrapping_add(FAR) > 2 * FAR
     }
 
+    /// Whether an acknowledgement contradicts the state: it acknowledges data that have not passed.
+    pub(super) fn is_contradicted(&self, ack: SeqNum) -> bool {
+        ack > self.last_seen || self.last_seen.is_far_from(ack)
+    }
+
     /// Whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
+    }
+
+    /// The segments in the buffer.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.buffer.iter().map(|each| &each.packet)
     }
 
     /// Number of segments in the buffer.
@@ -128,6 +141,7 @@ impl State {
     ) -> Fate {
         let Body::Tcp(segment) = packet.body else { return Fate::Forwarded };
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
+        self.last_seen = self.last_seen.max(end);
         if end <= self.acked {
             // The source has missed an acknowledgement, which the mobile host will repeat.
             self.owed += 1;
@@ -143,6 +157,10 @@ impl State {
         }
         if self.buffer.len() >= scheme.buffer as usize {
             return Fate::Refused;
+        }
+        // Data that the source has put into segments anew.
+        while self.buffer.get(place).is_some_and(|each| each.end <= end) {
+            self.buffer.remove(place);
         }
         let (sent, is_copied) = (None, false);
         self.buffer.insert(place, Buffered { packet: *packet, start, end, arrived: now, sent, is_copied });
@@ -304,7 +322,7 @@ impl State {
     /// Adds the time in the buffer to a timestamp, at least up to the previous timestamp, so that the mobile
     /// host does not discard the segment as outdated (RFC 7323 section 5). Returns whether there is a
     /// timestamp.
-    fn hide(&mut self, packet: &mut Packet, here: Duration) -> bool {
+    pub(super) fn hide(&mut self, packet: &mut Packet, here: Duration) -> bool {
         if !self.hides {
             return false;
         }
