@@ -126,6 +126,99 @@ def test_a_transfer_takes_as_long_as_the_links_say(
         assert len(capture) > 300_000
 
 
+EXCHANGE = """
+import hashlib, socket, sys, threading
+is_server, control, size = sys.argv[1] == "server", sys.argv[3], int(sys.argv[4])
+family = socket.AF_INET6 if ":" in sys.argv[2] else socket.AF_INET
+
+def pattern(number):
+    return hashlib.shake_256(b"%d" % number).digest(1 << 16)
+
+def exchange(peer, mine, theirs):
+    def send():
+        left = size
+        while left:
+            left -= peer.send(pattern(mine)[-(left % 65536 or 65536):])
+        peer.shutdown(socket.SHUT_WR)
+    sender = threading.Thread(target=send)
+    sender.start()
+    digest, received = hashlib.sha256(), 0
+    while piece := peer.recv(1 << 16):
+        digest.update(piece)
+        received += len(piece)
+    sender.join()
+    expected = hashlib.sha256(pattern(theirs) * (size // 65536)).digest()
+    assert (received, digest.digest()) == (size, expected), (received, size)
+    print("equal", flush=True)
+
+def run(number):
+    if is_server:
+        peer, number = listener.accept()[0], 0
+        number = peer.recv(1)[0]
+    else:
+        peer = socket.create_connection((sys.argv[2], 5002))
+        peer.sendall(bytes([number]))
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+    exchange(peer, 2 * number + is_server, 2 * number + (not is_server))
+
+if is_server:
+    listener = socket.create_server((sys.argv[2], 5002), family=family)
+threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@in_namespaces
+@pytest.mark.parametrize(
+    ("scheme", "control", "address"),
+    [
+        ("snoop", "reno", "10.0.0.1"),
+        ("snoop + arq", "cubic", "fd00::1"),
+        ("wtcp-timestamps", "cubic", "10.0.0.1"),
+    ],
+)
+def test_agents_serve_linux_hosts(
+    command: Command, tmp_path: Path, scheme: str, control: str, address: str
+) -> None:
+    """Four connections at once carry 20 MB in each direction over a lossy link, with equal hashes."""
+    if control not in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split():
+        pytest.skip(f"this kernel has no {control}")
+    if ":" in address and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this kernel has no IPv6")
+    (tmp_path / "exchange.py").write_text(EXCHANGE)
+    program = [sys.executable, str(tmp_path / "exchange.py")]
+    arguments = [address, control, str(80 * 65536)]
+    settings = [
+        "radio.rate=100 Mbps",
+        "wired.delay=5 ms",
+        "radio.queue=400 packets",
+        "radio.channel.frame-loss.loss=0.03",
+        "radio.uplink.channel={ frame-loss = { loss = 0.02 } }",
+    ]
+    shown = command(
+        "emulate",
+        "last-mile",
+        *(word for setting in settings for word in ("--set", setting)),
+        *("--scheme", scheme, *PATIENT, "--json"),
+        *("--server", " ".join([*program, "server", *arguments])),
+        *("--", *program, "client", *arguments),
+    )
+    report = json.loads(shown.stdout)
+    assert shown.stderr.count("equal") == 8, shown.stderr
+    assert report["exit_code"] == 0
+    if "arq" in scheme:
+        # The ARQ leaves nothing to repair.
+        assert report["schemes"]["snoop.cached_segments_peak"] > 100
+    else:
+        assert report["schemes"][f"{scheme}.local_retransmissions"] > 100
+    assert report["opaque_packets"] == 0
+    for link in report["links"]:
+        assert (link["link_failures"] or 0) > 100 or link["link"] not in ("base-mobile", "mobile-base"), link
+
+
 @in_namespaces
 def test_the_exit_code_is_that_of_the_command(command: Command) -> None:
     shown = command(
@@ -262,12 +355,15 @@ def test_linux_and_the_simulator_agree_on_an_easy_link() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["ebsn-example", "--scheme", "ebsn"], "which changes the TCP of simulated hosts"),
+        (["ebsn-example", "--scheme", "ebsn"], '"ebsn" changes the TCP of the source "fixed"'),
         (["last-mile", "--pcap"], "--pcap writes a file and needs --out DIR"),
         (["last-mile", "--lateness", "0"], "--lateness: expected milliseconds from 0 to 1000, such as 5"),
         (["last-mile", "--mtu", "20"], "greater than or equal to 68"),
         (["last-mile", "--scheme", "nonsense"], 'there is no scheme "nonsense"'),
-        (["cell", "--set", "transfer.size=1 KB", "--scheme", "snoop"], "real packets have no such hosts"),
+        (
+            ["last-mile", "--scheme", "snoop + i-tcp"],
+            '"i-tcp" needs a base station that ends real connections',
+        ),
     ],
 )
 def test_what_cannot_be_emulated_is_refused(command: Command, arguments: list[str], problem: str) -> None:

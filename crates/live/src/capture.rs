@@ -58,7 +58,10 @@ impl Capture {
         let mut file = PcapNgWriter::with_section_header(writer, section).map_err(io_error)?;
         let end = (String::from(host), format!("What {host} sends and receives"));
         let losses = losses.then(|| {
-            (String::from("losses"), String::from("Packets that links dropped, each quoted when it was"))
+            (
+                String::from("losses"),
+                String::from("Packets that links and agents dropped, each quoted when it was"),
+            )
         });
         for (name, description) in [end].into_iter().chain(losses) {
             let options = vec![
@@ -77,13 +80,13 @@ impl Capture {
         self.record(END, now, frame, None)
     }
 
-    /// Records a frame that a link dropped.
+    /// Records a frame that `dropper`, a link or an agent, dropped.
     pub(crate) fn lose(
         &mut self,
         now: Time,
         frame: &[u8],
         at: ComponentId,
-        link: &str,
+        dropper: &str,
         reason: DropReason,
     ) -> io::Result<()> {
         let packet = &frame[ETHERNET..];
@@ -110,7 +113,11 @@ impl Capture {
         let quoted = &packet[..packet.len().min(QUOTE)];
         let message = write::icmp(&ip, code, 0, quoted).map_err(io::Error::other)?;
         let framed = [&frame[..ETHERNET], &message].concat();
-        self.record(LOSSES, now, &framed, Some(format!("lost on {link}: {reason}")))
+        let comment = match reason {
+            DropReason::Suppressed => format!("suppressed by {dropper}"),
+            _ => format!("lost on {dropper}: {reason}"),
+        };
+        self.record(LOSSES, now, &framed, Some(comment))
     }
 
     /// Ends the file.

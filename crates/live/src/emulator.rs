@@ -1,23 +1,25 @@
 //! The loop that carries frames between two interfaces.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use lasthop_base::{Bytes, Duration, Histogram, Time};
-use lasthop_scenario::{Carried, Emulation, Side};
-use lasthop_wire::{Checksum, IpPacket, LinkType, Transport, checksum, edit};
+use lasthop_proto::{Handle, Packet};
+use lasthop_scenario::{Carried, Emulation, EmulationCounters, Entering, Side};
+use lasthop_wire::{Checksum, Error, IpPacket, LinkType, checksum, edit};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use crate::capture::Capture;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
-use crate::frames::Frames;
+use crate::connections::{Connections, Flows};
+use crate::frames::{Frame, Frames};
 use crate::interface::{Interface, Received, Sent};
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
+use crate::segments;
 
 /// Length of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
@@ -33,9 +35,6 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// The longest frame.
 pub(crate) const BUFFER: usize = 1 << 17;
-
-/// Flows whose lanes are remembered; more of them come from port scans.
-const MAX_FLOWS: usize = 1 << 16;
 
 /// How an emulation runs.
 #[derive(Clone, Debug)]
@@ -57,7 +56,12 @@ pub struct Emulator {
     /// Of the source, with losses, and of the destination.
     capture: Option<[Capture; 2]>,
     frames: Frames,
-    lanes: HashMap<FlowKey, usize>,
+    /// Flows that queues tell apart.
+    flows: Flows,
+    /// Connections that agents tell apart; `None` without agents.
+    connections: Option<Connections>,
+    /// A frame that was changed on the way.
+    changed: Vec<u8>,
     /// The monotonic clock when the emulation's clock was zero; `None` before the first packet.
     origin_ns: Option<u64>,
     carried: Vec<Carried>,
@@ -65,14 +69,13 @@ pub struct Emulator {
     ends: [SideReport; 2],
     unforwarded: Unforwarded,
     lost: u64,
+    suppressed: u64,
     marked: u64,
+    opaque: u64,
     undelivered: u64,
     overload: u64,
     cpu_ns: u64,
 }
-
-/// The identity of a flow: addresses, protocol and ports, in the direction of the packet.
-type FlowKey = (IpAddr, IpAddr, u8, u16, u16);
 
 impl Emulator {
     /// An emulator between the interfaces of the two ends.
@@ -87,18 +90,22 @@ impl Emulator {
         let ends = emulation.hosts().clone().map(|host| SideReport { host, ..SideReport::default() });
         Ok(Emulator {
             capture: capture.transpose()?,
+            connections: emulation.has_agents().then(|| Connections::new(emulation.lanes())),
             emulation,
             interfaces,
             settings,
             frames: Frames::default(),
-            lanes: HashMap::new(),
+            flows: Flows::default(),
+            changed: Vec::new(),
             origin_ns: None,
             carried: Vec::new(),
             lateness: Histogram::default(),
             ends,
             unforwarded: Unforwarded::default(),
             lost: 0,
+            suppressed: 0,
             marked: 0,
+            opaque: 0,
             undelivered: 0,
             overload: 0,
             cpu_ns: 0,
@@ -138,16 +145,24 @@ impl Emulator {
     /// If the capture cannot be written.
     pub fn finish(mut self) -> io::Result<Report> {
         let end = self.now();
+        self.drop_unused(true);
         for capture in self.capture.take().into_iter().flatten() {
             capture.finish()?;
         }
+        let duration_s = end.since(self.emulation.start().min(end)).as_secs_f64();
+        let simulated_flows = self.emulation.simulated_flows();
+        let (in_network, kept) = self.emulation.held();
+        let EmulationCounters { links, schemes } = self.emulation.finish();
         Ok(Report {
-            duration_s: end.since(self.emulation.start().min(end)).as_secs_f64(),
+            duration_s,
             cpu_s: Duration::from_nanos(self.cpu_ns).as_secs_f64(),
             ends: self.ends,
             lost_packets: self.lost,
+            suppressed_packets: self.suppressed,
+            opaque_packets: self.opaque,
             marked_packets: self.marked,
-            in_network_packets: self.frames.len() as u64,
+            in_network_packets: in_network as u64,
+            kept_packets: kept as u64,
             undelivered_packets: self.undelivered,
             overload_drops: self.overload + self.interfaces.iter().map(Interface::overflowed).sum::<u64>(),
             lateness: Lateness {
@@ -156,8 +171,9 @@ impl Emulator {
                 max_s: self.lateness.max().as_secs_f64(),
             },
             unforwarded: self.unforwarded,
-            simulated_flows: self.emulation.simulated_flows(),
-            links: self.emulation.finish(),
+            simulated_flows,
+            links,
+            schemes,
         })
     }
 
@@ -226,43 +242,65 @@ impl Emulator {
         }
         let end = &mut self.ends[side as usize];
         (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + packet.len as u64);
-        if received.waited_ns > self.settings.longest_wait.as_nanos()
-            || self.frames.bytes() + frame.len() > MAX_BYTES
-        {
+        if received.waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
             self.overload += 1;
             return Ok(());
         }
         let now = self.now();
         self.emulation.advance(now);
+        let checksum = packet.transport_checksum();
+        let (lane, entering, scale) = self.classify(now, side, &packet, checksum);
         let len = ETHERNET + packet.bytes.len();
-        let handle = self.frames.insert(&frame[..len], received.waited_ns);
-        let bytes = &mut self.frames.get(handle).bytes;
+        let kept = self.frames.insert(&frame[..len], received.waited_ns, entering, scale);
         // The sender left the checksum to its network card, which comes before the links.
-        if packet.transport_checksum() == Checksum::Partial {
-            checksum::repair(&mut bytes[ETHERNET..]).expect("the packet has been read");
+        if checksum == Checksum::Partial {
+            checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
         }
         if let Some(captures) = &mut self.capture {
-            captures[side as usize].cross(now, bytes)?;
+            captures[side as usize].cross(now, &kept.bytes)?;
         }
-        let lane = if self.emulation.lanes() == 1 { 0 } else { self.lane(&packet) };
-        let size = Bytes(packet.len as u64);
-        self.emulation.enter(side, lane, handle, size, packet.ip.dscp, packet.ip.ecn);
+        self.emulation.enter(side, lane, &kept.entered);
         self.write()
     }
 
-    /// The lane of a flow: the next one for a new flow, so that few flows never share one.
-    fn lane(&mut self, packet: &IpPacket<'_>) -> usize {
-        let (src_port, dst_port) = match packet.transport {
-            Transport::Tcp(tcp) => (tcp.header.src_port, tcp.header.dst_port),
-            Transport::Udp(udp) => (udp.src_port, udp.dst_port),
-            _ => (0, 0),
-        };
-        if self.lanes.len() >= MAX_FLOWS {
-            self.lanes.clear();
+    /// Whether another frame may be kept. Agents may have given up some.
+    fn has_room(&mut self, len: usize) -> bool {
+        let is_full = |frames: &Frames| frames.bytes() + len > MAX_BYTES || frames.len() == Handle::MAX_SLOT;
+        if is_full(&self.frames) {
+            self.drop_unused(true);
         }
-        let next = self.lanes.len();
-        let key = (packet.ip.src, packet.ip.dst, packet.protocol, src_port, dst_port);
-        *self.lanes.entry(key).or_insert(next)
+        !is_full(&self.frames)
+    }
+
+    /// The lane of a packet, what enters, and the scale of its segment's window. Agents see the segments of packets that the
+    /// other end will accept: whole ones, with a correct checksum.
+    fn classify(
+        &mut self,
+        now: Time,
+        side: Side,
+        packet: &IpPacket<'_>,
+        checksum: Checksum,
+    ) -> (usize, Entering, u8) {
+        let mut entering = Entering {
+            handle: Handle::NONE,
+            size: Bytes(packet.len as u64),
+            dscp: packet.ip.dscp,
+            ecn: packet.ip.ecn,
+            segment: None,
+        };
+        let is_intact = matches!(checksum, Checksum::Correct | Checksum::Partial);
+        if let Some(connections) = &mut self.connections
+            && let Some(tcp) = packet.tcp()
+        {
+            let found = connections.find(now, side, packet, &tcp.header).filter(|_| is_intact);
+            if let Some((lane, scale)) = found {
+                entering.segment = Some(segments::read(&tcp.header, scale));
+                return (lane, entering, scale);
+            }
+            self.opaque += 1;
+        }
+        let lane = if self.emulation.lanes() == 1 { 0 } else { self.flows.lane(packet) };
+        (lane, entering, 0)
     }
 
     /// Handles due events, and writes the packets that leave the network.
@@ -285,44 +323,77 @@ impl Emulator {
             self.leave(&each)?;
         }
         self.carried = carried;
+        self.drop_unused(false);
         Ok(())
+    }
+
+    /// Drops frames that are neither in the network nor with an agent: those that are easily found, or all.
+    fn drop_unused(&mut self, all: bool) {
+        let Emulator { emulation, frames, .. } = self;
+        emulation.take_unused(all, |handle| frames.remove(handle));
     }
 
     /// A packet leaves the network, or has been dropped.
     fn leave(&mut self, &Carried { time, packet, outcome }: &Carried) -> io::Result<()> {
-        let frame = self.frames.get(packet.handle);
-        match outcome {
+        let Some(frame) = self.frames.get(packet.handle) else {
+            debug_assert!(false, "an agent sent a packet that it had not kept");
+            self.undelivered += 1;
+            return Ok(());
+        };
+        let side = match outcome {
+            Ok(side) => side,
             Err((at, reason)) => {
-                self.lost += 1;
+                let is_suppressed = self.emulation.is_agent(at);
+                *(if is_suppressed { &mut self.suppressed } else { &mut self.lost }) += 1;
                 if let Some([source, _]) = &mut self.capture {
-                    source.lose(time, &frame.bytes, at, self.emulation.link_name(at), reason)?;
+                    source.lose(time, &frame.bytes, at, self.emulation.dropper(at), reason)?;
                 }
+                return Ok(());
             }
-            Ok(side) => {
-                let bytes = &mut frame.bytes[ETHERNET..];
-                if IpPacket::parse(bytes).is_ok_and(|read| read.ip.ecn != packet.ecn) {
-                    edit::set_ecn(bytes, packet.ecn).expect("the packet has been read");
-                    self.marked += 1;
-                }
-                if let Some(captures) = &mut self.capture {
-                    captures[side as usize].cross(time, &frame.bytes)?;
-                }
-                match self.interfaces[side as usize].send(&frame.bytes)? {
-                    Sent::Delivered => {
-                        let end = &mut self.ends[side as usize];
-                        end.received_packets += 1;
-                        end.received_bytes += packet.size.0;
-                    }
-                    Sent::NoRoom => self.overload += 1,
-                    Sent::Gone => self.undelivered += 1,
-                }
-                let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
-                let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.waited_ns;
-                self.lateness.record(Duration::from_nanos(late_ns));
-            }
+        };
+        self.marked += u64::from(packet.ecn != frame.entered.ecn);
+        let bytes = if is_changed(frame, &packet) {
+            self.changed.clone_from(&frame.bytes);
+            change(&mut self.changed[ETHERNET..], frame, &packet).expect("the packet has been read");
+            &self.changed
+        } else {
+            &frame.bytes
+        };
+        if let Some(captures) = &mut self.capture {
+            captures[side as usize].cross(time, bytes)?;
         }
-        self.frames.remove(packet.handle);
+        match self.interfaces[side as usize].send(bytes)? {
+            Sent::Delivered => {
+                let end = &mut self.ends[side as usize];
+                end.received_packets += 1;
+                end.received_bytes += packet.size.0;
+            }
+            Sent::NoRoom => self.overload += 1,
+            Sent::Gone => self.undelivered += 1,
+        }
+        let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
+        let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.waited_ns;
+        // That of later copies is not the machine's.
+        frame.waited_ns = 0;
+        self.lateness.record(Duration::from_nanos(late_ns));
         Ok(())
+    }
+}
+
+/// Whether a packet leaves otherwise than it entered.
+fn is_changed(frame: &Frame, packet: &Packet) -> bool {
+    let Entering { ecn, dscp, segment, .. } = &frame.entered;
+    (packet.ecn, packet.dscp) != (*ecn, *dscp)
+        || segment.as_ref().is_some_and(|it| packet.segment() != Some(it))
+}
+
+/// Writes what was changed on the way into the bytes of a packet.
+fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result<(), Error> {
+    edit::set_ecn(bytes, packet.ecn)?;
+    edit::set_dscp(bytes, packet.dscp)?;
+    match (&frame.entered.segment, packet.segment()) {
+        (Some(before), Some(after)) => segments::write(bytes, before, after, frame.scale),
+        _ => Ok(()),
     }
 }
 

@@ -1,48 +1,73 @@
 //! The bytes of the packets in the network, by their handles.
 
 use lasthop_proto::Handle;
+use lasthop_scenario::Entering;
 
 /// A frame in the network.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frame {
-    /// With its Ethernet header.
+    handle: Handle,
+    /// With its Ethernet header, as it entered the network.
     pub(crate) bytes: Vec<u8>,
     /// Time that it waited to be read, in nanoseconds.
     pub(crate) waited_ns: u64,
+    /// The packet as it entered, without its handle.
+    pub(crate) entered: Entering,
+    /// The window scale with which its segment was read.
+    pub(crate) scale: u8,
 }
 
 /// Frames by handle; their memory is used again.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     slots: Vec<Frame>,
-    free: Vec<u32>,
+    free: Vec<usize>,
     bytes: usize,
 }
 
 impl Frames {
-    /// Keeps a copy of a frame.
-    pub(crate) fn insert(&mut self, bytes: &[u8], waited_ns: u64) -> Handle {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Frame::default());
-            self.slots.len() as u32 - 1
-        });
-        let frame = &mut self.slots[index as usize];
-        frame.bytes.clear();
-        frame.bytes.extend_from_slice(bytes);
-        frame.waited_ns = waited_ns;
+    /// Keeps a copy of a frame that is about to enter as `entering` with the handle that it gets.
+    ///
+    /// # Panics
+    /// If there are [as many](Handle::MAX_SLOT) as there can be.
+    pub(crate) fn insert(
+        &mut self,
+        bytes: &[u8],
+        waited_ns: u64,
+        entering: Entering,
+        scale: u8,
+    ) -> &mut Frame {
         self.bytes += bytes.len();
-        Handle(index + 1)
+        if let Some(index) = self.free.pop() {
+            let frame = &mut self.slots[index];
+            let generation = (frame.handle.0 >> Handle::MAX_SLOT.count_ones()).wrapping_add(1);
+            frame.handle = Handle::new(index + 1, generation);
+            frame.bytes.clear();
+            frame.bytes.extend_from_slice(bytes);
+            (frame.waited_ns, frame.scale) = (waited_ns, scale);
+            frame.entered = Entering { handle: frame.handle, ..entering };
+            return frame;
+        }
+        let index = self.slots.len();
+        let handle = Handle::new(index + 1, 0);
+        let entered = Entering { handle, ..entering };
+        self.slots.push(Frame { handle, bytes: bytes.to_vec(), waited_ns, entered, scale });
+        &mut self.slots[index]
     }
 
-    /// The frame of a handle, which must be in use.
-    pub(crate) fn get(&mut self, handle: Handle) -> &mut Frame {
-        &mut self.slots[handle.0 as usize - 1]
+    /// The frame of a handle; `None` if it was removed.
+    pub(crate) fn get(&mut self, handle: Handle) -> Option<&mut Frame> {
+        self.slots.get_mut(handle.slot().checked_sub(1)?).filter(|frame| frame.handle == handle)
     }
 
-    /// Forgets a frame.
+    /// Removes a frame, once.
     pub(crate) fn remove(&mut self, handle: Handle) {
-        self.bytes -= self.get(handle).bytes.len();
-        self.free.push(handle.0 - 1);
+        let Some(frame) = self.get(handle) else { return };
+        let len = frame.bytes.len();
+        // Not the handle of any packet, until the slot is used again.
+        frame.handle.0 &= !(Handle::MAX_SLOT as u32);
+        self.bytes -= len;
+        self.free.push(handle.slot() - 1);
     }
 
     /// The number of frames.
@@ -53,5 +78,38 @@ impl Frames {
     /// The sum of their lengths.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_base::Bytes;
+    use lasthop_proto::{Dscp, Ecn};
+
+    #[test]
+    fn a_handle_finds_its_frame_and_no_later_one() {
+        let entering = Entering {
+            handle: Handle::NONE,
+            size: Bytes(1),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            segment: None,
+        };
+        let mut frames = Frames::default();
+        let insert = |frames: &mut Frames, byte: u8| frames.insert(&[byte; 3], 0, entering, 0).entered.handle;
+        let (one, two) = (insert(&mut frames, 1), insert(&mut frames, 2));
+        assert_eq!((frames.len(), frames.bytes()), (2, 6));
+        frames.remove(one);
+        frames.remove(one);
+        assert!(frames.get(one).is_none() && frames.get(Handle::NONE).is_none());
+        for generation in 1..5_000 {
+            let next = insert(&mut frames, 3);
+            assert_eq!((next.slot(), next == one), (one.slot(), generation == 4_096));
+            assert_eq!(frames.get(next).expect("in use").bytes, [3; 3]);
+            frames.remove(next);
+        }
+        assert_eq!(frames.get(two).expect("in use").bytes, [2; 3]);
+        assert_eq!((frames.len(), frames.bytes()), (1, 3));
     }
 }

@@ -1,8 +1,8 @@
 //! Scenarios in real time: an [`Emulator`] carries the frames of two interfaces through the network of a scenario.
 //!
 //! ```text
-//! interface ──> wire: parse ──> Emulation: the simulator's links, by a real clock ──> interface
-//!          bytes             handle                                            bytes
+//! interface ──> wire: parse ──> Emulation: the simulator's links and agents, by a real clock ──> interface
+//!          bytes       handle, segment                     handle, changed segment    bytes, rewritten
 //! ```
 //!
 //! One thread reads frames, handles the due events of the links, and writes the frames that leave them. It measures the
@@ -15,11 +15,13 @@
 
 mod capture;
 mod clock;
+mod connections;
 mod driver;
 mod emulator;
 mod frames;
 mod interface;
 mod report;
+mod segments;
 
 pub use driver::{Driver, Link, now};
 pub use emulator::{Emulator, Settings};

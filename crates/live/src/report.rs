@@ -1,5 +1,7 @@
 //! The result of an emulation.
 
+use std::collections::BTreeMap;
+
 use lasthop_scenario::LinkCounters;
 use serde::Serialize;
 
@@ -14,10 +16,16 @@ pub struct Report {
     pub ends: [SideReport; 2],
     /// Packets dropped by links.
     pub lost_packets: u64,
+    /// Packets dropped by agents of schemes.
+    pub suppressed_packets: u64,
+    /// TCP packets that agents could not see: with a wrong checksum, or of more connections than they tell apart.
+    pub opaque_packets: u64,
     /// Packets that left with a congestion mark that they did not have.
     pub marked_packets: u64,
     /// Packets in the network at the end.
     pub in_network_packets: u64,
+    /// Packets that only agents of schemes have at the end.
+    pub kept_packets: u64,
     /// Packets that left the network when their receiver had ended.
     pub undelivered_packets: u64,
     /// Packets dropped since this machine was too slow: not read in time, more than memory allows, or without room at the
@@ -29,6 +37,8 @@ pub struct Report {
     pub unforwarded: Unforwarded,
     /// Counters of the links.
     pub links: Vec<LinkCounters>,
+    /// Counters of the schemes' agents, by the names of their metrics.
+    pub schemes: BTreeMap<String, u64>,
     /// The number of flows simulated beside the real ones.
     pub simulated_flows: usize,
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lasthop_base::Streams;
-use lasthop_live::{Emulator, Interface, Report, Settings};
-use lasthop_proto::tcp::{Flags, Segment};
+use lasthop_base::{Stream, Streams};
+use lasthop_live::{Emulator, Interface, Report, Settings, SideReport};
+use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_scenario::Scenario;
-use lasthop_wire::{Checksum, Ip, IpPacket, LinkType, TcpHeader, Transport, write};
+use lasthop_wire::{Checksum, Ip, IpPacket, LinkType, TcpHeader, Transport, checksum, write};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 
 const SCENARIO: &str = r#"
@@ -47,9 +47,19 @@ impl Hosts {
 
 /// Emulates `text` while `hosts` talk.
 fn emulate<T>(text: &str, capture: Option<[PathBuf; 2]>, talk: impl FnOnce(&Hosts) -> T) -> (T, Report) {
+    emulate_scheme("basic", text, capture, talk)
+}
+
+/// The same with a scheme.
+fn emulate_scheme<T>(
+    scheme: &str,
+    text: &str,
+    capture: Option<[PathBuf; 2]>,
+    talk: impl FnOnce(&Hosts) -> T,
+) -> (T, Report) {
     let scenario =
         Scenario::parse(text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = scenario.emulate("basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     let (source, ours) = UnixDatagram::pair().expect("a pair");
     let (destination, theirs) = UnixDatagram::pair().expect("a pair");
     for socket in [&source, &destination] {
@@ -290,6 +300,189 @@ fn hostile_frames_do_no_harm() {
     let received: u64 = report.ends.iter().map(|end| end.received_packets).sum();
     assert!(sent > 100, "{sent}");
     assert_eq!(sent, received + report.lost_packets + report.overload_drops + report.in_network_packets);
+}
+
+/// A segment between port 1000 of the source and port 2000 of the destination, in a frame.
+fn tcp(is_v4: bool, from_source: bool, segment: Segment, payload: &[u8]) -> Vec<u8> {
+    let (mut hosts, mut ports) = ([1, 2], [1000, 2000]);
+    hosts.rotate_left(usize::from(!from_source));
+    ports.rotate_left(usize::from(!from_source));
+    let address = |host: u8| match is_v4 {
+        true => IpAddr::from([10, 0, 0, host]),
+        false => IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, host.into()]),
+    };
+    let ip = Ip { src: address(hosts[0]), dst: address(hosts[1]), ..ip(1, 2, Ecn::Ect0) };
+    let header = TcpHeader { src_port: ports[0], dst_port: ports[1], segment, ..TcpHeader::default() };
+    let packet = write::tcp(&ip, &header, payload).expect("short enough");
+    let kind = if is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] };
+    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1], &kind[..], &packet].concat()
+}
+
+/// Snoop at the base station: the second of three segments was lost, says the destination. It gets a copy, and the source
+/// never hears of it. Over the wrap of sequence numbers, with IPv4 and IPv6.
+#[test]
+fn snoop_repairs_what_the_destination_lacks() {
+    let paths = ["snoop-a", "snoop-b"]
+        .map(|end| std::env::temp_dir().join(format!("lasthop-{}-{end}.pcapng", std::process::id())));
+    for is_v4 in [true, false] {
+        let start = SeqNum(u32::MAX - 599);
+        let data = |number: u32| {
+            let (seq, timestamps) = (start + 500 * number, Some(Timestamps { value: number, echo: 0 }));
+            let segment = Segment { seq, flags: Flags::ACK, timestamps, ..Segment::default() };
+            tcp(is_v4, true, segment, &[number as u8; 500])
+        };
+        let ack = |id: u32| {
+            let (ack, timestamps) = (start + 500, Some(Timestamps { value: id, echo: 0 }));
+            let segment = Segment { ack, wnd: 500, flags: Flags::ACK, timestamps, ..Segment::default() };
+            tcp(is_v4, false, segment, &[])
+        };
+        let ((), report) = emulate_scheme("snoop", SCENARIO, Some(paths.clone()), |hosts| {
+            for number in 0..3 {
+                hosts.source.send(&data(number)).expect("room");
+                assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), data(number));
+            }
+            hosts.destination.send(&ack(1)).expect("room");
+            assert_eq!(Hosts::receive(&hosts.source).expect("it arrives"), ack(1));
+            hosts.destination.send(&ack(2)).expect("room");
+            let copy = Hosts::receive(&hosts.destination).expect("a copy");
+            let packet = IpPacket::parse(&copy[14..]).expect("well-formed");
+            assert_eq!(packet.transport_checksum(), Checksum::Correct);
+            assert_ne!(packet.header_checksum(), Checksum::Wrong);
+            let original = data(1);
+            let original = IpPacket::parse(&original[14..]).expect("well-formed");
+            assert_eq!(packet.ip, Ip { dscp: Dscp::EXPEDITED, ..original.ip });
+            assert_eq!(packet.bytes[packet.header_len..], original.bytes[original.header_len..]);
+            // The connection ends, and nothing is kept.
+            let reset = tcp(is_v4, true, Segment { flags: Flags::RST, ..Segment::default() }, &[]);
+            hosts.source.send(&reset).expect("room");
+            assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), reset);
+        });
+        assert_eq!(
+            (report.ends[0].received_packets, report.suppressed_packets, report.lost_packets),
+            (1, 1, 0)
+        );
+        assert_eq!(
+            (report.ends[1].received_packets, report.marked_packets, report.opaque_packets),
+            (5, 0, 0)
+        );
+        assert_eq!((report.in_network_packets, report.kept_packets), (0, 0));
+        let counter = |name: &str| report.schemes[&format!("snoop.{name}")];
+        assert_eq!((counter("local_retransmissions"), counter("suppressed_dupacks")), (1, 1));
+        let [source, destination] = paths.each_ref().map(captured);
+        // What the source has sent and received, and the loss; the copy is at the other end.
+        assert_eq!((source.len(), destination.len()), (6, 7));
+        assert_eq!(source[4].1.as_deref(), Some("suppressed by snoop at base"));
+    }
+}
+
+/// A segment with a wrong checksum is carried, but is no evidence for an agent.
+#[test]
+fn agents_do_not_believe_wrong_checksums() {
+    let mut wrong = tcp(true, true, Segment { flags: Flags::ACK, ..Segment::default() }, &[7; 100]);
+    let last = wrong.len() - 1;
+    wrong[last] ^= 1;
+    let ((), report) = emulate_scheme("snoop", SCENARIO, None, |hosts| {
+        hosts.source.send(&wrong).expect("room");
+        assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), wrong);
+    });
+    assert_eq!((report.opaque_packets, report.schemes["snoop.cached_segments"]), (1, 0));
+}
+
+/// The byte of a stream at a place.
+fn byte(port: u16, at: u32) -> u8 {
+    ((at ^ u32::from(port) << 8).wrapping_mul(0x9e37_79b9) >> 24) as u8
+}
+
+/// Segments with wild numbers on many connections never stop agents, no segment has bytes of another, and all packets are
+/// accounted for.
+#[test]
+fn hostile_segments_do_no_harm_with_agents_in_place() {
+    let fast = SCENARIO.replace("10 Mbps", "1 Gbps").replace("30 ms", "1 ms");
+    let lossy = fast.replace("[radio]\n", "[radio]\nchannel.frame-loss.loss = 0.05\n");
+    for scheme in ["snoop", "wtcp-timestamps", "packet-fec", "snoop + arq"] {
+        let mut random = Streams::new(9, 0).stream(scheme);
+        let check = |hosts: &UnixDatagram| {
+            let Some(bytes) = Hosts::receive(hosts) else { return false };
+            let packet = IpPacket::from_frame(LinkType::Ethernet, &bytes, bytes.len()).expect("IP");
+            let tcp = packet.tcp().expect("a segment");
+            assert_eq!(packet.transport_checksum(), Checksum::Correct);
+            let (port, seq) = (tcp.header.src_port ^ tcp.header.dst_port, tcp.header.segment.seq);
+            let is_right = (0..).zip(tcp.payload).all(|(at, &is)| is == byte(port, (seq + at).0));
+            assert!(is_right, "{scheme}: {packet:?}");
+            true
+        };
+        let ((), report) = emulate_scheme(scheme, &lossy, None, |hosts| {
+            let mut seqs = vec![0u32; 2_000];
+            for _ in 0..100 {
+                for _ in 0..20 {
+                    let from_source = random.bernoulli(0.5);
+                    // More than there are lanes, but most often one of a few.
+                    let connections = if random.bernoulli(0.3) { 1_000 } else { 3 };
+                    let number = random.below(connections) as usize;
+                    let next = SeqNum(seqs[2 * number + usize::from(from_source)]);
+                    let wild = |random: &mut Stream, near: SeqNum| match random.below(8) {
+                        0 => SeqNum(random.below(1 << 32) as u32),
+                        1 => near - random.below(5_000) as u32,
+                        2 => near + random.below(5_000) as u32,
+                        _ => near,
+                    };
+                    let seq = wild(&mut random, next);
+                    let len = [0, 0, 100, 1000][random.below(4) as usize];
+                    let other = SeqNum(seqs[2 * number + usize::from(!from_source)]);
+                    let flags =
+                        if random.bernoulli(0.02) { random.below(1 << 8) as u16 } else { Flags::ACK.0 };
+                    let segment = Segment {
+                        seq,
+                        ack: wild(&mut random, other),
+                        wnd: random.below(1 << 16) as u32,
+                        flags: Flags(flags),
+                        timestamps: random
+                            .bernoulli(0.5)
+                            .then(|| Timestamps { value: random.below(1 << 32) as u32, echo: 0 }),
+                        ..Segment::default()
+                    };
+                    seqs[2 * number + usize::from(from_source)] = (next + len).0;
+                    let mut ports = [1000 + number as u16, 2000];
+                    let port = ports[0] ^ ports[1];
+                    let payload: Vec<u8> = (0..len).map(|at| byte(port, (seq + at).0)).collect();
+                    ports.rotate_left(usize::from(!from_source));
+                    let mut bytes = tcp(random.bernoulli(0.9), from_source, segment, &payload);
+                    let at = if bytes[12] == 0x08 { 34 } else { 54 };
+                    bytes[at..at + 2].copy_from_slice(&ports[0].to_be_bytes());
+                    bytes[at + 2..at + 4].copy_from_slice(&ports[1].to_be_bytes());
+                    checksum::repair(&mut bytes[14..]).expect("well-formed");
+                    let host = if from_source { &hosts.source } else { &hosts.destination };
+                    host.send(&bytes).expect("room");
+                }
+                for socket in [&hosts.source, &hosts.destination] {
+                    socket.set_nonblocking(true).expect("an option");
+                    while check(socket) {}
+                    socket.set_nonblocking(false).expect("an option");
+                }
+            }
+            for socket in [&hosts.source, &hosts.destination] {
+                while check(socket) {}
+            }
+        });
+        let sum = |count: fn(&SideReport) -> u64| report.ends.iter().map(count).sum::<u64>();
+        let counter = |name: &str| report.schemes.get(name).copied().unwrap_or(0);
+        let copies = counter("snoop.local_retransmissions") + counter("snoop.answered_segments");
+        let ended = sum(|end| end.received_packets)
+            + report.lost_packets
+            + report.suppressed_packets
+            + report.overload_drops
+            + report.in_network_packets;
+        assert_eq!(sum(|end| end.sent_packets), 2_000);
+        assert!(report.opaque_packets > 0 || scheme == "packet-fec", "{scheme}: {report:?}");
+        match scheme {
+            "snoop" | "snoop + arq" => {
+                assert_eq!(ended, 2_000 + copies, "{scheme}: {report:?}");
+                assert!(counter("snoop.local_retransmissions") > 10, "{report:?}");
+            }
+            "wtcp-timestamps" => assert!(counter("wtcp-timestamps.local_retransmissions") > 10, "{report:?}"),
+            _ => assert!(counter("packet-fec.recovered_packets") > 50, "{report:?}"),
+        }
+    }
 }
 
 #[test]

@@ -3,9 +3,22 @@
 //! The source and the destination of the scenario's first connection are gateways instead of a TCP sender and a receiver.
 //! Real packets enter and leave there; whoever drives the emulation keeps their bytes, and moves its clock. Other
 //! connections, traffic and applications of the scenario are simulated beside them.
+//!
+//! Agents of schemes see the segments of real connections as those of simulated ones, and may hold, suppress, copy and change
+//! them. So one real packet may leave several times, or never, and its bytes are needed until no link and no agent has it:
+//!
+//! ```text
+//!          enter                                                          Carried: as the packet left
+//! driver ─────────> gateway ──> links ──> agent ──> links ──> gateway ─────────────────────────────> driver
+//!    ^                         counted    asked     counted                                            │
+//!    └──────────────────────────────── unused: the handles of bytes that may go <──────────────────────┘
+//! ```
+
+use std::collections::BTreeMap;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::scheme::LinkEnd;
+use lasthop_proto::scheme::{Combination, LinkEnd};
+use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
     Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
 };
@@ -16,6 +29,7 @@ use serde::Serialize;
 
 use crate::build::{Layout, Network, NetworkLink, Workload, World};
 use crate::file::{Location, ScenarioError};
+use crate::measure::{AgentCounters, by_scheme};
 use crate::schema::Scenario;
 
 /// The longest emulation. Random processes are drawn up to there as they are needed.
@@ -23,6 +37,12 @@ const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// The number of flows that a fair queue tells apart.
 const LANES: usize = 64;
+
+/// The number of connections that agents tell apart.
+const LANES_FOR_AGENTS: usize = 256;
+
+/// Handles in use without a packet in the network, beyond those that agents keep, after which agents are asked again.
+const SPARE: usize = 64;
 
 /// The two ends of an emulated network, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,12 +58,27 @@ impl Side {
     pub const BOTH: [Side; 2] = [Side::Source, Side::Destination];
 }
 
-/// The outcome of a real packet.
+/// A real packet that enters the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entering {
+    /// Its bytes.
+    pub handle: Handle,
+    /// Size at the network layer.
+    pub size: Bytes,
+    /// DSCP field.
+    pub dscp: Dscp,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// The TCP segment, if agents are to see one. It must be the only connection on its [lane](Emulation::lanes).
+    pub segment: Option<Segment>,
+}
+
+/// A real packet that has left the network, or was dropped. One that agents copy leaves several times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carried {
     /// When it left the network or was dropped.
     pub time: Time,
-    /// The packet. Its ECN field may have been marked.
+    /// The packet. Its ECN and DSCP fields and its segment may have been changed on the way.
     pub packet: Packet,
     /// Where it left, or why it was dropped and by which component.
     pub outcome: Result<Side, (ComponentId, DropReason)>,
@@ -80,13 +115,88 @@ impl Component for Gateway {
     fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 }
 
-/// Records the packets that leave the network.
+/// What a component is to the boundary of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Inside,
+    Gateway(Side),
+    Agent,
+}
+
+/// Records the packets that leave the network, and counts the copies of each real packet in it.
 struct Boundary {
     /// Indexed by component.
-    gateways: Vec<Option<Side>>,
+    roles: Vec<Role>,
     carried: Vec<Carried>,
     /// Drops of each component.
     drops: Vec<[u64; 5]>,
+    handles: Handles,
+}
+
+/// The number of copies of each real packet in the network, without those that agents keep.
+#[derive(Default)]
+struct Handles {
+    /// Indexed by slot.
+    slots: Vec<Slot>,
+    /// Handles in use without a copy in the network.
+    idle: usize,
+    /// Handles that agents kept when they were last asked.
+    kept: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    handle: Handle,
+    copies: u32,
+    is_kept: bool,
+}
+
+impl Handles {
+    /// Takes a new handle into use.
+    fn begin(&mut self, handle: Handle) {
+        let index = handle.slot();
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, Slot::default());
+        }
+        self.slots[index] = Slot { handle, copies: 1, is_kept: false };
+    }
+
+    /// The slot of a handle in use.
+    fn slot(&mut self, handle: Handle) -> Option<&mut Slot> {
+        self.slots.get_mut(handle.slot()).filter(|slot| slot.handle == handle)
+    }
+
+    /// An agent sends the packet.
+    fn add(&mut self, handle: Handle) {
+        let Some(slot) = self.slot(handle) else { return };
+        slot.copies += 1;
+        self.idle -= usize::from(slot.copies == 1);
+    }
+
+    /// A copy has left, was dropped, or is with an agent.
+    fn remove(&mut self, handle: Handle) {
+        let Some(slot) = self.slot(handle).filter(|slot| slot.copies > 0) else { return };
+        slot.copies -= 1;
+        self.idle += usize::from(slot.copies == 0);
+    }
+
+    /// Whether enough handles are idle that a pass over all of them costs little for each.
+    fn is_worth_a_pass(&self) -> bool {
+        self.idle > 2 * self.kept + SPARE + self.slots.len() / 4
+    }
+
+    /// Ends the use of all handles without a copy in the network that are not marked as kept, and of all marks.
+    fn sweep(&mut self, mut unused: impl FnMut(Handle)) {
+        self.kept = 0;
+        for slot in self.slots.iter_mut().filter(|slot| slot.handle != Handle::NONE && slot.copies == 0) {
+            if std::mem::take(&mut slot.is_kept) {
+                self.kept += 1;
+            } else {
+                unused(std::mem::take(&mut slot.handle));
+            }
+        }
+        self.idle = self.kept;
+    }
 }
 
 /// The place of a reason in [`Boundary::drops`].
@@ -106,7 +216,14 @@ impl Tap for Boundary {
         if packet.handle == Handle::NONE {
             return;
         }
-        if let Some(side) = self.gateways[usize::from(wire.to.0.0)] {
+        let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[usize::from(id.0)]);
+        if from == Role::Agent {
+            self.handles.add(packet.handle);
+        }
+        if to != Role::Inside {
+            self.handles.remove(packet.handle);
+        }
+        if let Role::Gateway(side) = to {
             self.carried.push(Carried { time, packet: *packet, outcome: Ok(side) });
         }
     }
@@ -116,12 +233,16 @@ impl Tap for Boundary {
             self.drops[usize::from(at.0)][index] += 1;
         }
         if packet.handle != Handle::NONE {
+            if self.roles[usize::from(at.0)] == Role::Inside {
+                self.handles.remove(packet.handle);
+            }
             self.carried.push(Carried { time, packet: *packet, outcome: Err((at, reason)) });
         }
     }
 
     fn sees_wire(&self, wire: &Wire) -> bool {
-        self.gateways[usize::from(wire.to.0.0)].is_some()
+        let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[usize::from(id.0)]);
+        to != Role::Inside || from == Role::Agent
     }
 
     fn sees_signals(&self) -> bool {
@@ -142,9 +263,29 @@ pub struct Emulation {
     hosts: [HostId; 2],
     names: [String; 2],
     links: Vec<(ComponentId, String)>,
+    agents: Vec<Agent>,
     packet_size: Bytes,
     start: Time,
     simulated: usize,
+}
+
+/// An agent of a scheme.
+struct Agent {
+    id: ComponentId,
+    scheme: &'static str,
+    /// The scheme and the node, for people.
+    name: String,
+    /// When the emulation began.
+    counters: AgentCounters,
+}
+
+/// Counters of an emulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmulationCounters {
+    /// Those of all links.
+    pub links: Vec<LinkCounters>,
+    /// Those of the schemes' agents, by the names of their metrics: `SCHEME.COUNTER`.
+    pub schemes: BTreeMap<String, u64>,
 }
 
 impl Scenario {
@@ -153,8 +294,8 @@ impl Scenario {
     /// number: links meet the same fades, at the same times.
     ///
     /// # Errors
-    /// As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme does more than use links: its agents
-    /// and reactions work on simulated segments.
+    /// As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme needs more than links and agents: a
+    /// source or a destination with a TCP of its own, or a base station that splits connections.
     pub fn emulate(&self, scheme: &str, seed: u64, run: u64) -> Result<Emulation, ScenarioError> {
         let refuse = |message: String| {
             ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
@@ -168,31 +309,31 @@ impl Scenario {
             )));
         }
         let combination = setup.combination();
-        if let Some(what) = beyond_links(combination, &network) {
+        if let Some(what) = beyond_agents(combination, &network) {
             let usable: Vec<String> = self
                 .schemes
                 .iter()
                 .filter(|name| {
                     let other = self.scheme.combination(name).ok();
-                    other.is_some_and(|other| beyond_links(&other, &network).is_none())
+                    other.is_some_and(|other| beyond_agents(&other, &network).is_none())
                 })
                 .map(|name| format!("\"{name}\""))
                 .collect();
             let remedy = match usable.as_slice() {
-                [] => String::from("\"basic\", or \"arq\" for a link that recovers its losses"),
+                [] => String::from("\"basic\", \"snoop\", or \"arq\" for a link that recovers its losses"),
                 names => names.join(" or "),
             };
             return Err(refuse(format!(
-                "scheme: found \"{}\", which {what}; real packets have no such hosts. Expected a scheme that only \
-                 uses the link: {remedy}",
+                "scheme: found \"{}\". {what}. Expected a scheme of links and base stations alone: {remedy}",
                 combination.name()
             )));
         }
-        let real = add_lanes(&mut network);
+        let real = add_lanes(&mut network, has_agents(combination));
         let layout = Layout::new(network, combination);
         let gateway = |flow: FlowId| real.contains(&flow).then(|| Node::from(boxed(Gateway)));
         let world = layout.world_with(combination, Streams::new(seed, run), gateway);
-        Ok(Emulation::new(&layout, world, &real))
+        let counters = layout.agent_counters(combination);
+        Ok(Emulation::new(&layout, world, &real, counters))
     }
 }
 
@@ -211,28 +352,36 @@ fn boxed(component: impl Component + 'static) -> Box<dyn Component> {
     Box::new(component)
 }
 
-/// The activity of a combination beyond its use of links, as the verb of a sentence; `None` without one.
-fn beyond_links(
-    combination: &lasthop_proto::scheme::Combination<'_>,
-    network: &Network,
-) -> Option<&'static str> {
-    let has_agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
+fn has_agents(combination: &Combination<'_>) -> bool {
+    [LinkEnd::BaseStation, LinkEnd::MobileHost]
         .into_iter()
-        .any(|end| combination.agents(end).next().is_some());
+        .any(|end| combination.agents(end).next().is_some())
+}
+
+/// What a combination needs that no real host has, as a sentence; `None` if links and agents are all.
+fn beyond_agents(combination: &Combination<'_>, network: &Network) -> Option<String> {
+    let [source, destination] = [network.flows[0].source(), network.flows[0].destination()]
+        .map(|host| &network.names[usize::from(host.0)]);
+    let changes = |name: &str, what: &str, host: &str, summary: &str| {
+        format!("\"{name}\" changes the TCP of the {what} \"{host}\", which is a real host here: {summary}")
+    };
     if network.settings().any(|tcp| combination.split(tcp).is_some()) {
-        Some("splits connections of simulated hosts")
-    } else if !combination.reactions().is_empty() || !combination.receiver_reactions().is_empty() {
-        Some("changes the TCP of simulated hosts")
-    } else if has_agents || combination.copies_to_base_stations() {
-        Some("has agents that read simulated segments")
+        let name = combination.splitter().unwrap_or_default();
+        Some(format!("\"{name}\" needs a base station that ends real connections and begins others"))
+    } else if let Some(scheme) = combination.changes_sender() {
+        Some(changes(scheme.name(), "source", source, scheme.summary()))
+    } else if let Some(scheme) = combination.changes_receiver() {
+        Some(changes(scheme.name(), "destination", destination, scheme.summary()))
+    } else if combination.copies_to_base_stations() {
+        Some(format!("\"{}\" sends packets to several base stations", combination.name()))
     } else {
         None
     }
 }
 
-/// Adds copies of the first connection if a queue tells flows apart, so that real flows can be spread over them; returns
-/// the flows of real packets.
-fn add_lanes(network: &mut Network) -> Vec<FlowId> {
+/// Adds copies of the first connection if agents or a queue tell flows apart, so that real flows can be spread over them;
+/// returns the flows of real packets.
+fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
     let mut real = vec![FlowId(0)];
     let is_fair = |queue: &Queue| matches!(queue, Queue::Managed(Management::FqCodel(_)));
     let any_fair = network.links.iter().any(|link| match link {
@@ -240,7 +389,12 @@ fn add_lanes(network: &mut Network) -> Vec<FlowId> {
         NetworkLink::Radio(hop) => is_fair(&hop.down.queue) || is_fair(&hop.up.queue),
         NetworkLink::Station(_) => false,
     });
-    while any_fair && real.len() < LANES {
+    let lanes = match (has_agents, any_fair) {
+        (true, _) => LANES_FOR_AGENTS,
+        (false, true) => LANES,
+        (false, false) => 1,
+    };
+    while real.len() < lanes {
         real.push(FlowId(network.flows.len() as u16));
         let lane = network.flows[0].clone();
         network.flows.push(lane);
@@ -249,17 +403,25 @@ fn add_lanes(network: &mut Network) -> Vec<FlowId> {
 }
 
 impl Emulation {
-    fn new(layout: &Layout, world: World, real: &[FlowId]) -> Emulation {
+    fn new(layout: &Layout, world: World, real: &[FlowId], counters: Vec<AgentCounters>) -> Emulation {
         let network = layout.network();
         let ends = |flow: &FlowId| layout.ends(*flow);
         let links = layout.link_names();
-        let mut gateways = vec![None; world.builder.len()];
+        let mut roles = vec![Role::Inside; world.builder.len()];
         for flow in real {
             let ends = ends(flow);
-            gateways[usize::from(ends.source.0.0)] = Some(Side::Source);
-            gateways[usize::from(ends.sink.0.0)] = Some(Side::Destination);
+            roles[usize::from(ends.source.0.0)] = Role::Gateway(Side::Source);
+            roles[usize::from(ends.sink.0.0)] = Role::Gateway(Side::Destination);
         }
-        let tap = Boundary { drops: vec![[0; 5]; gateways.len()], gateways, carried: Vec::new() };
+        let agents = layout.agents().zip(layout.agent_nodes()).zip(counters);
+        let agents = agents.map(|((agent, node), counters)| {
+            let (id, scheme) = (agent.id, agent.scheme);
+            Agent { id, scheme, name: format!("{scheme} at {node}"), counters }
+        });
+        let agents: Vec<Agent> = agents.collect();
+        agents.iter().for_each(|agent| roles[usize::from(agent.id.0)] = Role::Agent);
+        let (drops, handles) = (vec![[0; 5]; roles.len()], Handles::default());
+        let tap = Boundary { drops, roles, carried: Vec::new(), handles };
         let first = &network.flows[0];
         let hosts = [first.source(), first.destination()];
         let start = match &first.workload {
@@ -274,6 +436,7 @@ impl Emulation {
             names: hosts.map(|host| network.names[usize::from(host.0)].clone()),
             hosts,
             links,
+            agents,
             packet_size: first.tcp.packet_size,
             start,
             simulated: network.flows.len() - real.len(),
@@ -301,9 +464,14 @@ impl Emulation {
         self.simulated
     }
 
-    /// The number of real flows that queues can tell apart: 1 if none does.
+    /// The number of real flows that queues and agents can tell apart: 1 if none does.
     pub fn lanes(&self) -> usize {
         self.lanes[0].len()
+    }
+
+    /// Whether agents are in the network: they see the [segments](Entering::segment) of real packets.
+    pub fn has_agents(&self) -> bool {
+        !self.agents.is_empty()
     }
 
     /// Handles all events due by `until`, each at its own time, and sets the clock to `until`.
@@ -311,16 +479,19 @@ impl Emulation {
         self.engine.advance(until);
     }
 
-    /// A packet of `size` enters at `side`, now; the `lane` tells its flow apart, modulo [`lanes`](Emulation::lanes).
+    /// A packet enters at `side`, now; the `lane` tells its flow apart, modulo [`lanes`](Emulation::lanes).
     ///
     /// # Panics
-    /// If `handle` is [`Handle::NONE`].
-    pub fn enter(&mut self, side: Side, lane: usize, handle: Handle, size: Bytes, dscp: Dscp, ecn: Ecn) {
+    /// If its handle is [`Handle::NONE`].
+    pub fn enter(&mut self, side: Side, lane: usize, entering: &Entering) {
+        let Entering { handle, size, dscp, ecn, segment } = *entering;
         assert!(handle != Handle::NONE, "a real packet has a handle");
         let lanes = &self.lanes[side as usize];
         let (port, flow) = lanes[lane % lanes.len()];
         let (src, dst) = (self.hosts[side as usize], self.hosts[1 - side as usize]);
-        let body = Body::Datagram(Datagram { seq: 0, sent: self.engine.now() });
+        let body =
+            segment.map_or_else(|| Body::Datagram(Datagram { seq: 0, sent: self.engine.now() }), Body::Tcp);
+        self.engine.tap_mut().handles.begin(handle);
         self.engine.inject(port, &Packet { src, dst, flow, size, dscp, ecn, handle, body });
     }
 
@@ -329,7 +500,7 @@ impl Emulation {
         self.engine.next_wakeup()
     }
 
-    /// Takes the outcomes of packets since the last call, in order of time. Each packet has one.
+    /// Takes the outcomes of packets since the last call, in order of time.
     pub fn take(&mut self) -> impl Iterator<Item = Carried> {
         self.engine.tap_mut().carried.drain(..)
     }
@@ -339,13 +510,47 @@ impl Emulation {
         !self.engine.tap().carried.is_empty()
     }
 
-    /// The name of the link that dropped a packet.
-    pub fn link_name(&self, id: ComponentId) -> &str {
-        self.links.iter().find(|link| link.0 == id).map_or("network", |(_, name)| name)
+    /// Calls `unused` with handles whose packets are neither in the network nor with an agent, each once. With agents, many
+    /// are found together: when it is worth it, or if `all` are wanted, at the cost of a pass over all packets.
+    pub fn take_unused(&mut self, all: bool, unused: impl FnMut(Handle)) {
+        let is_due = self.engine.tap().handles.is_worth_a_pass();
+        if !(all || is_due) {
+            return;
+        }
+        let mut kept = Vec::new();
+        for agent in &self.agents {
+            self.engine.node(agent.id).kept(&mut |packet| kept.push(packet.handle));
+        }
+        let handles = &mut self.engine.tap_mut().handles;
+        for handle in kept {
+            if let Some(slot) = handles.slot(handle) {
+                slot.is_kept = slot.copies == 0;
+            }
+        }
+        handles.sweep(unused);
     }
 
-    /// The counters of all links.
-    pub fn finish(mut self) -> Vec<LinkCounters> {
+    /// The number of copies of real packets in the network, and the number of packets that only agents kept when all unused
+    /// ones were last [taken](Emulation::take_unused).
+    pub fn held(&self) -> (usize, usize) {
+        let handles = &self.engine.tap().handles;
+        (handles.slots.iter().map(|slot| slot.copies as usize).sum(), handles.kept)
+    }
+
+    /// The name of the link or of the agent that dropped a packet.
+    pub fn dropper(&self, id: ComponentId) -> &str {
+        let link = self.links.iter().find(|link| link.0 == id).map(|(_, name)| name);
+        let agent = || self.agents.iter().find(|agent| agent.id == id).map(|agent| &agent.name);
+        link.or_else(agent).map_or("network", |name| name)
+    }
+
+    /// Whether a component is an agent.
+    pub fn is_agent(&self, id: ComponentId) -> bool {
+        self.agents.iter().any(|agent| agent.id == id)
+    }
+
+    /// The counters of all links and agents.
+    pub fn finish(mut self) -> EmulationCounters {
         self.engine.settle_counters();
         let counters = |(id, link): &(ComponentId, String)| {
             let [queue_drops, aqm_drops, lost_on_air, link_discards, unreachable] =
@@ -369,6 +574,15 @@ impl Emulation {
                 link_failures: on_air.map(|it| it.1),
             }
         };
-        self.links.iter().map(counters).collect()
+        let links = self.links.iter().map(counters).collect();
+        let now = |agent: &Agent| {
+            let mut counters = AgentCounters::default();
+            self.engine.node(agent.id).count(&mut counters);
+            counters.since(&agent.counters)
+        };
+        let agents: Vec<AgentCounters> = self.agents.iter().map(now).collect();
+        let schemes = by_scheme(self.agents.iter().map(|agent| agent.scheme).zip(&agents));
+        let schemes = schemes.iter().map(|counter| (counter.to_string(), counter.value)).collect();
+        EmulationCounters { links, schemes }
     }
 }

@@ -1,12 +1,13 @@
 //! Real packets through the network of a scenario: the same links as in a simulation.
 
-use lasthop_base::{Bytes, Streams, Time};
+use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
+use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
 use lasthop_proto::{DropReason, Dscp, Ecn, Handle};
-use lasthop_scenario::{Carried, Emulation, LinkCounters, Observe, Scenario, Side};
+use lasthop_scenario::{Carried, Emulation, Entering, LinkCounters, Observe, Scenario, Side};
 
 /// A fading link with an ARQ that gives up, and bit errors.
 const FADING: &str = r#"
-schemes = ["basic", "local-recovery", "ebsn", "snoop", "i-tcp", "selective-fec"]
+schemes = ["basic", "local-recovery", "ebsn", "snoop", "i-tcp", "delayed-dupacks"]
 limit = "60 s"
 [transfer]
 size = "unlimited"
@@ -54,6 +55,12 @@ fn emulate(scenario: &Scenario, scheme: &str, run: u64) -> Emulation {
     scenario.emulate(scheme, 1, run).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A packet without a segment.
+fn datagram(number: u32, size: u64) -> Entering {
+    let (handle, size) = (Handle(number), Bytes(size));
+    Entering { handle, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, segment: None }
+}
+
 /// Sends a packet of 500 B every 40 ms, and moves the clock in steps of `step` ns.
 fn probe(mut emulation: Emulation, step: u64) -> (Vec<Carried>, Vec<LinkCounters>) {
     const GAP: u64 = 40_000_000;
@@ -66,14 +73,14 @@ fn probe(mut emulation: Emulation, step: u64) -> (Vec<Carried>, Vec<LinkCounters
             now += step;
         }
         emulation.advance(Time::from_nanos(until));
-        let handle = Handle(number as u32 + 1);
-        emulation.enter(Side::Source, 0, handle, Bytes(500), Dscp::DEFAULT, Ecn::Ect0);
+        let packet = Entering { ecn: Ecn::Ect0, ..datagram(number as u32 + 1, 500) };
+        emulation.enter(Side::Source, 0, &packet);
         carried.extend(emulation.take());
     }
     emulation.advance(Time::from_nanos(1_000 * GAP + 60_000_000_000));
     carried.extend(emulation.take());
     assert_eq!(emulation.next_wakeup(), Time::NEVER);
-    (carried, emulation.finish())
+    (carried, emulation.finish().links)
 }
 
 #[test]
@@ -126,7 +133,7 @@ fn delays_are_those_of_the_links() {
         let side = if random.bernoulli(0.5) { Side::Source } else { Side::Destination };
         let size = 40 + random.below(1_400);
         emulation.advance(now);
-        emulation.enter(side, 0, Handle(number), Bytes(size), Dscp::new(10), Ecn::NotEct);
+        emulation.enter(side, 0, &Entering { dscp: Dscp::new(10), ..datagram(number, size) });
         let bits = size * 8;
         let due = now.as_nanos() + bits * (1_000 + 5_000) + 15_000_000;
         now = Time::from_nanos(due - 1);
@@ -189,11 +196,11 @@ fn marks_of_queues_reach_the_packet() {
     let mut emulation =
         emulate(&read(&marking.replace("rate = \"1 Mbps\"", "rate = \"100 kbps\"")), "basic", 0);
     for number in 1..200 {
-        emulation.enter(Side::Source, 0, Handle(number), Bytes(1500), Dscp::DEFAULT, Ecn::Ect0);
+        emulation.enter(Side::Source, 0, &Entering { ecn: Ecn::Ect0, ..datagram(number, 1500) });
     }
     emulation.advance(Time::from_nanos(60_000_000_000));
     let marked = emulation.take().filter(|each| each.packet.ecn == Ecn::Ce).count();
-    let links = emulation.finish();
+    let links = emulation.finish().links;
     let wired = links.iter().find(|each| each.link == "fixed-base").expect("there is a wired link");
     assert!(marked > 10, "{marked}");
     assert!(wired.marked as usize >= marked, "{wired:?}");
@@ -207,10 +214,10 @@ fn fair_queues_tell_lanes_apart() {
         let mut emulation = emulate(&read(&fair), "basic", 0);
         assert_eq!(emulation.lanes(), 64);
         for number in 1..=100 {
-            emulation.enter(Side::Source, 5, Handle(number), Bytes(1500), Dscp::DEFAULT, Ecn::NotEct);
+            emulation.enter(Side::Source, 5, &datagram(number, 1500));
         }
-        emulation.enter(Side::Source, lane, Handle(101), Bytes(1500), Dscp::DEFAULT, Ecn::NotEct);
-        emulation.enter(Side::Destination, lane, Handle(102), Bytes(100), Dscp::DEFAULT, Ecn::NotEct);
+        emulation.enter(Side::Source, lane, &datagram(101, 1500));
+        emulation.enter(Side::Destination, lane, &datagram(102, 100));
         emulation.advance(Time::from_nanos(10_000_000_000));
         let carried: Vec<_> = emulation.take().collect();
         let back = carried.iter().find(|each| each.packet.handle == Handle(102)).expect("it has left");
@@ -239,21 +246,109 @@ fn simulated_traffic_shares_the_links() {
     assert_eq!(beside.len(), 1_000);
 }
 
+/// The bytes of every handle are asked for back once: when no link and no agent has the packet.
 #[test]
-fn what_acts_on_segments_is_refused() {
+fn handles_come_back_when_nobody_needs_them() {
+    for scheme in ["basic", "snoop"] {
+        let mut emulation = emulate(&read(FADING), scheme, 1);
+        assert_eq!(emulation.has_agents(), scheme == "snoop");
+        let mut unused = Vec::new();
+        for number in 1..=1_000 {
+            emulation.enter(Side::BOTH[number as usize % 2], 0, &datagram(number, 400));
+            emulation.advance(Time::from_nanos(u64::from(number) * 30_000_000));
+            emulation.take_unused(number == 500, |handle| unused.push(handle.0));
+        }
+        // Most came back without a request for all.
+        assert!(unused.len() > 600, "{scheme}: {}", unused.len());
+        emulation.advance(Time::from_nanos(100_000_000_000));
+        emulation.take_unused(true, |handle| unused.push(handle.0));
+        emulation.take_unused(true, |handle| panic!("{handle:?} comes back again"));
+        unused.sort_unstable();
+        assert!(unused.into_iter().eq(1..=1_000));
+        let ended = emulation.take().count();
+        assert_eq!(ended, 1_000);
+    }
+}
+
+/// A segment from the source, and an acknowledgement of what came before `ack` from the destination.
+fn segment(side: Side, number: u32, seq: u32, len: u32, ack: u32) -> Entering {
+    let (seq, ack) = (SeqNum(seq), SeqNum(ack));
+    let segment = Segment { seq, ack, len, wnd: 60_000, flags: Flags::ACK, ..Segment::default() };
+    let size = 40 + u64::from(len);
+    assert!(side == Side::Source || len == 0);
+    Entering { segment: Some(segment), ..datagram(number, size) }
+}
+
+/// An agent's copy of a packet has the bytes of the packet, which are kept until the agent has forgotten it. Sequence numbers
+/// wrap in the middle.
+#[test]
+fn agents_copy_and_suppress_real_packets() {
+    let perfect = FADING.replace("1e-5", "0.0").replace("1e-2", "0.0").replace("start = \"59.9 s\"", "");
+    let mut emulation = emulate(&read(&perfect), "snoop", 0);
+    let start = u32::MAX - 999;
+    let mut now = Time::ZERO;
+    let mut step = |emulation: &mut Emulation| {
+        now += Duration::from_millis(400);
+        emulation.advance(now);
+        emulation.take().map(|each| (each.packet.handle.0, each.outcome.ok())).collect::<Vec<_>>()
+    };
+    let mut unused = Vec::new();
+    for number in 0..3 {
+        let seq = start.wrapping_add(500 * number);
+        emulation.enter(Side::Source, 7, &segment(Side::Source, number + 1, seq, 500, 0));
+        assert_eq!(step(&mut emulation), [(number + 1, Some(Side::Destination))]);
+    }
+    emulation.take_unused(true, |handle| unused.push(handle));
+    assert_eq!(unused, [], "all are cached");
+    // The second one is lost, it seems. One acknowledgement is news, and its duplicate is not for the source.
+    let ack = |number| segment(Side::Destination, number, 0, 0, start.wrapping_add(500));
+    emulation.enter(Side::Destination, 7, &ack(4));
+    assert_eq!(step(&mut emulation), [(4, Some(Side::Source))]);
+    emulation.enter(Side::Destination, 7, &ack(5));
+    assert_eq!(step(&mut emulation), [(5, None), (2, Some(Side::Destination))]);
+    emulation.take_unused(true, |handle| unused.push(handle));
+    // Of the acknowledgements, the agent keeps the last.
+    assert_eq!(unused, [Handle(1), Handle(4)]);
+    // All is acknowledged, with FIN.
+    let mut fin = segment(Side::Source, 6, start.wrapping_add(1_500), 0, 0);
+    fin.segment.as_mut().expect("a segment").flags = Flags(Flags::FIN.0 | Flags::ACK.0);
+    emulation.enter(Side::Source, 7, &fin);
+    emulation.enter(Side::Destination, 7, &segment(Side::Destination, 7, 0, 0, start.wrapping_add(1_501)));
+    assert_eq!(step(&mut emulation).len(), 2);
+    emulation.enter(Side::Destination, 7, &segment(Side::Destination, 8, 0, 0, start.wrapping_add(1_501)));
+    step(&mut emulation);
+    emulation.take_unused(true, |handle| unused.push(handle));
+    unused.sort_unstable();
+    assert_eq!(unused, (1..=8).map(Handle).collect::<Vec<_>>());
+    let schemes = emulation.finish().schemes;
+    assert_eq!((schemes["snoop.local_retransmissions"], schemes["snoop.suppressed_dupacks"]), (1, 1));
+    assert_eq!((schemes["snoop.cached_segments_peak"], schemes["snoop.connections"]), (3, 0));
+}
+
+/// Whether the end of an emulation needs more than agents at links is asked of the parts that a scheme installs.
+#[test]
+fn what_changes_real_hosts_is_refused() {
     let scenario = read(FADING);
     for (scheme, what) in [
-        ("ebsn", "changes the TCP of simulated hosts"),
-        ("snoop", "has agents that read simulated segments"),
-        ("i-tcp", "splits connections of simulated hosts"),
-        ("selective-fec", "changes the TCP of simulated hosts"),
+        (
+            "ebsn",
+            "\"ebsn\" changes the TCP of the source \"fixed\", which is a real host here: the base station notifies the \
+             source of each failed attempt; the source restarts its timer",
+        ),
+        (
+            "delayed-dupacks",
+            "\"delayed-dupacks\" changes the TCP of the destination \"mobile\", which is a real host here: the receiver \
+             delays the third and later duplicate ACKs, to give the link time to retransmit",
+        ),
+        ("i-tcp", "\"i-tcp\" needs a base station that ends real connections and begins others"),
+        ("snoop + m-tcp", "\"m-tcp\" needs a base station that ends real connections and begins others"),
     ] {
         let error = scenario.emulate(scheme, 1, 0).err().expect("refused").to_string();
         assert_eq!(
             error,
             format!(
-                "scheme: found \"{scheme}\", which {what}; real packets have no such hosts. Expected a \
-                 scheme that only uses the link: \"basic\" or \"local-recovery\"\n --> test.toml"
+                "scheme: found \"{scheme}\". {what}. Expected a scheme of links and base stations alone: \"basic\" or \
+                 \"local-recovery\" or \"snoop\"\n --> test.toml"
             )
         );
     }
@@ -261,4 +356,121 @@ fn what_acts_on_segments_is_refused() {
     let error = read(&without).emulate("basic", 1, 0).err().expect("refused").to_string();
     assert!(error.contains("at whose ends real hosts are; add a table [transfer]"), "{error}");
     assert!(scenario.emulate("nonsense", 1, 0).is_err());
+}
+
+/// Every registered scheme is either refused or can be emulated, whatever it installs.
+#[test]
+fn every_scheme_is_emulated_or_refused_with_a_reason() {
+    let scenario = read(&FADING.replace("[tcp]\n", "[tcp]\nflavour = \"reno\"\n"));
+    let mut emulated = Vec::new();
+    for scheme in scenario.scheme.all() {
+        match scenario.emulate(scheme.name(), 1, 0) {
+            Ok(_) => emulated.push(scheme.name()),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(
+                    text.contains("which is a real host here") || text.contains("needs a base station"),
+                    "{text}"
+                );
+            }
+        }
+    }
+    let expected = ["basic", "local-recovery", "arq", "snoop", "packet-fec", "airmail", "wtcp-timestamps"];
+    assert_eq!(emulated, expected);
+    for scheme in ["snoop + arq", "snoop + airmail", "snoop + packet-fec", "wtcp-timestamps + arq"] {
+        scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Segments with any numbers, flags and options, on a few connections, never stop an agent, and every handle comes back.
+#[test]
+fn hostile_segments_do_no_harm_to_agents() {
+    let inputs = std::env::var("LASTHOP_FUZZ_INPUTS").map_or(40_000, |text| text.parse().expect("a number"));
+    let fast = FADING
+        .replace("200 kbps", "20 Mbps")
+        .replace("1 Mbps", "100 Mbps")
+        .replace("5 packets", "50 packets");
+    for scheme in ["snoop", "wtcp-timestamps", "packet-fec", "snoop + arq", "wtcp-timestamps + airmail"] {
+        let mut random = Streams::new(4, 0).stream(scheme);
+        let mut emulation = emulate(&read(&fast), scheme, 0);
+        let (mut now, mut free, mut next) = (Time::ZERO, Vec::new(), 0);
+        // What the connections send goes on from here, unless it is wild.
+        let mut seqs = [[0u32; 2]; 3].map(|ends| ends.map(|_| random.below(1 << 32) as u32));
+        let mut in_use = std::collections::BTreeSet::new();
+        for input in 0..inputs {
+            let lane = random.below(3) as usize;
+            let side = Side::BOTH[random.below(2) as usize];
+            let seq = SeqNum(seqs[lane][side as usize]);
+            let ack = SeqNum(seqs[lane][1 - side as usize]);
+            let wild = |random: &mut Stream, near: SeqNum| match random.below(20) {
+                0 => SeqNum(random.below(1 << 32) as u32),
+                1 => near + (1 << 31),
+                2..6 => near + random.below(20_000) as u32,
+                6..10 => near - random.below(20_000) as u32,
+                _ => near,
+            };
+            let mut sack = SackBlocks::default();
+            for _ in 0..random.below(8).saturating_sub(4) {
+                let (start, end) = (wild(&mut random, ack), wild(&mut random, ack));
+                sack.push(SackBlock { start, end });
+            }
+            let timestamps = random.bernoulli(0.5).then(|| Timestamps {
+                value: wild(&mut random, SeqNum(input * 1_000)).0,
+                echo: wild(&mut random, SeqNum(input * 1_000)).0,
+            });
+            let segment = Segment {
+                seq: wild(&mut random, seq),
+                ack: wild(&mut random, ack),
+                len: [0, 0, 1, 500, 1_460][random.below(5) as usize],
+                wnd: [0, 1, 500, 65_535, u32::MAX][random.below(5) as usize],
+                flags: match random.below(50) {
+                    0 => Flags(random.below(1 << 12) as u16),
+                    1 => Flags(Flags::FIN.0 | Flags::ACK.0),
+                    _ => Flags::ACK,
+                },
+                sack,
+                timestamps,
+            };
+            if side == Side::Source && random.bernoulli(0.7) {
+                seqs[lane][0] = seqs[lane][0].wrapping_add(segment.len);
+            }
+            let slot = free.pop().unwrap_or_else(|| {
+                next += 1;
+                next
+            });
+            let handle = Handle::new(slot, input);
+            assert!(in_use.insert(handle));
+            let entering =
+                Entering { handle, segment: Some(segment), ..datagram(1, 40 + u64::from(segment.len)) };
+            emulation.enter(side, lane, &entering);
+            now += Duration::from_micros(random.below(4_000));
+            emulation.advance(now);
+            // Nothing leaves whose bytes are gone.
+            assert!(emulation.take().all(|each| in_use.contains(&each.packet.handle)), "{scheme}");
+            emulation.take_unused(random.bernoulli(0.1), |handle| {
+                assert!(in_use.remove(&handle));
+                free.push(handle.slot());
+            });
+        }
+        for (lane, side) in (0..3).flat_map(|lane| Side::BOTH.map(|side| (lane, side))) {
+            next += 1;
+            let segment = Segment { flags: Flags::RST, ..Segment::default() };
+            let entering =
+                Entering { handle: Handle::new(next, 0), segment: Some(segment), ..datagram(1, 40) };
+            in_use.insert(entering.handle);
+            emulation.enter(side, lane, &entering);
+        }
+        emulation.advance(now + Duration::from_secs(100));
+        emulation.take_unused(true, |handle| assert!(in_use.remove(&handle)));
+        // The decoder of a code may wait for what was lost until there is more of it.
+        assert!(in_use.is_empty() || scheme == "packet-fec", "{scheme}: {in_use:?}");
+        assert!(in_use.len() < 5_000, "{scheme}: {}", in_use.len());
+        let schemes = emulation.finish().schemes;
+        let used = [
+            "snoop.local_retransmissions",
+            "wtcp-timestamps.local_retransmissions",
+            "packet-fec.recovered_packets",
+        ];
+        assert!(used.iter().any(|name| schemes.get(*name).is_some_and(|&value| value > 20)), "{schemes:?}");
+    }
 }

@@ -473,6 +473,11 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         if link[key]
     ]
     yield f"  links dropped {report['lost_packets']:,} packets" + (f": {', '.join(lost)}" if lost else "")
+    for counter, value in report["schemes"].items():
+        if value:
+            yield f"  {counter} {value:,}"
+    if report["opaque_packets"]:
+        yield f"  agents could not read {report['opaque_packets']:,} packets of TCP"
     if report["marked_packets"]:
         yield f"  queues marked {report['marked_packets']:,} packets"
     if report["simulated_flows"]:

@@ -53,7 +53,7 @@ impl AgentCounters {
     ///
     /// # Panics
     /// If the agent reported other counters then.
-    pub(super) fn since(&self, earlier: &AgentCounters) -> AgentCounters {
+    pub(crate) fn since(&self, earlier: &AgentCounters) -> AgentCounters {
         self.check(earlier);
         let since = |(now, earlier): (&Counter, &Counter)| match now.kind {
             Kind::Total => Counter { value: now.value - earlier.value, ..*now },

@@ -239,6 +239,11 @@ impl Layout {
         self.agents().map(name).collect()
     }
 
+    /// The nodes of the agents.
+    pub(crate) fn agent_nodes(&self) -> impl Iterator<Item = &str> {
+        self.agents().map(|agent| self.node_name(agent.place))
+    }
+
     /// The counters of each agent, as every run starts with them.
     pub(crate) fn agent_counters(&self, combination: &Combination<'_>) -> Vec<AgentCounters> {
         let declared = |agent: Agent<'_>| {
