@@ -1,13 +1,12 @@
-"""Builds the documentation site: one command, no network, into out/site.
+"""Build the documentation site into out/site, without a network.
 
     python scripts/build_site.py                 all of it
     python scripts/build_site.py --no-pictures   without running the commands of the gallery and the notebooks
 
-The pages are those of docs/, of docs/site (the home page and the reference of Python) and of the root. This
-script assembles them in out/site-source: it turns links to files that are not pages into plain text, writes
-the reference of the commands from the commands themselves, runs the commands of the gallery and the cells of
-the notebooks, and puts the state machines into the pages. Sphinx does the rest; each of its warnings, such as
-that of a link to an anchor that does not exist, is an error.
+Sources are docs/, docs/site (the home page and the Python reference) and pages at the root. This script
+assembles them in out/site-source: it turns links to files outside the site into plain text, generates the
+command reference from the commands, runs the commands of the gallery and the cells of the notebooks, and
+embeds the state machines. Sphinx does the rest; its warnings, such as for broken anchors, are errors.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 PICTURE = re.compile(
     r"```sh\n(?P<lines>(?:(?!```).*\n)+)```\n+% (?P<made>\S+)\n+```\{figure\} gallery/(?P<name>\S+)\n"
 )
-"""An entry of the gallery: the commands, the picture, and the file of theirs that it is."""
+"""An entry of the gallery: the commands, the file that they write, and the name of the picture."""
 
 BLANK = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP6DwABBQECz6AuzQAAAABJRU5ErkJggg=="
-"""A PNG of one pixel, in place of pictures that are not made."""
+"""A PNG of one pixel, as a placeholder."""
 
 
 def assemble(source: Path, pictures: bool) -> None:
@@ -75,7 +74,7 @@ def assemble(source: Path, pictures: bool) -> None:
 
 
 def unlisted(index: str) -> str:
-    """Return a list of the pages in docs/ that the home page does not list, for the navigation."""
+    """Return a navigation entry for the pages in docs/ that the home page does not list."""
     listed = set(re.findall(r"^[\w-]+$", index, re.MULTILINE))
     further = sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in listed)
     if not further:
@@ -84,14 +83,14 @@ def unlisted(index: str) -> str:
 
 
 def put(source: Path, name: str, text: str) -> None:
-    """Write a page, with links that hold in the site."""
+    """Write a page, with links adapted to the site."""
     text = re.sub(r"\[([^][]*)\]\((?!\w+:|#)([^)]*)\)", lambda link: linked(link[1], link[2]), text)
     text = re.sub(r"!\[([^]]*)\]\(images/states/([\w-]+)\.svg\)", lambda each: states(each[1], each[2]), text)
     (source / name).write_text(text, encoding="utf-8")
 
 
 def linked(text: str, target: str) -> str:
-    """Return a link as the site has it; the text alone if its target is not part of the site."""
+    """Return a link adapted to the site; only its text if the target is not part of the site."""
     path, sharp, anchor = target.partition("#")
     name = Path(path).name
     outside = path.startswith("../")
@@ -105,10 +104,10 @@ def linked(text: str, target: str) -> str:
 
 
 def states(alternative: str, scheme: str) -> str:
-    """Return the picture of a state machine as a part of the page, in the colours of the page."""
+    """Return the inline SVG of a state machine, which takes the colours of the page."""
     svg = (DOCS / f"images/states/{scheme}.svg").read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{escape(alternative)}"', 1)
-    # Identifiers are unique in a page.
+    # Identifiers must be unique within a page.
     svg = re.sub(r'id="(\w+)"', rf'id="{scheme}-\1"', svg)
     return f'```{{raw}} html\n<div class="states" tabindex="0">{svg}</div>\n```'
 
@@ -117,7 +116,7 @@ def states(alternative: str, scheme: str) -> str:
 
 
 def commands() -> str:
-    """Return the reference of the commands, from what they say of themselves."""
+    """Return the command reference, from the help of the commands."""
     import typer
 
     from lasthop.cli.app import app
@@ -148,7 +147,7 @@ def commands() -> str:
 
 
 def cell(text: str) -> str:
-    """Return text as a cell of a table."""
+    """Escape text for a table cell."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -156,13 +155,13 @@ def cell(text: str) -> str:
 
 
 def entries(gallery: str) -> Iterator[tuple[list[str], str, str]]:
-    """Yield the commands, the name and the file of each picture of the gallery."""
+    """Yield the commands, the name and the output file of each picture in the gallery."""
     for found in PICTURE.finditer(gallery):
         yield found["lines"].splitlines(), found["name"], found["made"]
 
 
 def make_pictures(gallery: str, directory: Path, run: bool) -> None:
-    """Run the commands of the gallery, and take their pictures; or put blank ones in their places."""
+    """Run the commands of the gallery and copy their pictures, or write placeholders."""
     directory.mkdir()
     with tempfile.TemporaryDirectory() as work:
         for lines, name, made in entries(gallery):
@@ -175,7 +174,7 @@ def make_pictures(gallery: str, directory: Path, run: bool) -> None:
 
 
 def call(line: str, directory: Path) -> None:
-    """Run a command of the documentation."""
+    """Run a command of the gallery."""
     words = shlex.split(line, comments=True)
     if not words:
         return
@@ -191,7 +190,7 @@ def call(line: str, directory: Path) -> None:
 
 
 def runs(notebook: Path) -> bool:
-    """Return whether a notebook runs here: the page needs the simulator as WebAssembly."""
+    """Return whether a notebook can run: one of them needs the simulator as WebAssembly."""
     if MODULE.exists() or "lasthop.web" not in notebook.read_text(encoding="utf-8"):
         return True
     print(f"without results: {notebook.name}, since there is no simulator as WebAssembly: make web")
@@ -199,7 +198,7 @@ def runs(notebook: Path) -> bool:
 
 
 def executed(path: Path, run: bool) -> Iterator[str]:
-    """Yield a notebook as a page: its prose, its code, and what it shows."""
+    """Yield a notebook as a page: prose, code and outputs."""
     outputs: Any = []
     if run:
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -210,7 +209,7 @@ def executed(path: Path, run: bool) -> Iterator[str]:
         outputs, _ = module.app.run()
     text = path.read_text(encoding="utf-8")
     cells = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    # The imports come first in the file, and the heading in the page.
+    # The file begins with the imports, the page with the heading.
     for number, node in sorted(enumerate(cells), key=lambda each: each[0] != 1):
         prose = re.fullmatch(r'mo\.md\(r?f?"""\n(.*)\n"""\)', code(text, node), re.DOTALL)
         if prose is not None:
@@ -227,7 +226,7 @@ def executed(path: Path, run: bool) -> Iterator[str]:
 
 
 def code(text: str, node: ast.FunctionDef) -> str:
-    """Return the code of a cell, without what marimo adds."""
+    """Return the code of a cell, without the additions of marimo."""
     body = [each for each in node.body if not isinstance(each, ast.Return)]
     if not body:
         return ""
@@ -236,8 +235,8 @@ def code(text: str, node: ast.FunctionDef) -> str:
 
 
 def html(value: Any) -> str:
-    """Return what a page shows of a value."""
-    # A page has no widgets.
+    """Return a value as HTML."""
+    # Widgets are not interactive in a static page.
     if type(value).__module__.startswith("marimo"):
         text = getattr(value, "text", "")
         return "" if "<marimo-" in text else text

@@ -1,8 +1,7 @@
-"""Draws the state machines of the schemes, with Graphviz: docs/images/states/states.toml to SVG.
+"""Draw the state machines of the schemes with Graphviz, from docs/images/states/states.toml to SVG.
 
-The pictures are tracked, so that only who changes them needs Graphviz. Each begins with the hash of its
-source, by which the tests tell that it is of this source. Text has the colour of the text around it where the
-picture is part of a page, as on the site.
+The pictures are tracked in git, so Graphviz is needed only to change them. Each begins with the hash of its
+source, which the tests compare. Text uses `currentColor`, so an inline picture takes the colour of the page.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ edge [fontname="Helvetica,Arial,sans-serif", fontsize=10.5, arrowsize=0.7, color
 
 
 def machines() -> dict[str, Machines]:
-    """Return the machines of each scheme, by who has them."""
+    """Return the machines of each scheme, by owner."""
     with (STATES / "states.toml").open("rb") as file:
         return tomllib.load(file)
 
@@ -52,12 +51,12 @@ def transitions(lines: list[str]) -> list[tuple[str, str, str]]:
 
 
 def source_hash(scheme: Machines) -> str:
-    """Return the hash that a picture of this source begins with."""
+    """Return the hash of a picture's source."""
     return hashlib.sha256(json.dumps([STYLE, scheme]).encode()).hexdigest()[:16]
 
 
 def dot(scheme: Machines) -> str:
-    """Return the machines of a scheme as a graph for Graphviz."""
+    """Return the machines of a scheme in the DOT language."""
     lines = ["digraph {", STYLE]
     for number, (owner, edges) in reversed([*enumerate(scheme.items())]):
         lines.append(f"subgraph cluster_{number} {{ label={json.dumps(owner)}; labeljust=l; pencolor=none;")
@@ -71,18 +70,18 @@ def dot(scheme: Machines) -> str:
 
 
 def draw(scheme: Machines) -> str:
-    """Return the picture of a scheme."""
+    """Return the picture of a scheme as SVG."""
     done = subprocess.run(["dot", "-Tsvg"], input=dot(scheme), capture_output=True, text=True, check=True)
     svg = done.stdout[done.stdout.index("<svg") :]
     svg = re.sub(r"<!--.*?-->\n?|<title>.*?</title>\n?", "", svg, flags=re.DOTALL)
-    # The colour of the text around it, or black where it is a picture by itself.
+    # Takes the colour of the surrounding page; black in a standalone picture.
     svg = re.sub(r'(<text [^>]*?)(?: fill="[^"]*")?>', r'\1 fill="currentColor">', svg)
     svg = svg.replace('fill="#1769c2"', 'fill="#1769c2" fill-opacity="0.12"')
     return f"<!-- {source_hash(scheme)} -->\n{svg}"
 
 
 def main() -> None:
-    """Draw all pictures, and remove those of schemes that are no more."""
+    """Draw all pictures, and remove those of schemes that no longer exist."""
     drawn = {name: draw(scheme) for name, scheme in machines().items()}
     for old in STATES.glob("*.svg"):
         if old.stem not in drawn:

@@ -1,10 +1,10 @@
-"""Compare Linux's TCP over emulated links with the simulation of the same.
+"""Compare Linux's TCP over emulated links with simulations of the same links.
 
 ``python scripts/fidelity.py`` runs each congestion control of this kernel over a small grid of rate,
-round-trip time and loss, by ``lasthop emulate`` and by the simulator with the same seed and run numbers, and
-prints the throughput of both with 95 % intervals as a table in Markdown. An emulation takes its real time:
-the grid takes about twenty minutes. ``--quick`` is one short case, and ``--case 10,60,0.01`` the link of
-10 Mb/s and 60 ms that loses 1 %.
+round-trip time and loss, with ``lasthop emulate`` and with the simulator, with the same seed and run numbers.
+It prints the throughput of both with 95 % intervals as a Markdown table. Emulation runs in real time: the
+grid takes about twenty minutes. ``--quick`` runs one short case, ``--case 10,60,0.01`` a link of 10 Mb/s and
+60 ms with a loss of 1 %.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 SENDERS = {"reno": "linux-reno", "cubic": "linux", "bbr": "linux-bbr"}
-"""The senders of the simulator by the names of the kernel."""
+"""The simulator's senders, by the kernel's names of their congestion control."""
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 PORT = 5001
 
 LATE = 3
-"""The exit code of an emulation whose packets were late."""
+"""Exit code of an emulation with late packets."""
 
 ATTEMPTS = 3
-"""Emulations that were late are repeated."""
+"""Attempts of an emulation, repeated if packets are late."""
 
 SCENARIO = """
 schemes = ["basic"]
@@ -90,7 +90,7 @@ GRID = [Case(*each) for each in itertools.product((2, 10), (20, 60), (0.0, 0.01)
 
 
 def send(control: str) -> None:
-    """Send without end to the first who connects."""
+    """Send forever to the first client."""
     listener = socket.create_server(("", PORT))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
     peer, _ = listener.accept()
@@ -102,7 +102,7 @@ def send(control: str) -> None:
 
 
 def receive(address: str, seconds: float) -> None:
-    """Print the bits per second that arrive from the start of the connection on."""
+    """Print the throughput from the start of the connection, in bits per second."""
     begin = time.monotonic()
     peer = socket.create_connection((address, PORT))
     received = 0
@@ -162,7 +162,7 @@ def compare(cases: list[Case], controls: list[str], runs: int, seconds: float) -
 
 
 def main() -> None:
-    """Compare, or be one of the programs."""
+    """Compare, or run as the sending or receiving program of an emulation."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="one short case")
     parser.add_argument(

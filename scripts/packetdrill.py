@@ -1,17 +1,17 @@
 """Run packetdrill scripts against the TCP endpoint.
 
 ``python scripts/packetdrill.py`` builds the endpoint as a shared library and runs the scripts of
-tests/packetdrill through packetdrill (https://github.com/google/packetdrill), in virtual time. ``--scripts
-DIR`` runs those of another directory, such as gtests/net/tcp of packetdrill. It prints a table: what passes,
-what differs for a known reason (tests/packetdrill/differences.toml), what uses things that the endpoint does
-not have, and what fails. The exit code is 1 if a script fails, or passes although it is known to differ.
+tests/packetdrill with packetdrill (https://github.com/google/packetdrill), in virtual time. ``--scripts DIR``
+runs those of another directory, such as gtests/net/tcp of packetdrill. It prints a table with the result of
+each script: pass, known difference (tests/packetdrill/differences.toml), outside (uses features that the
+endpoint does not have) or FAIL. The exit code is 1 if a script fails, or passes despite a known difference.
 
-packetdrill is found on PATH, by ``--packetdrill``, or by the environment variable LASTHOP_PACKETDRILL.
-Commands within scripts are not run: settings of the kernel become settings of the endpoint. PSH, which a
-sender may set as it likes, is not compared.
+packetdrill is found by ``--packetdrill``, the environment variable LASTHOP_PACKETDRILL, or PATH. Commands in
+scripts are not run: kernel settings become settings of the endpoint. PSH is not compared, since a sender may
+set it freely.
 
-``--kernel`` runs the scripts with their commands against the kernel, in a network namespace of its own, which
-needs root.
+``--kernel`` runs the scripts with their commands against the kernel, in a separate network namespace; needs
+root.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ OWN = ROOT / "tests" / "packetdrill"
 DIFFERENCES = OWN / "differences.toml"
 
 LONGEST = 60
-"""Seconds until a script counts as hanging."""
+"""Timeout of a script in seconds."""
 
 MOST_FLIPS = 200
-"""Lines of a script whose PSH may differ."""
+"""Limit of the lines of a script whose PSH differs."""
 
 LOCAL = {"ipv4": "192.168.0.1", "ipv6": "fd3d:fa7b:d17d::1"}
 """The address of the endpoint."""
@@ -49,21 +49,21 @@ LOCAL = {"ipv4": "192.168.0.1", "ipv6": "fd3d:fa7b:d17d::1"}
 COMMANDS = re.compile(r"`([^`]*)`")
 
 PRODUCT = re.compile(r"\$\(\(([\d*\s]+)\)\)")
-"""A number as the shell computes it."""
+"""A number, or shell arithmetic with one."""
 
 SETTING = re.compile(r"""(?:sysctl\s+(?:-\w+\s+)*|/proc/sys/)net[./]ipv4[./](\w+)=("[^"]*"|[^\s`;]+)""")
-"""A setting of the kernel, as sysctl and as a file."""
+"""A kernel setting, by sysctl or as a file."""
 
 PSH = re.compile(r":(\d+): [^\n]*field tcp_psh")
 
 OUTBOUND = re.compile(r">\s+(?:\[[^]]*\]\s*)?([FSRPWEUA.]+)")
 
 Flags = dict[str, Any]
-"""What the library is told, as JSON."""
+"""The flags of the library, as JSON."""
 
 
 class Outcome(NamedTuple):
-    """What became of a script."""
+    """The result of a script."""
 
     verdict: str
     """pass, known difference, outside or FAIL."""
@@ -71,16 +71,16 @@ class Outcome(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """What differs for a known reason."""
+    """Known differences."""
 
     outside: list[tuple[re.Pattern[str], str]]
     known: dict[str, str]
     kernel: dict[str, str]
-    """Of our scripts, those that the kernel does not pass."""
+    """Those of our scripts that the kernel does not pass."""
 
     @staticmethod
     def read(path: Path) -> Differences:
-        """Return what a file says."""
+        """Read the known differences."""
         tables = tomllib.loads(path.read_text())
         outside = [(re.compile(each["pattern"], re.M), each["reason"]) for each in tables.get("outside", [])]
         known, kernel = (
@@ -96,7 +96,7 @@ def is_on(value: str) -> bool:
 
 
 def tcp(key: str, convert: Callable[[str], Any]) -> Callable[[Flags, str], None]:
-    """Return what sets a key of ``[tcp]``."""
+    """Return a function that sets a key of ``[tcp]``."""
 
     def apply(flags: Flags, value: str) -> None:
         flags["tcp"][key] = convert(value)
@@ -105,12 +105,12 @@ def tcp(key: str, convert: Callable[[str], Any]) -> Callable[[Flags, str], None]
 
 
 def set_window_scaling(flags: Flags, value: str) -> None:
-    """Offer window scaling or not."""
+    """Enable or disable window scaling."""
     flags["window_scaling"] = is_on(value)
 
 
 def set_receive_buffer(flags: Flags, value: str) -> None:
-    """Set the window to the largest receive buffer."""
+    """Set the window to the maximum receive buffer."""
     if (largest := value.split()[-1]).isdigit():
         flags["tcp"]["window"] = f"{largest} B"
 
@@ -122,7 +122,7 @@ def set_sack(flags: Flags, value: str) -> None:
 
 
 def set_retries(flags: Flags, value: str) -> None:
-    """Set the time for so many retransmissions of SYN, each after twice the time of the one before."""
+    """Set the SYN timeout for a number of retransmissions with exponential backoff."""
     flags["syn_timeout"] = f"{2 ** (int(value) + 1) - 1} s"
 
 
@@ -141,7 +141,7 @@ SETTINGS: dict[str, Callable[[Flags, str], None]] = {
     "tcp_timestamps": tcp("timestamps", is_on),
     "tcp_window_scaling": set_window_scaling,
 }
-"""Settings of the kernel that the endpoint has as well."""
+"""Kernel settings with an equivalent in the endpoint."""
 
 HARMLESS = {
     "tcp_ecn_option",
@@ -158,11 +158,11 @@ HARMLESS = {
     "tcp_tso_win_divisor",
     "tcp_wmem",
 }
-"""Settings of what the endpoint does not have; scripts that test it are told by their calls."""
+"""Settings of features that the endpoint does not have; scripts that use them are detected by their calls."""
 
 
 class Script:
-    """A script, with its commands separated."""
+    """A script without its commands, and the settings from the commands."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -174,7 +174,7 @@ class Script:
         self.lines = self.without_commands(text).split("\n")
 
     def without_commands(self, text: str) -> str:
-        """Return the text without commands but with as many lines; takes settings from them."""
+        """Return the text without commands, with the same number of lines; applies their settings."""
 
         def replace(match: re.Match[str]) -> str:
             before = text[: match.start()].rpartition("\n")[2].split("//")[0].strip()
@@ -187,7 +187,7 @@ class Script:
         return COMMANDS.sub(replace, text)
 
     def take(self, command: str) -> None:
-        """Take the settings of a command, and those of the script that it runs."""
+        """Apply the settings of a command, and of a script that it runs."""
         for name in re.findall(r"\S+defaults\.sh", command):
             if (path := self.path.parent / name).exists():
                 self.take(path.read_text())
@@ -201,7 +201,7 @@ class Script:
                 self.problem = f"sets {name}, which the endpoint does not have"
 
     def flip_push(self, number: int) -> bool:
-        """Turn PSH on or off in an expected packet; returns whether there is one in the line."""
+        """Toggle PSH in an expected packet; returns whether the line has one."""
         match = OUTBOUND.search(line := self.lines[number - 1])
         if not match:
             return False
@@ -226,11 +226,11 @@ class Runner:
             return [*namespace, self.packetdrill], dict(os.environ)
         flags = {**self.base, **script.flags, "tcp": {**self.base.get("tcp", {}), **script.flags["tcp"]}}
         line = [self.packetdrill, f"--so_filename={self.library}", f"--so_flags={json.dumps(flags)}"]
-        # packetdrill reads TCP_INFO with getsockopt of the C library, which the library replaces.
+        # packetdrill reads TCP_INFO with getsockopt of the C library, which our library intercepts.
         return [*line, f"--local_ip={LOCAL[script.ip]}"], {**os.environ, "LD_PRELOAD": str(self.library)}
 
     def run(self, script: Script) -> str:
-        """Return what went wrong; nothing if the script passes."""
+        """Return the problem; empty if the script passes."""
         line, environment = self.command(script)
         if self.library is None:
             script.lines = script.path.read_text().split("\n")
@@ -261,9 +261,9 @@ class Runner:
 
 
 def judge(script: Script, name: str, runner: Runner, differences: Differences) -> Outcome:
-    """Run a script, and return what became of it."""
+    """Run a script and return its result."""
     if runner.library is not None:
-        # Comments may name what a script does not use.
+        # Comments may mention features that the script does not use.
         calls = re.sub(r"//.*", "", script.path.read_text())
         outside = [reason for pattern, reason in differences.outside if pattern.search(calls)]
         if outside or script.problem:

@@ -1,12 +1,11 @@
-"""Builds the wheel and the source distribution, checks each in a fresh environment, and describes them.
+"""Build the wheel and the source distribution, check each in a fresh environment, and print a summary.
 
-`make release` runs it. Both are built from the commit that is checked out, into an empty directory. Each is
-installed with its dependencies into a new virtual environment outside the clone, runs a worked scenario with
-the result that the clone has, and is uninstalled again, which must leave nothing.
+`make release` runs this script. Both packages are built from the current commit into an empty directory. Each
+is installed with its dependencies into a new virtual environment outside the clone, must give the same result
+for a worked scenario as the clone, and must leave no files when it is uninstalled.
 
-With ziglang (the extra `release`) a Linux wheel is linked for manylinux2014 on any machine; without it, for
-the glibc of this one. auditwheel then looks up the versioned symbols that the wheel needs, and a tag that
-promises more is refused.
+With ziglang (the extra `release`), a Linux wheel is linked for manylinux2014 on any machine; without it, for
+the local glibc. auditwheel checks the versioned symbols of the wheel; an incompatible tag is an error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(sys.executable).parent
 COMMAND = SCRIPTS / "lasthop"
-# What maturin adds to a wheel beside the package, by its name.
+# Files that maturin adds to a wheel, by the package name.
 DATA = ROOT / "lasthop._lasthop.data"
 MAX_BYTES = 10_000_000
 # The simulator for pages.
@@ -45,7 +44,7 @@ COMPLETIONS = {
 
 
 class UnfitError(Exception):
-    """The release must not be made as it is; the text says why."""
+    """The release cannot be made; the message has the reason."""
 
 
 def main() -> None:
@@ -71,17 +70,17 @@ def main() -> None:
 
 
 def step(text: str) -> None:
-    """Say what is done next."""
+    """Print the next step."""
     print(f"-- {text}", flush=True)
 
 
 def output(*line: str | Path, **options: str | Path | dict[str, str]) -> str:
-    """Run a program, and return what it prints.
+    """Run a program and return its standard output.
 
     Raises
     ------
     UnfitError
-        If it fails, with what it says.
+        If it fails, with its output.
     """
     ran = subprocess.run([*map(str, line)], capture_output=True, text=True, check=False, **options)
     if ran.returncode != 0:
@@ -93,7 +92,7 @@ def output(*line: str | Path, **options: str | Path | dict[str, str]) -> str:
 
 
 def checked_version(*, allow_dirty: bool) -> str:
-    """Return the version of Cargo.toml, if this commit can be released as it.
+    """Return the version of Cargo.toml, if this commit can be released under it.
 
     Raises
     ------
@@ -136,7 +135,7 @@ def build_wheel(out: Path) -> Path:
         for shell, path in COMPLETIONS.items():
             source = {"_LASTHOP_COMPLETE": f"source_{shell}"}
             write(share / path, output(COMMAND, env=os.environ | source))
-        # maturin runs zig by way of this interpreter.
+        # maturin runs zig through this interpreter.
         found_first = f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"
         output(*line, cwd=ROOT, env=os.environ | {"PATH": found_first})
     finally:
@@ -154,7 +153,7 @@ def build_sdist(out: Path) -> Path:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file, and make its directory."""
+    """Write a file, creating its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
@@ -163,7 +162,7 @@ def write(path: Path, text: str) -> None:
 
 
 def check_contents(package: Path, version: str) -> None:
-    """Refuse a package that is too large, or whose files are not in its own directories."""
+    """Reject a package that is too large, or has files outside its own directories."""
     if package.stat().st_size > MAX_BYTES:
         raise UnfitError(f"{package.name} has {package.stat().st_size:,} bytes, more than {MAX_BYTES:,}")
     if package.suffix == ".whl":
@@ -178,11 +177,11 @@ def check_contents(package: Path, version: str) -> None:
         roots = {f"lasthop-{version}"}
     strange = [name for name in names if name.split("/")[0] not in roots]
     if strange:
-        raise UnfitError(f"{package.name} has files in strange places: {', '.join(strange)}")
+        raise UnfitError(f"{package.name} has files outside its directories: {', '.join(strange)}")
 
 
 def check_tags(wheel: Path) -> None:
-    """Refuse a Linux wheel whose tags promise more than the libraries that it needs."""
+    """Reject a Linux wheel whose tags are incompatible with the libraries that it needs."""
     tags = [tag for tag in platform_tags(wheel) if "linux" in tag]
     if not tags:
         return
@@ -194,7 +193,7 @@ def check_tags(wheel: Path) -> None:
     false = [tag for tag in tags if glibc(tag) < needed]
     if false:
         needs = f"glibc {needed[0]}.{needed[1]}"
-        raise UnfitError(f"{wheel.name} needs {needs}, so its tags are false: {', '.join(false)}")
+        raise UnfitError(f"{wheel.name} needs {needs}, so its tags are wrong: {', '.join(false)}")
 
 
 def platform_tags(wheel: Path) -> list[str]:
@@ -203,29 +202,29 @@ def platform_tags(wheel: Path) -> list[str]:
 
 
 def glibc(tag: str) -> tuple[int, int]:
-    """Return the least version of glibc that a platform tag promises to run on."""
+    """Return the minimum glibc version of a platform tag."""
     named = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
     numbered = re.match(r"manylinux_(\d+)_(\d+)_", tag)
-    # A plain linux tag promises nothing.
+    # A plain linux tag has no minimum.
     return (int(numbered[1]), int(numbered[2])) if numbered else named.get(tag.split("_")[0], (999, 0))
 
 
 def check_installation(package: Path, wheel: Path, version: str) -> None:
     """Install a package into a fresh environment, run it there, and uninstall it.
 
-    Its dependencies are those of the wheel.
+    The dependencies are those of the wheel.
 
     Raises
     ------
     UnfitError
-        If it gives other results than here, or leaves files behind.
+        If it gives different results, or leaves files behind.
     """
     step(f"{package.name} in a fresh environment")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         empty = Path(name, "empty")
         empty.mkdir()
-        # Nothing of the clone may be found by way of the environment.
+        # The environment must not refer to the clone.
         outside = {
             key: text for key, text in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_"))
         }
@@ -234,7 +233,7 @@ def check_installation(package: Path, wheel: Path, version: str) -> None:
         venv.create(home, with_pip=True)
         python = home / SCRIPTS.name / Path(sys.executable).name
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet")
-        # First the dependencies alone, so that what the package itself brings can be told.
+        # Dependencies first, to separate the files of the package itself.
         output(*pip, "install", wheel, **there)
         output(*pip, "uninstall", "--yes", "lasthop", **there)
         before = files(home)
@@ -257,7 +256,7 @@ def check_installation(package: Path, wheel: Path, version: str) -> None:
 
 
 def files(directory: Path) -> set[Path]:
-    """Return all files below a directory but those that pip itself compiles when it runs."""
+    """Return all files below a directory, except bytecode that pip compiles when it runs."""
     return {path for path in directory.rglob("*") if path.is_file() and "pip" not in path.parts}
 
 

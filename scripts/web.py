@@ -1,9 +1,9 @@
-"""Compiles the simulator to WebAssembly, for pages: python/lasthop/web/simulator.wasm.gz.
+"""Compile the simulator to WebAssembly for pages: python/lasthop/web/simulator.wasm.gz.
 
-`make web` runs it. There are two routes, tried in this order:
+`make web` runs this script. There are two routes, tried in this order:
 
 - cargo's own rustc, if it has the target: `rustup target add wasm32-unknown-unknown`;
-- Debian's rustc with the sources of its standard library, which is compiled along:
+- Debian's rustc with the sources of the standard library, which is also compiled:
   `apt-get install rustc-web rust-web-src lld-22`.
 """
 
@@ -25,11 +25,11 @@ MODULE = ROOT / "python/lasthop/web/simulator.wasm.gz"
 DEBIAN_RUSTC = "/usr/bin/rustc"
 
 Route = tuple[list[str], dict[str, str]]
-"""Further arguments of cargo, and its environment variables."""
+"""Additional arguments and environment variables of cargo."""
 
 
 def main() -> None:
-    """Compile the module, or say why it cannot be; `--check` only looks for a route."""
+    """Compile the module, or fail with the reason; `--check` only looks for a route."""
     found = route()
     if found is None:
         sys.exit(
@@ -39,13 +39,13 @@ def main() -> None:
         return
     arguments, environment = found
     began = time.monotonic()
-    # A directory of its own: another rustc would make cargo compile the other one's build scripts anew.
+    # A separate directory, since a change of rustc would recompile all build scripts.
     target = ROOT / "target" / "web"
     line = ["cargo", "build", "--locked", "--package", "lasthop-web", "--lib", "--profile", "web"]
     line += ["--target", TARGET, "--target-dir", str(target), *arguments]
     subprocess.run(line, cwd=ROOT, env=os.environ | environment, check=True)
     module = (target / TARGET / "web" / "lasthop_web.wasm").read_bytes()
-    # Without a time, so that the same module gives the same file.
+    # Without a timestamp, so that the same module gives the same file.
     packed = gzip.compress(module, mtime=0)
     MODULE.write_bytes(packed)
     seconds = time.monotonic() - began
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def route() -> Route | None:
-    """Return the first route that this machine has."""
+    """Return the first available route."""
     if has_target("rustc"):
         return [], {}
     linker = next(
@@ -64,7 +64,7 @@ def route() -> Route | None:
         return None
     environment = {
         "RUSTC": DEBIAN_RUSTC,
-        # Compiling the standard library along is not stable yet.
+        # Building the standard library is an unstable feature.
         "RUSTC_BOOTSTRAP": "1",
         "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER": linker,
     }
@@ -72,13 +72,13 @@ def route() -> Route | None:
 
 
 def has_target(rustc: str) -> bool:
-    """Return whether a compiler has the compiled standard library of the target."""
+    """Return whether a compiler has the standard library for the target."""
     root = sysroot(rustc)
     return root is not None and (Path(root) / "lib/rustlib" / TARGET / "lib").is_dir()
 
 
 def sysroot(rustc: str) -> str | None:
-    """Return the directory of a compiler's libraries, or None if there is no such compiler."""
+    """Return the sysroot of a compiler, or None if the compiler does not exist."""
     if shutil.which(rustc) is None:
         return None
     return subprocess.run(
@@ -94,7 +94,7 @@ def version(rustc: str) -> tuple[int, ...]:
 
 
 def needed_version() -> tuple[int, ...]:
-    """Return the least version of the compiler."""
+    """Return the minimum version of the compiler."""
     with (ROOT / "Cargo.toml").open("rb") as file:
         needed = tomllib.load(file)["workspace"]["package"]["rust-version"]
     return tuple(int(number) for number in needed.split("."))

@@ -178,7 +178,7 @@ def test_a_release_refuses_false_tags(
     if not false:
         release.check_tags(wheel)
         return
-    with pytest.raises(release.UnfitError, match=f"tags are false: {false}$"):
+    with pytest.raises(release.UnfitError, match=f"tags are wrong: {false}$"):
         release.check_tags(wheel)
 
 

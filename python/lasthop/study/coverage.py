@@ -78,7 +78,7 @@ class Coverage:
 _UNFINISHED = 0.05
 
 
-def _far(share: float) -> Draw:
+def _outliers(share: float) -> Draw:
     return lambda g, n: g.normal(10.0, 1.0, n) + 50.0 * (g.random(n) < share)
 
 
@@ -102,8 +102,8 @@ CASES = (
     Case("events, 0.05 in a run", lambda g, n: g.poisson(0.05, n).astype(float), 0.05, "count"),
     Case("events, 0.01 in a run", lambda g, n: g.poisson(0.01, n).astype(float), 0.01, "count"),
     Case("finished or not, 2 % are not", lambda g, n: (g.random(n) < 0.98).astype(float), 0.98, "share"),
-    Case("5 % of the runs far off", _far(0.05), 12.5),
-    Case("20 % of the runs far off", _far(0.2), 20.0),
+    Case("5 % outliers", _outliers(0.05), 12.5),
+    Case("20 % outliers", _outliers(0.2), 20.0),
     Case(
         "bits over time, 5 % unfinished",
         _bits,
