@@ -57,20 +57,23 @@ _TABLES = {
     "SPLIT": "4.4, table 4",
     "SPLIT-SMART": "4.4, table 4",
 }
-_NO_OVERHEAD = "perhaps the testbed's computers spent time on each retransmission, which ours do not"
+_NO_OVERHEAD = "possibly the testbed's hosts needed time for each retransmission, which ours do not"
 _ACKS = (
-    "with an acknowledgement for two segments the window grows half as fast as with one for each; with the "
-    "reading ack=1 ours is "
+    "with one acknowledgement per two segments the window grows half as fast; with the reading ack=1 ours is "
 )
-_ELN = "perhaps ours has fewer timeouts: a window that stays large brings enough duplicates for the next loss"
+_ELN = (
+    "possibly ours has fewer timeouts: a window that stays large gives enough duplicate ACKs "
+    "for the next loss"
+)
 _GROWTH = (
-    "the constant by which the window grows on each acknowledgement makes ours faster; with the reading "
-    "growth=standard it is nearer"
+    "ours is faster because of the additive constant per acknowledgement; the reading "
+    "growth=standard is closer"
 )
-_GROWTH_TOO = "with the reading growth=standard it is (46 % and 21 %)"
+_GROWTH_TOO = "the reading growth=standard agrees (46 % and 21 %)"
 _COPIES = (
-    "ours sends copies ahead of the queue, so that they fill most gaps before the third duplicate, and the "
-    "source retransmits fewer segments; with the reading queue=fifo it retransmits more of them"
+    "our copies are sent ahead of the queue and fill most gaps before the third duplicate "
+    "ACK, so the source retransmits fewer segments; with the reading queue=fifo it "
+    "retransmits more"
 )
 _WHY = {
     "wan-32-e2e-newreno": f"{_ACKS}0.69 Mb/s",
@@ -90,15 +93,15 @@ _WHY = {
 }
 _WHY_GOODPUT = {
     **{f"{setting}-ll-smart": _COPIES for setting in SETTINGS},
-    "lan-8-ll": "of a window of five segments fewer losses bring the source three duplicates",
+    "lan-8-ll": "with a window of five segments, fewer losses cause three duplicate ACKs at the source",
     "wan-32-ll": (
-        "the base station answers what the source retransmits and the mobile host has acknowledged, and "
-        "does not forward it (MobiCom 1995), so that less is sent over the air"
+        "the base station acknowledges retransmissions of already acknowledged segments instead "
+        "of forwarding them (MobiCom 1995), so less is sent over the air"
     ),
 }
 _ROUNDING = (
-    "of segments of 1440 B 2.2 % are lost with one error in 65,536 B, and nothing is sent in vain; the "
-    "paper's goodput varies from 97.0 to 97.7 % for no reason that it gives"
+    "one error in 65,536 B loses 2.2 % of segments of 1440 B, and there are no unnecessary "
+    "transmissions; the paper's goodput varies from 97.0 to 97.7 % without an explanation"
 )
 
 
@@ -127,7 +130,7 @@ def _faster(
 
 
 def _slower(setting: str, ours: str, theirs: str, region: Region, **stated: Unpack[_Text]) -> CustomClaim:
-    """Return a claim about how far a protocol is behind another."""
+    """Return a claim about the relative difference of a protocol to a faster one."""
     how = partial(behind, setting, ours, theirs, region)
     besides = (experiment(setting, theirs),)
     return CustomClaim(experiment=experiment(setting, ours), further=besides, evaluate=how, **stated)
@@ -143,7 +146,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=f"peak-{setting}",
             fails_if="it is more than 2 % from the printed value",
             why="with the reading wide-area=wired it agrees" if setting == "wan-32" else "",
-            # The rate of the wireless link is chosen so.
+            # A definition: the rate of the wireless link is chosen accordingly.
             definition=setting == "lan-32",
             evaluate=partial(peak, setting),
         )
@@ -189,10 +192,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="LAN: LL is about 10 % behind LL-TCP-AWARE",
         printed="10 %",
         fails_if="it is not 8 to 12 % behind",
-        why=(
-            "ours is behind by what the needless retransmissions take, 3 % of the air; half a window still "
-            "fills the path"
-        ),
+        why=("unnecessary retransmissions take 3 % of the air time; half a window still fills the path"),
     ),
     _slower(
         "wan-32",
@@ -260,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="LAN: NEWRENO is between 10 and 25 % better than E2E",
         printed="10 to 25 %",
         fails_if="it is not 10 to 25 % better with one of the buffers",
-        why="with 8 KB a window has five segments, and after a halving too few for three duplicates",
+        why=("with 8 KB a window has five segments, and after a halving too few for three duplicate ACKs"),
     ),
     _faster(
         (("wan-32", "E2E-NEWRENO", "E2E"),),
@@ -270,7 +270,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="WAN: NEWRENO is about 2 times better than E2E",
         printed="2 times",
         fails_if="it is not 1.8 to 2.2 times better",
-        why="plain TCP is faster than printed, so that less is left to gain (reading growth)",
+        why="plain TCP is faster than printed, so there is less to gain (reading growth)",
     ),
     CustomClaim(
         id="newreno-buffer",
@@ -379,7 +379,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "SPLIT"),
         further=tuple(experiment(setting, "SPLIT") for setting in ("lan-32", "wan-32")),
         fails_if="it has some in more than 1 % of the runs",
-        # Bytes that probe the base station's closed window are sent again, and are not losses.
+        # Zero-window probes of the base station are retransmitted without a loss.
         evaluate=partial(no_timeouts, ("SPLIT",), ("lan-32", "wan-32"), ("timeouts", "fast_retransmits")),
     ),
     _faster(
@@ -411,8 +411,8 @@ CLAIMS: tuple[Claim, ...] = (
             further=tuple(experiment(setting, name) for name in PROTOCOLS if setting in PRINTED[name]),
             fails_if="another one is as fast",
             why=(
-                "LL-SMART is as fast: its copies arrive before the third duplicate, so that there is nothing "
-                "left to suppress"
+                "LL-SMART is as fast: its copies arrive before the third duplicate ACK, so there are none"
+                " to suppress"
             ),
             evaluate=partial(best, setting, "LL-SMART-TCP-AWARE", tuple(PROTOCOLS)),
         )

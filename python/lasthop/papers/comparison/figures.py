@@ -39,7 +39,7 @@ TRACED = {
     "trace-e2e-eln": "E2E-ELN",
     "trace-split": "SPLIT",
 }
-"""The protocols of the traced runs by experiment, in the wide area but for those called LAN."""
+"""The protocols of the traced runs by experiment, in the wide area unless called LAN."""
 
 _THROUGHPUT = Reading("throughput", "Mb/s", 1e6)
 _TIME = Reading("time", "s", 1.0)
@@ -60,7 +60,7 @@ def wired_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
 def wireless_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
     """Return the data of the transfer over the data sent to the mobile host.
 
-    Whatever is sent over the air and is not an acknowledgement of the mobile host is a segment with data.
+    All units on the air that are not acknowledgements of the mobile host are data segments.
     """
     data, attempts, acks = (
         evidence.values(name, PROTOCOLS[protocol].scheme, metric)
@@ -85,7 +85,7 @@ def _table(protocols: tuple[str, ...], evidence: Evidence) -> DataFigure:
         lines.append(Line(f"{label}, paper", x, printed, scheme=setting, printed=True))
     figure = curve(lines, Reading("protocol", "", 1.0), _THROUGHPUT)
     (axes,) = figure.axes
-    # Nothing lies between two protocols.
+    # No lines, since protocols are categories.
     for line in axes.lines:
         line.set_linestyle("none")
     axes.set_xlabel("")

@@ -1,4 +1,4 @@
-"""The quantities that the claims are about, and where they must lie."""
+"""The quantities of the claims, with their regions."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from lasthop.papers.verdicts import (
 )
 
 _MBPS = Unit("Mb/s", 1e6, 2)
-_MARGIN = "within a tenth: our margin, since the paper states no scatter"
+_MARGIN = "within a tenth: our margin, since the paper does not state a scatter"
 _GOODPUT = 0.005
-"""How far goodput may be from the printed one: a fifth of what the losses cost."""
+"""Margin of goodput: a fifth of the cost of the losses."""
 
 
 def _of(evidence: Evidence, setting: str, protocol: str) -> Quantity:
@@ -81,8 +81,8 @@ def goodput(setting: str, protocol: str, evidence: Evidence) -> Finding:
         found = of(evidence, experiment(setting, protocol), protocol)
         low, high = printed - 100 * _GOODPUT, printed + 100 * _GOODPUT
         text = (
-            f"{path} {low:.1f} to {high:.1f} %: our margin, a fifth of what the losses cost, since the paper "
-            "states no scatter"
+            f"{path} {low:.1f} to {high:.1f} %: our margin, a fifth of the cost of the losses, since "
+            "the paper does not state a scatter"
         )
         parts.append(Part(found, within(printed / 100, _GOODPUT, text), path, PERCENT))
     means = " and ".join(f"{100 * part.quantity.at().mean:.1f} %" for part in parts)
@@ -102,7 +102,7 @@ def ratios(
 
 
 def behind(setting: str, ours: str, theirs: str, region: Region, evidence: Evidence) -> Finding:
-    """Judge by how much a protocol is behind another."""
+    """Judge the relative difference of a protocol to a faster one."""
     behind = Quantity(1 - _over(evidence, setting, ours, theirs).values)
     return Finding([Part(behind, region, unit=PERCENT)], f"{PERCENT.estimate(behind.at())} behind")
 
@@ -117,7 +117,7 @@ def of_peak(setting: str, share: float, evidence: Evidence) -> Finding:
 def no_timeouts(
     names: Sequence[str], settings: Sequence[str], metrics: Sequence[str], evidence: Evidence
 ) -> Finding:
-    """Judge the share of runs in which one of some counts of losses is not zero."""
+    """Judge the share of runs with a nonzero counter of losses."""
     parts = []
     for name in names:
         for setting in settings:
@@ -198,8 +198,8 @@ def sack_at_high_rates(evidence: Evidence) -> Finding:
     return Finding(parts, ", ".join(f"{part.quantity.at().mean:.1f} times at {part.label}" for part in parts))
 
 
-def _sent_again_by_source(run: Run) -> tuple[float, float]:
-    """Return how many of the lost segments the source has retransmitted, and how many were lost."""
+def _retransmitted_by_source(run: Run) -> tuple[float, float]:
+    """Return the number of lost segments that the source retransmitted, and of all lost segments."""
     events = run.events()
     lost = np.unique(events["packet"][events["event"] == "lost"])
     again = np.unique(events["packet"][(events["event"] == "sent") & (events["transmission"] > 1)])
@@ -208,7 +208,7 @@ def _sent_again_by_source(run: Run) -> tuple[float, float]:
 
 def both(evidence: Evidence) -> Finding:
     """Judge the share of the lost segments that the source retransmits under LL."""
-    found = [_sent_again_by_source(run) for run in evidence.runs("trace-ll-lan", PROTOCOLS["LL"].scheme)]
+    found = [_retransmitted_by_source(run) for run in evidence.runs("trace-ll-lan", PROTOCOLS["LL"].scheme)]
     again, lost = (np.asarray(each) for each in zip(*found, strict=True))
     share = ratio(again, lost)
     return Finding(
@@ -251,7 +251,7 @@ def better_in_bursts(evidence: Evidence) -> Finding:
 
 def peak(setting: str, evidence: Evidence) -> Finding:
     """Compare the throughput without errors with the printed peak."""
-    # Without errors no chance is left.
+    # Without errors the runs are deterministic.
     found = calculated(throughput(evidence, f"peak-{setting}", "E2E").at().mean)
     region = printed_number(PEAK[setting], 0.02, "our margin, four times the rounding of 1.35", _MBPS)
     return Finding([Part(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))

@@ -17,10 +17,10 @@ SETTINGS = {"lan-8": "LAN, 8 KB", "lan-32": "LAN, 32 KB", "wan-32": "WAN, 32 KB"
 DATA = 1400
 """The data of a segment, in bytes."""
 
-# An Internet path of 16 hops, whose round trip is 135 ms with a data packet on the air.
+# An Internet path of 16 hops, with a round trip of 135 ms including a data packet on the air.
 _WIDE = ("wired.delay=63 ms",)
 
-# Awareness was added to LL (section 3.2), whose shortest timeout is 200 ms.
+# LL-TCP-AWARE is derived from LL (section 3.2), whose minimum timeout is 200 ms.
 _AGENT = ("scheme.snoop.dupacks=2", "scheme.snoop.min_timeout=200 ms")
 _PLAIN = (*_AGENT, "scheme.snoop.suppress=false")
 _SMART = ("scheme.snoop.selective=true",)

@@ -3,7 +3,7 @@
 from lasthop.papers.comparison.network import PRINTED, PROTOCOLS, experiment
 from lasthop.papers.paper import Choice, Reading
 
-# The rate at which 8 MB have the printed peak throughput.
+# The rate that gives the printed peak throughput for 8 MB.
 _SLOW_WIRE = ("wired.rate=1.42 Mbps",)
 _WIDE_AREA = (
     *(experiment("wan-32", name) for name in PROTOCOLS if "wan-32" in PRINTED[name]),
@@ -18,10 +18,12 @@ READINGS = (
         (
             Choice(
                 "net3",
-                "with the additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
-                "from which BSD/OS comes (RFC 2525)",
+                (
+                    "with an additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
+                    "from which BSD/OS is derived (RFC 2525)"
+                ),
             ),
-            Choice("standard", "by a segment per round trip, at most", {"": ("tcp.congestion=aimd",)}),
+            Choice("standard", "by at most a segment per round trip", {"": ("tcp.congestion=aimd",)}),
         ),
     ),
     Reading(
@@ -64,7 +66,7 @@ READINGS = (
     ),
     Reading(
         "initial-window",
-        "How many segments does a connection begin with?",
+        "What is the initial window in segments?",
         (
             Choice("1", "one, as in Reno"),
             Choice("2", "two", {"": ("tcp.initial_window=2 segments",)}),

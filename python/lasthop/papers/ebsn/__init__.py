@@ -10,18 +10,20 @@ _THROUGHPUT = Target(THROUGHPUT, relative=0.02)
 
 
 def _campaign(least: int, transfer: float) -> Campaign:
-    """Return the campaign for the averages over transfers of a size in bytes."""
+    """Return the campaign for averages over transfers of a given size in bytes."""
     return Campaign(
-        "The paper's numbers scatter by 4 %, and every verdict allows for twice that. A quarter of it, 2 %, "
-        "does not decide one, nor do 4 %, or a hundredth of the transfer, for what is retransmitted. That "
-        "something never happens takes many runs besides.",
+        (
+            "The paper's numbers scatter by 4 %, and verdicts allow for twice that. A quarter of this"
+            " margin, 2 %, does not change a verdict, nor do 4 %, or 1 % of the transfer, for "
+            "retransmitted data. Claims that something never happens need additional runs."
+        ),
         [_THROUGHPUT, Target("retransmitted_bytes", relative=0.04, absolute=transfer / 100)],
         least=least,
         most=4000,
     )
 
 
-# The paper prints one run; the verdicts ask how many of ours are like it.
+# The paper shows one run; verdicts are about the share of our runs like it.
 _TRACES = 100
 
 PAPER = Paper(
@@ -52,8 +54,10 @@ PAPER = Paper(
             },
             quick=60,
             full=Campaign(
-                "The figure shows where the limit binds. The claim asks whether there are timeouts at all: "
-                "they are in a seventh of the transfers or more.",
+                (
+                    "The figure shows where the limit has an effect. The claim is about timeouts, which occur"
+                    " in a seventh of the transfers or more."
+                ),
                 [_THROUGHPUT, Target("timeouts", relative=0.05, absolute=0.05)],
                 least=300,
                 most=4000,

@@ -48,7 +48,7 @@ SCATTER = 0.04
 
 TWICE = 2 * SCATTER
 REASON = "twice the scatter of 4 % that section 5 states for its results"
-ONCE = "the scatter that section 5 states: a smaller difference does not show in the figure"
+ONCE = "the scatter stated in section 5: a smaller difference is not visible in the figure"
 
 _KB = Unit("KB", 1e3, 1)
 _LARGE = ("1024 B", "1280 B", "1536 B")
@@ -87,7 +87,7 @@ def _packet_27(evidence: Evidence) -> Finding:
     return Finding([Part(share, typical())], f"{_in_runs(share)}; the first: {shown}")
 
 
-def _nothing_resent(evidence: Evidence) -> Finding:
+def _no_retransmissions(evidence: Evidence) -> Finding:
     share = evidence.share("trace", "local-recovery", lambda run: not _resent(run, 24, 28))
     later = _times(evidence.traces("trace")["local-recovery"], "timeout", 28, 29)
     note = "".join(
@@ -99,7 +99,7 @@ def _nothing_resent(evidence: Evidence) -> Finding:
 def _basic_losses(evidence: Evidence) -> Finding:
     lost = [packet for _, packet in _times(evidence.traces("trace")["basic"], "lost", 24, 28.5)]
     text = f"packets {min(lost)} to {max(lost)}" if lost else "nothing is lost"
-    exact = "44 to 50, as printed: packets of a run that has no chance in it"
+    exact = "44 to 50, as printed: the run is deterministic"
     parts = [
         Part(calculated(float(min(lost, default=0))), within(44, 0, exact), "the first"),
         Part(calculated(float(max(lost, default=0))), within(50, 0, exact), "the last"),
@@ -124,7 +124,7 @@ def _basic_loses_all(evidence: Evidence) -> Finding:
     events = evidence.traces("trace")["basic"].events()
     arrived = events["time_s"][events["event"] == "delivered"] % 14.0
     through = calculated(float(np.count_nonzero(arrived > 10.0)))
-    region = within(0.0, 0.0, "none; the run has no chance in it")
+    region = within(0.0, 0.0, "none; the run is deterministic")
     return Finding([Part(through, region)], f"{through.at().mean:.0f} packets arrive in a bad period")
 
 
@@ -173,7 +173,7 @@ def _local_gain(evidence: Evidence) -> Finding:
 def _quench(evidence: Evidence) -> Finding:
     sweep = evidence.sweep("wide")
     schemes = ("source-quench", "local-recovery")
-    # The runs of a point that both schemes have: those of different points are not paired.
+    # Paired by point: runs of different points are not paired.
     samples = [[sweep.sample("timeouts", scheme, at) for scheme in schemes] for at in sweep.points()]
     shared = [[sample[: min(map(len, pair))] for sample in pair] for pair in samples]
     pooled = [np.concatenate(side) for side in zip(*shared, strict=True)]
@@ -181,7 +181,7 @@ def _quench(evidence: Evidence) -> Finding:
     ours, theirs = (float(sample.mean()) for sample in pooled)
     beside = f"{found.at().mean:.2f} times as many as local recovery without it"
     text = f"{beside}: {ours:.2f} timeouts per transfer for {theirs:.2f}"
-    region = above(0.5, "over half of those without it are left: our margin for not preventing them")
+    region = above(0.5, "over half of those without it remain: our margin for not preventing them")
     return Finding([Part(found, region)], text)
 
 
@@ -193,7 +193,7 @@ def _scatter(evidence: Evidence) -> Finding:
             quantity = sweep.quantity("throughput_bps", scheme, at)
             found = quantity.at()
             spreads.append(found.sd / found.mean)
-            # The mean of squared deviations, relative to the squared mean: its root is the spread.
+            # The variance relative to the squared mean: its root is the coefficient of variation.
             squares = ((quantity.values - found.mean) / found.mean) ** 2 * (found.n / (found.n - 1))
             region = below(SCATTER**2, "below 4 % from run to run at every point: a variance of 0.0016")
             parts.append(Part(Quantity(squares, "amount"), region, ", ".join([scheme, *at.values()])))
@@ -215,7 +215,7 @@ def _basic_local(evidence: Evidence) -> Finding:
     return Finding(parts, text)
 
 
-_UP = "no notice is sent while the mobile host sends an acknowledgement again and again"
+_UP = "no notice is sent while the mobile host keeps retransmitting an acknowledgement"
 _BASIC_512 = ("basic", {"bad": "1 s", "size": "512 B"})
 _BASIC_1536 = ("basic", {"bad": "1 s", "size": "1536 B"})
 _WORST = {"bad": "4 s", "size": "1536 B"}
@@ -237,7 +237,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="none",
         experiment="trace",
         fails_if="in fewer than 5 % of the runs nothing is retransmitted in that period",
-        evaluate=_nothing_resent,
+        evaluate=_no_retransmissions,
     ),
     CustomClaim(
         id="trace-basic",
@@ -257,8 +257,8 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace",
         fails_if="the first or the last packet lost is another",
         why=(
-            "one packet less: ours has a congestion window of six packets by then, and the printed ones are "
-            "seven; with the reading backoff=doubles it is a second behind, and loses 33 to 35"
+            "one packet fewer: our congestion window is six packets at that time, the printed one "
+            "seven; with the reading backoff=doubles the run is a second behind and loses 33 to 35"
         ),
         evaluate=_basic_losses,
     ),
@@ -269,7 +269,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="25.9 and 28.3 s",
         experiment="trace",
         fails_if="it is another packet, or the times are others than printed",
-        why="it depends on the round trips measured until then, of which the text says nothing",
+        why="the times depend on earlier round-trip samples, which the text does not state",
         evaluate=_basic_again,
     ),
     CustomClaim(
@@ -306,7 +306,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="< 4 %",
         experiment="wide",
         fails_if="the standard deviation over runs is 4 % or more at some point",
-        why="a transfer meets few bad periods; the paper's numbers must be means of many runs",
+        why="a transfer has few bad periods; the paper's numbers must be means of many runs",
         evaluate=_scatter,
     ),
     Trend(
@@ -362,8 +362,8 @@ CLAIMS: tuple[Claim, ...] = (
         under=_BASIC_1536,
         region=about_gain(0.30),
         why=(
-            "ours loses less at 1536 B: a window of two such packets is over sooner, and so is the timeout; "
-            "at a bad period of 1 s the reading backoff changes little"
+            "ours loses less at 1536 B, since a window of two such packets, and its timeout, end "
+            "sooner; at a bad period of 1 s the reading backoff changes little"
         ),
     ),
     Best(
@@ -520,7 +520,10 @@ CLAIMS: tuple[Claim, ...] = (
         printed="50 %",
         experiment="local",
         fails_if="no bad period has a gain of 40 % to 60 %",
-        why="least timeout and wired delay decide it; neither is given: readings min-rto, wired-delay",
+        why=(
+            "it depends on the minimum timeout and the wired delay, which are not stated: readings "
+            "min-rto, wired-delay"
+        ),
         evaluate=_local_gain,
     ),
     Never(
@@ -555,8 +558,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         part=VERY_CLOSE,
         why=(
-            "of a packet 97.4 % are payload, and in good periods one in 82 is retransmitted after a wait of "
-            "10 ms on average, which takes 3 %"
+            "the payload is 97.4 % of a packet, and in good periods one packet in 82 is retransmitted"
+            " after a mean wait of 10 ms, which takes 3 %"
         ),
     ),
 )

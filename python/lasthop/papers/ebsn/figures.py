@@ -18,7 +18,7 @@ LOCAL_GOOD = 4.0
 LOCAL_MAX = 2e6
 
 THROUGHPUT = TOTAL
-"""All bits over all time: section 1 has total data over connection time, and section 5 no other average."""
+"""Total bits over total time: section 1 defines total data over connection time; section 5 has no other."""
 
 PRINTED = {"basic": ([512.0, 1536.0], [8700.0, 4500.0]), "ebsn": ([1536.0], [9000.0])}
 """The throughputs that section 5.1 prints, by packet size; their scatter is 4 %."""
@@ -67,7 +67,7 @@ def _by_size(scheme: str, evidence: Evidence) -> DataFigure:
     bads = evidence.sweep("wide").values("bad")
     lines = [_line(f"bad {bad}", evidence, "wide", "size", THROUGHPUT, scheme, bad=bad) for bad in bads]
     size, value = PRINTED[scheme]
-    # Of the points on the paper's curves the text has these.
+    # Points of the paper's curves that are stated in the text.
     reading = [0.92 * each for each in value], [1.08 * each for each in value]
     lines.append(Line("paper", size, value, *reading, printed=True))
     ceilings = {f"ceiling, bad {bad}": ceiling(GOOD, number(bad), WIDE_MAX) for bad in bads}
@@ -135,15 +135,20 @@ FIGURES = (
         "Basic TCP, wide area: throughput against packet size",
         ("wide",),
         partial(_by_size, "basic"),
-        "Each bad period has its best packet size; beyond it, more fragments are lost with each packet. "
-        "Rings are the values of the text, for bad periods of 1 s and 4 s, with twice its scatter.",
+        (
+            "Each bad period has an optimal packet size; larger packets lose more fragments. Rings "
+            "are the values of the text for bad periods of 1 s and 4 s, with twice its scatter."
+        ),
     ),
     Plot(
         "8",
         "EBSN, wide area: throughput against packet size",
         ("wide",),
         partial(_by_size, "ebsn"),
-        "Without timeouts, larger packets only save headers. The ring is the value of the text, for 4 s.",
+        (
+            "Without timeouts, larger packets only reduce the header overhead. The ring is the value "
+            "of the text for 4 s."
+        ),
     ),
     Plot("9", "Wide area: data retransmitted by the source", ("wide",), _resent),
     Plot("10", "Local area: throughput against mean bad period", ("local",), _local),

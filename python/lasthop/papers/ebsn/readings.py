@@ -7,17 +7,24 @@ _ARQ = "radio.arq.stop-and-wait"
 READINGS = (
     Reading(
         "retransmissions",
-        "How often is a fragment retransmitted, and after what backoff? Section 4.2.1 states 13 and no law.",
+        (
+            "How often is a fragment retransmitted, and with which backoff? Section 4.2.1 states 13 "
+            "retransmissions and no distribution."
+        ),
         (
             Choice(
                 "unlimited",
-                "no limit that binds, waits uniform up to 100 ms (20 ms in the local area): the reading "
-                "under which hardly a timeout occurs, as section 5.1 reports none",
+                (
+                    "unlimited, with a uniform backoff up to 100 ms (20 ms in the local area): with this "
+                    "reading there are hardly any timeouts, and section 5.1 reports none"
+                ),
             ),
             Choice(
                 "13",
-                "the printed limit, waits uniform up to 800 ms (160 ms in the local area), so that 14 "
-                "attempts outlast a bad period of 4 s (0.8 s) almost always",
+                (
+                    "the printed limit, with a uniform backoff up to 800 ms (160 ms in the local area), so "
+                    "that 14 attempts almost always outlast a bad period of 4 s (0.8 s)"
+                ),
                 {
                     "wide": (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=800 ms"),
                     "local": (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=160 ms"),
@@ -32,7 +39,7 @@ READINGS = (
         (
             Choice(
                 "ticks",
-                "as ticks of a clock that runs: the worked example then times out at 13.75 s, as printed",
+                "as ticks of a running clock: the worked example then times out at 13.75 s, as printed",
             ),
             Choice(
                 "nearest",
@@ -47,7 +54,8 @@ READINGS = (
         "Which acknowledgements give a round-trip sample?",
         (
             Choice(
-                "every-ack", "each one of data sent once: the worked example then times out for packet 27"
+                "every-ack",
+                "every acknowledgement of data sent once: the worked example then times out for packet 27",
             ),
             Choice(
                 "one-at-a-time", "one segment is timed at a time", {"": ("tcp.rtt_samples=one-at-a-time",)}
@@ -61,19 +69,23 @@ READINGS = (
         (
             Choice(
                 "late",
-                "from the second consecutive one on, as section 1 words it (upon each consecutive packet "
-                "loss): the timer is set before a timeout doubles it; the throughputs of section 5 are then "
-                "within its scatter, and the worked example is as with none",
+                (
+                    "from the second consecutive timeout on, as worded in section 1 (upon each consecutive "
+                    "packet loss): the timer is set before it is doubled; the throughputs of section 5 are "
+                    "then within its scatter, and the worked example is the same as without backoff"
+                ),
                 {"": ("tcp.late_backoff=true",)},
             ),
             Choice(
                 "doubles",
-                "already the first, as the order of the lines in the appendix has it and TCP since",
+                "from the first timeout on, as in the appendix and in later TCPs",
             ),
             Choice(
                 "none",
-                "no: basic TCP in the worked example then loses packets 44 to 49 between 24 and 28 s, nearly "
-                "the printed 44 to 50; but the gains that section 5 reports are gone",
+                (
+                    "no: basic TCP in the worked example then loses packets 44 to 49 between 24 and 28 s, "
+                    "nearly the printed 44 to 50; but the gains of section 5 disappear"
+                ),
                 {"": ("tcp.backoff_max=1",)},
             ),
         ),
@@ -89,10 +101,10 @@ READINGS = (
     ),
     Reading(
         "min-rto",
-        "What is the least retransmission timeout?",
+        "What is the minimum retransmission timeout?",
         (
             Choice("2-ticks", "two ticks: 200 ms"),
-            Choice("1s", "one second, as later TCPs have it", {"": ("tcp.rto_min=1 s",)}),
+            Choice("1s", "one second, as in later TCPs", {"": ("tcp.rto_min=1 s",)}),
         ),
     ),
     Reading(
@@ -107,16 +119,16 @@ READINGS = (
         "window",
         "Does the window hold whole packets or payload?",
         (
-            Choice("packets", "whole packets, as simulators that count segments have it"),
-            Choice("payload", "payload bytes, as TCP has it", {"": ("tcp.window_counts=payload",)}),
+            Choice("packets", "whole packets, as in simulators that count segments"),
+            Choice("payload", "payload bytes, as in TCP", {"": ("tcp.window_counts=payload",)}),
         ),
     ),
     Reading(
         "initial-rto",
         "What is the retransmission timeout before the first sample?",
         (
-            Choice("6s", "6 s, as BSD of that time"),
-            Choice("3s", "3 s, as the simulator's later releases", {"": ("tcp.rto_initial=3 s",)}),
+            Choice("6s", "6 s, as in BSD of that time"),
+            Choice("3s", "3 s, as in later releases of the simulator", {"": ("tcp.rto_initial=3 s",)}),
         ),
     ),
     Reading(

@@ -1,4 +1,4 @@
-"""Cobb and Agrawal: acknowledgements of the last hop tell congestion from corruption."""
+"""Cobb and Agrawal: acknowledgements of the last hop distinguish congestion from corruption."""
 
 from lasthop.papers.lhack.claims import CLAIMS
 from lasthop.papers.lhack.figures import FIGURES
@@ -14,7 +14,7 @@ _EXTRA = (
     'traffic.extra={from="R2", to="R3", packet_size="500 B", start="10 s", stop="25 s", '
     'law={poisson={rate="160 kbps"}}}'
 )
-# Every 20 s, and of a length that is swept; nothing else is lost on the air.
+# Every 20 s with a swept length; there are no other losses on the air.
 _HANDOFFS = (
     "radio.channel=perfect",
     'radio.outage={first="20 s", every="20 s", lasts="100 ms"}',
@@ -22,23 +22,27 @@ _HANDOFFS = (
 )
 
 
-# Traces are read as a whole, so that these experiments have fixed numbers of runs.
+# Experiments with traces have fixed numbers of runs.
 _SHOWN, _TRACES = 40, 100
 _MAXIMUM = CEILING * PAYLOAD_BITS
 _SHARES = Campaign(
-    "The text gives shares of the maximum without decimals, of which one, 60 %, is close to ours. A mobile "
-    "source gains about a tenth, the margin of what is similar, which takes 60 pairs of runs.",
+    (
+        "The text states shares of the maximum without decimals; one of them, 60 %, is close to "
+        'ours. A mobile source gains about a tenth, which is the margin of "similar"; this takes '
+        "60 paired runs."
+    ),
     [Target("throughput_bps", absolute=0.005 * _MAXIMUM)],
     least=60,
     most=200,
 )
 _FURTHER = Campaign(
-    "Schemes and variants are compared that differ by 2 % of the maximum and more.",
+    "The compared schemes and variants differ by at least 2 % of the maximum.",
     [Target("throughput_bps", absolute=0.01 * _MAXIMUM)],
     least=20,
     most=200,
 )
-# A mobile source gains a thousandth, which shows in pairs of runs and not in the means by which schemes stop.
+# A mobile source gains a thousandth, which is visible in paired runs but not in the means of the stopping
+# rule.
 _PAIRS = 100
 
 

@@ -58,16 +58,16 @@ _TRANSMISSION = 5 * (500 + 40) / 100_000
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A fast retransmit, or a timeout, in the trace of a run.
+    """A window reduction in the trace of a run: a fast retransmit or a timeout.
 
     Attributes
     ----------
     time : float
-        When, in seconds.
+        The time in seconds.
     before, after : float
-        The window before and after it, in messages.
+        The window before and after the reduction, in messages.
     why : str
-        Why the message was lost that it is about: ``"corrupted"``, ``"queue-full"``, or nothing.
+        The reason of the loss: ``"corrupted"``, ``"queue-full"``, or empty.
     """
 
     time: float
@@ -85,7 +85,7 @@ def _cuts(run: Run, kind: str = "fast-retransmit") -> list[Cut]:
         time, packet = float(events["time_s"][place]), events["packet"][place]
         copies = np.flatnonzero(lost & (events["packet"] == packet) & (events["time_s"] <= time))
         why = str(events["reason"][copies[-1]]) if len(copies) else ""
-        # The row of this instant has the window after it, which another may follow within the instant.
+        # The last row of this time has the window after the reduction; there may be several rows.
         row = int(np.searchsorted(series["time_s"], time))
         windows = series["cwnd_bytes"] / MSS
         found.append(Cut(time, float(windows[row - 1]), float(windows[row]), why))
@@ -148,9 +148,10 @@ def _reaches(evidence: Evidence) -> Finding:
 def _below_60(evidence: Evidence) -> Finding:
     found = _share(evidence, "basic", 150)
     note = (
-        "a window that a loss halves is about √(3/2p) = 15 messages on average, and 15 each 227 ms, "
-        "transmission included, are 66 % (Mathis et al. 1997), less what timeouts and a growing queue cost; "
-        "with the reading recovery=reno, which has more timeouts, it is 54 %"
+        "a window halved by each loss is about √(3/2p) = 15 messages on average (Mathis et al. "
+        "1997); 15 messages per 227 ms, transmission included, are 66 %, less the cost of "
+        "timeouts and a growing queue; with the reading recovery=reno, which has more timeouts, "
+        "it is 54 %"
     )
     return Finding([Part(found, below(0.60, "less than 60 %"), unit=PERCENT)], _percent(found.at()), note)
 
@@ -179,8 +180,8 @@ def _each_corruption(evidence: Evidence) -> Finding:
         np.asarray([cuts(run) for run in runs], float), np.asarray([_corrupted(run) for run in runs], float)
     )
     text = f"{found.at().mean:.2f} ± {found.at().ci95:.2f} times for each corrupted message"
-    region = within(1.0, SAME, "0.9 to 1.1 times: our margin, that of what is the same")
-    return Finding([Part(found, region)], text, "two that are lost of one window are one loss")
+    region = within(1.0, SAME, '0.9 to 1.1 times: our margin, as for "the same"')
+    return Finding([Part(found, region)], text, "two losses of one window cause one reduction")
 
 
 def _slow_start(evidence: Evidence) -> Finding:
@@ -190,14 +191,14 @@ def _slow_start(evidence: Evidence) -> Finding:
 
     found = evidence.quantity("window-150", "lhack", until)
     at = found.at()
-    # From 1 to 20 are four round trips and a half, of 227 ms and more; linearly they would be nineteen.
+    # Exponential growth from 1 to 20 takes 4.5 round trips of 227 ms or more; linear growth takes nineteen.
     region = below(9 * 0.227, "20 within nine round trips: our margin, as linear growth takes nineteen")
     return Finding([Part(found, region, unit=_SECONDS)], f"20 after {at.mean:.2f} ± {at.ci95:.2f} s")
 
 
-def _count(cuts: Sequence[Sequence[Cut]], having: Callable[[Cut], bool]) -> Sample:
-    """Return how many of the cuts of each run have something."""
-    return np.asarray([sum(map(having, each)) for each in cuts], dtype=np.float64)
+def _count(cuts: Sequence[Sequence[Cut]], predicate: Callable[[Cut], bool]) -> Sample:
+    """Return the number of cuts in each run that satisfy a predicate."""
+    return np.asarray([sum(map(predicate, each)) for each in cuts], dtype=np.float64)
 
 
 def _not_cut(evidence: Evidence) -> Finding:
@@ -263,7 +264,7 @@ _FIGURE_5 = {"with lhacks": ("decrease", "lhack"), "wired": ("decrease-wired", "
 
 
 def _overflow(number: int, run: Run) -> float:
-    """Return the start of a buffer overflow by its number: a drop 2 s after the last begins another."""
+    """Return the start of a buffer overflow by number; a drop 2 s after the previous one starts another."""
     events = run.events()
     lost = events["time_s"][(events["event"] == "lost") & (events["reason"] == "queue-full")]
     begins = np.append(True, np.diff(lost) > 2)
@@ -279,7 +280,7 @@ def _near_7(evidence: Evidence) -> Finding:
 
 
 def _premature(evidence: Evidence) -> Finding:
-    # Runs of one number are alike until the additional source begins.
+    # Runs of the same number are identical until the additional source starts.
     with_it, without = (
         np.asarray([_overflow(1, run) for run in evidence.runs(experiment, "lhack")])
         for experiment in ("decrease", "window-125")
@@ -364,14 +365,14 @@ def _caption(evidence: Evidence) -> Finding:
         rate: evidence.over_runs(f"window-{rate}", "basic", _mean_window).mean for rate in ("150", "125")
     }
     text = ", ".join(f"{mean:.1f} at 1/{rate}" for rate, mean in means.items())
-    note = "both are drawn, as figures 4 and 4-125; they tell the same"
+    note = "both are drawn, as figures 4 and 4-125, with the same result"
     region = within(1.0, 0.0, "one rate: the two are printed exactly")
     return Finding([Part(calculated(150 / 125), region)], f"mean windows without lhacks: {text}", note)
 
 
 def _round_trip(evidence: Evidence) -> Finding:
     def first(run: Run) -> float:
-        """Return the time of the first acknowledgement, that of a lone message sent at time zero."""
+        """Return the time of the first acknowledgement, for a single message sent at time zero."""
         events = run.events()
         return float(events["time_s"][np.argmax(events["event"] == "ack-received")])
 
@@ -384,13 +385,13 @@ def _round_trip(evidence: Evidence) -> Finding:
 
 _SECTION = "5"
 _FULL_BUFFER = (
-    "on average the buffer overflows when 100 messages per second for 227 ms and half of its 30 are on their "
-    "way, 38, so that what is halved is a little less than 40; with the additional source 60 per second and "
-    "30 % of the buffer, 23"
+    "on average the buffer overflows with 38 messages in flight (100 per second for 227 ms, "
+    "and half of the 30 in the buffer), so slightly less than 40 are halved; with the "
+    "additional source it is 23 (60 per second, and 30 % of the buffer)"
 )
 _HALF_IS_ENOUGH = (
-    "all that was under way is lost, and both sources wait for the timer; half the window, to which the "
-    "other then returns, still fills the path, so that little is gained"
+    "all messages in flight are lost, and both sources wait for the timer; the other source "
+    "then returns to half the window, which still fills the path, so there is little to gain"
 )
 
 CLAIMS: tuple[Claim, ...] = (
@@ -412,9 +413,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="rate",
         fails_if="it stays below 95.5 % at the lowest corruption rate",
         why=(
-            "what is lost twice waits for the timer; with no corruption at all this TCP reaches 95 %, "
-            "because it overflows the buffer every 7 s; with the reading recovery=sack lhacks come to 95 % "
-            "at 1/250"
+            "messages lost twice wait for the timer; even without corruption this TCP reaches only 95"
+            " %, because it overflows the buffer every 7 s; with the reading recovery=sack lhacks "
+            "reach 95 % at 1/250"
         ),
         evaluate=_reaches,
     ),
@@ -463,7 +464,9 @@ CLAIMS: tuple[Claim, ...] = (
         printed="never",
         experiment="window-150",
         fails_if="it reaches 20 in more than 1 % of the runs",
-        why="between two losses, 150 messages apart on average, it now and then grows beyond",
+        why=(
+            "losses are 150 messages apart on average, and sometimes the window grows beyond 20 between them"
+        ),
         evaluate=_never_20,
     ),
     Contradiction(
@@ -597,8 +600,8 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="mobile-source",
         fails_if="at some rate the throughput differs by more than a tenth",
         why=(
-            "what a mobile source loses on its own link it retransmits after a few messages and not after a "
-            "round trip, which gains the more, the more is corrupted"
+            "a mobile source retransmits losses on its own link after a few messages instead of a "
+            "round trip, which gains more at higher corruption rates"
         ),
         further=("rate",),
         evaluate=partial(_variant, "mobile-source", "a mobile destination"),
@@ -639,7 +642,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1/3",
         experiment="every-third",
         fails_if="it is less than 0.27 or more than 0.4 for each message",
-        why="what arrives out of order is acknowledged at once",
+        why="out-of-order messages are acknowledged immediately",
         evaluate=_third_traffic,
     ),
     CustomClaim(
@@ -650,8 +653,8 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="every-third",
         fails_if="at some rate it changes the throughput by more than a tenth",
         why=(
-            "the window grows by a message for so many acknowledgements, and they are a third: after a cut "
-            "it takes three times as long; duplicates still come one for each message"
+            "there are a third of the acknowledgements, so the window grows a third as fast after a "
+            "reduction; there is still one duplicate per message"
         ),
         further=("rate",),
         evaluate=partial(_variant, "every-third", "an acknowledgement of each"),

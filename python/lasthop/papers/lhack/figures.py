@@ -1,4 +1,4 @@
-"""The figures of the paper, those of its unprinted runs, and further ones that its text suggests."""
+"""The figures of the paper, of runs that it only mentions, and further ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _by_rate(experiment: str, evidence: Evidence) -> DataFigure:
     lines = [
         _line("with lhacks", evidence, experiment, "ber", "lhack"),
         _line("without", evidence, experiment, "ber", "basic"),
-        # The text has the best value with lhacks, and a bound at 1/150 without.
+        # The text states the best value with lhacks, and a bound at 1/150 without.
         Line("paper: reaches", [250.0], [96.0], [95.5], [96.5], "lhack", printed=True),
         Line("paper: less than", [150.0], [60.0], scheme="basic", printed=True),
     ]
@@ -131,15 +131,17 @@ FIGURES = (
         "Throughput against corruption rate, mobile destination",
         ("rate",),
         partial(_by_rate, "rate"),
-        "With lhacks, corruption costs the retransmissions and the timeouts of segments lost twice; without, "
-        "each corrupted message halves the window.",
+        (
+            "With lhacks, corruption causes retransmissions, and timeouts of segments lost twice; "
+            "without lhacks, each corrupted message halves the window."
+        ),
     ),
     Plot(
         "4",
         "Window against time, one message in 150 corrupted",
         ("window-150",),
         partial(_windows, "window-150"),
-        "The rate of the text of section 5, which has the window with lhacks grow to twice the optimum.",
+        ("The rate in the text of section 5, where the window with lhacks grows to twice the optimum."),
     ),
     Plot(
         "4-125",
@@ -153,16 +155,21 @@ FIGURES = (
         "Window while an additional source takes 40 messages per second",
         ("decrease", "decrease-wired"),
         _decrease,
-        "It sends where the ground is grey. The lines are what the text says of the largest window: about 20 "
-        "there, which is the optimum, and about 40 later.",
+        (
+            "The source is active in the grey interval. Lines mark the maximum window according to "
+            "the text: about 20 in this interval, which is the optimum, and about 40 later."
+        ),
     ),
     Plot(
         "variants",
         "Mobile destination, mobile source, and both",
         ("rate", "mobile-source", "both-mobile"),
         _variants,
-        "The paper ran the other two and did not print them. What a mobile source lost on its own link it "
-        "sends again within a few messages; with both ends mobile, twice as many are lost.",
+        (
+            "The paper mentions the other two without printing them. A mobile source retransmits "
+            "losses on its own link within a few messages; with both ends mobile, there are twice as "
+            "many losses."
+        ),
     ),
     Plot(
         "third",
@@ -177,7 +184,7 @@ FIGURES = (
         "Lhacks under other ways to recover",
         ("recovery",),
         _recovery,
-        "Knowing that a loss was corruption is worth as much as the repair of what is lost.",
+        "Distinguishing corruption from congestion is worth as much as a better recovery.",
     ),
     Plot(
         "printed",

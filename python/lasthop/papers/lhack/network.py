@@ -11,7 +11,7 @@ PAYLOAD_BITS = 460 * 8
 MESSAGE_BITS = 500 * 8
 
 CEILING = 100.0
-"""The capacity that cross traffic leaves to the connection, in messages per second."""
+"""The capacity available to the connection besides cross traffic, in messages per second."""
 
 OPTIMUM = 20.0
 """The bandwidth-delay product in messages: 100 per second for 200 ms."""

@@ -5,13 +5,17 @@ from lasthop.papers.paper import Choice, Reading
 READINGS = (
     Reading(
         "recovery",
-        "How is a window with several losses repaired? Section 3 has the window retransmitted, or Reno's "
-        "counting of duplicates; it does not say when that ends.",
+        (
+            "How are several losses of a window repaired? Section 3 retransmits the window, or counts"
+            " duplicates as Reno does; it does not say when recovery ends."
+        ),
         (
             Choice(
                 "newreno",
-                "one recovery repairs every hole of the window: with Reno's, which ends at the first new "
-                "acknowledgement, hardly 75 % of the ceiling are reached even without corruption",
+                (
+                    "one recovery repairs all holes of the window; Reno's recovery, which ends at the first "
+                    "new acknowledgement, reaches hardly 75 % of the maximum even without corruption"
+                ),
             ),
             Choice(
                 "reno",
@@ -27,15 +31,15 @@ READINGS = (
     ),
     Reading(
         "timer",
-        "How fine is the source's clock, and what is its least timeout?",
+        "What are the source's clock granularity and minimum timeout?",
         (
-            Choice(
-                "500ms", "ticks of 500 ms, at least 1 s: the clock of BSD, and that of a simulator of 1994"
-            ),
+            Choice("500ms", "ticks of 500 ms, at least 1 s: as in BSD, and in a simulator of 1994"),
             Choice(
                 "10ms",
-                "ticks of 10 ms, at least 200 ms: it also runs out when nothing is lost, as the queue grows "
-                "faster than the estimate",
+                (
+                    "ticks of 10 ms, at least 200 ms: the timer also expires without losses, as the queue "
+                    "grows faster than the estimate"
+                ),
                 {"": ("tcp.tick=10 ms", "tcp.rto_min=200 ms")},
             ),
         ),
@@ -44,8 +48,8 @@ READINGS = (
         "halving",
         "What is halved on congestion?",
         (
-            Choice("window", "the window in use, as section 3 words it"),
-            Choice("flight", "what is in flight, as RFC 5681 has it", {"": ("tcp.rules=rfc",)}),
+            Choice("window", "the window in use, as worded in section 3"),
+            Choice("flight", "the data in flight, as in RFC 5681", {"": ("tcp.rules=rfc",)}),
         ),
     ),
     Reading(
@@ -55,13 +59,15 @@ READINGS = (
             Choice("500B", "as large as the connection's, on the bottleneck only"),
             Choice(
                 "100B",
-                "smaller: the same rate in five times as many, so that the buffer of 30 messages holds less "
-                "data and overflows sooner",
+                (
+                    "smaller: five times as many at the same rate, so the buffer of 30 messages holds less "
+                    "data and overflows sooner"
+                ),
                 {"": ("traffic.cross.packet_size=100 B",)},
             ),
             Choice(
                 "everywhere",
-                "sources at every router besides, each taking a tenth of a link: nothing changes",
+                "additional sources at every router, each with a tenth of a link: no change",
                 {
                     "": tuple(
                         f'traffic.{name}={{from="{at}", to="{to}", packet_size="500 B", '
@@ -76,9 +82,9 @@ READINGS = (
         "careful",
         "May a window have several fast retransmits? Section 3 has one whenever several duplicates arrive.",
         (
-            Choice("false", "yes, as section 3 words it: what is lost next halves the window again"),
+            Choice("false", "yes, as worded in section 3: the next loss halves the window again"),
             Choice(
-                "true", "one for each window of data, as later TCPs (RFC 6582)", {"": ("tcp.careful=true",)}
+                "true", "one per window of data, as in later TCPs (RFC 6582)", {"": ("tcp.careful=true",)}
             ),
         ),
     ),
@@ -86,10 +92,10 @@ READINGS = (
         "window",
         "How large a window does the destination advertise?",
         (
-            Choice("64", "64 messages, so that it never binds"),
+            Choice("64", "64 messages, which is never the limit"),
             Choice(
                 "32",
-                "32 messages: the buffer overflows less, but no more than so many may follow a hole",
+                "32 messages: fewer buffer overflows, but at most 32 messages can follow a hole",
                 {"": ("tcp.window=16000 B",)},
             ),
         ),

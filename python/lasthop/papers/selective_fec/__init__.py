@@ -18,8 +18,10 @@ _FURTHER = f'sweep.{_PROTECT}=["selective", "retransmitted", "repeated-units"]'
 
 
 _CAMPAIGN = Campaign(
-    "The text compares: times that are almost the same are so within a tenth, of which a quarter is enough. "
-    "The units sent must be told apart from one margin to the next.",
+    (
+        "The text compares completion times within a tenth, for which a quarter of that suffices."
+        " The numbers of units must be distinguishable between neighbouring margins."
+    ),
     [Target("completion_time_s", relative=0.025), Target("link_bits", relative=0.005)],
     least=1000,
     most=20_000,
@@ -52,7 +54,7 @@ PAPER = Paper(
         # The paper's campaign, of 20,000 runs at each of 180 points.
         _experiment("ten", _BY_ALL, _CAMPAIGN, _MARGINS, _DOPPLERS, _POLICIES),
         _experiment("fifty", _BY_ALL, _CAMPAIGN, "transfer.size=70000 B", _MARGINS, _DOPPLERS, _POLICIES),
-        # What it does not show.
+        # Experiments beyond the paper.
         _experiment("further", _BY_MARGIN, _BESIDES, _MARGINS, _FURTHER),
         _experiment("further-fifty", _BY_MARGIN, _BESIDES, "transfer.size=70000 B", _MARGINS, _FURTHER),
         _experiment(

@@ -40,7 +40,7 @@ def _at(margin: str, policy: str, doppler: str = "0.1") -> dict[str, str]:
 
 
 def _versus(evidence: Evidence, experiment: str, ours: At, theirs: At) -> Quantity:
-    """Return the ratio of completion times in paired runs: runs of the same number meet the same fades."""
+    """Return the ratio of completion times in paired runs, which have the same fades."""
     return evidence.sweep(experiment).ratio("completion_time_s", (SCHEME, ours), (SCHEME, theirs))
 
 
@@ -49,7 +49,7 @@ def _margins(evidence: Evidence) -> list[str]:
 
 
 def _excesses(evidence: Evidence, policy: str) -> dict[str, Quantity]:
-    """Return the completion time at each margin relative to that at the largest."""
+    """Return the completion time at each margin, relative to the largest margin."""
     *others, largest = _margins(evidence)
     return {margin: _versus(evidence, "ten", _at(margin, policy), _at(largest, policy)) for margin in others}
 
@@ -65,12 +65,12 @@ def _insensitive(evidence: Evidence) -> Finding:
     ours, theirs = (_excesses(evidence, policy)["1 dB"] for policy in ("selective", "none"))
     text = f"from 15 to 1 dB {as_gain(ours.at())}; no FEC {as_gain(theirs.at())}"
     less = difference(Quantity(0.5 * (theirs.values - 1)), Quantity(ours.values - 1))
-    region = above(0.0, "less than half the rise that there is without FEC: our margin for insensitive")
+    region = above(0.0, 'less than half the increase without FEC: our margin for "insensitive"')
     return Finding([Part(less, region)], text)
 
 
 def _improvement(experiment: str, policies: tuple[str, ...], region: Region, evidence: Evidence) -> Finding:
-    """At small margins protection makes transfers much shorter."""
+    """Compare completion times with and without protection at small margins."""
     parts, texts = [], []
     for policy in policies:
         found = {
@@ -103,7 +103,8 @@ def _doppler(evidence: Evidence) -> Finding:
 
     text = ", ".join(f"{policy} {furthest(policy, SMALL):.0%}" for policy in ("none", "selective", "all"))
     remarkable = above(
-        1 + SAME, "more by over a tenth with no FEC at small margins: remarkable, where others are the same"
+        1 + SAME,
+        ("more by over a tenth with no FEC at small margins: remarkable, whereas others are the same"),
     )
     parts = []
     for (policy, margin), each in effects.items():
@@ -181,7 +182,7 @@ def _cheaper_at_small(evidence: Evidence) -> Finding:
         for margin in SMALL
     }
     text = ", ".join(f"{none.at().mean:.1f} at {margin}" for margin, (_, none) in found.items())
-    note = "without the code a transfer spends units on attempts that fail"
+    note = "without the code, units are spent on failed attempts"
     region = below(0.0, "fewer with total protection at each small margin")
     parts = [Part(difference(total, none), region, f"at {margin}") for margin, (total, none) in found.items()]
     return Finding(parts, f"total: 6.0; no FEC: {text}", note)
@@ -207,7 +208,7 @@ def _trade_off(evidence: Evidence) -> Finding:
 
 def _nearer(evidence: Evidence) -> Finding:
     def distances(experiment: str) -> Quantity:
-        """Return how far selective is from no FEC, relative to no FEC, on average over the margins."""
+        """Return the relative distance of selective from no FEC, averaged over the margins."""
         signed = []
         for margin in evidence.sweep(experiment).values("margin"):
             ours, theirs = (
@@ -233,8 +234,9 @@ def _printed_rate(evidence: Evidence) -> Finding:
         (SCHEME, {"ber": printed, "protect": "none"}),
     )
     note = (
-        "a unit of 3,840 bits then fails with 4 % and six attempts with 3e-9: all curves are flat and the "
-        "code only costs. From 1e-3 to 3e-2 the text holds (figure printed, reading bad-ber)"
+        "a unit of 3,840 bits then fails with a probability of 4 %, and six attempts with 3e-9: "
+        "all curves are flat, and the code is only overhead. From 1e-3 to 3e-2 the text holds "
+        "(figure printed, reading bad-ber)"
     )
     text = f"with 1e-5 total protection takes {as_gain(found.at())} at 3 dB"
     return Finding([Part(found, greatly_below())], text, note)
@@ -292,8 +294,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed="slightly",
         experiment="ten",
         why=(
-            "slight on the scale of figure 2, not as a share: six data units of a segment take 60 ms of air "
-            "where three take 30, of a round trip of about 100 ms"
+            "slight on the scale of figure 2, but not in relative terms: six data units of a segment "
+            "take 60 ms of air time, three take 30 ms, and the round trip is about 100 ms"
         ),
         fails_if="at a large margin they are smaller by more than a tenth, or not smaller",
         evaluate=partial(_no_fec_fastest, slightly_below()),
@@ -336,7 +338,7 @@ CLAIMS: tuple[Claim, ...] = (
             _less_with_longer_bursts,
             ("completion_time_s",),
             "s",
-            "with feedback at once it is the other way round (figure feedback)",
+            "with immediate feedback the opposite holds (figure feedback)",
         ),
     ),
     CustomClaim(
@@ -360,8 +362,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed="larger",
         experiment="fifty",
         why=(
-            "at 1 dB it is; from 2 dB on few segments without the code are lost, so that selective is less "
-            "behind total the longer the transfer, and at 3 dB ahead of it, with 50 segments by more"
+            "this holds at 1 dB; from 2 dB on few unprotected segments are lost, so longer transfers "
+            "reduce the gap, and at 3 dB selective is ahead, more so with 50 segments"
         ),
         fails_if="at a small margin the gap is not larger with 50 segments",
         further=("ten",),
@@ -410,8 +412,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed="> 6",
         experiment="ten",
         why=(
-            "six units for three pay only where a unit takes two attempts on average, which it does at 1 dB "
-            "and no longer at 2 dB"
+            "six units instead of three pay off only if a unit takes two attempts on average, as at 1"
+            " dB but not at 2 dB"
         ),
         fails_if="at a small margin total protection sends no fewer units",
         evaluate=_cheaper_at_small,

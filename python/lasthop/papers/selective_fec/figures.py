@@ -45,7 +45,7 @@ def completion(evidence: Evidence, experiment: str, at: At) -> Estimate:
 def units(evidence: Evidence, experiment: str, at: At) -> Quantity:
     """Return the number of data units sent per segment of the file.
 
-    Acknowledgements go the other way, and are not data units.
+    Acknowledgements are not data units.
     """
     sweep = evidence.sweep(experiment)
     bits = sweep.sample("link_bits", SCHEME, at) - ACK_BITS * sweep.sample("acks_sent", SCHEME, at)
@@ -95,7 +95,7 @@ def _sent(experiment: str, printed: tuple[Line, ...], evidence: Evidence) -> Dat
 
 
 PRINTED = (Line("paper", [1.0, 15.0, 15.0], [6.0, 6.0, 3.0], [5.9, 5.9, 2.9], [6.1, 6.1, 3.1], printed=True),)
-"""The data units that section IV states: with total protection, and without it where hardly any is lost."""
+"""The data units stated in section IV: with total protection, and without it at low loss rates."""
 
 
 def _further(of: Estimated, reading: Reading, experiment: str, evidence: Evidence) -> DataFigure:
@@ -135,7 +135,10 @@ FIGURES = (
         "Completion time of 10 segments, normalised Doppler frequencies 0.1 and 0.2",
         ("ten",),
         partial(_completion, "ten", ("0.1", "0.2")),
-        "Until the last byte is at the mobile station; its acknowledgement takes 31 ms more.",
+        (
+            "Until the arrival of the last byte at the mobile station; its acknowledgement takes "
+            "another 31 ms."
+        ),
     ),
     Plot(
         "3",
@@ -157,15 +160,18 @@ FIGURES = (
         "The bit error rate of the bad state, at a fading margin of 3 dB",
         ("error-rate",),
         _printed,
-        "With the printed 1e-5, at the left, the code can only cost. From 1e-3 to 3e-2 a bad unit is lost "
-        "without it and safe with it; beyond 5e-2 the code fails too.",
+        (
+            "With the printed 1e-5, at the left, the code is only overhead. From 1e-3 to 3e-2 a unit "
+            "in the bad state is lost without the code and decoded with it; beyond 5e-2 the code also"
+            " fails."
+        ),
     ),
     Plot(
         "feedback",
         "The feedback delay, no FEC, at a fading margin of 3 dB",
         ("feedback",),
         _feedback,
-        "Whether bursts or single errors are worse depends on how long a burst lasts beside this delay.",
+        "Whether bursts or single errors are worse depends on the ratio of burst length to delay.",
     ),
     Plot(
         "further",

@@ -9,13 +9,17 @@ _FIFTY = ("fifty", "further-fifty")
 READINGS = (
     Reading(
         "bad-ber",
-        "What is the bit error rate in the bad state? Section III prints 1e-5, with which a data unit is "
-        "lost one time in 27 and six attempts practically never fail.",
+        (
+            "What is the bit error rate in the bad state? Section III prints 1e-5, with which one "
+            "data unit in 27 is lost and six attempts practically never fail."
+        ),
         (
             Choice(
                 "0.01",
-                "1e-2: a bad unit is lost without the code and safe with it, as the text has it; any value "
-                "from 1e-3 to 3e-2 is alike (figure printed)",
+                (
+                    "1e-2: a unit in the bad state is lost without the code and decoded with it, as in the "
+                    "text; any value from 1e-3 to 3e-2 gives the same (figure printed)"
+                ),
             ),
             Choice("0.00001", "1e-5, as printed", {"": (f"{_CHANNEL}.bad_ber=1e-5",)}),
             Choice(
@@ -28,11 +32,11 @@ READINGS = (
     ),
     Reading(
         "feedback",
-        "How long does it take until a negative acknowledgement is back?",
+        "What is the delay of a negative acknowledgement?",
         (
-            Choice("60ms", "six data units: then longer bursts are the lesser evil, as section IV has it"),
+            Choice("60ms", "six data units: longer bursts are then better, as in section IV"),
             Choice(
-                "0", "no time: then they are the greater one (figure feedback)", {"": (f"{_FEEDBACK}=0 s",)}
+                "0", "no delay: longer bursts are then worse (figure feedback)", {"": (f"{_FEEDBACK}=0 s",)}
             ),
             Choice("200ms", "twenty data units", {"": (f"{_FEEDBACK}=200 ms",)}),
         ),
@@ -40,10 +44,12 @@ READINGS = (
     ),
     Reading(
         "units",
-        "How many data units has a segment without the code? Of 1460 B by the formula of section III four of "
-        "480 B; section IV says three.",
         (
-            Choice("3", "three: packets of 1440 B, which the formula gives three, and six with the code"),
+            "How many data units does a segment have without the code? 1460 B give four units of 480 "
+            "B by the formula of section III; section IV says three."
+        ),
+        (
+            Choice("3", "three: packets of 1440 B, with three units by the formula, and six with the code"),
             Choice(
                 "4",
                 "four, and six with the code: packets of 1460 B",
@@ -56,24 +62,24 @@ READINGS = (
     ),
     Reading(
         "initial-window",
-        "With how many segments does a transfer begin?",
+        "What is the initial window in segments?",
         (
             Choice("1", "one, as in the simulator by default"),
             Choice(
                 "2",
-                "two: all transfers are shorter by part of a round trip",
+                "two: all transfers are shorter by a part of a round trip",
                 {"": ("tcp.initial_window=2 segments",)},
             ),
         ),
     ),
     Reading(
         "window",
-        "How large is the largest window?",
+        "What is the maximum window?",
         (
             Choice("20", "20 segments, the simulator's default"),
             Choice(
                 "8",
-                "8 segments: the end of a long transfer is then better served with duplicates",
+                "8 segments: losses at the end of a long transfer then cause more duplicate ACKs",
                 {"": ("tcp.window=12000 B",)},
             ),
         ),

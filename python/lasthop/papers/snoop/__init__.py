@@ -44,10 +44,10 @@ PAPER = Paper(
     source="ACM MobiCom, 1995, and its extension by hand-offs, ACM Wireless Networks 1(4), 1995",
     readings=READINGS,
     experiments=(
-        # Nothing is left to chance without errors.
+        # Deterministic without errors.
         _experiment("no-errors", quick=1, full=1),
         *(_experiment(at_rate(rate), errors(rate)) for rate in RATES),
-        # Whether something happens in at most 1 % of the runs takes 368 of them to tell.
+        # A claim about at most 1 % of the runs needs 368 runs.
         _experiment("every-other", "radio.channel.frame-loss.loss=0.5", "limit=1000000 s", full=1000),
         *(_experiment(periods(period), two_state(period), quick=40, full=400) for period in PERIODS),
         _experiment(moving(NEVER), *hand_offs(NEVER), schemes((SYSTEM,)), quick=1, full=1),

@@ -43,8 +43,9 @@ from lasthop.papers.verdicts import about, clearly_above, same
 _HIGH = ("64K", "128K", "256K", "512K", "1M")
 _LOW = ("4M", "8M", NO_ERRORS)
 _EACH_ERROR = (
-    "each error costs the printed Snoop 0.09 s at 64K to 0.3 s at 8M, and ours 0.006 to 0.016 s, where "
-    "its copy takes 0.007 s on the air; by table 2 of ToN 5(6), 1997, it costs the authors' own 0.035 s"
+    "an error costs the printed Snoop 0.09 s (64K) to 0.3 s (8M), ours 0.006 to 0.016 s, of "
+    "which the copy takes 0.007 s on the air; in table 2 of ToN 5(6), 1997, it costs the "
+    "authors' own 0.035 s"
 )
 _WHY = {
     "tcp-64K": "with the reading ack=1 it is 0.032 Mb/s",
@@ -62,7 +63,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1.6 Mb/s",
         experiment=at_rate(NO_ERRORS),
         fails_if="it is not 1.6 Mb/s when rounded",
-        # The rate of the wireless link is chosen so.
+        # A definition: the rate of the wireless link is chosen accordingly.
         definition=True,
         evaluate=partial(peak, PEAK, 0.05e6, "the rounding of its digits", at_rate(NO_ERRORS)),
     ),
@@ -73,7 +74,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1.45 Mb/s",
         experiment=others(NEVER),
         fails_if="it is more than twice the printed standard deviation from it",
-        # The rate of the wireless link is chosen so.
+        # A definition: the rate of the wireless link is chosen accordingly.
         definition=True,
         evaluate=partial(
             peak, PEAK_WITH_BEACONS, 0.022e6, "twice the printed standard deviation", others(NEVER)
@@ -118,7 +119,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=at_rate("64K"),
         further=tuple(map(at_rate, _HIGH)),
         fails_if="the largest of the five is not 16 to 24 times",
-        why="our Snoop is faster at 64K than the printed one, which see",
+        why="our Snoop is faster at 64K than the printed one (snoop-64k)",
         evaluate=partial(
             ratios,
             _HIGH,
@@ -245,8 +246,8 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace-hand-offs-5s",
         fails_if="the longest pause after a hand-off is not less by a fifth than with plain TCP",
         why=(
-            "they repair the first of the lost packets, and the others wait for the timer of Reno, which the "
-            "papers name; a Tahoe sender goes back and retransmits all (figure table-1)"
+            "they repair only the first lost packet, and the others wait for Reno's timer; a Tahoe "
+            "sender retransmits all (figure table-1)"
         ),
         evaluate=reduced,
     ),
@@ -258,7 +259,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=moving("5 s", "64K"),
         further=(others("5 s"), *(moving("5 s", rate) for rate in _HIGH)),
         fails_if="at 64K, 128K, 256K, 512K or 1M errors cost them less than a fifth",
-        why="perhaps windows stay so small with a hand-off every 5 s that one error in 1 Mbit costs little",
+        why=(
+            "possibly windows stay so small with a hand-off every 5 s that one error in 1 Mbit costs little"
+        ),
         evaluate=partial(lost_to_errors, _HIGH),
     ),
 )

@@ -176,7 +176,10 @@ FIGURES = (
         "Scatter of the throughput on a channel of two states",
         tuple(periods(period) for period in PERIODS),
         _scatter,
-        "Half of the time one error in 8 Mbits, half of the time one in 64 Kbits. WINET 1995 gave up such a "
-        "channel, since its means converged very slowly, and prints none of its parameters.",
+        (
+            "One error in 8 Mbits half of the time, one in 64 Kbits otherwise. WINET 1995 abandoned "
+            "such a channel, since its means converged very slowly, and does not state its "
+            "parameters."
+        ),
     ),
 )

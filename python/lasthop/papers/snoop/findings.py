@@ -1,4 +1,4 @@
-"""The quantities that the claims are about, and where they must lie."""
+"""The quantities of the claims, with their regions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from lasthop.papers.verdicts import (
 
 _MBPS = Unit("Mb/s", 1e6, 3)
 _SECONDS = Unit("s", 1.0, 2)
-_MARGIN = "within a tenth: our margin, since the bars of figure 4 are the scatter of single runs"
+_MARGIN = "within a tenth: our margin, since the bars of figure 4 show the scatter of single runs"
 _NO_PROGRESS = 0.01
 """The share of snoop's throughput below which plain TCP makes no progress."""
 
@@ -55,12 +55,12 @@ _NO_PROGRESS = 0.01
 def _over(evidence: Evidence, rate: str) -> Quantity:
     """Return the ratio of the throughputs with and without snoop over the same errors."""
     ours, theirs = (throughput(evidence, at_rate(rate), scheme).values for scheme in ("snoop", "basic"))
-    # Without errors no chance is left.
+    # Without errors the runs are deterministic.
     return calculated(float(ours[0] / theirs[0])) if rate == NO_ERRORS else ratio(ours, theirs)
 
 
 def _staying(evidence: Evidence, scheme: str) -> float:
-    """Return the throughput without errors and hand-offs, which no chance affects."""
+    """Return the deterministic throughput without errors and hand-offs."""
     return float(throughput(evidence, moving(NEVER), scheme).values[0])
 
 
@@ -81,14 +81,14 @@ def point(scheme: str, rate: str, evidence: Evidence) -> Finding:
 def ratios(
     rates: Sequence[str], region: Region, rule: str, decimals: int, evidence: Evidence, note: str = ""
 ) -> Finding:
-    """Judge how many times faster snoop is at some error rates."""
+    """Judge the speed-up by snoop at some error rates."""
     parts = [Part(_over(evidence, rate), region, rate) for rate in rates]
     text = ", ".join(f"{part.quantity.at().mean:.{decimals}f} at {part.label}" for part in parts)
     return Finding(parts, f"{text} times as much", note, "largest" if rule == "largest" else "every")
 
 
 def one_run(printed: dict[str, float], evidence: Evidence) -> Finding:
-    """Judge the share of the runs at one error in 256 Kbits that are like the printed one."""
+    """Judge the share of runs like the printed one, at one error in 256 Kbits."""
     parts, texts = [], []
     for scheme, value in printed.items():
         found = throughput(evidence, at_rate("256K"), scheme)
@@ -104,7 +104,7 @@ def one_run(printed: dict[str, float], evidence: Evidence) -> Finding:
 
 
 def completes(evidence: Evidence) -> Finding:
-    """Judge the share of the runs that snoop does not complete if half of the packets are lost."""
+    """Judge the share of runs that snoop does not complete with a loss of every other packet."""
     unfinished = evidence.values("every-other", "snoop", "finished") == 0
     time = Quantity(evidence.values("every-other", "snoop", "completion_time_s")[~unfinished])
     text = (
@@ -114,12 +114,12 @@ def completes(evidence: Evidence) -> Finding:
 
 
 def no_progress(evidence: Evidence) -> Finding:
-    """Compare plain TCP with snoop if half of the packets are lost."""
+    """Compare plain TCP with snoop at a loss of every other packet."""
     ours, theirs = (throughput(evidence, "every-other", scheme) for scheme in ("basic", "snoop"))
     found = ratio(ours.values, theirs.values)
     region = below(
         _NO_PROGRESS,
-        "a hundredth of what arrives with snoop: our margin, since no progress at all is not a rate",
+        'a hundredth of the throughput with snoop: our margin for "no progress"',
     )
     text = (
         f"{ours.at().mean:.0f} b/s, {PERCENT.estimate(found.at())} of {theirs.at().mean:.0f} b/s with snoop"
@@ -160,7 +160,7 @@ def degradation(evidence: Evidence) -> Finding:
     ours = 1 - throughput(evidence, moving("1 s"), SYSTEM).at().mean / _staying(evidence, SYSTEM)
     region = below(0.01, "less than 1 %: the text")
     text = f"at least {found.at().mean:.1%} by the rounded 1.42 and 1.45 Mb/s; ours is {ours:.1%}"
-    note = "with two seconds and more between hand-offs the rounded numbers permit it"
+    note = "with two seconds or more between hand-offs, the rounded numbers allow it"
     return Finding([Part(found, region, unit=PERCENT)], text, note)
 
 
@@ -204,11 +204,11 @@ def as_without(rates: Sequence[str], evidence: Evidence) -> Finding:
 
 
 def _longest_pauses(run: Run) -> float:
-    """Return the longest pause between packets after a hand-off, the mean over the hand-offs of a run."""
+    """Return the longest pause between packets after a hand-off, averaged over the hand-offs of a run."""
     events = run.events()
     arrivals = events["time_s"][events["event"] == "delivered"]
     pauses = []
-    # The host is at the next base station at multiples of 5 s, after a gap of at most 70 ms.
+    # The host arrives at the next base station at multiples of 5 s, after a gap of at most 70 ms.
     for at in np.arange(5.0, arrivals[-1] - 2.0, 5.0):
         if at - 0.1 > arrivals[0]:
             first, last = np.searchsorted(arrivals, [at - 0.1, at + 2.0])

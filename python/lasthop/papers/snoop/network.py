@@ -8,12 +8,12 @@ PEAK = 1.6e6
 """The printed peak throughput, in bits per second, without errors and hand-offs."""
 
 PEAK_WITH_BEACONS = 1.45e6
-"""The same where base stations send beacons, as in all experiments with hand-offs."""
+"""The peak throughput with beacons, as in all experiments with hand-offs."""
 
 NO_ERRORS = "no errors"
 
 RATES = {"64K": 64e3, "128K": 128e3, "256K": 256e3, "512K": 512e3, "1M": 1e6, "2M": 2e6, "4M": 4e6, "8M": 8e6}
-"""The bits from one error to the next, on average, by the labels of the figures."""
+"""The mean number of bits between errors, by the labels of the figures."""
 
 SENDERS = {"tcp": "basic", "snoop": "snoop"}
 """The schemes of figure 4 by their names in claims."""
@@ -82,10 +82,10 @@ FAST_RETRANSMISSIONS = "handoff-rxmt"
 """The approach of Caceres and Iftode."""
 
 OTHERS = ("basic", FAST_RETRANSMISSIONS, "multicast", "snoop")
-"""The schemes beside it."""
+"""The schemes compared with it."""
 
 PERIODS = ("100 ms", "300 ms", "1 s", "3 s", "10 s", "30 s")
-"""The mean lengths of the periods of the two-state channel, of which WINET 1995 prints none."""
+"""The mean period lengths of the two-state channel, which WINET 1995 does not state."""
 
 
 def errors(rate: str, kilobit: int = 1000) -> str:
@@ -104,7 +104,7 @@ def errors(rate: str, kilobit: int = 1000) -> str:
 
 
 def two_state(period: str) -> str:
-    """Return the override for good and bad periods, with the lowest and the highest error rate of figure 4.
+    """Return the override for good and bad periods with the lowest and highest error rates of figure 4.
 
     Examples
     --------
@@ -144,8 +144,8 @@ def itinerary(interval: str, gap: int) -> tuple[str, ...]:
 def hand_offs(interval: str) -> tuple[str, ...]:
     """Return the overrides for a host that moves between two base stations, or never moves.
 
-    The transfer begins at any time between two hand-offs. Beacons are not modelled as packets: they
-    slow the link, to the printed peak throughput (the definition `peak-beacons`).
+    The transfer starts at a random time between two hand-offs. Beacons are modelled by a slower link, with
+    the printed peak throughput (the definition `peak-beacons`).
 
     Examples
     --------
@@ -161,23 +161,23 @@ def hand_offs(interval: str) -> tuple[str, ...]:
 
 
 def at_rate(rate: str) -> str:
-    """Return the name of the experiment with an error rate, or with none."""
+    """Return the name of the experiment with an error rate, or without errors."""
     return "no-errors" if rate == NO_ERRORS else f"every-{rate}"
 
 
 def moving(interval: str, rate: str = NO_ERRORS) -> str:
-    """Return the name of the experiment with so much time between hand-offs and an error rate, or none."""
+    """Return the name of the experiment with a hand-off interval and an error rate."""
     name = f"hand-offs-{interval.replace(' ', '')}"
     return name if rate == NO_ERRORS else f"{name}-{at_rate(rate)}"
 
 
 def others(interval: str) -> str:
-    """Return the name of the experiment with so much time between hand-offs and the other schemes."""
+    """Return the name of the experiment with a hand-off interval and the other schemes."""
     return f"others-{moving(interval)}"
 
 
 def tahoe(interval: str) -> str:
-    """Return the name of the experiment with so much time between hand-offs and a Tahoe sender."""
+    """Return the name of the experiment with a hand-off interval and a Tahoe sender."""
     return f"tahoe-{moving(interval)}"
 
 

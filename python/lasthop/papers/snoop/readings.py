@@ -35,10 +35,12 @@ READINGS = (
         (
             Choice(
                 "net3",
-                "with the additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
-                "from which BSD/OS comes (RFC 2525)",
+                (
+                    "with an additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
+                    "from which BSD/OS is derived (RFC 2525)"
+                ),
             ),
-            Choice("standard", "by a segment per round trip, at most", {"": ("tcp.congestion=aimd",)}),
+            Choice("standard", "by at most a segment per round trip", {"": ("tcp.congestion=aimd",)}),
         ),
     ),
     Reading(
@@ -63,21 +65,29 @@ READINGS = (
     ),
     Reading(
         "first-timeout",
-        "After what time does the base station retransmit before it has measured a round-trip time? That may "
-        "last: it measures one packet of a window, if no packet of the window is retransmitted.",
         (
-            Choice("200ms", "200 ms without packets, as stated of its persist timer"),
+            "What is the base station's timeout before it has measured a round-trip time? This can "
+            "last, since it measures one packet per window, if no packet of the window is "
+            "retransmitted."
+        ),
+        (
+            Choice("200ms", "200 ms without packets, as stated for its persist timer"),
             Choice(
                 "1s",
-                "a second, as TCP (RFC 6298); the first sample then includes the delay of an acknowledgement",
+                (
+                    "a second, as in TCP (RFC 6298); the first sample then includes the delay of an "
+                    "acknowledgement"
+                ),
                 {"": ("scheme.snoop.initial=1 s",)},
             ),
         ),
     ),
     Reading(
         "next-ack",
-        "What does the base station do when the first new acknowledgement after a copy is less than the one "
-        "that it expects next? Both papers of 1995 say that it keeps the latter, and not what for.",
+        (
+            "What does the base station do if the first new acknowledgement after a copy is lower "
+            "than expected? Both papers of 1995 store the expected value without saying why."
+        ),
         (
             Choice(
                 "copy",
@@ -93,13 +103,15 @@ READINGS = (
     ),
     Reading(
         "gap",
-        "How long is the mobile host without a base station? By MobiCom 1995 a hand-off takes 10 to 25 ms, "
-        "by WINET 1995 5 to 70 ms, and 25 to 70 ms during transfers.",
+        (
+            "How long is the mobile host without a base station? A hand-off takes 10 to 25 ms in "
+            "MobiCom 1995, and 5 to 70 ms, or 25 to 70 ms during transfers, in WINET 1995."
+        ),
         (
             Choice("25ms", "25 ms, which is in all three ranges"),
             Choice(
                 "none",
-                "not at all: it hears both for a while",
+                "not at all: it receives from both for a while",
                 {name: itinerary(interval, 0) for name, interval in _MOVING.items()},
             ),
             Choice("70ms", "70 ms", {name: itinerary(interval, 70) for name, interval in _MOVING.items()}),

@@ -1,4 +1,4 @@
-"""Park, Park and Park: split connections, and segments whose size follows the loss rate."""
+"""Park, Park and Park: split connections with a segment size that follows the loss rate."""
 
 import json
 
@@ -11,7 +11,7 @@ from lasthop.study import Target
 
 _FILE = "wlan"
 _RATE = {"channel": CHANNEL}
-# Six of these are a run of the paper's.
+# Six of these runs have the length of one run in the paper.
 _SHORT = "limit=300 s"
 _METHOD_2 = "scheme.vs-tcp.method=2"
 _EXTREMES = swept((3.0, 11.0))
@@ -22,16 +22,18 @@ def _schemes(*names: str) -> str:
 
 
 def _campaign(needs: str, precision: float) -> Campaign:
-    # The paper has 100 runs of each.
+    # The paper makes 100 runs of each.
     return Campaign(needs, [Target("throughput_bps", relative=precision)], least=10, most=100)
 
 
 _GAINS = _campaign(
-    "Gains over nocon are stated as 10 % and 30 %, and schemes with congestion control are far behind. Nocon "
-    "and VS-TCP vary so little that ten runs tell them apart.",
+    (
+        "Gains over nocon are stated as 10 % and 30 %, and schemes with congestion control are "
+        "far behind. Nocon and VS-TCP vary so little that ten runs suffice to distinguish them."
+    ),
     0.02,
 )
-_BEST = _campaign("Segment sizes beside the best one lose half a percent and more.", 0.005)
+_BEST = _campaign("Segment sizes next to the best one lose half a percent or more.", 0.005)
 _TRACES = 10
 
 
@@ -60,7 +62,7 @@ def _trace(rate: float) -> Experiment:
     return _experiment(f"trace-{rate:.0f}", {}, 4, _TRACES, *overrides)
 
 
-# A window of what the path holds, and one packet lost of it.
+# A window equal to the capacity of the path, with one lost packet.
 _BURST = (
     "limit=20 s",
     _schemes("basic"),
@@ -81,7 +83,7 @@ PAPER = Paper(
     source="Journal of Communications and Networks, vol. 4, no. 2, June 2002",
     readings=READINGS,
     experiments=(
-        # The paper's own, of 100 runs of 30 minutes for each point and scheme.
+        # The paper's experiments: 100 runs of 30 minutes for each point and scheme.
         _experiment("rate", _RATE, 4, _GAINS, swept(RATES)),
         _experiment("method-2", _RATE, 4, _GAINS, swept(RATES), _schemes("vs-tcp"), _METHOD_2),
         _experiment(
@@ -98,7 +100,7 @@ PAPER = Paper(
         _trace(11.0),
         _experiment("normal", {}, 1, 1, *_BURST),
         _experiment("uncontrolled", {}, 1, 1, *_BURST, "tcp.congestion=none"),
-        # What it tells in words, or leaves open.
+        # Experiments for statements without a figure, and for readings.
         _experiment(
             "loss-window",
             {"loss_window": "scheme.vs-tcp.loss_window", "channel": CHANNEL},

@@ -42,9 +42,9 @@ from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_4
 from lasthop.study.statistics import Sample
 
 FLAT = 0.01
-"""By how much another may be better than what the paper calls optimal: our margin."""
+"""The relative gain that another value may have over the "optimal" one: our margin."""
 
-OURS = "our margin, as the paper says nothing of how well its means are known"
+OURS = "our margin, as the paper does not state the precision of its means"
 
 Side = tuple[str, str]
 """An experiment, and a scheme in it."""
@@ -55,7 +55,7 @@ _NAMES: Mapping[Side, str] = {ONE: "one", TWO: "two", NOCON: "nocon", VS_1: "VS-
 
 
 def _versus(evidence: Evidence, ours: Side, theirs: Side, rate: float) -> Quantity:
-    """Return the ratio of throughputs in paired runs: runs of the same number meet the same fades."""
+    """Return the ratio of throughputs in paired runs, which have the same fades."""
     sides = [(*side, at_rate(evidence, side[0], rate)) for side in (ours, theirs)]
     return evidence.ratio("throughput_bps", sides[0], sides[1])
 
@@ -68,7 +68,7 @@ def _ahead(
     note: str,
     evidence: Evidence,
 ) -> Finding:
-    """Compare each of `ours` with each of `theirs` wherever at least so many percent are lost."""
+    """Compare each of `ours` with each of `theirs` at loss rates of at least `least` percent."""
     parts, texts = [], []
     for over in ours:
         for under in theirs:
@@ -134,7 +134,7 @@ def _typical(evidence: Evidence) -> Finding:
 
 
 def _average(gains: dict[float, Quantity]) -> Quantity:
-    """Return the average of ratios over loss rates, of runs that are paired by their numbers."""
+    """Return the average ratio over loss rates, in runs paired by number."""
     runs = min(len(each.values) for each in gains.values())
     return Quantity(np.mean([each.values[:runs] for each in gains.values()], axis=0))
 
@@ -186,7 +186,7 @@ def _best_size(rate: float, evidence: Evidence) -> Finding:
 
 
 def _moves_left(evidence: Evidence) -> Finding:
-    # The two sizes are table 4's: those that are best here would be chosen by the runs that judge them.
+    # The two sizes of table 4; choosing the best sizes of our own runs would bias the verdict.
     low, high = min(TABLE_4), max(TABLE_4)
     large, small = TABLE_4[low], TABLE_4[high]
     region = above(
@@ -221,15 +221,13 @@ def _lasting(evidence: Evidence) -> Finding:
         lasts[label] = float(slow.max() + SPAN - LOSS) if len(slow) else 0.0
     normal, without = lasts["normal"], lasts["without"]
     text = f"below 90 % of its rate until {normal:.1f} s after the loss; without, {without:.1f} s"
-    region = above(
-        2.0, "over twice as long as without: our margin for long, of runs that have no chance in them"
-    )
+    region = above(2.0, 'over twice as long as without: our margin for "long"; the runs are deterministic')
     longer = calculated(normal / max(without, SPAN))
     return Finding([Part(longer, region)], text)
 
 
 def _loss_windows(evidence: Evidence, rate: float, beside: str) -> dict[str, Quantity]:
-    """Return the throughput with each number of packets relative to that with another."""
+    """Return the throughput for each L_w, relative to that of `beside`."""
     sweep = evidence.sweep("loss-window")
     points = {
         value: at_rate(evidence, "loss-window", rate, loss_window=value)
@@ -264,9 +262,9 @@ def _hundred(evidence: Evidence) -> Finding:
 
 
 def _above_real(evidence: Evidence) -> Finding:
-    """Compare the next e_w above the real loss rate with each below it."""
+    """Compare the lowest e_w above the loss rate with each e_w below it."""
     sweep = evidence.sweep("wanted-loss")
-    # Which ones are compared does not depend on the runs: the best of each side would be chosen by them.
+    # The compared values do not depend on the runs; choosing the best of each side would bias the verdict.
     swept = sorted(sweep.values("wanted_loss"), key=float)
     parts, texts = [], []
     for rate in (3.0, 11.0):
@@ -288,10 +286,7 @@ def _above_real(evidence: Evidence) -> Finding:
         ]
         shown = ", ".join(f"{_percent(gain)} beside {value}" for value, gain in gains.items())
         texts.append(f"{above_it} at {rate:g} %: {shown}")
-    note = (
-        "e_c of five packets is a multiple of 0.2, so that all e_w between two of them, below the loss rate "
-        "or above, do the same"
-    )
+    note = "e_c of five packets is a multiple of 0.2, so all e_w between two multiples have the same effect"
     return Finding(parts, "; ".join(texts), note)
 
 
@@ -337,7 +332,9 @@ def _duration(evidence: Evidence) -> Finding:
         f"{1e3 * found.at().mean:.3f} ms on average of {len(periods)} error states at 3 %; "
         f"τ_E/P_EG is {1e3 * expected:.3f} ms"
     )
-    region = within(expected, 0.05 * expected, "5 % either way: our margin, so well are these states known")
+    region = within(
+        expected, 0.05 * expected, "5 % either way: our margin, the precision of the number of states"
+    )
     return Finding([Part(found, region)], text)
 
 
@@ -512,7 +509,7 @@ CLAIMS: tuple[Claim, ...] = (
             (VS_2,),
             0.0,
             above(),
-            "with growth per acknowledgement, as printed, it is the other way round",
+            "with growth per acknowledgement, as printed, the opposite holds",
         ),
     ),
     CustomClaim(
@@ -523,10 +520,10 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="rate",
         fails_if="the gap is larger at 13 % than at 1 %",
         why=(
-            "with L_w = 5 and e_w = 0.1 one loss keeps e_c above e_w for five packets, so that method 2 "
-            "shrinks up to five times for it: where losses are rare it has time to recover, where they are "
-            "frequent it stays small. With growth per acknowledgement method 2 is ahead instead (figure "
-            "growth)"
+            "with L_w = 5 and e_w = 0.1, one loss keeps e_c above e_w for five packets, so method 2 "
+            "reduces the size up to five times: with rare losses it has time to recover, with "
+            "frequent ones the size stays small. With growth per acknowledgement, method 2 is ahead "
+            "(figure growth)"
         ),
         further=("method-2",),
         evaluate=_narrows,
@@ -550,9 +547,9 @@ CLAIMS: tuple[Claim, ...] = (
             experiment="sizes",
             fails_if="another size is more than 1 % better",
             why=(
-                "the maximum is flat, and where it lies hangs on the packets that fit into the shortest "
-                "error-free state of 22.4 ms: with the readings window=10 and local-rto-min=1s the printed "
-                "sizes are up to 14 % behind"
+                "the maximum is flat, and its position depends on the packets that fit into the shortest "
+                "error-free state of 22.4 ms: with the readings window=10 and local-rto-min=1s the "
+                "printed sizes are up to 14 % behind"
             ),
             evaluate=partial(_best_size, rate),
         )
@@ -585,8 +582,9 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="loss-window",
         fails_if="another L_w is more than 1 % better at 3 % or 11 %",
         why=(
-            "any L_w up to 5 shrinks at each loss, as e_w is 0.1, and a shorter one forgets it sooner: an "
-            "error state is over within a packet, so that a loss says little of the next packets"
+            "with e_w = 0.1, any L_w up to 5 reduces the size at each loss, and a smaller L_w "
+            "recovers sooner; an error state ends within a packet, so a loss says little about the "
+            "next packets"
         ),
         evaluate=_loss_window,
     ),

@@ -118,11 +118,11 @@ def _by_size(experiment: str, evidence: Evidence) -> DataFigure:
 
 
 def best_size(evidence: Evidence, rate: float) -> int:
-    """Return the size with the greatest mean over the runs that all sizes have, in bytes."""
+    """Return the size with the largest mean over common runs, in bytes."""
     sweep = evidence.sweep("sizes")
     points = [at_rate(evidence, "sizes", rate, size=size) for size in sweep.values("size")]
     samples = [sweep.sample("throughput_bps", "metp", at) for at in points]
-    # The same fades for all: their differences are known better than their means.
+    # All sizes have the same fades, so differences are more precise than means.
     runs = min(map(len, samples))
     return SIZES[int(np.argmax([sample[:runs].mean() for sample in samples]))]
 
@@ -164,7 +164,7 @@ def _over_time(evidence: Evidence) -> DataFigure:
 
 
 def rate_over_time(run: Run) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the start of each interval in seconds, and the payload rate within it in bytes per second."""
+    """Return the start of each interval in seconds, and the payload rate in bytes per second."""
     events = run.events()
     sent = (events["event"] == "sent") & (events["packet"] >= 0)
     edges = np.arange(LOSS - 1, 16.0, SPAN)
@@ -246,16 +246,20 @@ FIGURES = (
         "The rate of sending after one packet is lost",
         ("normal", "uncontrolled"),
         _recovery_of_rate,
-        "One connection, a round trip of 100 ms and a window of 46 packets, which the path holds; the loss "
-        "is at 10 s.",
+        (
+            "One connection, a round-trip time of 100 ms and a window of 46 packets, the capacity of "
+            "the path; the loss is at 10 s."
+        ),
     ),
     Plot(
         "3",
         "Throughput of nocon against the segment size, for six packet loss rates",
         ("sizes",),
         partial(_by_size, "sizes"),
-        "The maximum moves left as the rate rises. The steps come from error-free states, of which the "
-        "shortest lasts 22.4 ms: a round of the window is shorter or longer than that.",
+        (
+            "The maximum moves to the left as the loss rate increases. The steps are due to the "
+            "shortest error-free state of 22.4 ms, which is longer or shorter than a window."
+        ),
     ),
     Plot("7a", "Throughput against the packet loss rate", ("rate", "method-2"), _throughputs),
     Plot("7b", "The same, normalised by nocon", ("rate", "method-2"), _normalised),
@@ -265,7 +269,7 @@ FIGURES = (
         "The best segment size of nocon",
         ("sizes",),
         _table,
-        "The greatest of means that differ little: figure 3.",
+        "The largest of several similar means: see figure 3.",
     ),
     Plot("8", "Sizes of the segments that VS-TCP 1 sends", ("trace-3", "trace-11"), _distribution),
     Plot("8-time", "The segment size of VS-TCP 1 over two seconds", ("trace-3", "trace-11"), _over_time),
@@ -286,15 +290,17 @@ FIGURES = (
         "Growth per window and per acknowledgement, the window in packets",
         ("readings",),
         partial(_readings, "packets"),
-        "As printed, per acknowledgement, method 2 is ahead of method 1.",
+        "With growth per acknowledgement, as printed, method 2 is ahead of method 1.",
     ),
     Plot(
         "growth-payload",
         "The same, the window in bytes",
         ("readings",),
         partial(_readings, " B"),
-        "Then small segments are many in a window, and going back costs as much as with large ones: what "
-        "grows per window falls behind.",
+        (
+            "A window then holds many small segments, and a go-back costs as much as with large ones,"
+            " so growth per window falls behind."
+        ),
     ),
     Plot(
         "window",
@@ -307,9 +313,11 @@ FIGURES = (
         "Go-back-n and selective repeat, nocon with 512 B",
         ("window-12", "selective"),
         _recoveries,
-        "Lost segments of a window, retransmitted alone, are on the air when the next error state is "
-        "likeliest, 22.4 ms later; lost again, with nothing behind them, they wait for the timer (figure "
-        "3-selective).",
+        (
+            "Individually retransmitted segments are on the air 22.4 ms later, when the next error "
+            "state is most probable; if they are lost again, with no later segments, they wait for "
+            "the timer (figure 3-selective)."
+        ),
     ),
     Plot(
         "3-selective",

@@ -9,7 +9,7 @@ CHANNEL = "radio.channel.nguyen-noble"
 SIZE = "scheme.metp.wireless.packet_size"
 
 SEGMENT = 512
-"""The payload of segments of fixed size in bytes, for which loss rates are stated."""
+"""The payload of fixed-size segments in bytes, to which loss rates refer."""
 
 HEADER = 40
 """The headers of TCP and IP, in bytes."""
@@ -29,7 +29,7 @@ TABLE_4 = {1.0: 448, 2.0: 384, 3.0: 384, 5.0: 320, 9.5: 256, 11.0: 256}
 SIZES = tuple(range(128, 1025, 64))
 """The segment sizes swept, in the steps of table 4, in bytes."""
 
-# P_EG, P_GE and e. All three go through their printed ranges together, from (0.4, 0.5, 0.003) to
+# P_EG, P_GE and e. All three are varied together over their printed ranges, from (0.4, 0.5, 0.003) to
 # (0.1, 0.9, 0.01), and lose 1.5 % to 12.2 % of the packets: the ends of the axis, 1 % and 13 %, take e beyond
 # its range.
 _PER_BYTE = {

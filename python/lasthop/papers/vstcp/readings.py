@@ -8,12 +8,12 @@ _ALONE = ("metp", "vs-tcp")
 
 
 def windows(packets: int) -> tuple[str, ...]:
-    """Return the overrides that give the wireless part a window of so many packets."""
+    """Return the overrides for a window of the wireless part in packets."""
     return tuple(f'scheme.{scheme}.wireless.window="{packets} packets"' for scheme in _WINDOWED)
 
 
 def counted(packets: int) -> str:
-    """Return the override that sweeps what a window counts: so many packets, or as many bytes of 512 B."""
+    """Return the override that sweeps the unit of the window: packets, or the bytes of packets of 512 B."""
     return f'sweep.scheme.vs-tcp.wireless.window=["{packets} packets", "{512 * packets} B"]'
 
 
@@ -22,15 +22,17 @@ def _window(packets: int) -> dict[str, tuple[str, ...]]:
 
 
 SELECTIVE = tuple(f"scheme.{scheme}.recovery=selective-repeat" for scheme in _ALONE)
-"""The overrides that repair what is lost alone."""
+"""The overrides for selective repeat."""
 
 _SIZES = tuple(f"table-4-{rate:g}".replace(".", "-") for rate in TABLE_4)
 
 READINGS = (
     Reading(
         "errors-per",
-        "What is e a rate of? The paper calls it a bit error rate, and says that its parameters lose 1 % to "
-        "13 % of the packets.",
+        (
+            "Is e a rate of bits or bytes? The paper calls it a bit error rate, and states that its "
+            "parameters lose 1 % to 13 % of the packets."
+        ),
         (
             Choice("byte", "bytes: at 2 Mb/s the printed ranges lose 1.5 % to 12.2 %"),
             Choice(
@@ -47,13 +49,15 @@ READINGS = (
     ),
     Reading(
         "growth",
-        "How soon does the size grow by a step? Section IV-B.1 prints a step for each acknowledgement, and "
-        "likens the method to congestion control.",
         (
-            Choice("per-window", "a step for each window of acknowledgements, as congestion avoidance grows"),
+            "How fast does the size grow? Section IV-B.1 prints a step per acknowledgement, and "
+            "compares the method with congestion control."
+        ),
+        (
+            Choice("per-window", "a step per window of acknowledgements, like congestion avoidance"),
             Choice(
                 "per-ack",
-                "a step for each acknowledgement, as printed: the size is back within a few packets",
+                "a step per acknowledgement, as printed: the size recovers within a few packets",
                 {"": ("scheme.vs-tcp.growth=per-ack",)},
             ),
         ),
@@ -65,11 +69,12 @@ READINGS = (
         "again.",
         (
             Choice(
-                "go-back-n", "everything from the loss on is retransmitted: then table 4's sizes are best"
+                "go-back-n",
+                "everything from the loss on is retransmitted: the sizes of table 4 are then optimal",
             ),
             Choice(
                 "selective-repeat",
-                "only lost segments are retransmitted: then larger sizes are best (figure recovery)",
+                "only lost segments are retransmitted: larger sizes are then optimal (figure recovery)",
                 {"": SELECTIVE},
             ),
         ),
@@ -81,11 +86,14 @@ READINGS = (
         (
             Choice(
                 "12",
-                "12 packets: with it the six sizes of table 4 are best, or as good (figures 3 and window)",
+                ("12 packets: the six sizes of table 4 are then optimal or nearly so (figures 3 and window)"),
             ),
             Choice(
                 "10",
-                "10 packets: at 512 B they take 22.1 ms, just less than an error-free state's 22.4 ms",
+                (
+                    "10 packets: at 512 B they take 22.1 ms, slightly less than the 22.4 ms of an error-free "
+                    "state"
+                ),
                 _window(10),
             ),
             Choice("8", "8 packets", _window(8)),
@@ -96,35 +104,37 @@ READINGS = (
         "window-counts",
         "What does VS-TCP's window count, when sizes change?",
         (
-            Choice("packets", "packets of the current size, as simulators that number packets do"),
+            Choice("packets", "packets of the current size, as in simulators that number packets"),
             Choice(
                 "payload",
-                "bytes, as TCP does: small segments are then many in a window, and each loss costs as much "
-                "as ever",
+                (
+                    "bytes, as in TCP: a window then holds many small segments, and each loss costs as much "
+                    "as ever"
+                ),
                 {"": ("scheme.vs-tcp.wireless.window=6144 B",)},
             ),
         ),
     ),
     Reading(
         "rto-min",
-        "What is the least timeout of schemes with congestion control?",
+        "What is the minimum RTO of schemes with congestion control?",
         (
-            Choice("1s", "one second, as RFC 2988 has it"),
+            Choice("1s", "one second, as in RFC 2988"),
             Choice(
                 "200ms",
-                "200 ms, as ns-2 has it: a split TCP then comes near METP",
+                "200 ms, as in ns-2: a split TCP is then close to METP",
                 {"": ("tcp.rto_min=200 ms",)},
             ),
         ),
     ),
     Reading(
         "local-rto-min",
-        "What is the least timeout on a wireless part without congestion control, of a single hop of 1 ms?",
+        ("What is the minimum RTO on a wireless part without congestion control, a single hop of 1 ms?"),
         (
-            Choice("200ms", "200 ms, as ns-2 has it: lost retransmissions then do not wait for a second"),
+            Choice("200ms", "200 ms, as in ns-2: lost retransmissions then do not wait for a second"),
             Choice(
                 "1s",
-                "one second, as that of the schemes with congestion control",
+                "one second, as for the schemes with congestion control",
                 {"": tuple(f"scheme.{scheme}.wireless.rto_min=1 s" for scheme in _ALONE)},
             ),
         ),
@@ -132,9 +142,9 @@ READINGS = (
     ),
     Reading(
         "flavour",
-        "Which TCP is normal?",
+        'Which TCP is the "normal" one?',
         (
-            Choice("reno", "Reno, the simulator's usual choice then"),
+            Choice("reno", "Reno, the usual choice in the simulator at that time"),
             Choice(
                 "newreno", "NewReno, which repairs several losses of a window", {"": ("tcp.flavour=newreno",)}
             ),

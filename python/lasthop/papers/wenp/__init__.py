@@ -12,12 +12,12 @@ from lasthop.study import Target
 _FILE = "wlan"
 
 
-# Figures show the first; what holds by construction holds in each.
+# Figures show the first run; definitions hold in each.
 _TRACES = 4
 
 
 def _stations(relative: float) -> list[Target]:
-    # A station that gets next to nothing need not be known to a share of it.
+    # An absolute precision for stations with very low throughput.
     return [Target(f"{station}.throughput_bps", relative, absolute=3e3) for station in STATIONS]
 
 
@@ -28,7 +28,7 @@ _TABLE = Campaign(
     most=200,
 )
 _VARIANTS = Campaign(
-    "The figures compare readings whose stations differ by a tenth and more.",
+    "The figures compare readings in which stations differ by a tenth or more.",
     _stations(0.025),
     least=20,
     most=100,
@@ -48,7 +48,7 @@ def _experiment(
     )
 
 
-# The network of figure 3: servers and fixed hosts behind switches, 10 Mb/s each, with loads of their own.
+# The network of figure 3: servers and fixed hosts behind switches, 10 Mb/s each, with their own traffic.
 _OFFICE = (
     "topology={graph={"
     'wired=["server-switch1", "server2-switch1", "switch1-ap", "FH1-switch2", "FH2-switch2", "switch2-ap"], '

@@ -20,13 +20,14 @@ REASON = "the error margin that section VII states for its means"
 
 
 _RENO = (
-    "Reno repairs one loss of a window and waits for the timer with the second, which is frequent here; with "
-    "the reading recovery=newreno these stations are within 5 %, and the ratios of the two rows are not"
+    "Reno repairs one loss of a window and waits for the timer at the second, which is "
+    "frequent here; with the reading recovery=newreno these stations are within 5 %, but not "
+    "the ratios of the two rows"
 )
 
 
 def _station(scheme: str, station: str, evidence: Evidence) -> Finding:
-    """Compare an entry of table IV within the error margin that the paper states."""
+    """Compare an entry of table IV within the error margin stated in the paper."""
     printed = 1e3 * PRINTED[scheme][int(station) - 1]
     return _near(evidence.measured("table", scheme, throughput(station)), printed)
 
@@ -70,7 +71,7 @@ def _fewer_timeouts(evidence: Evidence) -> Finding:
 
 
 def _own_packets(run: Run) -> tuple[int, int]:
-    """Return how many packets came to an end that no host has sent, and how many came to an end."""
+    """Return the number of packets delivered or lost that no host has sent, and of all delivered or lost."""
     own, passed = 0, 0
     for station in STATIONS:
         kinds, counts = np.unique(run.events(station)["event"], return_counts=True)
@@ -85,7 +86,7 @@ def _own_packets(run: Run) -> tuple[int, int]:
 
 def _injects_nothing(evidence: Evidence) -> Finding:
     own, passed = zip(*map(_own_packets, evidence.runs("trace", "wenp")), strict=True)
-    text = f"{sum(own)} more packets came to an end than hosts have sent, of {sum(passed):,}"
+    text = f"{sum(own)} more packets were delivered or lost than hosts have sent, of {sum(passed):,}"
     part = Part(calculated(float(sum(own))), within(0.0, 0.0, "none in any run: by construction"))
     return Finding([part], f"{text}, in {len(own)} runs")
 
@@ -98,7 +99,7 @@ def _overhead(evidence: Evidence) -> Finding:
         f"at most {peak:.0f} headers cached for eight connections, {lookups:.2f} look-ups for each packet, "
         f"in any of {len(series)} runs"
     )
-    note = "a header is two sequence numbers; a window of 64 KiB has 45 segments, so eight of them 360"
+    note = "a header is two sequence numbers; a window of 64 KiB has 45 segments, eight windows have 360"
     small = "at most the eight windows in headers, and two look-ups for each packet: by construction"
     parts = [
         Part(calculated(peak), below(8 * 65_535 / 1460 + 8, small), "headers"),
@@ -110,8 +111,8 @@ def _overhead(evidence: Evidence) -> Finding:
 def _divisor(evidence: Evidence) -> Finding:
     found = evidence.measured("divisor-1", "basic", throughput("8"))
     note = (
-        "a window of a few segments cannot be repaired without timeouts of a second and more. One loss for "
-        "eight drops gives both rows (reading divisor)"
+        "a window of a few segments cannot be repaired without timeouts of a second or more. One "
+        "loss per eight drops gives both rows (reading divisor)"
     )
     region = printed_number(214e3, MARGIN, REASON, _KBPS)
     text = f"MH 8 gets {_KBPS.text(found.at().mean)} if it loses 20 %"
@@ -199,9 +200,9 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="table",
         why=(
-            "after a loss the window stays larger with alpha 0.75, so that a second segment of it is lost "
-            "more often, which waits for the timer; with the reading recovery=newreno there are more, too, "
-            "of a fifth as many"
+            "with alpha 0.75 the window stays larger after a loss, so a second loss, which waits for "
+            "the timer, is more frequent; with the reading recovery=newreno there are also more "
+            "timeouts, at a fifth of the number"
         ),
         fails_if="there are no fewer timeouts",
         evaluate=_fewer_timeouts,
@@ -212,7 +213,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="WENP injects no packet into the network",
         printed="0",
         experiment="trace",
-        fails_if="a packet comes to an end that no host has sent",
+        fails_if="a packet that no host has sent is delivered or lost",
         definition=True,
         evaluate=_injects_nothing,
     ),

@@ -170,7 +170,7 @@ FIGURES = (
         "TCP headers that the access point caches",
         ("trace",),
         _cache,
-        "Of all eight connections: what is on its way, or waits in the queue.",
+        "Of all eight connections: segments in flight or in the queue.",
     ),
     Plot("5", "A snapshot of the congestion window of MH 4", ("trace",), partial(_cwnd, "4", 60.0, 80.0)),
     Plot("6", "Sequence numbers sent to MH 5 and 6", ("trace",), partial(_sequence, ("5", "6"))),
@@ -180,8 +180,10 @@ FIGURES = (
         "Standard TCP: how many of the dropped packets TCP loses",
         tuple(f"divisor-{divisor}" for divisor in DIVISORS),
         _divisors,
-        "If all that table I drops were lost to TCP, the worst stations would get a fraction of what table "
-        "IV has.",
+        (
+            "If all drops of table I were losses of TCP, the worst stations would get a fraction of "
+            "the throughput of table IV has."
+        ),
     ),
     Plot("alpha", "What alpha changes", tuple(_ALPHA), partial(_gains, _ALPHA)),
     Plot(
@@ -197,6 +199,6 @@ FIGURES = (
         "With fixed hosts that browse, query and mail beside the downloads",
         ("table", "office"),
         _office,
-        "The wired side is not a bottleneck, so that its other loads matter little.",
+        "The wired side is not a bottleneck, so its other loads matter little.",
     ),
 )

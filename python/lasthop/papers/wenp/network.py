@@ -12,17 +12,17 @@ PRINTED = {
     "basic": (1480, 747, 524, 429, 356, 307, 251, 214),
     "wenp": (1246, 806, 569, 472, 406, 349, 278, 234),
 }
-"""Throughput of each station in kb/s, without the scheme and with it (table IV)."""
+"""Throughput of each station in kb/s, without and with the scheme (table IV)."""
 
 MARGIN = 0.05
-"""The error margin that the paper states for its means."""
+"""The error margin stated in the paper for its means."""
 
 DIVISOR = 8
-"""The number of packets that a MAC drops per segment that TCP loses."""
+"""The number of packets dropped by a MAC per segment lost by TCP."""
 
 
 def drops(divisor: float) -> tuple[str, ...]:
-    """Return the overrides by which each station loses its share of the segments.
+    """Return the overrides for the losses of each station.
 
     Examples
     --------

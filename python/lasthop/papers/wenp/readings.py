@@ -8,13 +8,16 @@ _STATIONS = tuple(f"{row}-{station}" for row in ("standard", "wenp") for station
 READINGS = (
     Reading(
         "divisor",
-        "How many segments are lost of those that a MAC is said to drop? The lossy rows of table IV follow "
-        "the inverse square root of the drop rate up to 20 %, which no TCP with a timeout of a second does.",
         (
-            Choice("8", "one in eight: both rows then come out (figure divisor)"),
+            "How many of the segments dropped by a MAC are lost? The lossy rows of table IV follow "
+            "the inverse square root of the drop rate up to 20 %, which is impossible for TCP with a "
+            "timeout of a second."
+        ),
+        (
+            Choice("8", "one in eight: this reproduces both rows (figure divisor)"),
             Choice("7", "one in seven", {"": drops(7)}),
             Choice("10", "one in ten", {"": drops(10)}),
-            Choice("1", "all of them, as table I says: the worst station then gets a tenth", {"": drops(1)}),
+            Choice("1", "all of them, as in table I: the worst station then gets a tenth", {"": drops(1)}),
         ),
         fitted=_STATIONS,
     ),
@@ -31,15 +34,19 @@ READINGS = (
     ),
     Reading(
         "recovery",
-        "How is a window with several losses repaired? Section II has recovery end with the next "
-        "acknowledgement of new data, and table II names TCP Reno.",
+        (
+            "How are several losses of a window repaired? In section II recovery ends with the next "
+            "acknowledgement of new data, and table II names TCP Reno."
+        ),
         (
             Choice(
                 "reno",
-                "recovery ends with the first new acknowledgement, as section II has it; the ratios of table "
-                "IV are then nearer to the printed ones than with newreno",
+                (
+                    "recovery ends with the first new acknowledgement, as in section II; the ratios of table "
+                    "IV are then closer to the printed ones than with newreno"
+                ),
             ),
-            Choice("newreno", "one recovery repairs every hole", {"": ("tcp.flavour=newreno",)}),
+            Choice("newreno", "one recovery repairs all holes", {"": ("tcp.flavour=newreno",)}),
             Choice(
                 "sack", "selective acknowledgements, which table II disables", {"": ("tcp.flavour=sack",)}
             ),
@@ -47,12 +54,12 @@ READINGS = (
     ),
     Reading(
         "queue",
-        "How do packets for different stations wait at the access point?",
+        "How does the access point queue packets for different stations?",
         (
-            Choice("shared", "in one queue: its waiting time is everyone's round trip"),
+            Choice("shared", "in one queue, whose delay affects all stations"),
             Choice(
                 "own",
-                "each station's in its own, in turns: the station without losses then shares with nobody",
+                ("in a queue per station, served in turn: the station without losses then has its own queue"),
                 {"": ("cell.shared_queue=false",)},
             ),
         ),
