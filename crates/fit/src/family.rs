@@ -1,11 +1,17 @@
 //! Families of models, and their maximum-likelihood fits.
 
+use lasthop_base::Streams;
+
 use crate::blocks::{Block, blocks};
 use crate::likelihood::TwoState;
 use crate::losses::Losses;
 use crate::model::{Law, Model, Periods};
-use crate::periods::{Laws, LogNormals, lognormal_periods};
+use crate::periods::{Laws, choose_lognormal, gains, known_lognormal};
 use crate::search::minimise;
+
+/// Number of records simulated to find the gains of lognormal distributions by chance. The probability that one of
+/// two gains exceeds all of them is about 5 %.
+const RECORDS_BY_CHANCE: u64 = 39;
 
 /// A family of models, in the order of the number of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,16 +67,20 @@ pub struct Fit {
     /// The number of parameters.
     pub parameters: u32,
     /// The Bayesian information criterion; the model with the smallest value is chosen. A parameter costs the
-    /// logarithm of the number of packets or intervals; a parameter of a lognormal distribution, that of the
-    /// number of periods.
+    /// logarithm of the number of packets or intervals; a parameter of a lognormal distribution, at least that of
+    /// the number of periods.
     pub bic: f64,
+    /// The Akaike information criterion, by which models are weighted for predictions. A parameter costs 2; a parameter
+    /// of a lognormal distribution, as much as in the BIC.
+    pub aic: f64,
 }
 
 impl Fit {
     /// A fit without lognormal distributions.
     fn markov(losses: &Losses, family: Family, model: Model, log_likelihood: f64, parameters: u32) -> Fit {
         let bic = f64::from(parameters) * libm::log(losses.len() as f64) - 2.0 * log_likelihood;
-        Fit { family, model, log_likelihood, parameters, bic }
+        let aic = 2.0 * f64::from(parameters) - 2.0 * log_likelihood;
+        Fit { family, model, log_likelihood, parameters, bic, aic }
     }
 }
 
@@ -85,14 +95,41 @@ pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
         _ => {}
     }
     let blocks = blocks(losses);
+    let starts = starts(losses, &blocks, share);
     if family != Family::SemiMarkov {
-        return fit_markov(losses, &blocks, family, &starts(losses, &blocks, share));
+        return fit_markov(losses, &blocks, family, &starts);
     }
-    let markov = Family::MARKOV.into_iter().filter_map(|family| fit(losses, family));
-    let best = markov.min_by(|a, b| a.bic.total_cmp(&b.bic))?;
+    let markov: Vec<Fit> = Family::MARKOV
+        .into_iter()
+        .filter_map(|family| fit_markov(losses, &blocks, family, &starts))
+        .collect();
+    let best = *markov.iter().min_by(|a, b| a.bic.total_cmp(&b.bic))?;
+    // The most general family, unless its search failed.
+    let likeliest = markov.iter().max_by(|a, b| a.log_likelihood.total_cmp(&b.log_likelihood))?;
     let Model::Periods(periods) = best.model else { return None };
-    let laws = lognormal_periods(losses, &two_state(&periods), LogNormals::Chosen)?;
+    let by_chance = || gains_by_chance(losses, likeliest, best.family);
+    let laws = choose_lognormal(losses, &two_state(&periods), by_chance)?;
     Some(with_laws(best, periods, laws))
+}
+
+/// The gains of lognormal distributions in records simulated from a fit with exponential periods, to each of which
+/// `family` is fitted; empty if most of them have too few periods.
+fn gains_by_chance(losses: &Losses, exponential: &Fit, family: Family) -> Vec<[f64; 2]> {
+    let Model::Periods(periods) = exponential.model else { return Vec::new() };
+    let gains = (0..RECORDS_BY_CHANCE).filter_map(|number| {
+        let record =
+            losses.simulate(&exponential.model, &mut Streams::new(1, number).stream("fit.by_chance"));
+        let (sent, lost) = record.sent_and_lost();
+        if lost == 0 || lost == sent {
+            return None;
+        }
+        let fitted = fit_markov(&record, &blocks(&record), family, &[two_state(&periods)])?;
+        let Model::Periods(of_record) = fitted.model else { return None };
+        gains(&record, &two_state(&of_record))
+    });
+    let gains: Vec<[f64; 2]> = gains.collect();
+    // So few periods do not determine a distribution.
+    if 2 * gains.len() < RECORDS_BY_CHANCE as usize { Vec::new() } else { gains }
 }
 
 /// Fits the family of `found` to another record, by a search that starts at `found`. Independent losses if no
@@ -116,12 +153,22 @@ pub(crate) fn refit(losses: &Losses, found: &Fit) -> Option<Fit> {
         return Some(markov);
     }
     let Model::Periods(of_markov) = markov.model else { return None };
-    let which = LogNormals::These {
-        good: matches!(periods.good, Law::Lognormal { .. }),
-        bad: matches!(periods.bad, Law::Lognormal { .. }),
-    };
-    let laws = lognormal_periods(losses, &two_state(&of_markov), which)?;
+    let known = [periods.good, periods.bad].map(|law| matches!(law, Law::Lognormal { .. }));
+    let laws = known_lognormal(losses, &two_state(&of_markov), known)?;
     Some(with_laws(markov, of_markov, laws))
+}
+
+/// The log-likelihood of a model, up to the same constant as [`Fit::log_likelihood`]. `None` for lognormal distributions.
+pub fn log_likelihood(losses: &Losses, model: &Model) -> Option<f64> {
+    match model {
+        Model::Independent(share) => Some(of_share(losses, *share)),
+        Model::Periods(periods) => match (periods.good, periods.bad) {
+            (Law::Exponential(_), Law::Exponential(_)) => {
+                Some(two_state(periods).log_likelihood(&blocks(losses)))
+            }
+            _ => None,
+        },
+    }
 }
 
 fn with_laws(markov: Fit, periods: Periods, laws: Laws) -> Fit {
@@ -131,6 +178,7 @@ fn with_laws(markov: Fit, periods: Periods, laws: Laws) -> Fit {
         log_likelihood: markov.log_likelihood + laws.gain,
         parameters: markov.parameters + laws.more_parameters,
         bic: markov.bic + 2.0 * (laws.cost - laws.gain),
+        aic: markov.aic + 2.0 * (laws.cost - laws.gain),
     }
 }
 
@@ -138,9 +186,15 @@ fn independent(losses: &Losses) -> Fit {
     let (sent, lost) = losses.sent_and_lost();
     let (sent, lost) = (sent as f64, lost as f64);
     let share = lost / sent;
-    let term = |count: f64, share: f64| if count > 0.0 { count * libm::log(share) } else { 0.0 };
-    let log_likelihood = term(lost, share) + term(sent - lost, 1.0 - share);
+    let log_likelihood = of_share(losses, share);
     Fit::markov(losses, Family::Independent, Model::Independent(share), log_likelihood, 1)
+}
+
+/// The log-likelihood of independent losses.
+fn of_share(losses: &Losses, share: f64) -> f64 {
+    let (sent, lost) = losses.sent_and_lost();
+    let term = |count: u64, share: f64| if count > 0 { count as f64 * libm::log(share) } else { 0.0 };
+    term(lost, share) + term(sent - lost, 1.0 - share)
 }
 
 /// The model with exponential lengths of the same means.

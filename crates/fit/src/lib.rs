@@ -25,7 +25,7 @@ mod search;
 mod shape;
 
 pub use bootstrap::{Replicate, bootstrap};
-pub use family::{Family, Fit, fit};
+pub use family::{Family, Fit, fit, log_likelihood};
 pub use losses::{Losses, Unusable};
 pub use model::{Law, Model, Periods};
 pub use profile::{BurstProfile, burst_profile};

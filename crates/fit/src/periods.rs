@@ -36,21 +36,12 @@ const SHORTEST: f64 = 2.0;
 /// far larger.
 const LEAST: f64 = 1e-10;
 
-/// Which distributions are lognormal.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum LogNormals {
-    /// At least one: those whose gain exceeds the cost of the parameter.
-    Chosen,
-    /// The given ones.
-    These { good: bool, bad: bool },
-}
-
 /// The distributions of good and bad periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Laws {
     pub(crate) good: Law,
     pub(crate) bad: Law,
-    /// Gain in log-likelihood over exponential distributions.
+    /// Gain in log-likelihood over exponential distributions, minus the mean gain by chance.
     pub(crate) gain: f64,
     /// Cost of the additional parameters, to be compared with the gain.
     pub(crate) cost: f64,
@@ -76,56 +67,92 @@ impl Period {
     }
 }
 
-/// The distributions of the periods decoded with `chain`; `None` if there are too few periods, or if they are
-/// too short.
-pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNormals) -> Option<Laws> {
+/// A lognormal distribution fitted to decoded periods.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Candidate {
+    law: Law,
+    /// Gain in log-likelihood over the best exponential distribution.
+    gain: f64,
+    /// Half the cost of the additional parameter in the BIC, where its sample size is the number of periods, not of
+    /// probes (Volinsky and Raftery 2000).
+    cost: f64,
+}
+
+/// Lognormal distributions of the good and the bad periods decoded with `chain`; `None` if there are fewer than `fewest`
+/// complete periods of either kind, or if they are too short.
+fn candidates(losses: &Losses, chain: &TwoState, fewest: usize) -> Option<[Candidate; 2]> {
     if chain.good.min(chain.bad) < SHORTEST * losses.spacing_s() {
         return None;
     }
     let (good, bad) = decode(losses, chain);
-    let fewest = if which == LogNormals::Chosen { FEWEST } else { FEWEST_OF_KNOWN };
     let complete = |periods: &[Period]| periods.iter().filter(|period| period.complete()).count();
     if complete(&good).min(complete(&bad)) < fewest {
         return None;
     }
-    // In the BIC, the sample size of such a parameter is the number of periods, not of probes (Volinsky and
-    // Raftery 2000). If probes do not determine their state, short periods are not decoded and the rest looks
-    // lognormal, so the number of probes is used.
-    let laws = [(good, chain.good), (bad, chain.bad)].map(|(periods, mean)| {
+    Some([(good, chain.good), (bad, chain.bad)].map(|(periods, mean)| {
         let (law, most) = lognormal(&periods);
-        let sample_size =
-            if chain.loss_good == 0.0 && chain.loss_bad == 1.0 { complete(&periods) } else { losses.len() };
-        let cost = libm::log(sample_size as f64) / 2.0;
-        (law, most - exponential(&periods, mean), cost)
-    });
-    let wanted = match which {
-        LogNormals::These { good, bad } => [good, bad],
-        LogNormals::Chosen => {
-            let worth = laws.map(|(_, gain, cost)| gain - cost);
-            let second = worth[0] < worth[1];
-            // The family has at least one lognormal distribution, even without a gain.
-            if worth.iter().all(|&worth| worth <= 0.0) {
-                [!second, second]
-            } else {
-                worth.map(|worth| worth > 0.0)
-            }
+        let cost = libm::log(complete(&periods) as f64) / 2.0;
+        Candidate { law, gain: most - exponential(&periods, mean), cost }
+    }))
+}
+
+/// The gains of lognormal distributions of the good and the bad periods decoded with `chain`; `None` if there are too few
+/// periods, or if they are too short.
+pub(crate) fn gains(losses: &Losses, chain: &TwoState) -> Option<[f64; 2]> {
+    candidates(losses, chain, FEWEST).map(|laws| laws.map(|each| each.gain))
+}
+
+/// The distributions of the periods decoded with `chain`, of which at least one is lognormal: those whose gain exceeds the
+/// cost of the parameter. `None` if there are too few periods, or if they are too short.
+///
+/// If probes do not determine their state, short periods are not decoded and the rest looks lognormal. A gain must then
+/// exceed all those `by_chance`, of records with exponential periods, and their mean is subtracted.
+pub(crate) fn choose_lognormal(
+    losses: &Losses,
+    chain: &TwoState,
+    by_chance: impl FnOnce() -> Vec<[f64; 2]>,
+) -> Option<Laws> {
+    let mut laws = candidates(losses, chain, FEWEST)?;
+    let determined = chain.loss_good == 0.0 && chain.loss_bad == 1.0;
+    if !determined && laws.iter().any(|law| law.gain > law.cost) {
+        let by_chance = by_chance();
+        if by_chance.is_empty() {
+            return None;
         }
+        for (state, law) in laws.iter_mut().enumerate() {
+            let gains = by_chance.iter().map(|gains| gains[state]);
+            let mean = gains.clone().sum::<f64>() / by_chance.len() as f64;
+            law.gain -= mean;
+            law.cost = law.cost.max(gains.fold(f64::NEG_INFINITY, f64::max) - mean);
+        }
+    }
+    let worth = laws.map(|law| law.gain - law.cost);
+    let chosen = match worth.iter().any(|&worth| worth > 0.0) {
+        true => worth.map(|worth| worth > 0.0),
+        false => [worth[0] >= worth[1], worth[0] < worth[1]],
     };
-    let law = |state: usize| match wanted[state] {
-        true => laws[state].0,
-        false => Law::Exponential(if state == 0 { chain.good } else { chain.bad }),
+    Some(with_lognormal(&laws, chain, chosen))
+}
+
+/// The distributions of the periods decoded with `chain`, of which the good, the bad or both are `known` to be lognormal.
+/// `None` if there are too few periods, or if they are too short.
+pub(crate) fn known_lognormal(losses: &Losses, chain: &TwoState, known: [bool; 2]) -> Option<Laws> {
+    candidates(losses, chain, FEWEST_OF_KNOWN).map(|laws| with_lognormal(&laws, chain, known))
+}
+
+/// The distributions of good and bad periods, of which those `chosen` are lognormal.
+fn with_lognormal(laws: &[Candidate; 2], chain: &TwoState, chosen: [bool; 2]) -> Laws {
+    let law = |state: usize, mean: f64| if chosen[state] { laws[state].law } else { Law::Exponential(mean) };
+    let of_chosen = |part: fn(&Candidate) -> f64| {
+        laws.iter().zip(chosen).filter(|&(_, chosen)| chosen).map(|(law, _)| part(law)).sum()
     };
-    let of_wanted = |part: fn(&(Law, f64, f64)) -> f64| {
-        (0..2).filter(|&state| wanted[state]).map(|state| part(&laws[state])).sum()
-    };
-    let more_parameters = wanted.iter().filter(|&&lognormal| lognormal).count() as u32;
-    Some(Laws {
-        good: law(0),
-        bad: law(1),
-        gain: of_wanted(|law| law.1),
-        cost: of_wanted(|law| law.2),
-        more_parameters,
-    })
+    Laws {
+        good: law(0, chain.good),
+        bad: law(1, chain.bad),
+        gain: of_chosen(|law| law.gain),
+        cost: of_chosen(|law| law.cost),
+        more_parameters: chosen.iter().filter(|&&chosen| chosen).count() as u32,
+    }
 }
 
 /// The good and the bad periods of the most probable state sequence (Viterbi 1967). Empty if the state never

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use lasthop_base::Streams;
-use lasthop_fit::{Family, Fit, Law, Losses, Model, Periods, Shape, bootstrap, burst_profile, fit};
+use lasthop_fit::{
+    Family, Fit, Law, Losses, Model, Periods, Shape, bootstrap, burst_profile, fit, log_likelihood,
+};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -110,6 +112,16 @@ impl LossRecord {
         Ok((PyArray1::from_vec(py, profile.log_likelihood), PyArray1::from_vec(py, profile.share)))
     }
 
+    /// Return the log-likelihood of a model, given by the keys of `LossFit.model`; None for one with lognormal lengths.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     If the model lacks a key.
+    fn log_likelihood(&self, model: BTreeMap<String, f64>) -> PyResult<Option<f64>> {
+        Ok(log_likelihood(&self.0, &model_of(&model)?))
+    }
+
     /// Return the histograms of the record.
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         shapes(py, &[Shape::of(&self.0)])
@@ -140,12 +152,21 @@ pub(crate) fn simulate_losses<'py>(
     model: BTreeMap<String, f64>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let model = model_of(&model)?;
+    let mut stream = Streams::new(seed, 0).stream("simulate");
+    let losses = Losses::of_model(time_s.as_slice()?.to_vec(), &model, &mut stream)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(PyArray1::from_slice(py, losses.fates().expect("a record of probes")))
+}
+
+/// The model with the keys of `LossFit.model`.
+fn model_of(model: &BTreeMap<String, f64>) -> PyResult<Model> {
     let value = |name: &str| model.get(name).copied().ok_or_else(|| PyKeyError::new_err(String::from(name)));
     let law = |mean: f64, sigma: f64| match sigma.is_nan() {
         true => Law::Exponential(mean),
         false => Law::lognormal_with_mean(mean, sigma),
     };
-    let model = match value("bad_s")?.is_nan() {
+    Ok(match value("bad_s")?.is_nan() {
         true => Model::Independent(value("loss")?),
         false => Model::Periods(Periods {
             good: law(value("good_s")?, value("good_sigma")?),
@@ -153,11 +174,7 @@ pub(crate) fn simulate_losses<'py>(
             loss_good: value("loss_good")?,
             loss_bad: value("loss_bad")?,
         }),
-    };
-    let mut stream = Streams::new(seed, 0).stream("simulate");
-    let losses = Losses::of_model(time_s.as_slice()?.to_vec(), &model, &mut stream)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(PyArray1::from_slice(py, losses.fates().expect("a record of probes")))
+    })
 }
 
 /// The likeliest model of a family.
@@ -170,8 +187,8 @@ pub(crate) fn simulate_losses<'py>(
 ///     The number of its parameters.
 /// log_likelihood : float
 ///     The logarithm of the likelihood.
-/// bic : float
-///     Schwarz's criterion.
+/// bic, aic : float
+///     Schwarz's and Akaike's criteria.
 /// model : dict
 ///     ``loss``, and of periods ``good_s``, ``bad_s`` (means), ``good_sigma``, ``bad_sigma`` (NaN for exponential lengths),
 ///     ``loss_good`` and ``loss_bad``.
@@ -201,6 +218,11 @@ impl LossFit {
     #[getter]
     fn bic(&self) -> f64 {
         self.fit.bic
+    }
+
+    #[getter]
+    fn aic(&self) -> f64 {
+        self.fit.aic
     }
 
     #[getter]

@@ -42,7 +42,10 @@ FEWEST_REPLICATES = 100
 """With fewer replicates no check can fail: the smallest p-value is one over their number."""
 
 RARE = 0.02
-"""Models with a smaller weight are left out of the draws."""
+"""Models with a smaller weight are left out of intervals and draws."""
+
+IMPOSSIBLE = 9.2
+"""Shortfall in log-likelihood at which a draw is excluded: for four parameters, one in 1,000 by Wilks's theorem."""
 
 DOUBTFUL = 0.05
 """Significance level of the checks together, by Holm's method."""
@@ -297,20 +300,24 @@ def fit_losses(
     threads = jobs or os.cpu_count() or 1
     fits = [found for family in LOSS_FAMILIES if (found := record.fit(family)) is not None]
     fits.sort(key=lambda found: found.bic)
-    weights = np.exp([(fits[0].bic - found.bic) / 2 for found in fits])
-    weights /= weights.sum()
+    weights = _weights([found.bic for found in fits])
+    # Draws serve predictions, for which the AIC is the better criterion: the BIC leaves out parameters that are small
+    # and yet matter, such as a loss in good periods.
+    predictive = _weights([found.aic for found in fits])
     candidates = tuple(
         Candidate(found.family, found.parameters, found.log_likelihood, found.bic, float(weight), found.model)
         for found, weight in zip(fits, weights, strict=True)
     )
     replicated, shapes = fits[0].bootstrap(replicates, seed, threads)
     bootstrapped = [_Replicates.of(candidates[0], replicated)]
-    for found, candidate in zip(fits[1:], candidates[1:], strict=True):
-        count = round(candidate.weight * replicates)
-        if candidate.weight >= RARE and count:
+    for found, candidate, share in zip(fits[1:], candidates[1:], predictive[1:], strict=True):
+        weight = max(candidate.weight, share)
+        count = round(weight * replicates)
+        if weight >= RARE and count:
             bootstrapped.append(_Replicates.of(candidate, found.bootstrap(count, seed, threads)[0]))
     resolution = float(np.median(data.interval_s)) if isinstance(data, Counts) else None
-    parameters = tuple(_parameters(candidates[0].model, bootstrapped, record, resolution))
+    likely = [each for each in bootstrapped if each.candidate.weight >= RARE]
+    parameters = tuple(_parameters(candidates[0].model, likely, record, resolution))
     hidden, profile_draws = _hidden(record, replicates)
     independent = "bad_s" not in {each.name for each in parameters}
     cannot_tell = tuple(_cannot_tell(record, parameters, independent, hidden, resolution))
@@ -320,11 +327,16 @@ def fit_losses(
     elif independent and cannot_tell and profile_draws:
         draws = profile_draws
     else:
+        shares = dict(zip((each.family for each in candidates), predictive, strict=True))
         for each in bootstrapped:
-            draws += each.models(round(each.candidate.weight * replicates))
+            draws += each.models(round(shares[each.candidate.family] * replicates))
         if len(draws) < 0.9 * replicates and profile_draws:
             # Many replicates have no losses at all; the rest would be a biased sample.
             draws = profile_draws
+        else:
+            # The gain of lognormal lengths is that of decoded periods, and no likelihood of the record.
+            most = max(each.log_likelihood for each in candidates if each.family != "semi-markov")
+            draws = [draw for draw in draws if _is_possible(draw, record, most)] or draws
     checked = record.lost > 0 and replicates >= FEWEST_REPLICATES
     return FittedLosses(
         data=data,
@@ -339,6 +351,21 @@ def fit_losses(
         hidden_burst_s=hidden if independent else None,
         cannot_tell=cannot_tell,
     )
+
+
+def _weights(criteria: Sequence[float]) -> Floats:
+    """Return the weights of models by a criterion, the least of which is best."""
+    weights = np.exp((min(criteria) - np.asarray(criteria)) / 2)
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def _is_possible(draw: Model, record: LossRecord, most: float) -> bool:
+    """Whether the record does not exclude a draw; a loss near zero may be reflected to an absurd one.
+
+    True for lognormal lengths, whose likelihood is unknown.
+    """
+    found = record.log_likelihood(draw)
+    return found is None or most - found <= IMPOSSIBLE
 
 
 def _scale(name: str, values: npt.ArrayLike) -> Floats:
