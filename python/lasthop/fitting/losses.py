@@ -302,8 +302,10 @@ def fit_losses(
     fits.sort(key=lambda found: found.bic)
     weights = _weights([found.bic for found in fits])
     # Draws serve predictions, for which the AIC is the better criterion: the BIC leaves out parameters that are small
-    # and yet matter, such as a loss in good periods.
-    predictive = _weights([found.aic for found in fits])
+    # and yet matter, such as a loss in good periods. If the losses look independent, though, bursts shorter than the
+    # probes can see would be no more than a guess.
+    bursty = fits[0].family != "independent"
+    predictive = _weights([found.aic for found in fits]) if bursty else weights
     candidates = tuple(
         Candidate(found.family, found.parameters, found.log_likelihood, found.bic, float(weight), found.model)
         for found, weight in zip(fits, weights, strict=True)
