@@ -7,8 +7,8 @@ for a worked scenario as the clone, and must leave no files when it is uninstall
 With ziglang (the extra `release`), a Linux wheel is linked for manylinux2014 on any machine; without it, for
 the local glibc. auditwheel checks the versioned symbols of the wheel; an incompatible tag is an error.
 
-With ``--pgo`` the wheel is compiled twice, the second time by a profile of `benches/training.py`: runs take 16 % less time. zig
-cannot link the first one, so the wheel is linked for the glibc of this machine.
+With ``--pgo``, the wheel is compiled twice, the second time by a profile of `benches/training.py`, after which
+runs take 16 % less time. zig cannot link the first one, so the wheel is linked for the local glibc.
 """
 
 from __future__ import annotations
@@ -154,9 +154,9 @@ def build_wheel(out: Path, *, pgo: bool) -> Path:
 
 
 def profile_merger() -> list[str]:
-    """Return the directories in which to look for an llvm-profdata of the compiler's LLVM before those of PATH.
+    """Return the directories to search for llvm-profdata before those of PATH.
 
-    Profiles of one version of LLVM are unreadable to another.
+    It must be of the compiler's version of LLVM, since others cannot read the profiles.
 
     Raises
     ------
