@@ -7,7 +7,7 @@ for a worked scenario as the clone, and must leave no files when it is uninstall
 With ziglang (the extra `release`), a Linux wheel is linked for manylinux2014 on any machine; without it, for
 the local glibc. auditwheel checks the versioned symbols of the wheel; an incompatible tag is an error.
 
-With ``--pgo``, the wheel is compiled twice, the second time by a profile of `benches/training.py`, after which
+With ``--pgo``, the wheel is compiled twice, the second time by a profile of `benches/training.py`, and its
 runs take 16 % less time. zig cannot link the first one, so the wheel is linked for the local glibc.
 """
 

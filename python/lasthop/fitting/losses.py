@@ -45,7 +45,7 @@ RARE = 0.02
 """Models with a smaller weight are left out of intervals and draws."""
 
 IMPOSSIBLE = 9.2
-"""Shortfall in log-likelihood at which a draw is excluded: by Wilks's theorem, one in 1,000 of four parameters."""
+"""Shortfall in log-likelihood at which a draw is excluded: one in 1,000 of four parameters (Wilks)."""
 
 DOUBTFUL = 0.05
 """Significance level of the checks together, by Holm's method."""
@@ -301,9 +301,9 @@ def fit_losses(
     fits = [found for family in LOSS_FAMILIES if (found := record.fit(family)) is not None]
     fits.sort(key=lambda found: found.bic)
     weights = _weights([found.bic for found in fits])
-    # Draws serve predictions, for which the AIC is the better criterion: the BIC leaves out parameters that are
-    # small and yet matter, such as a loss in good periods. But if losses look independent, bursts shorter than
-    # the probes can see would be a guess.
+    # Draws serve predictions, for which the AIC is the better criterion: the BIC leaves out parameters that
+    # are small and yet matter, such as a loss in good periods. But if losses look independent, bursts shorter
+    # than the probes can see would be a guess.
     bursty = fits[0].family != "independent"
     predictive = _weights([found.aic for found in fits]) if bursty else weights
     candidates = tuple(
