@@ -16,10 +16,23 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from lasthop._lasthop import Link, Run, Scenario, ScenarioError, Scheme, __version__, links, schemes
+from lasthop._lasthop import (
+    Link,
+    Notice,
+    Port,
+    PythonSchemeError,
+    Run,
+    Scenario,
+    ScenarioError,
+    Scheme,
+    __version__,
+    links,
+    schemes,
+)
 from lasthop.api import build, compare, events_frame, load, run, series_frame
 from lasthop.notebook import Runs
 from lasthop.packaged import scenarios
+from lasthop.python_scheme import Agent, PythonScheme, Reaction, ReceiverReaction
 
 if TYPE_CHECKING:
     # `as` makes them public for type checkers, without a part in `import *`.
@@ -32,7 +45,14 @@ if TYPE_CHECKING:
     from lasthop import study as study
 
 __all__ = [
+    "Agent",
     "Link",
+    "Notice",
+    "Port",
+    "PythonScheme",
+    "PythonSchemeError",
+    "Reaction",
+    "ReceiverReaction",
     "Run",
     "Runs",
     "Scenario",

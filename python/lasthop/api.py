@@ -14,8 +14,12 @@ from lasthop.notebook import Runs
 if TYPE_CHECKING:
     import pandas
 
+    from lasthop.python_scheme import PythonScheme
 
-def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+
+def load(
+    path: str | Path, overrides: Iterable[str] = (), *, python_schemes: Iterable[PythonScheme] = ()
+) -> Scenario:
     """Read a scenario file, or a worked scenario of the package.
 
     Parameters
@@ -24,6 +28,8 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
         The TOML file, or one of the names of `scenarios`. A file of that name precedes the worked scenario.
     overrides : iterable of str, optional
         Settings that replace those of the file, such as `"radio.rate=2 Mbps"`.
+    python_schemes : iterable of PythonScheme, optional
+        Schemes written in Python that the scenario may name.
 
     Returns
     -------
@@ -41,11 +47,11 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
     >>> lasthop.load("ebsn-example", ["transfer.size=50 KB"]).schemes
     ['basic', 'source-quench', 'local-recovery', 'ebsn']
     """
-    name = packaged.found(path)
+    name, overrides, python_schemes = packaged.found(path), list(overrides), list(python_schemes)
     if name is not None:
-        return Scenario.parse(SCENARIOS[name], name=name, overrides=list(overrides))
+        return Scenario.parse(SCENARIOS[name], name=name, overrides=overrides, python_schemes=python_schemes)
     try:
-        return Scenario.load(path, overrides=list(overrides))
+        return Scenario.load(path, overrides=overrides, python_schemes=python_schemes)
     except ScenarioError as error:
         hint = None if Path(path).exists() else packaged.suggestion(path)
         if hint is None:
@@ -90,7 +96,7 @@ def build(tables: Mapping[str, Any]) -> Scenario:
 
 def run(
     scenario: Scenario | str | Path,
-    scheme: str | None = None,
+    scheme: str | PythonScheme | None = None,
     *,
     seed: int = 1,
     run: int = 0,
@@ -108,8 +114,8 @@ def run(
     ----------
     scenario : Scenario, str or Path
         The scenario, its file, or the name of a worked scenario.
-    scheme : str, optional
-        The scheme's name. By default the first that the scenario names.
+    scheme : str or PythonScheme, optional
+        The scheme's name, or one written in Python. By default the first that the scenario names.
     seed : int, default 1
         The study's seed.
     run : int, default 0
@@ -134,6 +140,8 @@ def run(
         If the scenario is invalid, or the scheme is unknown or cannot work with it.
     OSError
         If the pcapng file cannot be written.
+    PythonSchemeError
+        If a callback of a scheme written in Python raised an exception, which is the cause.
 
     Examples
     --------
@@ -149,7 +157,7 @@ def run(
 
 def compare(
     scenario: Scenario | str | Path,
-    schemes: Sequence[str] | None = None,
+    schemes: Sequence[str | PythonScheme] | None = None,
     *,
     seed: int = 1,
     run: int = 0,
@@ -163,8 +171,8 @@ def compare(
     ----------
     scenario : Scenario, str or Path
         The scenario, its file, or the name of a worked scenario.
-    schemes : sequence of str, optional
-        The schemes' names. By default all that the scenario names.
+    schemes : sequence of str or PythonScheme, optional
+        The schemes: names, and schemes written in Python. By default all that the scenario names.
     seed, run, trace, series, delays
         As in `run`.
 
@@ -182,9 +190,11 @@ def compare(
     """
     if not isinstance(scenario, Scenario):
         scenario = load(scenario)
-    names = scenario.schemes if schemes is None else schemes
+    if schemes is not None:
+        scenario = scenario.with_schemes(schemes)
     return Runs(
-        scenario.run(name, seed=seed, run=run, trace=trace, series=series, delays=delays) for name in names
+        scenario.run(name, seed=seed, run=run, trace=trace, series=series, delays=delays)
+        for name in scenario.schemes
     )
 
 

@@ -202,12 +202,18 @@ pub enum LinkOutcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes(u8);
 
+impl LinkOutcome {
+    /// All outcomes.
+    pub const ALL: [LinkOutcome; 3] =
+        [LinkOutcome::AttemptFailed, LinkOutcome::Delivered, LinkOutcome::Discarded];
+}
+
 impl Outcomes {
     /// The outcomes for which `holds` is true.
     pub fn of(holds: impl Fn(LinkOutcome) -> bool) -> Outcomes {
-        let all = [LinkOutcome::AttemptFailed, LinkOutcome::Delivered, LinkOutcome::Discarded];
         Outcomes(
-            all.into_iter()
+            LinkOutcome::ALL
+                .into_iter()
                 .filter(|&outcome| holds(outcome))
                 .fold(0, |set, outcome| set | 1 << outcome as u8),
         )

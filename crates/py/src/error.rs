@@ -6,6 +6,8 @@ use lasthop_scenario::RunError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
+use crate::python_scheme::scheme_error;
+
 pyo3::create_exception!(
     lasthop._lasthop,
     ScenarioError,
@@ -35,8 +37,10 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_scenario::ScenarioE
     described.err().unwrap_or(raised)
 }
 
-pub(crate) fn run_error(py: Python<'_>, error: &RunError) -> PyErr {
+/// The exception for run number `run` of a study with `seed`.
+pub(crate) fn run_error(py: Python<'_>, error: &RunError, seed: u64, run: u64) -> PyErr {
     match error {
+        RunError::Scheme(failure) => scheme_error(py, failure, &format!(" (seed {seed}, run {run})")),
         RunError::Scenario(error) => scenario_error(py, error),
         // Python selects the subclass of `OSError` by the error kind.
         // A run is stopped by a signal only, and the exception of its handler replaces this one.

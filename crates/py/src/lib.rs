@@ -1,11 +1,12 @@
 //! Python bindings of Lasthop: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario`,
-//! `lasthop-study` and `lasthop-fit`; the bindings contain no logic.
+//! `lasthop-study` and `lasthop-fit`; the bindings contain no logic. Schemes written in Python come the other way.
 //!
 //! ```text
 //! lasthop (Python) ──> _lasthop ──> Scenario, Run  (lasthop-scenario)
-//!                          ├──────> Pool           (lasthop-study)
-//!                          ├──────> LossRecord     (lasthop-fit)
-//!                          └──────> Emulator       (lasthop-live)
+//!     ^                    ├──────> Pool           (lasthop-study)
+//!     │                    ├──────> LossRecord     (lasthop-fit)
+//!     │                    └──────> Emulator       (lasthop-live)
+//!     └──── hooks ──── PythonScheme ──> Scheme     (lasthop-proto)
 //! ```
 
 mod columns;
@@ -15,6 +16,7 @@ mod error;
 mod fit;
 mod link;
 mod pool;
+mod python_scheme;
 mod run;
 mod scenario;
 mod scheme;
@@ -40,6 +42,11 @@ mod _lasthop {
     use crate::link::{Link, links};
     #[pymodule_export]
     use crate::pool::{Pool, better, counts, decode};
+    #[pymodule_export]
+    use crate::python_scheme::{
+        PyHole, PyInstaller, PyNotice, PyOut, PyPacket, PyPort, PyReceiver, PySegment, PySenderState,
+        PySeqNum, PySignal, PySite, PyStream, PyTally, PythonSchemeError,
+    };
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]

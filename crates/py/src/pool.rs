@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use lasthop_scenario::report::ended_key;
 use lasthop_scenario::{Better, MetricName, Metrics, Misnamed, Value};
-use lasthop_study::{Batch, Cells, Chunk, Column, Row};
+use lasthop_study::{Batch, Cells, Chunk, Column, Failure, Row};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::scenario_error;
+use crate::python_scheme::scheme_error;
 use crate::scenario::Scenario;
 
 /// Worker threads that execute runs in the background.
@@ -139,12 +140,14 @@ impl Pool {
     /// RuntimeError
     ///     If a run failed because of a bug in Lasthop; the message says how to replay it. All other
     ///     runs are cancelled, after the rows of finished runs were collected.
+    /// PythonSchemeError
+    ///     If a callback of a scheme written in Python raised an exception; the rest is the same.
     fn collect<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let patience = patience(timeout_s)?;
         let Some(pool) = self.open() else { return Ok(Vec::new()) };
         match py.detach(|| pool.collect(patience)) {
             Ok(rows) => rows.iter().map(|row| tuple(py, row)).collect(),
-            Err(failure) => Err(PyRuntimeError::new_err(failure.to_string())),
+            Err(failure) => Err(raised(py, &failure)),
         }
     }
 
@@ -171,7 +174,7 @@ impl Pool {
         let Some(pool) = self.open() else { return Ok(Vec::new()) };
         match py.detach(|| pool.collect(patience).map(|rows| Chunk::pack(&rows))) {
             Ok(chunks) => chunks.iter().map(|chunk| packed(py, chunk)).collect(),
-            Err(failure) => Err(PyRuntimeError::new_err(failure.to_string())),
+            Err(failure) => Err(raised(py, &failure)),
         }
     }
 
@@ -309,6 +312,14 @@ pub(crate) fn decode<'py>(py: Python<'py>, cells: &[u8], runs: usize) -> PyResul
 fn patience(timeout_s: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(timeout_s)
         .map_err(|_| PyValueError::new_err("timeout_s: expected a number of seconds from 0"))
+}
+
+/// The exception for a failed run.
+fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
+    match failure.scheme() {
+        Some(scheme) => scheme_error(py, scheme, &format!(" ({})", failure.run())),
+        None => PyRuntimeError::new_err(failure.to_string()),
+    }
 }
 
 fn packed<'py>(py: Python<'py>, chunk: &Chunk) -> PyResult<Bound<'py, PyTuple>> {

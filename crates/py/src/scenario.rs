@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Bytes, ChannelBursts, LinkAsked, Metrics, Observe, Time};
+use lasthop_scenario::{Bytes, ChannelBursts, LinkAsked, Metrics, Observe, Scheme, Time};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,6 +12,7 @@ use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
 
 use crate::error::{run_error, scenario_error};
 use crate::pool::metric_name;
+use crate::python_scheme::{self, NameOrScheme, PythonScheme};
 use crate::run::Run;
 
 /// A simulation scenario: for example a transfer over a wired link and a wireless last hop.
@@ -28,6 +29,8 @@ use crate::run::Run;
 ///     The name of the TCP sender, if the scenario states one.
 /// schemes : list of str
 ///     The schemes to compare.
+/// python_schemes : tuple of PythonScheme
+///     The schemes written in Python that it knows.
 /// metrics : tuple of str
 ///     The names of the metrics of its runs: `METRICS`, and the counters of its schemes' agents, ``SCHEME.COUNTER``.
 /// part_metrics : tuple of str
@@ -201,6 +204,8 @@ impl Scenario {
     ///     The TOML file.
     /// overrides : sequence of str, optional
     ///     Settings that override those of the file, in order, each like ``"radio.rate=2 Mbps"``.
+    /// python_schemes : sequence of PythonScheme, optional
+    ///     Schemes written in Python that the scenario may name.
     ///
     /// Returns
     /// -------
@@ -212,9 +217,18 @@ impl Scenario {
     /// ScenarioError
     ///     If the file cannot be read, or the scenario is invalid.
     #[staticmethod]
-    #[pyo3(signature = (path, overrides = Vec::new()), text_signature = "(path, overrides=())")]
-    fn load(py: Python<'_>, path: PathBuf, overrides: Vec<String>) -> PyResult<Scenario> {
-        let scenario = lasthop_scenario::Scenario::load(&path, &overrides);
+    #[pyo3(
+        signature = (path, overrides = Vec::new(), python_schemes = Vec::new()),
+        text_signature = "(path, overrides=(), python_schemes=())"
+    )]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        overrides: Vec<String>,
+        python_schemes: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Scenario> {
+        let external = python_scheme::external(&python_schemes)?;
+        let scenario = lasthop_scenario::Scenario::load_with(&path, &overrides, &external);
         scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
@@ -226,7 +240,7 @@ impl Scenario {
     ///     The contents of a scenario file.
     /// name : str, optional
     ///     The name used in messages.
-    /// overrides : sequence of str, optional
+    /// overrides, python_schemes
     ///     As in `load`.
     ///
     /// Returns
@@ -240,12 +254,79 @@ impl Scenario {
     ///     If the scenario is invalid.
     #[staticmethod]
     #[pyo3(
-        signature = (text, name = "<string>", overrides = Vec::new()),
-        text_signature = "(text, name='<string>', overrides=())"
+        signature = (text, name = "<string>", overrides = Vec::new(), python_schemes = Vec::new()),
+        text_signature = "(text, name='<string>', overrides=(), python_schemes=())"
     )]
-    fn parse(py: Python<'_>, text: &str, name: &str, overrides: Vec<String>) -> PyResult<Scenario> {
-        let scenario = lasthop_scenario::Scenario::parse(text, name, &overrides);
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        overrides: Vec<String>,
+        python_schemes: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Scenario> {
+        let external = python_scheme::external(&python_schemes)?;
+        let scenario = lasthop_scenario::Scenario::parse_with(text, name, &overrides, &external);
         scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Return the scenario with other schemes to compare.
+    ///
+    /// Parameters
+    /// ----------
+    /// schemes : sequence of str or PythonScheme
+    ///     Names of schemes and combinations such as ``"snoop + arq"``, and schemes written in Python.
+    /// python_schemes : sequence of PythonScheme, optional
+    ///     Schemes that names may refer to, besides those of Lasthop, those in `schemes` and those that the scenario knows
+    ///     already.
+    ///
+    /// Returns
+    /// -------
+    /// Scenario
+    ///     The changed copy.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If a scheme is unknown, or cannot work with this scenario's links.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> class Nothing(lasthop.PythonScheme):
+    /// ...     name = "nothing"
+    /// >>> scenario = lasthop.load("ebsn-example").with_schemes(["basic", Nothing(), "ebsn"])
+    /// >>> scenario.schemes
+    /// ['basic', 'nothing', 'ebsn']
+    /// >>> basic, nothing = (scenario.run(name).metrics for name in ["basic", "nothing"])
+    /// >>> basic == nothing
+    /// True
+    #[pyo3(
+        signature = (schemes, python_schemes = Vec::new()),
+        text_signature = "($self, schemes, python_schemes=())"
+    )]
+    fn with_schemes(
+        &self,
+        py: Python<'_>,
+        schemes: Vec<Bound<'_, PyAny>>,
+        python_schemes: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Scenario> {
+        let (mut names, mut external) = (Vec::new(), python_scheme::shared(&python_schemes)?);
+        for scheme in schemes {
+            match PythonScheme::from_object(&scheme)? {
+                NameOrScheme::Name(name) => names.push(name),
+                NameOrScheme::Scheme(scheme) => {
+                    names.push(scheme.name().to_owned());
+                    external.push(scheme as Arc<dyn Scheme + Send + Sync>);
+                }
+            }
+        }
+        let changed = self.0.with_schemes(names, external);
+        changed.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+    }
+
+    #[getter]
+    fn python_schemes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, python_scheme::objects(py, &self.0.scheme.external))
     }
 
     /// Return the canonical form, with all defaults and units written out.
@@ -660,8 +741,8 @@ impl Scenario {
     ///
     /// Parameters
     /// ----------
-    /// scheme : str, optional
-    ///     The name of the scheme. By default the first scheme of the scenario.
+    /// scheme : str or PythonScheme, optional
+    ///     The name of the scheme, or one written in Python. By default the first scheme of the scenario.
     /// seed : int, default 1
     ///     The seed of the study.
     /// run : int, default 0
@@ -689,6 +770,8 @@ impl Scenario {
     ///     memory limit: too many packets in flight, or more than 4,000,000 rows in trace, series and delays.
     /// OSError
     ///     If the pcapng file cannot be written.
+    /// PythonSchemeError
+    ///     If a callback of a scheme written in Python raised an exception, which is the cause.
     #[pyo3(signature = (
         scheme = None, *, seed = 1, run = 0, trace = false, series = false, delays = false, pcap = None, progress = None
     ))]
@@ -696,7 +779,7 @@ impl Scenario {
     fn run(
         &self,
         py: Python<'_>,
-        scheme: Option<&str>,
+        scheme: Option<&Bound<'_, PyAny>>,
         seed: u64,
         run: u64,
         trace: bool,
@@ -705,15 +788,27 @@ impl Scenario {
         pcap: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Run> {
-        let scenario = &self.0;
-        let scheme = scheme.unwrap_or(&scenario.schemes[0]);
+        let mut scenario = Arc::clone(&self.0);
+        let scheme = match scheme.map(PythonScheme::from_object).transpose()? {
+            None => scenario.schemes[0].clone(),
+            Some(NameOrScheme::Name(name)) => name,
+            Some(NameOrScheme::Scheme(scheme)) => {
+                let name = scheme.name().to_owned();
+                let known =
+                    scenario.with_schemes(vec![name.clone()], [scheme as Arc<dyn Scheme + Send + Sync>]);
+                scenario = Arc::new(known.map_err(|error| scenario_error(py, &error))?);
+                name
+            }
+        };
         let observe = Observe { trace, series, delays, pcap: pcap.as_deref() };
         let mut watch = Watch::new(progress);
         let result =
-            py.detach(|| scenario.run_while(scheme, seed, run, observe, |now| watch.keeps_going(now)));
+            py.detach(|| scenario.run_while(&scheme, seed, run, observe, |now| watch.keeps_going(now)));
         match watch.raised {
             Some(error) => Err(error),
-            None => result.map(|run| Run::new(scenario.clone(), run)).map_err(|error| run_error(py, &error)),
+            None => result
+                .map(|run| Run::new(scenario.clone(), run))
+                .map_err(|error| run_error(py, &error, seed, run)),
         }
     }
 

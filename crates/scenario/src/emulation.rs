@@ -309,6 +309,13 @@ impl Scenario {
             )));
         }
         let combination = setup.combination();
+        let is_external = |name| self.scheme.external.all().any(|scheme| scheme.name() == name);
+        if let Some(scheme) = combination.schemes().find(|scheme| is_external(scheme.name())) {
+            return Err(refuse(format!(
+                "scheme: found \"{}\", which is not a scheme of Lasthop itself: it runs in simulations only",
+                scheme.name()
+            )));
+        }
         if let Some(what) = beyond_agents(combination, &network) {
             let usable: Vec<String> = self
                 .schemes

@@ -17,7 +17,7 @@ mod schema;
 
 pub use lasthop_base::{Bytes, Duration, Time};
 pub use lasthop_proto::application::Wait;
-pub use lasthop_proto::scheme::{Scheme, Schemes};
+pub use lasthop_proto::scheme::{ExternalSchemes, Scheme, SchemeFailure, Schemes};
 pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;
 

@@ -13,7 +13,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lasthop_scenario::{
-    Ended, MetricName, MetricPlace, Metrics, RunError, Scenario, ScenarioError, SharedSetup, Sweep, Value,
+    Ended, MetricName, MetricPlace, Metrics, RunError, Scenario, ScenarioError, SchemeFailure, SharedSetup,
+    Sweep, Value,
 };
 
 /// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
@@ -63,21 +64,48 @@ impl Row {
 
 /// The error of a run that failed, or that panicked because of a bug in Lasthop; then with the scenario and
 /// the command to replay it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(String);
+#[derive(Clone, Debug)]
+pub struct Failure {
+    text: String,
+    /// The run, in words.
+    run: String,
+    scheme: Option<SchemeFailure>,
+}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
 impl std::error::Error for Failure {}
 
+/// Equal if they say the same.
+impl PartialEq for Failure {
+    fn eq(&self, other: &Failure) -> bool {
+        self.text == other.text
+    }
+}
+
 impl Failure {
     fn refused(batch: &Batch, run: u64, error: &RunError) -> Failure {
         let Batch { scenario, scheme, seed, .. } = batch;
-        Failure(format!("run {run} of scenario {} with {scheme}, seed {seed}: {error}", scenario.hash()))
+        let told = format!("run {run} of scenario {} with {scheme}, seed {seed}", scenario.hash());
+        let failed = match error {
+            RunError::Scheme(failure) => Some(failure.clone()),
+            RunError::Scenario(_) | RunError::Capture(..) | RunError::Stopped => None,
+        };
+        Failure { text: format!("{told}: {error}"), run: told, scheme: failed }
+    }
+
+    /// Which run failed, with its scenario, scheme and seed.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The failure of an external scheme that caused it, if one did.
+    pub fn scheme(&self) -> Option<&SchemeFailure> {
+        self.scheme.as_ref()
     }
 
     fn new(batch: &Batch, run: u64, panic: &(dyn Any + Send)) -> Failure {
@@ -86,14 +114,18 @@ impl Failure {
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
         let schemes = vec![scheme.clone()];
         let replay = Scenario { schemes, sweep: Sweep::default(), ..Scenario::clone(scenario) };
-        Failure(format!(
-            "run {run} of scenario {} ({}) with {scheme}, seed {seed}, failed: {text}\n\
+        let told = format!(
+            "run {run} of scenario {} ({}) with {scheme}, seed {seed}",
+            scenario.hash(),
+            scenario.file
+        );
+        let text = format!(
+            "{told}, failed: {text}\n\
              This is a fault of Lasthop. To replay it, save what follows as replay.toml and say\n\
              lasthop run replay.toml --seed {seed} --run {run}\n\n{}",
-            scenario.hash(),
-            scenario.file,
             replay.to_toml()
-        ))
+        );
+        Failure { text, run: told, scheme: None }
     }
 }
 

@@ -227,7 +227,12 @@ class Comparison:
         if isinstance(self._source, Scenario):
             if not every:
                 return self._source
-            return Scenario.parse(self._source.to_toml(), name=self._source.file, overrides=every)
+            return Scenario.parse(
+                self._source.to_toml(),
+                name=self._source.file,
+                overrides=every,
+                python_schemes=self._source.python_schemes,
+            )
         return api.load(self._source, every)
 
     def _scenario(self, arm: Arm, variant: int) -> Scenario:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -46,6 +47,8 @@ class WorkItem(NamedTuple):
         The study's seed.
     first, runs : int
         The number of the first run, and how many there are.
+    python_schemes : bytes
+        The scenario's schemes written in Python, pickled.
     """
 
     toml: str
@@ -57,6 +60,7 @@ class WorkItem(NamedTuple):
     seed: int
     first: int
     runs: int
+    python_schemes: bytes = pickle.dumps(())
 
 
 def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
@@ -72,7 +76,7 @@ def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
     StudyError
         If this worker has another version of Lasthop, or other files of the scenario.
     RuntimeError
-        If a run failed because of a bug in Lasthop.
+        If a run failed because of a bug in Lasthop, or of a scheme written in Python.
     """
     began = time.monotonic()
     if item.version != _lasthop.__version__:
@@ -80,10 +84,11 @@ def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
             f"a worker has Lasthop {_lasthop.__version__}, and the study {item.version}; "
             "install the same version for all workers"
         )
-    scenario = _scenario(item.toml, item.file)
+    scenario = _scenario(item.toml, item.file, item.python_schemes)
     if scenario.hash != item.hash:
         raise StudyError(
-            "a worker reads another scenario: the files that it names must be the same everywhere"
+            "a worker reads another scenario: the files that it names, and those of its schemes in Python, "
+            "must be the same everywhere"
         )
     chunks: list[Chunk] = []
     with _lasthop.Pool(1, item.metrics) as pool:
@@ -94,9 +99,16 @@ def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
 
 
 @lru_cache(maxsize=64)
-def _scenario(toml: str, file: str) -> Scenario:
+def _scenario(toml: str, file: str, python_schemes: bytes) -> Scenario:
     try:
-        return Scenario.parse(toml, name=file)
+        schemes = pickle.loads(python_schemes)
+    except Exception as error:
+        raise StudyError(
+            f"a worker cannot import a scheme written in Python: {_said(error)}; its class must be in a "
+            "module that all workers can import, and not in a notebook or an interactive session"
+        ) from None
+    try:
+        return Scenario.parse(toml, name=file, python_schemes=schemes)
     except ValueError as error:
         # Its own class cannot be pickled.
         raise StudyError(f"a worker cannot read the scenario: {error}") from None
@@ -135,8 +147,15 @@ class ExecutorPool:
 
     def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
         """Enqueue `runs` runs, numbered from `first_run`."""
+        try:
+            schemes = pickle.dumps(scenario.python_schemes)
+        except Exception as error:
+            raise StudyError(
+                f"a scheme written in Python cannot be sent to the workers of an executor: {_said(error)}; "
+                "define its class at the top of a module, or run the study without an executor, on threads"
+            ) from None
         about = (scenario.to_toml(), scenario.file, scenario.hash, _lasthop.__version__, self._metrics)
-        self._waiting.append((key, WorkItem(*about, scheme, seed, first_run, runs)))
+        self._waiting.append((key, WorkItem(*about, scheme, seed, first_run, runs, schemes)))
 
     def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
         """Wait for results, and return them in chunks: (key, first run, number of runs, ended, metrics).
@@ -214,9 +233,12 @@ class ExecutorPool:
         self.cancel()
 
 
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}{f': {error}' if str(error) else ''}"
+
+
 def _lost(error: BaseException) -> StudyError:
-    said = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
     return StudyError(
-        f"the executor has lost work: {said}; a worker may have been killed, or lacks memory. "
+        f"the executor has lost work: {_said(error)}; a worker may have been killed, or lacks memory. "
         "Finished runs are kept: run the study again, with a new executor if this one is broken, to go on"
     )

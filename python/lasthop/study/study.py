@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -26,6 +25,8 @@ from lasthop.suggest import unknown
 
 if TYPE_CHECKING:
     import pandas
+
+    from lasthop.python_scheme import PythonScheme
 
 
 class Study:
@@ -127,6 +128,8 @@ class Study:
         self.quantiles: tuple[float, ...] = tuple(dict.fromkeys(map(_share, quantiles)))
         self._precision = precision
         self.path: Path | None = None if store is None else Path(store)
+        if self.path is not None:
+            _expect_fingerprints(self.scenario)
         self.shard: Shard | None = None if shard is None else Shard(*shard)
         points = self.scenario.points()
         self._scenarios = [point.scenario for point in points]
@@ -166,13 +169,15 @@ class Study:
             _check_shard(self.shard, self.rule, len(points))
 
     @classmethod
-    def open(cls, path: str | Path) -> Study:
+    def open(cls, path: str | Path, *, python_schemes: Sequence[PythonScheme] = ()) -> Study:
         """Open a stored study with the settings of its last run.
 
         Parameters
         ----------
         path : str or Path
             The file.
+        python_schemes : sequence of PythonScheme, optional
+            The schemes written in Python that the study names: a store has only their names and fingerprints.
 
         Returns
         -------
@@ -192,7 +197,7 @@ class Study:
         finally:
             store.close()
         return cls(
-            Scenario.parse(meta["scenario"], name=meta["file"]),
+            Scenario.parse(meta["scenario"], name=meta["file"], python_schemes=python_schemes),
             seed=meta["seed"],
             precision=meta["precision"],
             runs=(meta["runs"][0], meta["runs"][1]),
@@ -520,7 +525,7 @@ class Study:
         for i, point in enumerate(self.points if added else []):
             for scheme in point.schemes:
                 if self._store.stored(i, scheme):
-                    alone = Scenario.parse(point.toml, overrides=[f"schemes=[{json.dumps(scheme)}]"])
+                    alone = self._scenarios[i].with_schemes([scheme])
                     lacking |= added & {*alone.metrics}
         return lacking
 
@@ -557,6 +562,23 @@ class Study:
             raise StudyError(
                 f"{self.path}: {kept} is kept there, and this is {ours}; "
                 "keep each in its own directory (--out DIR, or another store)"
+            )
+
+
+def _expect_fingerprints(scenario: Scenario) -> None:
+    """Refuse to store runs of schemes that could not be told from changed ones later.
+
+    Raises
+    ------
+    StudyError
+        If the source of a scheme written in Python is not known.
+    """
+    for scheme in scenario.python_schemes:
+        if scheme.fingerprint() is None:
+            raise StudyError(
+                f"store: the source of scheme {scheme.name!r} is not known, so that its stored runs could "
+                "not be told from those of a changed one; write its class into a file, or keep the results "
+                "in memory"
             )
 
 

@@ -10,7 +10,7 @@ use core::fmt;
 use lasthop_base::Duration;
 
 use super::installer::{ArqUse, Installer, LinkEnd, LinkUse, MakeAgent, Site};
-use super::{Scheme, Schemes};
+use super::{Scheme, SchemeFailure, Schemes};
 use crate::component::Component;
 use crate::split::Split;
 use crate::tcp::{Reactions, ReceiverReactions, Settings};
@@ -119,6 +119,11 @@ impl<'a> Combination<'a> {
         let split = self.split(tcp);
         let tcp = split.as_ref().map_or(tcp, |split| &split.wireless);
         self.schemes().find_map(|scheme| Some((scheme.name(), scheme.mismatch(tcp)?)))
+    }
+
+    /// Takes the first failure of an external scheme, as [`Scheme::take_failure`].
+    pub fn take_failure(&self) -> Option<SchemeFailure> {
+        self.schemes.iter().find_map(|scheme| scheme.take_failure())
     }
 
     /// How the wireless link is used.

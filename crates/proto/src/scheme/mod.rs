@@ -16,14 +16,17 @@
 mod attachment;
 mod combination;
 mod connections;
+mod external;
 mod installer;
 mod registry;
 mod reports;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::Any;
 
 pub use combination::{Combination, CombinationError};
+pub use external::{ExternalSchemes, SchemeFailure};
 pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, Site};
 
 use crate::tcp::Settings;
@@ -97,4 +100,21 @@ pub trait Scheme {
 
     /// Installs the scheme: its agents, its reactions, and its use of the wireless link.
     fn install<'a>(&'a self, installer: &mut Installer<'a>);
+
+    /// Takes the first failure of its agents and reactions on this thread since the last call. The run then ends with
+    /// an error. Only schemes from outside can fail: code written in Python, for example.
+    fn take_failure(&self) -> Option<SchemeFailure> {
+        None
+    }
+
+    /// Text that differs between external schemes that behave differently, as far as that is known: part of the hash of
+    /// a scenario.
+    fn fingerprint(&self) -> String {
+        String::new()
+    }
+
+    /// The scheme itself, for the one who added an external scheme.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }

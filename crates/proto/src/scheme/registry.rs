@@ -10,12 +10,16 @@ macro_rules! register {
         #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
         pub struct Schemes {
             $(#[allow(missing_docs)] pub $module: $module::$type,)*
+            /// Schemes that are not registered, such as those written in Python. They have no tables.
+            #[serde(skip)]
+            pub external: $crate::scheme::ExternalSchemes,
         }
 
         impl Schemes {
-            /// All schemes, in the order of registration.
+            /// All schemes, in the order of registration; external ones last.
             pub fn all(&self) -> impl Iterator<Item = &dyn $crate::scheme::Scheme> {
-                [$(&self.$module as &dyn $crate::scheme::Scheme,)*].into_iter()
+                let registered = [$(&self.$module as &dyn $crate::scheme::Scheme,)*];
+                registered.into_iter().chain(self.external.all())
             }
 
             /// The scheme called `name`.

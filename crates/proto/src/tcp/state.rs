@@ -162,6 +162,13 @@ impl SenderState {
         }
     }
 
+    /// A state of no connection. It takes the place of one that is lent to a reaction written in another language,
+    /// which cannot hold references.
+    pub fn stand_in(settings: &Settings) -> SenderState {
+        let transfer = Transfer { bytes: Some(0), start: Time::ZERO };
+        SenderState::new(Connection::default(), settings, transfer, Reactions::default())
+    }
+
     // ---- operations for reactions ----------------------------------------------------------------
 
     /// Restarts the retransmission timer with its current value, backoff included; does nothing if no data

@@ -140,7 +140,11 @@ impl Scenario {
         self.scheme.combination(name).map_err(|error| match error {
             CombinationError::Unknown(unknown) => {
                 let names = self.scheme.all().map(Scheme::name);
-                format!("found \"{unknown}\", {}", alternatives(&unknown, names))
+                let no_python = match cfg!(target_arch = "wasm32") {
+                    true => "; schemes written in Python do not run in a page, which has no Python",
+                    false => "",
+                };
+                format!("found \"{unknown}\", {}{no_python}", alternatives(&unknown, names))
             }
             CombinationError::Conflict(reason) => {
                 format!("found \"{name}\", but {reason}; leave one of them out")

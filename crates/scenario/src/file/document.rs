@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use lasthop_proto::scheme::ExternalSchemes;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -27,6 +28,7 @@ pub(crate) struct Document<'a> {
     marks: Marks,
     root: DeTable<'a>,
     files: DataFiles,
+    external: ExternalSchemes,
 }
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
@@ -70,7 +72,8 @@ impl<'a> Document<'a> {
             Ok(root) => {
                 let marks = Marks { base: text.len() + 1, origins: Vec::new() };
                 let (root, files) = (root.into_inner(), DataFiles::default());
-                Ok(Document { name, text, overrides: Vec::new(), marks, root, files })
+                let external = ExternalSchemes::default();
+                Ok(Document { name, text, overrides: Vec::new(), marks, root, files, external })
             }
             Err(error) => {
                 let span = error.span().unwrap_or_default();
@@ -78,6 +81,16 @@ impl<'a> Document<'a> {
                 Err(ScenarioError::new(message, Location::File { name, text, span: Some(span) }))
             }
         }
+    }
+
+    /// Lets the document name these schemes besides the registered ones.
+    pub(crate) fn with_schemes(self, external: &ExternalSchemes) -> Document<'a> {
+        Document { external: external.clone(), ..self }
+    }
+
+    /// The schemes that the document may name besides the registered ones.
+    pub(crate) fn external(&self) -> &ExternalSchemes {
+        &self.external
     }
 
     /// Applies the override `assignment`, `a.b.c=VALUE`. The value is parsed as TOML, or else taken as a

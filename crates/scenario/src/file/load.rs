@@ -3,13 +3,15 @@
 use std::fs;
 use std::hash::Hasher;
 use std::path::Path;
+use std::sync::Arc;
 
 use fnv::FnvHasher;
 use indexmap::IndexMap;
-use lasthop_proto::scheme::Schemes;
+use lasthop_proto::scheme::{ExternalSchemes, Scheme, Schemes};
 use lasthop_proto::tcp;
 use toml::{Table, Value};
 
+use super::diagnostics;
 use super::document::Document;
 use super::error::{Location, ScenarioError};
 use super::grid;
@@ -22,12 +24,24 @@ impl Scenario {
     /// # Errors
     /// If the file cannot be read, or the scenario is invalid.
     pub fn load<S: AsRef<str>>(path: &Path, overrides: &[S]) -> Result<Scenario, ScenarioError> {
+        Scenario::load_with(path, overrides, &ExternalSchemes::default())
+    }
+
+    /// As [`load`](Scenario::load); the scenario may name `external` schemes, too.
+    ///
+    /// # Errors
+    /// As [`load`](Scenario::load).
+    pub fn load_with<S: AsRef<str>>(
+        path: &Path,
+        overrides: &[S],
+        external: &ExternalSchemes,
+    ) -> Result<Scenario, ScenarioError> {
         let name = path.display().to_string();
         let whole =
             |message| ScenarioError::new(message, Location::File { name: &name, text: "", span: None });
         let bytes = fs::read(path).map_err(|error| whole(format!("cannot read the file: {error}")))?;
         match std::str::from_utf8(&bytes) {
-            Ok(text) => Scenario::parse(text, &name, overrides),
+            Ok(text) => Scenario::parse_with(text, &name, overrides, external),
             Err(error) => {
                 let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
                 Err(whole(format!("not TOML: line {line} has a byte that is not UTF-8")))
@@ -40,7 +54,20 @@ impl Scenario {
     /// # Errors
     /// If the scenario is invalid.
     pub fn parse<S: AsRef<str>>(text: &str, name: &str, overrides: &[S]) -> Result<Scenario, ScenarioError> {
-        let mut document = Document::parse(text, name)?;
+        Scenario::parse_with(text, name, overrides, &ExternalSchemes::default())
+    }
+
+    /// As [`parse`](Scenario::parse); the scenario may name `external` schemes, too.
+    ///
+    /// # Errors
+    /// As [`parse`](Scenario::parse).
+    pub fn parse_with<S: AsRef<str>>(
+        text: &str,
+        name: &str,
+        overrides: &[S],
+        external: &ExternalSchemes,
+    ) -> Result<Scenario, ScenarioError> {
+        let mut document = Document::parse(text, name)?.with_schemes(external);
         for assignment in overrides {
             document.set(assignment.as_ref())?;
         }
@@ -89,6 +116,7 @@ impl Scenario {
             scenario.shared.get_or_insert_default();
         }
         document.name().clone_into(&mut scenario.file);
+        scenario.scheme.external = document.external().clone();
         scenario.read_files(document)?;
         match scenario.faults().first() {
             Some(fault) => Err(document.fault(fault)),
@@ -103,8 +131,36 @@ impl Scenario {
     /// If a point is invalid, which cannot happen for a scenario read from a file.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         let text = self.to_toml();
-        let (_, points) = Scenario::expand(&mut Document::parse(&text, &self.file)?)?;
+        let (_, points) =
+            Scenario::expand(&mut Document::parse(&text, &self.file)?.with_schemes(&self.scheme.external))?;
         Ok(points)
+    }
+
+    /// The same scenario with `schemes` to compare, which may be combinations and name `external` schemes. Those that it
+    /// knew already remain known.
+    ///
+    /// # Errors
+    /// If a registered scheme has the name of an external one, or the scenario cannot be run with one of `schemes`.
+    pub fn with_schemes(
+        &self,
+        schemes: Vec<String>,
+        external: impl IntoIterator<Item = Arc<dyn Scheme + Send + Sync>>,
+    ) -> Result<Scenario, ScenarioError> {
+        let refuse =
+            |message| ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None });
+        let mut changed = Scenario { schemes, ..self.clone() };
+        for scheme in external {
+            changed.scheme.add(scheme).map_err(|scheme| {
+                let name = scheme.name();
+                refuse(format!(
+                    "schemes: found \"{name}\" as an external scheme, but there is a scheme of this name"
+                ))
+            })?;
+        }
+        match changed.faults().first() {
+            Some(fault) => Err(refuse(diagnostics::at(&fault.path, &fault.problem))),
+            None => Ok(changed),
+        }
     }
 
     /// Sets all TCP settings that the document does not state to those of its profile.
@@ -137,7 +193,7 @@ impl Scenario {
     /// Identifies everything that determines the result of a run except scheme, seed and run number: the
     /// FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical form](Scenario::to_toml) without
     /// title, schemes, senders, the names of presets and sweep, and with scheme parameters only where they differ from the
-    /// defaults, and of the contents of its data files. Hence a point has the same hash in every study and as a scenario by itself, and adding a
+    /// defaults, of external schemes, and of the contents of its data files. Hence a point has the same hash in every study and as a scenario by itself, and adding a
     /// scheme changes no hash.
     pub fn hash(&self) -> String {
         let mut plain = Scenario {
@@ -158,6 +214,10 @@ impl Scenario {
         }
         let mut hasher = FnvHasher::default();
         hasher.write(table.to_string().as_bytes());
+        for scheme in self.scheme.external.all() {
+            hasher.write(scheme.name().as_bytes());
+            hasher.write(scheme.fingerprint().as_bytes());
+        }
         digests.iter().for_each(|digest| hasher.write_u64(*digest));
         format!("{:016x}", hasher.finish())
     }

@@ -363,6 +363,8 @@ impl Setup<'_> {
     }
 
     fn world(&self, seed: u64, run: u64) -> World {
+        // Of an earlier run, or of agents that were made for their counters.
+        let _outdated = self.combination.take_failure();
         self.layout.world(&self.combination, Streams::new(seed, run))
     }
 
@@ -393,7 +395,9 @@ impl Setup<'_> {
         let started = Counters { at: begin, agents: counted.agents(&engine), ..Counters::default() };
         // Called from a single place, so that the engine's loop is inlined.
         let mut run_until = |engine: &mut Engine<(DropTap, T)>, limit| loop {
-            if let Some(ended) = engine.run_while(&awaited, limit, || false) {
+            let ended = engine.run_while(&awaited, limit, || false);
+            self.check_schemes()?;
+            if let Some(ended) = ended {
                 return Ok(ended);
             } else if engine.packets_held() > MAX_PACKETS_HELD {
                 return Err(self.overfull(engine.now()));
@@ -404,6 +408,9 @@ impl Setup<'_> {
             true => match run_until(&mut engine, begin) {
                 Ok(_) => {
                     let counts = counted.counts(&engine);
+                    if let Err(error) = self.check_schemes() {
+                        return (Err(error), engine.into_tap().1);
+                    }
                     counts.agents.iter().zip(&started.agents).for_each(|(now, then)| now.check(then));
                     counts
                 }
@@ -413,9 +420,15 @@ impl Setup<'_> {
         };
         let ended = run_until(&mut engine, limit);
         let (end, handled) = (counted.counts(&engine), engine.handled());
+        let ended = ended.and_then(|ended| self.check_schemes().map(|()| ended));
         let (_, tap) = engine.into_tap();
         let measured = Measured { warmup: &warmup, end: &end };
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
+    }
+
+    /// An error if an external scheme has failed.
+    fn check_schemes(&self) -> Result<(), RunError> {
+        self.combination.take_failure().map_or(Ok(()), |failure| Err(RunError::Scheme(failure)))
     }
 
     /// The error for a capture of a run without connections.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use lasthop_proto::scheme::SchemeFailure;
 use lasthop_sim::Ended;
 
 use crate::file::ScenarioError;
@@ -86,6 +87,8 @@ pub enum RunError {
     Scenario(ScenarioError),
     /// The pcapng file could not be written.
     Capture(PathBuf, io::Error),
+    /// An external scheme has failed.
+    Scheme(SchemeFailure),
     /// The run was interrupted.
     Stopped,
 }
@@ -153,6 +156,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Scenario(error) => error.fmt(f),
             RunError::Capture(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            RunError::Scheme(failure) => failure.fmt(f),
             RunError::Stopped => f.write_str("the run was stopped before its end"),
         }
     }
