@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use lasthop_base::Time;
 
@@ -40,6 +41,10 @@ impl Schemes {
         Ok(())
     }
 }
+
+/// A scheme has no state that a panic of a run could leave inconsistent.
+impl UnwindSafe for ExternalSchemes {}
+impl RefUnwindSafe for ExternalSchemes {}
 
 /// Equal if they are the same objects.
 impl PartialEq for ExternalSchemes {
