@@ -147,6 +147,7 @@ class ElnMarker(lasthop.Agent):
 
     def count(self, tally: Tally) -> None:
         tally.total("corrupted_segments", self.corrupted_segments)
+        tally.total("holes", 0)
         tally.total("marked_acks", self.marked_acks)
 
 

@@ -185,6 +185,31 @@ fn agents_are_at_both_ends_of_a_link() {
     }
 }
 
+/// ELN by holes, for uploads: where losses are on the air, it does as well as with perfect knowledge of them, over links with
+/// an ARQ and cells too; where they are in the wired network alone, it changes nothing.
+#[test]
+fn holes_tell_losses_on_the_air_from_congestion() {
+    let upload = ["transfer.from=mobile", "transfer.to=fixed"];
+    let holes = [&upload[..], &["scheme.eln.holes=true"]].concat();
+    let [basic, perfect, found] = [(&upload[..], "basic"), (&upload, "eln"), (&holes, "eln")]
+        .map(|(keys, name)| throughput(keys, name));
+    assert!(found > 1.1 * basic && found > 0.95 * perfect, "{basic}, {perfect} and {found}");
+    // Losses that remain behind an ARQ are not known by errors.
+    let arq = ["radio.channel.iid.ber=1e-5", "radio.arq.selective-repeat={retransmissions=0}"];
+    let [perfect, found] =
+        [&upload[..], &holes[..]].map(|keys| throughput(&[keys, &arq[..]].concat(), "eln"));
+    assert!(found > 1.1 * perfect, "{perfect} and {found}");
+
+    let congested =
+        [&holes[..], &["radio.channel=perfect", "wired.queue=3 packets", "wired.rate=1 Mbps"]].concat();
+    let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &congested).expect("a sound scenario");
+    let [basic, eln] =
+        ["basic", "eln"].map(|name| scenario.run(name, 1, 0, Observe::default()).expect("it runs"));
+    assert!(basic.metrics.connections.retransmitted_bytes > 0);
+    assert_eq!(eln.metrics, basic.metrics);
+    assert!(eln.counters.iter().all(|counter| counter.value == 0), "{:?}", eln.counters);
+}
+
 /// The mean of ten runs, in bit/s.
 fn throughput(overrides: &[&str], scheme: &str) -> f64 {
     let scenario = Scenario::parse(BIT_ERRORS, "test.toml", overrides).expect("a sound scenario");

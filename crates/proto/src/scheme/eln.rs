@@ -5,15 +5,20 @@
 //! losses and all timeouts are handled as usual. The mobile host marks its own acknowledgements of data to it
 //! (downlink), and the base station those of data from the mobile host (uplink).
 //! **Source.** Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 3.1, 4.3 and 5.2
-//! (E2E-ELN); uplink as in Balakrishnan and Katz, Globecom 1998.
+//! (E2E-ELN). `holes` is the ELN for data from the mobile host of Balakrishnan and Katz, Globecom 1998, which was not at
+//! hand: it is built from its abstract and summaries.
 //! **Parameters.** `early`: the first marked duplicate causes the retransmission (E2E-ELN-RXMT), instead of the third
-//! duplicate.
+//! duplicate. `holes`: the base station learns of losses from the sequence numbers of data from the mobile host, as a real
+//! one can: no frame with errors needs to reach it. Every gap between segments that arrive over the link is a hole until
+//! a copy fills it, and acknowledgements that request a byte of a hole are marked. What the base station has received and
+//! the wired network loses is not marked. Downloads are unaffected: the mobile host cannot tell where a segment was lost.
 //! **Differences from the paper.** It gives no place in the header: the ELN bit is a reserved one, bit 9, counted from
 //! FIN as 0. Duplicates inflate the window while a segment is missing, as in Reno, since they tell that others have left
 //! the network, and the window returns afterwards to what it was; the paper does not say whether they do. Copies
 //! of a segment are not distinguished: once a copy arrived with errors, the segment counts as corrupted until it is
 //! acknowledged, even if another copy is lost to congestion. Links with an ARQ drop frames with errors before
-//! they could be marked, and so does a cell.
+//! they could be marked, and so does a cell; `holes` works there, too. Packets that the mobile host's own queue drops leave
+//! holes like those lost on the air. A loss before the first segment that the base station sees is not noticed.
 
 use alloc::collections::VecDeque;
 
@@ -47,6 +52,8 @@ const CORRUPTED: usize = 1024;
 pub struct Eln {
     /// Whether the first marked duplicate ACK causes the retransmission.
     pub early: bool,
+    /// Whether base stations learn of losses from gaps in the data from mobile hosts.
+    pub holes: bool,
 }
 
 impl Scheme for Eln {
@@ -74,8 +81,8 @@ impl Scheme for Eln {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.use_flags(ELN);
-        installer.at_base_station(Marker::new);
-        installer.at_mobile_host(Marker::new);
+        installer.at_base_station(|site| Marker::new(site, self.holes));
+        installer.at_mobile_host(|site| Marker::new(site, false));
         installer.at_sender(|| KeepWindow { early: self.early, corrupted: None });
     }
 }
@@ -86,15 +93,29 @@ struct Marker {
     attachment: Attachment,
     /// Connections with data that arrive over the link.
     connections: ConnectionTable<Corrupted>,
+    /// Whether losses are known from gaps in the data, instead of segments with errors.
+    by_holes: bool,
     corrupted_segments: u64,
+    holes: u64,
     marked_acks: u64,
 }
 
 impl Marker {
-    fn new(site: &Site<'_>) -> Marker {
+    fn new(site: &Site<'_>, by_holes: bool) -> Marker {
         let connections = ConnectionTable::new(CONNECTIONS, IDLE);
         let attachment = Attachment::new(site.station);
-        Marker { attachment, connections, corrupted_segments: 0, marked_acks: 0 }
+        Marker { attachment, connections, by_holes, corrupted_segments: 0, holes: 0, marked_acks: 0 }
+    }
+
+    /// A segment of `connection` has arrived over the link without errors.
+    fn on_data(&mut self, now: Time, connection: Connection, segment: &Segment) {
+        if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+            self.connections.remove_connection(connection);
+        }
+        if segment.seq_len() > 0 && !segment.flags.has(Flags::RST) {
+            let slot = self.connections.find_or_add(now, connection, segment);
+            self.holes += u64::from(self.connections.update(now, slot, |state| state.receive(segment)));
+        }
     }
 
     /// A segment of `connection` arrived with errors.
@@ -109,7 +130,9 @@ impl Marker {
     /// The acknowledgement `segment` of data of `connection` is about to be sent over the link. Returns whether it
     /// is marked.
     fn on_ack(&mut self, now: Time, connection: Connection, segment: &Segment) -> bool {
-        if segment.flags & (Flags::SYN | Flags::RST) != Flags::default() {
+        // The answer to a SYN belongs to the connection whose data are watched.
+        let ends = if self.by_holes { Flags::RST } else { Flags::SYN | Flags::RST };
+        if segment.flags & ends != Flags::default() {
             self.connections.remove_connection(connection);
         }
         let Some(slot) = self.connections.find(now, connection) else { return false };
@@ -123,12 +146,12 @@ impl Marker {
     }
 }
 
-/// The corrupted segments of one connection.
+/// The corrupted segments of one connection, or the holes in its data.
 #[derive(Debug)]
 struct Corrupted {
     /// Not acknowledged, in sequence order, without overlaps.
     segments: VecDeque<SackBlock>,
-    /// The first sequence number of the latest corrupted segment.
+    /// The first sequence number of the latest corrupted segment; or one past the highest that has arrived.
     latest: SeqNum,
 }
 
@@ -157,6 +180,35 @@ impl Corrupted {
         }
     }
 
+    /// Takes a segment that has arrived; returns whether it leaves a new hole before it.
+    fn receive(&mut self, segment: &Segment) -> bool {
+        let block = SackBlock { start: segment.seq, end: segment.seq + segment.seq_len() };
+        let leaves_hole = block.start > self.latest && self.segments.len() < CORRUPTED;
+        if leaves_hole {
+            self.segments.push_back(SackBlock { start: self.latest, end: block.start });
+        } else {
+            self.fill(block);
+        }
+        self.latest = self.latest.max(block.end);
+        leaves_hole
+    }
+
+    /// Removes `block` from the holes.
+    fn fill(&mut self, block: SackBlock) {
+        let mut index = self.segments.partition_point(|hole| hole.end <= block.start);
+        while let Some(hole) = self.segments.get(index).copied().filter(|hole| hole.start < block.end) {
+            self.segments.remove(index);
+            if hole.start < block.start {
+                self.segments.insert(index, SackBlock { end: block.start, ..hole });
+                index += 1;
+            }
+            if block.end < hole.end {
+                self.segments.insert(index, SackBlock { start: block.end, ..hole });
+                break;
+            }
+        }
+    }
+
     /// Whether an acknowledgement requests a corrupted segment; forgets those that it covers.
     fn is_requested_by(&mut self, ack: SeqNum) -> bool {
         while self.segments.front().is_some_and(|block| block.end <= ack) {
@@ -177,11 +229,20 @@ impl Component for Marker {
         {
             segment.flags = segment.flags | ELN;
         }
+        if let Body::Tcp(segment) = &packet.body
+            && port == Port::RADIO
+            && self.by_holes
+        {
+            self.on_data(now, Connection { src, dst, flow }, segment);
+        }
         out.send(port.across(), packet);
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
-        self.attachment.update(signal);
+        if self.attachment.update(signal) && self.by_holes {
+            // What the host sends elsewhere is not missing here.
+            self.connections = ConnectionTable::new(CONNECTIONS, IDLE);
+        }
         // Nobody receives what is lost on a link while the mobile host is elsewhere.
         if !self.attachment.is_attached() {
             return;
@@ -196,12 +257,13 @@ impl Component for Marker {
     }
 
     fn needs_corrupted(&self) -> bool {
-        true
+        !self.by_holes
     }
 
-    /// Totals of corrupted data segments and of marked acknowledgements.
+    /// Totals of corrupted data segments, of holes and of marked acknowledgements.
     fn count(&self, tally: &mut dyn Tally) {
         tally.total("corrupted_segments", self.corrupted_segments);
+        tally.total("holes", self.holes);
         tally.total("marked_acks", self.marked_acks);
     }
 }

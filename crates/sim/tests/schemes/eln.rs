@@ -1,6 +1,6 @@
 //! Explicit Loss Notification: the marker and the source by hand, and a path with corruption and congestion.
 
-use lasthop_base::{Bytes, Duration, Time};
+use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
@@ -130,6 +130,130 @@ fn everything_else_passes_unchanged() {
     let far = Segment { ack: SeqNum(1 << 31), flags: Flags::ACK, ..Segment::default() };
     assert_eq!(marker.segment(far, false, Port::WIRED).segment(), Some(&far));
     marker.acks(0, false);
+}
+
+/// A base station that learns of losses from gaps in the data from the mobile host.
+fn by_holes() -> Marker {
+    let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
+    let end = LinkEnd::BaseStation;
+    Marker { agent: installed(&schemes, "eln").agent(0, &Site { end, ..site() }), now: Time::ZERO }
+}
+
+impl Marker {
+    /// `len` bytes from `seq` on arrive over the link.
+    fn arrives(&mut self, seq: u32, len: u32) -> &mut Marker {
+        let segment = Segment { seq: SeqNum(seq), len, flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(self.segment(segment, true, Port::RADIO).segment(), Some(&segment));
+        self
+    }
+
+    /// Segment number `number` arrives over the link.
+    fn gets(&mut self, number: u32) -> &mut Marker {
+        self.arrives(number * MSS, MSS)
+    }
+}
+
+/// Requests of a byte in a gap are marked until a copy has passed, wherever that is lost later.
+#[test]
+fn requests_of_holes_are_marked() {
+    let mut marker = by_holes();
+    marker.gets(0).gets(1).acks(1, false).gets(4).acks(2, true).acks(2, true);
+    // A second gap, and copies that fill the first from its end.
+    marker.gets(6).gets(3).acks(2, true).gets(2).acks(2, false).acks(3, false).acks(5, true);
+    marker.acks(6, false).acks(5, false);
+    // What is lost behind the base station left no gap.
+    marker.gets(7).gets(8).acks(7, false).acks(7, false);
+}
+
+/// A copy that fills the middle of a gap, or several gaps, leaves the rest.
+#[test]
+fn a_hole_is_filled_in_parts() {
+    let mut marker = by_holes();
+    marker.gets(0).gets(9).gets(4).acks(1, true).gets(1).acks(2, true);
+    marker.gets(2).gets(3).acks(2, false).acks(4, false).acks(5, true);
+    marker.gets(11).arrives(6 * MSS, 5 * MSS).acks(5, true).gets(5).acks(5, false).acks(10, false);
+    // Half of a segment.
+    let mut marker = by_holes();
+    marker.gets(0).gets(2).arrives(MSS, MSS / 2).acks(1, false);
+    let rest = Segment { ack: SeqNum(MSS + MSS / 2), flags: Flags::ACK, ..Segment::default() };
+    let sent = marker.segment(rest, false, Port::WIRED);
+    assert_eq!(sent.segment().map(|segment| segment.flags), Some(Flags::ACK | ELN));
+}
+
+/// Segments in any order, against a list of those that have arrived.
+#[test]
+fn holes_are_what_has_not_arrived() {
+    let mut random = Streams::new(1, 0).stream("holes");
+    for _ in 0..200 {
+        let mut marker = by_holes();
+        let (mut arrived, mut acked) = (vec![false; 64], 0);
+        let mut marked = 0;
+        for _ in 0..200 {
+            let highest = arrived.iter().rposition(|has| *has);
+            if highest.is_none() || random.bernoulli(0.6) {
+                // Copies of what is missing, duplicates, and segments up to five above.
+                let number = match highest {
+                    None => 0,
+                    Some(highest) => random.below((highest as u64 + 6).min(64)) as usize,
+                };
+                arrived[number] = true;
+                marker.gets(number as u32);
+            } else if let Some(highest) = highest {
+                acked += random.below(2) as usize * random.below(4) as usize;
+                acked = acked.min(highest + 1);
+                let is_hole = acked < highest && !arrived[acked];
+                marked += usize::from(is_hole);
+                marker.acks(acked as u32, is_hole);
+            }
+        }
+        assert!(marked > 0);
+    }
+}
+
+/// A SYN begins a connection, whose first data segment may be lost; the answer to it ends none. A reset does.
+#[test]
+fn holes_are_counted_from_the_syn() {
+    let mut marker = by_holes();
+    let syn = Segment { seq: SeqNum(MSS - 1), flags: Flags::SYN, ..Segment::default() };
+    let answer = Segment { ack: SeqNum(MSS), flags: Flags::SYN | Flags::ACK, ..Segment::default() };
+    let reset = Segment { ack: SeqNum(MSS), flags: Flags::RST | Flags::ACK, ..Segment::default() };
+    marker.gets(20).gets(30);
+    marker.segment(syn, true, Port::RADIO);
+    marker.segment(answer, false, Port::WIRED);
+    marker.gets(2).acks(1, true);
+    marker.segment(reset, false, Port::WIRED);
+    marker.acks(1, false).gets(5).acks(3, false);
+    // Across the wrap of sequence numbers.
+    let mut marker = by_holes();
+    marker.arrives(u32::MAX - 9, 10).arrives(MSS, MSS).acks(0, true).acks(1, false);
+}
+
+/// Segments with errors are no signals for a base station that goes by holes.
+#[test]
+fn only_base_stations_go_by_holes() {
+    let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
+    let eln = installed(&schemes, "eln");
+    let needs = [LinkEnd::BaseStation, LinkEnd::MobileHost]
+        .map(|end| eln.agent(0, &Site { end, ..site() }).needs_corrupted());
+    assert_eq!(needs, [false, true]);
+}
+
+/// What a host sends over another base station is not missing here.
+#[test]
+fn holes_are_forgotten_at_a_hand_off() {
+    let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
+    let eln = installed(&schemes, "eln");
+    let place = Site { end: LinkEnd::BaseStation, station: Some(0), ..site() };
+    let mut marker = Marker { agent: eln.agent(0, &place), now: Time::ZERO };
+    let mut out = Out::default();
+    let mut moves = |marker: &mut Marker, station| {
+        marker.agent.on_signal(Time::ZERO, &Signal::Attached { host: HostId(0), station }, &mut out);
+    };
+    moves(&mut marker, 0);
+    marker.gets(0).gets(2).acks(1, true);
+    moves(&mut marker, 1);
+    moves(&mut marker, 0);
+    marker.gets(9).acks(1, false).acks(3, false);
 }
 
 /// Memory is bounded for one connection and for a long time.
