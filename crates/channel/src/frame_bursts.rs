@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Sojourn};
 
-/// Consecutive frames that are lost together: before each frame outside of a burst, one begins with a constant
-/// probability and destroys this frame and the next ones, whatever their sizes and the time between them (Balakrishnan et
-/// al., IEEE/ACM ToN 5(6), 1997, section 4.5).
+/// Losses of several consecutive frames: at each frame outside of a burst, a burst begins with a constant
+/// probability and destroys this frame and the following ones, whatever their sizes and the time between them
+/// (Balakrishnan et al., IEEE/ACM ToN 5(6), 1997, section 4.5).
 ///
-/// Bursts are counted in frames, so that they depend on the traffic of their direction, unlike the states of other
-/// channels. Both directions draw the same bursts, by the number of the frame.
+/// Bursts are counted in frames, so they depend on the traffic of their direction, unlike the states of other
+/// channels. Both directions draw the same bursts, by frame number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrameBursts {
@@ -30,8 +30,8 @@ impl FrameBursts {
         Bursts { model: self, left: 0, stream }
     }
 
-    /// The probability that at least one of `frames` consecutive frames is lost, the first of them at a random place
-    /// of the sequence: none is if the first is outside of a burst and none begins.
+    /// The probability that at least one of `frames` consecutive frames is lost, from a random position of
+    /// the sequence: the complement of starting outside of a burst without a burst beginning.
     pub(crate) fn loss_probability(&self, frames: u32) -> f64 {
         let (begin, length) = (self.begin.get(), f64::from(self.frames));
         let outside = 1.0 / (1.0 - begin + begin * length);
@@ -41,7 +41,7 @@ impl FrameBursts {
 
 struct Bursts {
     model: FrameBursts,
-    /// Frames of the current burst that are still to come.
+    /// Remaining frames of the current burst.
     left: u32,
     stream: Stream,
 }

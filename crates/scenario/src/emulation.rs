@@ -1,11 +1,12 @@
 //! Emulation: the network of a scenario between two real hosts.
 //!
-//! The source and the destination of the scenario's first connection are gateways instead of a TCP sender and a receiver.
-//! Real packets enter and leave there; whoever drives the emulation keeps their bytes, and moves its clock. Other
-//! connections, traffic and applications of the scenario are simulated beside them.
+//! The source and the destination of the scenario's first connection are gateways instead of a TCP sender and
+//! receiver, where real packets enter and leave. The caller keeps their bytes and advances the clock. Other
+//! connections, traffic and applications of the scenario are simulated.
 //!
-//! Agents of schemes see the segments of real connections as those of simulated ones, and may hold, suppress, copy and change
-//! them. So one real packet may leave several times, or never, and its bytes are needed until no link and no agent has it:
+//! Agents of schemes see the segments of real connections as those of simulated ones, and may hold, suppress,
+//! copy and change them. So one real packet may leave several times, or never, and its bytes are needed until
+//! no link and no agent has it:
 //!
 //! ```text
 //!          enter                                                          Carried: as the packet left
@@ -32,29 +33,30 @@ use crate::file::{Location, ScenarioError};
 use crate::measure::{AgentCounters, by_scheme};
 use crate::schema::Scenario;
 
-/// The longest emulation. Random processes are drawn up to there as they are needed.
+/// Maximum duration of an emulation. Random processes are drawn on demand.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// The number of flows that a fair queue tells apart.
+/// Number of flows that a fair queue distinguishes.
 const LANES: usize = 64;
 
 /// The number of connections that agents tell apart.
 const LANES_FOR_AGENTS: usize = 256;
 
-/// Handles in use without a packet in the network, beyond those that agents keep, after which agents are asked again.
+/// Handles in use without a packet in the network, beyond those that agents keep, after which agents are
+/// asked again.
 const SPARE: usize = 64;
 
 /// The two ends of an emulated network, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Where the data of the scenario's first connection begin.
+    /// The source of the scenario's first connection.
     Source,
-    /// Where they end.
+    /// The destination of the scenario's first connection.
     Destination,
 }
 
 impl Side {
-    /// Both, in the order of [`hosts`](Emulation::hosts).
+    /// Both sides, in the order of [`hosts`](Emulation::hosts).
     pub const BOTH: [Side; 2] = [Side::Source, Side::Destination];
 }
 
@@ -69,7 +71,8 @@ pub struct Entering {
     pub dscp: Dscp,
     /// ECN field.
     pub ecn: Ecn,
-    /// The TCP segment, if agents are to see one. It must be the only connection on its [lane](Emulation::lanes).
+    /// The TCP segment, if agents are to see one. It must be the only connection on its
+    /// [lane](Emulation::lanes).
     pub segment: Option<Segment>,
 }
 
@@ -80,15 +83,15 @@ pub struct Carried {
     pub time: Time,
     /// The packet. Its ECN and DSCP fields and its segment may have been changed on the way.
     pub packet: Packet,
-    /// Where it left, or why it was dropped and by which component.
+    /// The side where it left; or the reason of the drop, and the component.
     pub outcome: Result<Side, (ComponentId, DropReason)>,
 }
 
-/// Counters of one direction of a link, of a cell, or of a shared radio. Packets of simulated traffic count, too.
+/// Counters of one direction of a link, of a cell, or of a shared radio, including simulated traffic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkCounters {
-    /// The nodes from and to which the direction leads, as `FROM-TO`; for a cell, the access point; for a shared radio,
-    /// the base station.
+    /// The nodes from and to which the direction leads, as `FROM-TO`; for a cell, the access point; for a
+    /// shared radio, the base station.
     pub link: String,
     /// Packets dropped by a full queue.
     pub queue_drops: u64,
@@ -98,9 +101,9 @@ pub struct LinkCounters {
     pub marked: u64,
     /// Packets lost by errors on the air.
     pub lost_on_air: u64,
-    /// Packets that the ARQ gave up.
+    /// Packets discarded by the ARQ.
     pub link_discards: u64,
-    /// Packets for a mobile host that was not there.
+    /// Packets for a mobile host at another base station.
     pub unreachable: u64,
     /// Transmissions on the air, of links with a channel.
     pub link_attempts: Option<u64>,
@@ -185,7 +188,8 @@ impl Handles {
         self.idle > 2 * self.kept + SPARE + self.slots.len() / 4
     }
 
-    /// Ends the use of all handles without a copy in the network that are not marked as kept, and of all marks.
+    /// Ends the use of all handles without a copy in the network that are not marked as kept, and of all
+    /// marks.
     fn sweep(&mut self, mut unused: impl FnMut(Handle)) {
         self.kept = 0;
         for slot in self.slots.iter_mut().filter(|slot| slot.handle != Handle::NONE && slot.copies == 0) {
@@ -199,7 +203,7 @@ impl Handles {
     }
 }
 
-/// The place of a reason in [`Boundary::drops`].
+/// The index of a drop reason in [`Boundary::drops`].
 fn reason_index(reason: DropReason) -> Option<usize> {
     match reason {
         DropReason::QueueFull => Some(0),
@@ -289,13 +293,13 @@ pub struct EmulationCounters {
 }
 
 impl Scenario {
-    /// The network of the scenario with the scheme `scheme` between two real hosts: at the ends of the first connection,
-    /// whose TCP settings do not matter. All random streams are those of [`run`](Scenario::run) with the same seed and run
-    /// number: links meet the same fades, at the same times.
+    /// Emulates the network of the scenario with the scheme `scheme` between two real hosts, at the ends of
+    /// the first connection, whose TCP settings are ignored. All random streams are those of
+    /// [`run`](Scenario::run) with the same seed and run number: links have the same fades at the same times.
     ///
-    /// # Errors
-    /// As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme needs more than links and agents: a
-    /// source or a destination with a TCP of its own, or a base station that splits connections.
+    /// # Errors As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme needs more than
+    /// links and agents: a source or a destination with a TCP of its own, or a base station that splits
+    /// connections.
     pub fn emulate(&self, scheme: &str, seed: u64, run: u64) -> Result<Emulation, ScenarioError> {
         let refuse = |message: String| {
             ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
@@ -386,8 +390,8 @@ fn beyond_agents(combination: &Combination<'_>, network: &Network) -> Option<Str
     }
 }
 
-/// Adds copies of the first connection if agents or a queue tell flows apart, so that real flows can be spread over them;
-/// returns the flows of real packets.
+/// Adds copies of the first connection if agents or a queue tell flows apart, so that real flows can be
+/// spread over them; returns the flows of real packets.
 fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
     let mut real = vec![FlowId(0)];
     let is_fair = |queue: &Queue| matches!(queue, Queue::Managed(Management::FqCodel(_)));
@@ -456,22 +460,23 @@ impl Emulation {
         &self.names
     }
 
-    /// The packet size of the connection that the real hosts replace: the MTU with which their packets are as long.
+    /// The packet size of the replaced connection: the MTU that gives packets of the same size.
     pub fn packet_size(&self) -> Bytes {
         self.packet_size
     }
 
-    /// When that connection would have started.
+    /// The start time of the replaced connection.
     pub fn start(&self) -> Time {
         self.start
     }
 
-    /// The number of flows that are simulated beside the real ones.
+    /// The number of simulated flows.
     pub fn simulated_flows(&self) -> usize {
         self.simulated
     }
 
-    /// The number of real flows that queues and agents can tell apart: 1 if none does.
+    /// The number of real flows that queues and agents can distinguish: 1 if none of them distinguishes
+    /// flows.
     pub fn lanes(&self) -> usize {
         self.lanes[0].len()
     }
@@ -486,7 +491,7 @@ impl Emulation {
         self.engine.advance(until);
     }
 
-    /// A packet enters at `side`, now; the `lane` tells its flow apart, modulo [`lanes`](Emulation::lanes).
+    /// Lets a real packet enter at `side` now; its flow is number `lane` modulo [`lanes`](Emulation::lanes).
     ///
     /// # Panics
     /// If its handle is [`Handle::NONE`].
@@ -517,8 +522,9 @@ impl Emulation {
         !self.engine.tap().carried.is_empty()
     }
 
-    /// Calls `unused` with handles whose packets are neither in the network nor with an agent, each once. With agents, many
-    /// are found together: when it is worth it, or if `all` are wanted, at the cost of a pass over all packets.
+    /// Calls `unused` with handles whose packets are neither in the network nor with an agent, each once.
+    /// With agents, many are found together: when it is worth it, or if `all` are wanted, at the cost of a
+    /// pass over all packets.
     pub fn take_unused(&mut self, all: bool, unused: impl FnMut(Handle)) {
         let is_due = self.engine.tap().handles.is_worth_a_pass();
         if !(all || is_due) {
@@ -537,8 +543,8 @@ impl Emulation {
         handles.sweep(unused);
     }
 
-    /// The number of copies of real packets in the network, and the number of packets that only agents kept when all unused
-    /// ones were last [taken](Emulation::take_unused).
+    /// The number of copies of real packets in the network, and the number of packets that only agents kept
+    /// when all unused ones were last [taken](Emulation::take_unused).
     pub fn held(&self) -> (usize, usize) {
         let handles = &self.engine.tap().handles;
         (handles.slots.iter().map(|slot| slot.copies as usize).sum(), handles.kept)

@@ -1,4 +1,4 @@
-//! Pages of many objects, as a browser loads them.
+//! Web pages with many objects, loaded by a browser.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -23,11 +23,12 @@ pub struct Pages {
     pub pages: Option<u64>,
 }
 
-/// What a page consists of, and how a browser fetches it. By default the median mobile home page of the HTTP Archive in
-/// October 2024.
+/// The objects of a page, and how a browser fetches them. By default the median mobile home page of the HTTP
+/// Archive in October 2024.
 ///
-/// The browser fetches the HTML, then the objects of wave 1, which the HTML names, then those of wave 2, which objects of wave
-/// 1 name, and so on. The page is loaded when all are there. Connections stay open from page to page. Nothing is cached.
+/// The browser fetches the HTML, then the objects of wave 1, which the HTML references, then those of wave 2,
+/// which objects of wave 1 reference, and so on. The page is loaded when all objects have arrived.
+/// Connections stay open between pages. There is no cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Page {
@@ -49,8 +50,8 @@ pub enum Http {
     /// Several connections, each with one request at a time (RFC 9112).
     #[serde(rename = "1.1")]
     Http11,
-    /// One connection with concurrent requests (RFC 9113). The server sends the responses sequentially, as under the
-    /// priorities of most browsers for render-blocking objects.
+    /// One connection with concurrent requests (RFC 9113). The server sends the responses sequentially, as
+    /// under the priorities of most browsers for render-blocking objects.
     #[default]
     #[serde(rename = "2")]
     Http2,
@@ -64,7 +65,8 @@ pub struct Objects {
     pub count: u32,
     /// Distribution of the size of each.
     pub size: Distribution<Bytes>,
-    /// The wave in which they are requested, from 1. A wave begins once all objects of the wave before have arrived.
+    /// The wave in which they are requested, from 1. A wave begins once all objects of the wave before have
+    /// arrived.
     #[serde(default = "first")]
     pub wave: u8,
 }
@@ -73,9 +75,10 @@ fn first() -> u8 {
     1
 }
 
-/// HTTP Archive, Web Almanac 2024, "Page Weight": requests of the median mobile page by type of content, and the median
-/// weight of each type on mobile home pages: 18 KB of HTML, 73 KB of CSS, 558 KB of JavaScript, 900 KB of images and 111 KB
-/// of fonts. The objects of a type are equally large here. That fonts come last, since style sheets name them, is our choice.
+/// HTTP Archive, Web Almanac 2024, "Page Weight": requests of the median mobile page by type of content, and
+/// the median weight of each type on mobile home pages: 18 KB of HTML, 73 KB of CSS, 558 KB of JavaScript,
+/// 900 KB of images and 111 KB of fonts. Equal sizes within a type, and fonts in the last wave since style
+/// sheets reference them, are our choice.
 const HTML: Bytes = Bytes(18_000);
 const OBJECTS: [(u32, Bytes, u8); 4] = [
     (8, Bytes(73_000 / 8), 1),
@@ -161,11 +164,11 @@ pub(super) struct Browser {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The next page is opened at this instant.
+    /// Waiting until this time to open the next page.
     Reading(Time),
-    /// The objects of this wave are requested, of the page opened at `since`; wave 0 is the HTML.
+    /// Loading the objects of this wave, of the page opened at `since`; wave 0 is the HTML.
     Loading { since: Time, wave: u8 },
-    /// The browser parses until `due`, then requests the objects of this wave.
+    /// Parsing until `due`, before requesting the objects of this wave.
     Parsing { since: Time, wave: u8, due: Time },
     /// No more pages.
     Over,

@@ -1,25 +1,30 @@
-//! A window of units, and status messages of the receiving end about all of them.
+//! Window ARQ with status messages, each of which acknowledges several units.
 //!
-//! *What it does.* Units are sent in order, until a window of them is unreported. The receiving end does not acknowledge
-//! each unit: from time to time it sends one status message, which says which units have arrived. What a status message
-//! reports as missing is retransmitted before new units, in the order in which it was sent. When the last permitted attempt
-//! of a unit has failed, its whole packet is given up, as with [selective repeat](super::selective_repeat).
+//! *What it does.* Units are sent in order within a window of unreported units. The receiving end does not
+//! acknowledge each unit, but sends status messages with the units that have arrived. Units reported as
+//! missing are retransmitted before new ones, in the order of their transmission. When the last permitted
+//! attempt of a unit has failed, its whole packet is discarded, as with [selective
+//! repeat](super::selective_repeat).
 //!
-//! There are two occasions for status messages ([`Reports`]):
-//! - *events*: one after each so many units that have arrived. If the sending end has sent nothing for a while and units are
-//!   unreported, it asks, and the answer reports all of them. Timers are with the sending end only.
-//! - *periodic*: one at each multiple of a period. Units behind the last that has arrived are reported as missing when the
-//!   status has not changed for a period. Timers are with the receiving end only.
+//! Status messages are sent in two ways ([`Reports`]):
+//! - *events*: one after a number of arrivals. After a timeout without transmissions, the sending end polls,
+//! and the response
+//!   reports all unreported units. Only the sending end has timers.
+//! - *periodic*: one at each multiple of a period. Units after the last arrival are reported as missing if
+//! the status has not
+//!   changed for a period. Only the receiving end has timers.
 //!
-//! After a status message with losses the sending end [asks for the link's code](Arq::wants_code), until one without.
+//! After a status message with losses, the sending end [requests the link's code](Arq::wants_code), until one
+//! without losses.
 //!
-//! *Source.* Ayanoglu, Paul, LaPorta, Sabnani and Gitlin: "AIRMAIL: A link-layer protocol for wireless networks", Wireless
-//! Networks 1, 1995, with events for what goes to the mobile host and periods for what comes from it.
+//! *Source.* Ayanoglu, Paul, LaPorta, Sabnani and Gitlin: "AIRMAIL: A link-layer protocol for wireless
+//! networks", Wireless Networks 1, 1995, with events towards the mobile host and periods from the mobile
+//! host.
 //!
 //! *Parameters.* See [`Params`].
 //!
-//! *Differences from the paper.* Status messages and questions take a constant time, are never lost, and use no air time.
-//! The window counts units that are unreported or missing; the span of their numbers is not limited.
+//! *Differences from the paper.* Status messages and polls have a constant delay, are never lost, and use no
+//! air time. The window counts unreported and missing units; the span of their numbers is not limited.
 
 use alloc::collections::VecDeque;
 
@@ -34,13 +39,14 @@ use super::{Arq, Attempt, Next, Retransmissions, Verdict};
 pub struct Params {
     /// Maximum number of retransmissions of a unit. Unlimited by default.
     pub retransmissions: Retransmissions,
-    /// Maximum number of units that are unreported or missing. By default 32.
+    /// Maximum number of unreported or missing units. By default 32.
     pub window: u32,
-    /// When the receiving end sends a status message. By default after each eight units that have arrived.
+    /// When the receiving end sends a status message. By default after every eight arrivals.
     pub reports: Reports,
-    /// Time from the sending of a status message, or of a question, until the other end has it. By default 20 ms.
+    /// Delay of a status message or poll. By default 20 ms.
     pub report_delay: Duration,
-    /// With reports of events: how long the sending end is idle with unreported units until it asks. By default 100 ms.
+    /// With event reports: time without transmissions after which the sending end polls for unreported units.
+    /// By default 100 ms.
     pub timeout: Duration,
 }
 
@@ -59,9 +65,8 @@ impl Default for Params {
 impl Params {
     /// Checks what the parameters' types cannot express.
     ///
-    /// # Errors
-    /// A window without units, reports of no units or at once again, and a window smaller than what a status message waits
-    /// for.
+    /// # Errors If the window, the number of arrivals or the period is zero, or if the window is smaller than
+    /// the number of arrivals.
     pub fn validate(&self) -> Result<(), Invalid> {
         let invalid = |field, problem| Err(Invalid { field, problem });
         match self.reports {
@@ -80,13 +85,13 @@ impl Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reports {
-    /// The arrival of this many units since the last status message.
+    /// After this many arrivals since the last status message.
     Every(u32),
-    /// The multiples of this period.
+    /// At multiples of this period.
     Period(Duration),
 }
 
-/// Units that are unreported or missing, in the order of their last attempts, and new units behind them.
+/// The sending end: unreported and missing units in the order of their last attempts, then new units.
 #[derive(Clone, Debug)]
 pub struct StatusWindow {
     params: Params,
@@ -95,27 +100,28 @@ pub struct StatusWindow {
     units: u32,
     /// Its first unsent unit; `units` if all were sent.
     fresh: u32,
-    /// Attempts that have ended, oldest first. Those at the front are known to the sending end: `known_at` increases.
+    /// Finished attempts, oldest first. The sending end knows the outcomes from the front: `known_at`
+    /// increases.
     sent: VecDeque<Sent>,
-    /// Units that have arrived since the last status message, for reports of events.
+    /// Arrivals since the last status message, for event reports.
     arrived: u32,
     /// End of the last attempt.
     ended: Time,
-    /// With reports of periods: when the last status message that changes anything is sent.
+    /// With periodic reports: time of the last status message that changes the state.
     last_tick: Time,
     statuses: u64,
-    /// Whether the last status message that the sending end has reports losses.
+    /// Whether the last status message received by the sending end reports losses.
     is_lossy: bool,
 }
 
-/// An attempt that has ended.
+/// A finished attempt.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     arrived: bool,
-    /// When the sending end learns the outcome; [`Time::NEVER`] while no status message reports it.
+    /// When the sending end knows the outcome; [`Time::NEVER`] until a status message reports it.
     known_at: Time,
-    /// Whether the sending end has learned it.
+    /// Whether the sending end knows the outcome.
     is_known: bool,
 }
 
@@ -142,18 +148,18 @@ impl StatusWindow {
         }
     }
 
-    /// When the sending end asks for a status, if it stays idle; [`Time::NEVER`] if periods bring it.
-    fn asks_at(&self) -> Time {
+    /// When the sending end polls if it stays idle; [`Time::NEVER`] with periodic reports.
+    fn polls_at(&self) -> Time {
         match self.params.reports {
             Reports::Every(_) => self.ended + self.params.timeout,
             Reports::Period(_) => Time::NEVER,
         }
     }
 
-    /// When the sending end learns the outcome of an attempt, if it stays idle.
+    /// When the sending end knows the outcome of an attempt if it stays idle.
     fn known_at(&self, sent: &Sent) -> Time {
         match sent.known_at {
-            Time::NEVER => self.asks_at() + self.params.report_delay + self.params.report_delay,
+            Time::NEVER => self.polls_at() + self.params.report_delay + self.params.report_delay,
             known_at => known_at,
         }
     }
@@ -164,14 +170,14 @@ impl StatusWindow {
         tick.map_or(Time::NEVER, Time::from_nanos)
     }
 
-    /// All that is unreported is known to the sending end at `known_at`, or earlier.
+    /// Reports all unreported units; the sending end knows them at `known_at` or earlier.
     fn report(&mut self, known_at: Time) {
         for sent in self.sent.iter_mut().rev().take_while(|sent| sent.known_at > known_at) {
             sent.known_at = known_at;
         }
     }
 
-    /// An attempt has ended at `now`, and is the last of `sent`.
+    /// Processes the end of the last attempt in `sent` at the receiving end.
     fn receive(&mut self, now: Time, arrived: bool) {
         match self.params.reports {
             Reports::Every(units) => {
@@ -184,7 +190,7 @@ impl StatusWindow {
             }
             Reports::Period(period) => {
                 let tick = StatusWindow::tick(now, period);
-                // One that arrives is in the next status message, one that does not in the one after it.
+                // An arrival is in the next status message, a loss in the one after it.
                 let reported = if arrived { tick } else { tick + period };
                 for tick in [tick, reported] {
                     self.statuses += u64::from(tick > self.last_tick);
@@ -214,7 +220,7 @@ impl Arq for StatusWindow {
         if let Some(lost) = known.clone().find(|sent| !sent.arrived) {
             return Next::Send(Attempt { number: lost.attempt.number + 1, ..lost.attempt });
         }
-        // All that is known has arrived, and what is behind it is unreported.
+        // All reported units have arrived; the units behind them are unreported.
         let mut unknown = self.sent.iter().skip(known.count());
         let is_full = unknown.len() >= self.params.window as usize;
         if !is_full && self.fresh < self.units {
@@ -232,10 +238,10 @@ impl Arq for StatusWindow {
     }
 
     fn started(&mut self, now: Time) {
-        if self.asks_at() <= now && self.sent.back().is_some_and(|sent| sent.known_at == Time::NEVER) {
+        if self.polls_at() <= now && self.sent.back().is_some_and(|sent| sent.known_at == Time::NEVER) {
             self.statuses += 1;
             self.arrived = 0;
-            self.report(self.asks_at() + self.params.report_delay + self.params.report_delay);
+            self.report(self.polls_at() + self.params.report_delay + self.params.report_delay);
         }
         let mut last = Time::ZERO;
         for sent in self.sent.iter_mut().take_while(|sent| sent.known_at <= now) {
@@ -339,8 +345,8 @@ mod tests {
         assert_eq!(arq.next(at(100), true), Next::Wait(at(110)));
     }
 
-    /// With a window of W units of t each, and a status message for n of them that takes d, n units leave in each
-    /// max(n t, (2 n - W) t + d).
+    /// With a window of W units of t each, and a status message for n of them that takes d, n units leave in
+    /// each max(n t, (2 n - W) t + d).
     #[test]
     fn throughput_without_losses_is_that_of_its_rounds() {
         for (window, every) in [(4, 4), (3, 2), (4, 3), (4, 2), (8, 4), (3, 1), (1, 1), (12, 12)] {
@@ -354,7 +360,8 @@ mod tests {
         }
     }
 
-    /// The base station's timer: 100 ms after the end of the last unit it asks, and 40 ms later it has the answer.
+    /// The base station's timer: it polls 100 ms after the end of the last unit, and has the response 40 ms
+    /// later.
     #[test]
     fn an_idle_sender_asks_for_what_nobody_reports() {
         let mut arq = arq(Reports::Every(4));
@@ -364,7 +371,7 @@ mod tests {
         assert_eq!(arq.next(at(20), false), Next::Wait(at(160)));
         send(&mut arq, (160, 170), attempt(1, 2), false);
         assert_eq!(arq.statuses(), 1);
-        // A packet that comes while the question is on its way does not delay the answer.
+        // A packet that arrives during the poll does not delay the response.
         arq.begin(1, 1);
         send(&mut arq, (280, 290), Attempt { packet: 1, unit: 0, number: 1 }, true);
         assert_eq!((arq.next(at(290), false), arq.statuses()), (Next::Wait(at(310)), 2));
@@ -380,7 +387,7 @@ mod tests {
         assert_eq!(arq.next(at(10), false), Next::Send(attempt(1, 1)));
         send(&mut arq, (10, 20), attempt(1, 1), true);
         send(&mut arq, (20, 30), attempt(2, 1), false);
-        // The message at 50 ms has the gap, the one at 100 ms that nothing came behind unit 1.
+        // The message at 50 ms reports the gap, the one at 100 ms that no units arrived after unit 1.
         assert_eq!(arq.next(at(30), false), Next::Wait(at(70)));
         send(&mut arq, (70, 80), attempt(0, 2), false);
         assert_eq!(arq.next(at(80), false), Next::Wait(at(120)));
@@ -395,7 +402,8 @@ mod tests {
     fn a_code_is_wanted_from_a_report_of_losses_until_one_without() {
         let mut arq = arq(Reports::Every(2));
         arq.begin(0, 9);
-        // The first message, with the loss of unit 1, is known at 50 ms; the next one, about units 3 and 1, at 80 ms.
+        // The first message, with the loss of unit 1, is known at 50 ms; the next one, about units 3 and 1,
+        // at 80 ms.
         for (start, sent, arrived, is_coded) in [
             (0, attempt(0, 1), true, false),
             (10, attempt(1, 1), false, false),
@@ -463,17 +471,17 @@ mod tests {
         }
     }
 
-    /// What the reference implementation knows of an attempt.
+    /// An attempt in the reference implementation.
     #[derive(Clone, Copy)]
     struct Known {
         attempt: Attempt,
         end: u64,
         arrived: bool,
-        /// Whether a status message on its way, or one that has arrived, has it.
+        /// Whether it is in a status message, in transit or received.
         is_reported: bool,
         /// Whether the sending end knows the outcome.
         is_known: bool,
-        /// Whether it was retransmitted, or its packet given up.
+        /// Whether it was retransmitted, or its packet discarded.
         is_over: bool,
     }
 

@@ -1,19 +1,21 @@
 //! Freeze-TCP: the mobile host closes its window before a disconnection.
 //!
-//! **What it does.** The mobile host predicts from its radio signal that it will be disconnected, and advertises a window
-//! of zero. The source then neither sends nor reduces its window: it probes the window with its persist timer. When the
-//! signal is back, the mobile host acknowledges what it has several times: the window is open again, and if data were
-//! lost the duplicates cause a fast retransmit. Only the mobile host changes.
-//! **Source.** Goff, Moronski, Phatak and Gupta, "Freeze-TCP: A true end-to-end TCP enhancement mechanism for mobile
-//! environments", INFOCOM 2000.
+//! **What it does.** The mobile host predicts from its radio signal that it will be disconnected, and
+//! advertises a window of zero. The source then neither sends nor reduces its window: it probes the window
+//! with its persist timer. When the signal is back, the mobile host repeats its last acknowledgement several
+//! times: this reopens the window, and if data were lost, the duplicates trigger a fast retransmit. Only the
+//! mobile host is modified.
+//! **Source.** Goff, Moronski, Phatak and Gupta, "Freeze-TCP: A true end-to-end TCP enhancement mechanism for
+//! mobile environments", INFOCOM 2000.
 //! **Parameters.**
-//! - `lead`: how long before the loss of the signal the window closes; 100 ms. The paper recommends one round-trip time:
-//!   the window then arrives in time, and little is held back for nothing.
+//! - `lead`: time from closing the window to the loss of the signal; 100 ms. The paper recommends one
+//! round-trip time: the
+//!   window update then arrives in time, and little capacity is wasted.
 //! - `acks`: number of acknowledgements when the signal is back, 3.
 //!
-//! **Differences from the paper.** The prediction is perfect: every fade, outage and hand-off is known `lead` ahead.
-//! Data that the mobile host sends are not frozen. A sender whose window is closed while data are outstanding goes on
-//! retransmitting in some systems; here it probes.
+//! **Differences from the paper.** The prediction is perfect: every fade, outage and hand-off is known `lead`
+//! ahead. Data sent by the mobile host are not frozen. In some systems, a sender with a closed window and
+//! outstanding data continues to retransmit; here it probes the window.
 
 use alloc::string::String;
 use alloc::vec;

@@ -1,22 +1,23 @@
 //! Multicast to the base stations of a moving host.
 //!
-//! **What it does.** The network sends packets for a moving host to all its base stations. The one at which the host is
-//! transmits them; the others keep the last few. A host that arrives at a base station reports what it has received. The
-//! base station then transmits the rest of what it has kept, and later packets as they come; the old one need not forward
-//! any. In `"snoop + multicast"`, in this order, the caches of all base stations mirror each other, and losses on the air
-//! are repaired without a pause as well.
-//! **Source.** Balakrishnan, Seshan and Katz, "Improving Reliable Transport and Handoff Performance in Cellular Wireless
-//! Networks", ACM Wireless Networks 1(4), 1995, sections 4 and 6.
+//! **What it does.** The network sends packets for a moving host to all its base stations. The current base
+//! station transmits them; the others buffer the last few. A host that arrives at a base station reports the
+//! packets that it has received. The base station then transmits the rest of its buffer, and later packets as
+//! they arrive; the old base station does not forward any. In `"snoop + multicast"`, in this order, the
+//! caches of all base stations mirror each other, and losses on the air are also repaired without a pause.
+//! **Source.** Balakrishnan, Seshan and Katz, "Improving Reliable Transport and Handoff Performance in
+//! Cellular Wireless Networks", ACM Wireless Networks 1(4), 1995, sections 4 and 6.
 //! **Parameters.**
 //! - `buffer`: maximum number of packets kept at a base station, 12 as in the paper.
-//! - `wait`: time after which a base station that has heard no acknowledgement from the host transmits all that it has
-//!   kept, 100 ms. The paper's host repeats its request instead.
+//! - `wait`: time after the host's arrival after which a base station transmits its whole buffer even without
+//! an
+//!   acknowledgement from the host, 100 ms. The paper's host repeats its request instead.
 //!
-//! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections, with the last
-//! three segments as SACK blocks if the connection has no SACK; its source ignores them. In the paper it sends the
-//! identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept, and those of other
-//! protocols not copied. The host reports whenever its signal is back, after fades too. All base stations of the host
-//! always receive copies; in the paper the likely next ones do.
+//! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections,
+//! with the last three segments as SACK blocks if the connection has no SACK; its source ignores them. In the
+//! paper it sends the identifiers of the last three packets, of any protocol. Here packets without TCP data
+//! are not kept, and those of other protocols not copied. The host reports whenever its signal is back, after
+//! fades too. All base stations of the host always receive copies; in the paper the likely next ones do.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -43,7 +44,7 @@ const REPORTED: usize = 3;
 pub struct Multicast {
     /// Maximum number of packets kept at a base station.
     pub buffer: u32,
-    /// Time after which everything is transmitted if the host is not heard.
+    /// Time after which the whole buffer is transmitted without an acknowledgement from the host.
     pub wait: Duration,
 }
 
@@ -90,22 +91,23 @@ impl Scheme for Multicast {
     }
 }
 
-/// Keeps packets while the host is elsewhere.
+/// Buffers packets while the host is at another base station.
 #[derive(Debug)]
 struct Agent {
     scheme: Multicast,
     attachment: Attachment,
-    /// The packets kept, in order of arrival. When the host is here, those of connections on which it has not reported.
+    /// The buffered packets in order of arrival. While the host is present, those of connections without a
+    /// report.
     kept: VecDeque<Packet>,
-    /// When all of them are transmitted.
+    /// Deadline for transmitting all of them.
     deadline: Time,
-    /// Packets that were kept and then transmitted, or discarded.
+    /// Buffered packets that were transmitted, and discarded.
     transmitted: u64,
     discarded: u64,
 }
 
 impl Agent {
-    /// A packet for the host.
+    /// Processes a packet for the host.
     fn on_downlink(&mut self, packet: &Packet, out: &mut Out) {
         let Some(segment) = packet.segment() else { return out.send(Port::RADIO, *packet) };
         let is_here = self.attachment.is_attached();
@@ -134,7 +136,7 @@ impl Agent {
         out.drop(packet, DropReason::Suppressed);
     }
 
-    /// The host reports what it has received on a connection. What came before that was transmitted at the old base
+    /// Processes the host's report about a connection. Earlier packets were transmitted by the old base
     /// station.
     fn on_report(&mut self, connection: Connection, report: &Segment, out: &mut Out) {
         let Agent { kept, transmitted, discarded, .. } = self;

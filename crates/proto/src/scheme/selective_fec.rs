@@ -23,7 +23,7 @@ use crate::fec::Covers;
 use crate::packet::Dscp;
 use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
 
-/// "Protect me on the last hop": a code point of pool 2 (RFC 2474 section 6).
+/// Protection on the last hop: a code point of pool 2 (RFC 2474 section 6).
 const PROTECTED: Dscp = Dscp::new(0b00_0011);
 
 /// Forward error correction for selected segments.

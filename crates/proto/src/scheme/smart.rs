@@ -1,18 +1,20 @@
-//! SMART: acknowledgements that name the segment that caused them.
+//! SMART: acknowledgements that report the segment that triggered them.
 //!
-//! **What it does.** Besides the cumulative acknowledgement, each ACK of a segment out of order reports that
-//! segment. The sender thus knows which segments have arrived. A gap below one that has arrived is a loss at once,
-//! without waiting for three duplicates, and all gaps are retransmitted immediately. The first gap halves the window, like
-//! any loss. A retransmission is repeated when a later report still shows the gap a round-trip time after it. Without
+//! **What it does.** In addition to the cumulative acknowledgement, each ACK of an out-of-order segment
+//! reports that segment. Every gap below a reported segment counts as a loss immediately, without waiting for
+//! three duplicate ACKs, and all gaps are retransmitted. The first gap halves the window, like any loss. A
+//! retransmission is repeated if a report a round-trip time later still shows the gap. Without further
 //! reports, only the retransmission timer repairs it.
-//! **Source.** Keshav and Morgan, "SMART Retransmission: Performance with Overload and Random Losses", INFOCOM 1997,
-//! as used by Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 2 and 3.1 (E2E-SMART). With
-//! `i-tcp` it serves the wireless part (SPLIT-SMART).
-//! **Parameters.** None. It suits paths that do not reorder, and senders with the recovery of Reno, which it extends.
-//! **Differences from the paper.** A report has the form of a SACK block of one segment (RFC 2018), 12 B with its
-//! padding, so that common tools decode it; the paper gives no format. ACKs of segments in order need none. The
-//! round-trip time is the latest sample of a segment sent once, since a sender's clock may be too coarse; the paper does
-//! not say which it is. A timeout forgets the reports, and everything outstanding is sent again, as Reno does.
+//! **Source.** Keshav and Morgan, "SMART Retransmission: Performance with Overload and Random Losses",
+//! INFOCOM 1997, as used by Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 2
+//! and 3.1 (E2E-SMART). With `i-tcp` it serves the wireless part (SPLIT-SMART).
+//! **Parameters.** None. It suits paths that do not reorder, and senders with the recovery of Reno, which it
+//! extends.
+//! **Differences from the paper.** A report has the form of a SACK block of one segment (RFC 2018), 12 B with
+//! its padding, so that common tools decode it; the paper gives no format. ACKs of segments in order need
+//! none. The round-trip time is the latest sample of a segment sent once, since a sender's clock may be too
+//! coarse; the paper does not specify it. A timeout discards the reports, and everything outstanding is
+//! retransmitted, as in Reno.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -26,7 +28,7 @@ use crate::tcp::{
     Evidence, Flavour, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum, Settings,
 };
 
-/// Acknowledgements that name the segment that caused them, and a sender that uses them; no parameters.
+/// Acknowledgements that report the segment that triggered them, and a sender that uses them; no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Smart {}
@@ -55,12 +57,12 @@ impl Scheme for Smart {
     }
 }
 
-/// The outstanding segments that have not arrived, as far as the sender knows.
+/// The outstanding segments that were not reported.
 #[derive(Debug, Default)]
 struct Gaps {
     /// In sequence order, without overlaps.
     missing: VecDeque<Missing>,
-    /// End of the highest segment that was reported.
+    /// End of the highest reported segment.
     highest: Option<SeqNum>,
     /// The latest sample of the round-trip time.
     rtt: Option<Duration>,
@@ -68,14 +70,14 @@ struct Gaps {
     first_is_due: bool,
 }
 
-/// A segment that has not arrived.
+/// A segment that was not reported.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     start: SeqNum,
     end: SeqNum,
     /// When it was last sent.
     sent: Time,
-    /// Whether it was sent more than once.
+    /// Whether it was retransmitted.
     again: bool,
 }
 
@@ -106,7 +108,8 @@ impl Gaps {
         self.highest = Some(self.highest.map_or(block.end, |highest| highest.max(block.end)));
     }
 
-    /// Whether a lost segment is to be retransmitted: it was not, or its retransmission had time to arrive.
+    /// Whether to retransmit a lost segment: not retransmitted before, or its retransmission had time to
+    /// arrive.
     fn is_due(&self, now: Time, lost: &Missing) -> bool {
         !lost.again || self.rtt.is_some_and(|rtt| lost.sent + rtt <= now)
     }
@@ -145,7 +148,7 @@ impl Reaction for Gaps {
 
     fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum, again: bool) {
         let mut index = self.index_above(start);
-        // What another segment has before or after this one is still missing.
+        // A missing range that overlaps this segment keeps its parts before and after it.
         if let Some(&other) = self.missing.get(index).filter(|other| other.start < start) {
             self.missing.insert(index, Missing { end: start, ..other });
             index += 1;
@@ -159,8 +162,8 @@ impl Reaction for Gaps {
         self.missing.insert(index, Missing { start, end, sent: now, again });
     }
 
-    /// One duplicate that reports a later segment is enough. While the repair is under way others count as usual: with
-    /// [`careful`](Settings::careful) they reveal no new loss.
+    /// One duplicate ACK that reports a later segment suffices. During the repair, duplicate ACKs count as
+    /// usual: with [`careful`](Settings::careful) they do not reveal a new loss.
     fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
         if self.first_is_due { 1 } else { set }
     }

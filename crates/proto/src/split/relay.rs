@@ -34,9 +34,9 @@ pub struct Relay {
     taken: u64,
     released: u64,
     ends: bool,
-    /// Whether the far connection was told to close.
+    /// Whether the far connection was closed.
     closed: bool,
-    /// What the near side is told, if that depends on the far side.
+    /// The acknowledgements to the near side, if they wait for the far side.
     withholding: Option<Withholding>,
 }
 
@@ -158,7 +158,7 @@ impl Relay {
         self.pass_on(now, out);
     }
 
-    /// Acknowledges to the near side what it may know.
+    /// Sends the acknowledgements that the near side may receive.
     fn acknowledge(&mut self, now: Time, out: &mut Out) {
         if self.receiver.stats().delivered > Bytes::ZERO && !self.receiver.is_reset() {
             self.on_near((now, true), out, |receiver, out| receiver.acknowledge_received(now, out));
@@ -203,7 +203,7 @@ impl Relay {
         }
     }
 
-    /// One side was lost: aborts the other, unless all data of the lost side were received.
+    /// One side was lost: aborts the other side, unless all data of the lost side were received.
     fn give_up(&mut self, now: Time, out: &mut Out) {
         self.on_far(out, |sender, out| sender.abort(now, out));
         if !self.receiver.has_ended() {
@@ -212,8 +212,8 @@ impl Relay {
         self.held.release(self.held.len());
     }
 
-    /// Calls `act` on the near endpoint. If acknowledgements wait for the far side, those of the endpoint are rewritten or
-    /// suppressed, but sent in any case if they are due.
+    /// Calls `act` on the near endpoint. If acknowledgements wait for the far side, those of the endpoint are
+    /// rewritten or suppressed, but sent in any case if they are due.
     fn on_near(
         &mut self,
         (now, is_due): (Time, bool),

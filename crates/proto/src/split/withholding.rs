@@ -1,4 +1,4 @@
-//! Acknowledgements that wait for the far side of a relay.
+//! Acknowledgements of a relay that wait for the far side.
 
 use alloc::collections::VecDeque;
 
@@ -7,50 +7,50 @@ use lasthop_base::{Duration, Time};
 use crate::component::Reach;
 use crate::tcp::{Flags, Receiver, SackBlocks, Segment, SeqNum};
 
-/// What the near side of a relay is told, if its data are acknowledged only when the far side has acknowledged them, and the
-/// last byte later ([`Split::holds`](super::Split::holds)).
+/// The acknowledgements to the near side of a relay, if data are acknowledged only after the far side has
+/// acknowledged them, and the last byte even later ([`Split::holds`](super::Split::holds)).
 ///
-/// Invariants: an acknowledgement never exceeds what the far side has acknowledged; acknowledgements and, while the far
-/// side is within reach, right edges of the window never decrease.
+/// Invariants: an acknowledgement never exceeds what the far side has acknowledged; acknowledgements and,
+/// while the far side is within reach, right edges of the window never decrease.
 #[derive(Debug)]
 pub(super) struct Withholding {
     hold: Duration,
-    /// Whether the mobile host is on the far side: otherwise no byte is held, and the window stays open.
+    /// Whether the mobile host is on the far side. Otherwise no byte is withheld, and the window stays open.
     is_outward: bool,
-    /// Bytes that the far side has acknowledged.
+    /// Bytes acknowledged by the far side.
     released: u64,
     /// Whether the far side has acknowledged FIN.
     is_finished: bool,
     /// The last acknowledgement sent.
     sent: Option<SeqNum>,
     sent_at: Time,
-    /// Released bytes up to here are acknowledged without holding the last one.
+    /// Released bytes up to here are acknowledged without withholding the last one.
     complete: u64,
-    /// When the held byte is acknowledged.
+    /// Deadline of the acknowledgement of the withheld byte.
     deadline: Time,
     /// Whether the mobile host is out of reach.
     is_away: bool,
     /// Suppressed duplicates of the first gap.
     duplicates: u32,
-    /// Ends and timestamps of segments that are not acknowledged yet.
+    /// Ends and timestamps of segments not acknowledged yet.
     stamps: VecDeque<(SeqNum, u32)>,
 }
 
-/// A window probe has at most this many bytes (RFC 9293 section 3.8.6.1). Answers to more, which is on its way when the
-/// window closes, would be duplicate ACKs.
+/// Maximum size of a window probe (RFC 9293 section 3.8.6.1). Larger segments were in flight when the window
+/// closed; acknowledging them would give duplicate ACKs.
 const PROBE: u32 = 1;
 
-/// As many duplicate ACKs as any sender waits for by default.
+/// The default duplicate ACK threshold of all senders.
 const DUPLICATES: u32 = 3;
 
-/// What a receiver has received.
+/// The state of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     /// The next sequence number that it expects.
     next: SeqNum,
     /// Bytes received in order.
     delivered: u64,
-    /// Whether FIN and all before it were received.
+    /// Whether FIN and all data before it were received.
     has_fin: bool,
     has_gap: bool,
 }
@@ -83,12 +83,12 @@ impl Withholding {
         }
     }
 
-    /// When the held byte is to be acknowledged.
+    /// Deadline of the acknowledgement of the withheld byte.
     pub(super) fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// The far side has acknowledged `released` bytes in total, and perhaps FIN.
+    /// Records that the far side has acknowledged `released` bytes in total, and FIN if `is_finished`.
     pub(super) fn release(&mut self, now: Time, released: u64, is_finished: bool) {
         if released > self.released && self.is_outward && !self.is_away {
             self.deadline = now + self.hold;
@@ -99,14 +99,15 @@ impl Withholding {
         }
     }
 
-    /// The held byte is acknowledged, if it is time.
+    /// Releases the withheld byte if its deadline has passed.
     pub(super) fn wake(&mut self, now: Time) {
         if self.deadline <= now {
             (self.complete, self.deadline) = (self.released, Time::NEVER);
         }
     }
 
-    /// The radio signal of the mobile host has changed; returns whether the near side must hear of it.
+    /// Processes a change of the mobile host's radio signal; returns whether to send an acknowledgement to
+    /// the near side.
     pub(super) fn reach(&mut self, reach: Reach) -> bool {
         let is_away = self.is_outward && reach == Reach::Lost;
         if reach == Reach::Fading || is_away == self.is_away {
@@ -117,8 +118,9 @@ impl Withholding {
         true
     }
 
-    /// A segment arrives from the near side. Returns whether it must be acknowledged again: it is a window probe, or was
-    /// acknowledged before, but not just now. Answers to what a source retransmits needlessly would be duplicate ACKs.
+    /// Processes a segment from the near side. Returns whether to acknowledge it again: if it is a window
+    /// probe, or was acknowledged before, but not immediately before. Responses to spurious retransmissions
+    /// would be duplicate ACKs.
     pub(super) fn note(&mut self, now: Time, segment: &Segment) -> bool {
         if segment.seq_len() == 0 || segment.flags.has(Flags::SYN) {
             return false;
@@ -131,7 +133,7 @@ impl Withholding {
         (is_old && self.sent_at + self.hold <= now) || (self.is_away && segment.len <= PROBE)
     }
 
-    /// What may be acknowledged.
+    /// The acknowledgement number that may be sent.
     fn target(&self, received: &Received) -> SeqNum {
         let waiting = received.delivered - self.released + u64::from(received.has_fin && !self.is_finished);
         let is_held =
@@ -140,15 +142,15 @@ impl Withholding {
         self.sent.map_or(target, |sent| sent.max(target))
     }
 
-    /// Whether an acknowledgement of `target` is news to the near side.
+    /// Whether an acknowledgement of `target` is new to the near side.
     fn is_news(&self, target: SeqNum, received: &Received) -> bool {
-        // The first byte was acknowledged with SYN, or is known without.
+        // The SYN, if any, was already acknowledged.
         let first = || received.next - (received.delivered as u32 + u32::from(received.has_fin));
         target > self.sent.unwrap_or_else(first)
     }
 
-    /// The number of acknowledgements that tell the near side what it does not know: one, and with a gap that it could not be
-    /// told of before the duplicates, too.
+    /// Number of acknowledgements to send for new information: one, plus the suppressed duplicates of a gap
+    /// that can now be reported.
     pub(super) fn news(&self, received: &Received) -> u32 {
         let target = self.target(received);
         if !self.is_news(target, received) {
@@ -158,8 +160,8 @@ impl Withholding {
         1 + if is_gap { self.duplicates.min(DUPLICATES) } else { 0 }
     }
 
-    /// Rewrites an acknowledgement of the receiver. Returns whether it is sent: if it says something new, or asks for a gap, or
-    /// is due.
+    /// Rewrites an acknowledgement of the receiver. Returns whether to send it: if it has new information,
+    /// requests a gap, or is due.
     pub(super) fn rewrite(
         &mut self,
         now: Time,
@@ -190,7 +192,7 @@ impl Withholding {
         true
     }
 
-    /// Echoes the timestamp of the first segment that is acknowledged anew (RFC 7323 section 4.3).
+    /// Echoes the timestamp of the first newly acknowledged segment (RFC 7323 section 4.3).
     fn echo(&mut self, ack: &mut Segment, target: SeqNum) {
         let mut first = None;
         while let Some(&(end, value)) = self.stamps.front()

@@ -16,7 +16,7 @@ fn the_receiver_sends_duplicates_when_the_signal_is_back() {
     tcp.at(50).reach(Reach::Back).acks_times(3, 1000).no_timer();
 }
 
-/// The oldest segment is sent again immediately, with half of the window that was outstanding, and its timer starts anew.
+/// The oldest segment is retransmitted immediately, the window is halved, and the timer is restarted.
 #[test]
 fn the_sender_retransmits_when_the_signal_is_back() {
     let schemes = Schemes::default();
@@ -25,13 +25,13 @@ fn the_sender_retransmits_when_the_signal_is_back() {
     tcp.sends_full(0..8).at(100).reach(Reach::Lost).sends_nothing().cwnd(8000.0);
     tcp.at(300).reach(Reach::Back).sends(&["0..1000"]).cwnd(4000.0).timer_at(1300);
     tcp.at(400).ack(8000).sends_full(8..13);
-    // With nothing outstanding there is nothing to retransmit.
+    // Without outstanding data there is no retransmission.
     let reactions = installed(&schemes, "handoff-rxmt").reactions();
     let mut tcp = Client::installed(&settings(Flavour::NewReno, 2), Some(2000), reactions);
     tcp.sends_full(0..2).at(100).ack(2000).is_finished().at(200).reach(Reach::Back).sends_nothing();
 }
 
-/// Two segments are the least.
+/// The minimum window is two segments.
 #[test]
 fn the_window_is_two_segments_at_least() {
     let schemes = Schemes::default();

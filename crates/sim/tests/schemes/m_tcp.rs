@@ -14,19 +14,20 @@ use lasthop_testing::schemes::installed;
 const CONNECTION: Connection = Connection { src: HostId(1), dst: HostId(2), flow: FlowId(0) };
 const WINDOW: u32 = 10_000;
 
-/// The supervisory host, and what it sends.
+/// The supervisory host and its output.
 struct Host {
     proxy: Proxy,
     now: Time,
-    /// Acknowledgements to the source since the last look: number and window.
+    /// Acknowledgements to the source since the last check: number and window.
     acks: Vec<(u32, u32)>,
-    /// Data to the mobile host since the last look: first byte and length.
+    /// Data to the mobile host since the last check: first byte and length.
     data: Vec<(u32, u32)>,
     echoes: Vec<Option<u32>>,
 }
 
 impl Host {
-    /// Data come from the fixed host through [`Port::WIRED`], or from the mobile host through [`Port::RADIO`].
+    /// Data come from the fixed host through [`Port::WIRED`], or from the mobile host through
+    /// [`Port::RADIO`].
     fn new(from: Port) -> Host {
         let schemes = Schemes::default();
         let combination = installed(&schemes, "m-tcp");
@@ -103,8 +104,8 @@ impl Host {
         self
     }
 
-    /// The acknowledgements to the source since the last look, and the right edges of their windows.
-    fn tells(&mut self, acks: &[(u32, u32)]) -> &mut Host {
+    /// Asserts the acknowledgements to the source since the last check, and the right edges of their windows.
+    fn acks_to_source(&mut self, acks: &[(u32, u32)]) -> &mut Host {
         let found: Vec<_> =
             core::mem::take(&mut self.acks).into_iter().map(|(ack, wnd)| (ack, ack + wnd)).collect();
         assert_eq!(found, acks, "at {}", self.now);
@@ -117,39 +118,44 @@ impl Host {
     }
 }
 
-/// Nothing is acknowledged before the mobile host has it, and the last byte 100 ms later.
+/// Data are acknowledged after the mobile host has acknowledged them, and the last byte 100 ms later.
 #[test]
 fn the_last_byte_is_acknowledged_later() {
     let mut host = Host::new(Port::WIRED);
-    host.at(0).data(0, 100).data(100, 100).tells(&[]).sends(&[(0, 100), (100, 100)]);
-    host.at(50).ack(100).tells(&[(99, 10_200)]);
-    host.at(60).ack(200).tells(&[(199, 10_200)]);
-    host.at(159).tells(&[]).at(160).tells(&[(200, 10_200)]);
-    // With the next data it begins anew.
-    host.at(500).data(200, 100).tells(&[]).at(550).ack(300).tells(&[(299, 10_300)]);
-    host.at(560).data(300, 100).at(600).ack(400).tells(&[(399, 10_400)]);
+    host.at(0).data(0, 100).data(100, 100).acks_to_source(&[]).sends(&[(0, 100), (100, 100)]);
+    host.at(50).ack(100).acks_to_source(&[(99, 10_200)]);
+    host.at(60).ack(200).acks_to_source(&[(199, 10_200)]);
+    host.at(159).acks_to_source(&[]).at(160).acks_to_source(&[(200, 10_200)]);
+    // The same with the next data.
+    host.at(500).data(200, 100).acks_to_source(&[]).at(550).ack(300).acks_to_source(&[(299, 10_300)]);
+    host.at(560).data(300, 100).at(600).ack(400).acks_to_source(&[(399, 10_400)]);
 }
 
-/// A disconnection: the withheld byte with a window of zero, answers to probes, and the window as it was.
+/// A disconnection: the withheld byte is acknowledged with a zero window, probes are answered, and the window
+/// is restored.
 #[test]
 fn the_source_is_frozen_while_the_mobile_host_is_away() {
     let mut host = Host::new(Port::WIRED);
-    host.at(0).data(0, 100).at(10).ack(100).tells(&[(99, 10_100)]).sends(&[(0, 100)]);
+    host.at(0).data(0, 100).at(10).ack(100).acks_to_source(&[(99, 10_100)]).sends(&[(0, 100)]);
     host.at(20).data(100, 100).data(200, 100).sends(&[(100, 100), (200, 100)]);
-    host.at(30).reach(Reach::Lost).tells(&[(100, 100)]);
-    // A window probe, and what was on the way.
-    host.at(40).data(300, 1).tells(&[(100, 100)]);
-    host.at(50).data(301, 99).tells(&[]);
-    host.at(900).data(400, 1).tells(&[(100, 100)]);
+    host.at(30).reach(Reach::Lost).acks_to_source(&[(100, 100)]);
+    // A window probe, and data in flight.
+    host.at(40).data(300, 1).acks_to_source(&[(100, 100)]);
+    host.at(50).data(301, 99).acks_to_source(&[]);
+    host.at(900).data(400, 1).acks_to_source(&[(100, 100)]);
     host.data.clear();
-    host.at(950).reach(Reach::Back).tells(&[(100, 10_400)]).sends(&[(100, 100), (200, 100), (300, 100)]);
-    host.at(960).ack(400).tells(&[(399, 10_400)]);
+    host.at(950).reach(Reach::Back).acks_to_source(&[(100, 10_400)]).sends(&[
+        (100, 100),
+        (200, 100),
+        (300, 100),
+    ]);
+    host.at(960).ack(400).acks_to_source(&[(399, 10_400)]);
     assert_eq!(host.proxy.relays()[0].sender().stats().timeouts, 0);
-    // Reported twice, it is told once.
-    host.reach(Reach::Back).reach(Reach::Fading).tells(&[]);
+    // A repeated report causes one acknowledgement.
+    host.reach(Reach::Back).reach(Reach::Fading).acks_to_source(&[]);
 }
 
-/// Timeouts during a disconnection leave the window of the wireless part as it was.
+/// Timeouts during a disconnection do not change the window of the wireless part.
 #[test]
 fn a_disconnection_is_not_congestion() {
     let mut host = Host::new(Port::WIRED);
@@ -167,21 +173,21 @@ fn a_disconnection_is_not_congestion() {
     assert!(cwnd(&host) >= before, "{} and {before}", cwnd(&host));
 }
 
-/// Duplicate ACKs ask for the missing segment only when all before it is acknowledged. Until then they would ask for
-/// what the supervisory host has.
+/// Duplicate ACKs request the missing segment only after all data before it are acknowledged. Earlier they
+/// would request data that the supervisory host has.
 #[test]
 fn a_gap_is_reported_when_all_before_it_has_arrived() {
     let mut host = Host::new(Port::WIRED);
-    host.at(0).data(0, 100).data(200, 100).data(300, 100).data(400, 100).data(500, 100).tells(&[]);
+    host.at(0).data(0, 100).data(200, 100).data(300, 100).data(400, 100).data(500, 100).acks_to_source(&[]);
     let edge = 10_100;
-    host.at(10).ack(100).tells(&[(100, edge); 4]);
-    host.at(20).data(600, 100).tells(&[(100, edge)]);
+    host.at(10).ack(100).acks_to_source(&[(100, edge); 4]);
+    host.at(20).data(600, 100).acks_to_source(&[(100, edge)]);
     // The gap is filled: the rest waits for the mobile host.
-    host.at(30).data(100, 100).tells(&[]).at(40).ack(700).tells(&[(699, 10_700)]);
-    // What was acknowledged is acknowledged again, and what was not is not.
-    host.at(50).data(500, 100).tells(&[]).at(140).tells(&[(700, 10_700)]);
-    host.at(250).data(500, 100).tells(&[(700, 10_700)]);
-    host.data(700, 100).data(700, 100).tells(&[]);
+    host.at(30).data(100, 100).acks_to_source(&[]).at(40).ack(700).acks_to_source(&[(699, 10_700)]);
+    // Retransmissions of acknowledged data are acknowledged again, others are not.
+    host.at(50).data(500, 100).acks_to_source(&[]).at(140).acks_to_source(&[(700, 10_700)]);
+    host.at(250).data(500, 100).acks_to_source(&[(700, 10_700)]);
+    host.data(700, 100).data(700, 100).acks_to_source(&[]);
 }
 
 /// FIN is acknowledged when the mobile host has acknowledged it, with all data.
@@ -189,19 +195,20 @@ fn a_gap_is_reported_when_all_before_it_has_arrived() {
 fn fin_waits_for_the_mobile_host() {
     let mut host = Host::new(Port::WIRED);
     let last = Segment { len: 100, flags: Flags::ACK | Flags::FIN, ..Segment::default() };
-    host.at(0).receive(true, Port::WIRED, last).tells(&[]);
-    host.at(10).ack(100).tells(&[(99, 10_001)]);
-    host.at(20).ack(101).tells(&[(101, 10_001)]);
+    host.at(0).receive(true, Port::WIRED, last).acks_to_source(&[]);
+    host.at(10).ack(100).acks_to_source(&[(99, 10_001)]);
+    host.at(20).ack(101).acks_to_source(&[(101, 10_001)]);
     assert_eq!(host.at(500).proxy.next_wakeup(), Time::NEVER);
 }
 
-/// Data of the mobile host: what the destination has acknowledged, all of it at once, and in a disconnection nothing.
+/// Data of the mobile host are acknowledged immediately after the destination has acknowledged them, except
+/// during a disconnection.
 #[test]
 fn data_of_the_mobile_host_are_acknowledged_end_to_end() {
     let mut host = Host::new(Port::RADIO);
     let segment = Segment { len: 100, flags: Flags::ACK, ..Segment::default() };
-    host.at(0).receive(true, Port::RADIO, segment).tells(&[]).sends(&[(0, 100)]);
+    host.at(0).receive(true, Port::RADIO, segment).acks_to_source(&[]).sends(&[(0, 100)]);
     let ack = Segment { ack: SeqNum(100), wnd: WINDOW, flags: Flags::ACK, ..Segment::default() };
-    host.at(10).receive(false, Port::WIRED, ack).tells(&[(100, 10_100)]);
-    host.at(20).reach(Reach::Lost).tells(&[]);
+    host.at(10).receive(false, Port::WIRED, ack).acks_to_source(&[(100, 10_100)]);
+    host.at(20).reach(Reach::Lost).acks_to_source(&[]);
 }

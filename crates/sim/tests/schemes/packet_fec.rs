@@ -1,5 +1,5 @@
-//! Forward error correction across packets: the two ends of a tunnel by hand, with every pattern of losses, and random
-//! streams of packets with losses and reordering.
+//! Forward error correction across packets: the two ends of a tunnel by hand, with every pattern of losses,
+//! and random streams of packets with losses and reordering.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,8 +55,7 @@ impl Tally for Counters {
     }
 }
 
-/// The ingress at the base station and the egress at the mobile host, with whatever lies between them in the hands of the
-/// test.
+/// The ingress at the base station and the egress at the mobile host; the test is the link between them.
 struct Tunnel {
     ingress: Box<dyn Component>,
     egress: Box<dyn Component>,
@@ -99,14 +98,14 @@ impl Tunnel {
         sent
     }
 
-    /// A packet comes to the ingress; returns what goes on the air.
+    /// Passes a packet to the ingress; returns the packets sent on the air.
     fn enter(&mut self, now: Time, packet: &Packet) -> Vec<Packet> {
         let mut out = Out::default();
         self.ingress.receive(now, packet, Port::WIRED, &mut out);
         self.sent(now, out)
     }
 
-    /// Time passes at the ingress.
+    /// Advances the time of the ingress.
     fn wait(&mut self, now: Time) -> Vec<Packet> {
         let mut out = Out::default();
         assert!(self.ingress.next_wakeup() <= now);
@@ -128,7 +127,7 @@ impl Tunnel {
         packets
     }
 
-    /// Packets come out of the air.
+    /// Passes packets to the egress.
     fn arrive(&mut self, now: Time, packets: &[Packet]) -> Vec<Packet> {
         let mut out = Out::default();
         packets.iter().for_each(|packet| self.egress.receive(now, packet, Port::RADIO, &mut out));
@@ -136,7 +135,7 @@ impl Tunnel {
         self.note_passed(out)
     }
 
-    /// Packets are lost on the air, which the egress only reports.
+    /// Loses packets on the air, which the egress only reports.
     fn lose(&mut self, now: Time, packets: &[Packet]) {
         let mut out = Out::default();
         let before = self.passed.len();
@@ -147,7 +146,7 @@ impl Tunnel {
         assert_eq!(self.passed.len(), before, "a loss lets nothing pass");
     }
 
-    /// Time passes at the egress.
+    /// Advances the time of the egress.
     fn hold(&mut self, now: Time) -> Vec<Packet> {
         let mut out = Out::default();
         self.egress.wake(now, &mut out);
@@ -162,8 +161,8 @@ impl Tunnel {
     }
 }
 
-/// Every way to lose packets of a block of 3 + 2: from any three all are recovered, otherwise what arrived is passed on.
-/// The next block shows that no more of this one will come.
+/// All loss patterns of a block of 3 + 2: any three packets recover all, otherwise the arrived packets are
+/// delivered. The first packet of the next block ends the current block.
 #[test]
 fn any_k_packets_recover_a_block() {
     for in_order in [true, false] {
@@ -207,7 +206,7 @@ fn any_k_packets_recover_a_block() {
     }
 }
 
-/// A block that is not full is closed after `wait`, with the same share of repair packets, rounded up.
+/// An incomplete block is closed after `wait`, with the same share of repair packets, rounded up.
 #[test]
 fn a_block_waits_no_longer_than_stated() {
     for (sources, repairs) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3), (7, 4), (8, 4)] {
@@ -225,7 +224,7 @@ fn a_block_waits_no_longer_than_stated() {
         let expected =
             expected.chain((0..repairs).map(|index| Symbol::Repair { index, sources: sources as u8 }));
         assert_eq!(symbols, expected.collect::<Vec<_>>());
-        // Without its first packet it is recovered all the same.
+        // It is also recovered without its first packet.
         tunnel.arrive(at(40), &sent[1..]);
         assert_eq!(tunnel.passed, (0..sources).collect::<Vec<_>>());
     }
@@ -245,7 +244,7 @@ fn block(packet: &Packet) -> u32 {
     }
 }
 
-/// A block that is still open when its time comes is closed in its turn, and a full one before its time.
+/// Blocks are closed in order: at their deadline, or earlier if they are full.
 #[test]
 fn blocks_close_in_the_order_in_which_they_opened() {
     let mut tunnel = Tunnel::new("k = 2, n = 3, interleave = 2, wait = \"20 ms\"");
@@ -258,8 +257,8 @@ fn blocks_close_in_the_order_in_which_they_opened() {
     assert_eq!(tunnel.ingress.next_wakeup(), Time::NEVER);
 }
 
-/// The default time is that of the source packets of a block on the link: here 8 x 1,536 B at 2 Mb/s. Behind a gap packets wait
-/// twice as long as the whole block takes, and at least 100 ms.
+/// The default `wait` is the transmission time of the source packets of a block: here 8 x 1,536 B at 2 Mb/s.
+/// The default `hold` is twice the transmission time of the whole block, at least 100 ms.
 #[test]
 fn times_depend_on_the_link_by_default() {
     let mut tunnel = Tunnel::new("");
@@ -281,7 +280,8 @@ fn times_depend_on_the_link_by_default() {
     assert_eq!(short.egress.next_wakeup(), at(101));
 }
 
-/// What waits behind a gap is passed on after `hold`, and what fills the gap later at once.
+/// Packets behind a gap are delivered after `hold`; packets that fill the gap later are delivered
+/// immediately.
 #[test]
 fn a_gap_is_given_up_after_a_time() {
     let mut tunnel = Tunnel::new("k = 4, n = 5, hold = \"30 ms\", wait = \"1 s\"");
@@ -289,7 +289,7 @@ fn a_gap_is_given_up_after_a_time() {
     assert_eq!(tunnel.egress.next_wakeup(), Time::NEVER);
     assert!(tunnel.arrive(at(5), &sent[1..2]).is_empty());
     assert_eq!(tunnel.egress.next_wakeup(), at(35));
-    // Others behind the gap do not prolong it.
+    // Further packets behind the gap do not extend the deadline.
     assert!(tunnel.arrive(at(20), &sent[2..]).is_empty());
     assert_eq!(tunnel.egress.next_wakeup(), at(35));
     assert_eq!(tunnel.hold(at(35)).len(), 2);
@@ -298,7 +298,7 @@ fn a_gap_is_given_up_after_a_time() {
     tunnel.arrive(at(50), &sent[..1]);
     assert_eq!(tunnel.passed, [1, 2, 0]);
     assert_eq!((tunnel.counter("passed_late_packets"), tunnel.lost.len()), (1, 0));
-    // It counts for the block. A packet that is lost after it is recovered.
+    // It counts for the block: a packet lost after it is recovered.
     let last = tunnel.enter(at(51), &packet(3));
     assert_eq!(last.len(), 2);
     tunnel.arrive(at(52), &last[1..]);
@@ -306,7 +306,7 @@ fn a_gap_is_given_up_after_a_time() {
     assert_eq!(tunnel.counter("held_packets_peak"), 2);
 }
 
-/// With two blocks in turn, a burst of two packets takes one of each.
+/// With two interleaved blocks, a burst of two packets takes one packet of each.
 #[test]
 fn interleaving_spreads_a_burst() {
     for (interleave, recovered) in [(1, false), (2, true)] {
@@ -320,8 +320,8 @@ fn interleaving_spreads_a_burst() {
     }
 }
 
-/// The tunnel adds its header, and a repair packet is as long as the longest packet of its block, with its length. Marks of
-/// queues on the way reach the packet, whose ECN field is copied to the outside.
+/// The tunnel adds its header. A repair packet is as long as the longest packet of its block plus the length
+/// field. The ECN field is copied to the outer header, and marks are copied back.
 #[test]
 fn headers_are_added_and_removed() {
     let mut tunnel = Tunnel::new("k = 2, n = 4, header = \"40 B\"");
@@ -339,7 +339,8 @@ fn headers_are_added_and_removed() {
     assert_eq!(passed, [Packet { ecn: Ecn::Ce, ..first }, second]);
 }
 
-/// The base station has blocks of its own for each mobile host, and the egress at one of them ignores those of others.
+/// The base station has separate blocks for each mobile host, and an egress ignores the blocks of other
+/// hosts.
 #[test]
 fn each_mobile_host_has_its_blocks() {
     let other = HostId(2);
@@ -378,8 +379,8 @@ fn an_unprotected_direction_is_left_alone() {
     assert_eq!((tunnel.ingress.next_wakeup(), tunnel.egress.next_wakeup()), (Time::NEVER, Time::NEVER));
 }
 
-/// A random stream of packets through a tunnel with random losses, reordering and duplicates: each is passed on once or reported
-/// as lost once, and never both. Without reordering they are passed on in order, and never late.
+/// A random stream of packets through a tunnel with random losses, reordering and duplicates: each packet is
+/// either delivered once or reported as lost once. Without reordering, delivery is in order and never late.
 #[test]
 fn every_packet_is_passed_on_or_lost_once() {
     for world in 0..3_000 {
@@ -429,7 +430,7 @@ fn random_tunnel(world: u64) {
         let arriving: Vec<Packet> = air.drain(..due).map(|(_, packet)| packet).collect();
         tunnel.arrive(at(now), &arriving);
     }
-    // What is held at the end is passed on in time.
+    // Packets held at the end are delivered in time.
     while tunnel.egress.next_wakeup() != Time::NEVER {
         let last = tunnel.egress.next_wakeup();
         tunnel.hold(last);

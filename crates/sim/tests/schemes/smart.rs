@@ -1,4 +1,4 @@
-//! SMART: acknowledgements that name the segment that caused them, and a source that uses them.
+//! SMART: acknowledgements that report the segment that triggered them, and a source that uses them.
 
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Segment, Settings};
@@ -25,7 +25,7 @@ fn report(tcp: &mut Client, edge: u32, number: u32) -> &mut Client {
     tcp.sack(edge, &[number * MSS..(number + 1) * MSS])
 }
 
-/// Section 2: the sequence number of the segment that caused the acknowledgement, not merged with others.
+/// Section 2: the sequence number of the segment that triggered the acknowledgement, not merged with others.
 #[test]
 fn duplicates_name_the_segment_that_caused_them() {
     let mut tcp = receiver(Flavour::Reno);
@@ -33,7 +33,7 @@ fn duplicates_name_the_segment_that_caused_them() {
     tcp.at(20).data(2000..3000).reports(1000, &[2000..3000]);
     tcp.at(21).data(3000..4000).reports(1000, &[3000..4000]);
     tcp.at(22).data(5000..6000).reports(1000, &[5000..6000]);
-    // A segment that fills a gap is acknowledged by the number alone, and so is one that is below it.
+    // Segments that fill a gap, or are below the left edge, are not reported.
     tcp.at(30).data(1000..2000).reports(4000, &[]).at(31).data(1000..2000).reports(4000, &[]);
     tcp.at(32).data(4000..5000).reports(6000, &[]);
 }
@@ -46,7 +46,8 @@ fn a_receiver_with_sack_reports_blocks() {
     tcp.at(21).data(3000..4000).reports(0, &[2000..4000]);
 }
 
-/// Section 3.1 and 4.6: the first duplicate with loss information causes the retransmission, and the window is halved.
+/// Section 3.1 and 4.6: the first duplicate with loss information causes the retransmission, and the window
+/// is halved.
 #[test]
 fn the_first_report_above_a_gap_causes_its_retransmission() {
     let mut tcp = source();
@@ -57,7 +58,7 @@ fn the_first_report_above_a_gap_causes_its_retransmission() {
     tcp.at(200).ack(8000).cwnd(4000.0).sends_full(8..12);
 }
 
-/// Every gap below a report is lost at once; all of them are one loss to congestion control.
+/// Every gap below a report counts as lost immediately; for congestion control they are a single loss.
 #[test]
 fn all_gaps_below_a_report_are_retransmitted_at_once() {
     let mut tcp = source();
@@ -82,7 +83,7 @@ fn a_lost_retransmission_is_repeated_after_a_round_trip_time() {
     report(&mut tcp, 0, 3).sends(&["0..1000"]).losses(1).timeouts(0);
 }
 
-/// Without reports the retransmission timer is left, after which everything is sent again.
+/// Without reports, the retransmission timer expires and everything is retransmitted.
 #[test]
 fn a_timeout_forgets_the_reports() {
     let mut tcp = source();
@@ -123,7 +124,8 @@ fn a_report_of_the_last_segment_includes_its_fin() {
     tcp.at(250).sack(0, &[2000..3000]).sends(&["0..1000", "1000..2000"]);
 }
 
-/// A window update is not a duplicate: what it reports is repaired with the next duplicate, which halves the window.
+/// A window update is not a duplicate ACK: the gaps that it reports are repaired at the next duplicate ACK,
+/// which halves the window.
 #[test]
 fn a_window_update_repairs_nothing() {
     let mut tcp = source();

@@ -10,8 +10,8 @@ use lasthop_testing::schemes::{agent, agent_of_station};
 
 const LEN: u32 = 1_000;
 
-/// What the base station sends and drops: segments to the mobile host by number and timestamp in ms, acknowledgements to
-/// the source by number, and packets with the reason.
+/// The output of the base station: segments to the mobile host by number and timestamp in ms,
+/// acknowledgements to the source by number, and drops with the reason.
 #[derive(Debug, PartialEq, Eq)]
 enum Act {
     Sends(u32, u32),
@@ -32,7 +32,7 @@ impl Station {
         Station { agent: agent(&schemes, "wtcp-timestamps"), now: Time::ZERO }
     }
 
-    /// Moves the clock; returns what timers do meanwhile.
+    /// Advances the clock; returns the output of expired timers.
     fn at(&mut self, ms: u64) -> &mut Station {
         self.now = Time::ZERO + Duration::from_millis(ms);
         assert!(self.agent.next_wakeup() > self.now, "a timer at {}", self.agent.next_wakeup());
@@ -58,7 +58,7 @@ impl Station {
         self.receive(Port::WIRED, data(number, stamp))
     }
 
-    /// The mobile host expects segment `number`.
+    /// An acknowledgement of the mobile host that expects segment `number`.
     fn ack(&mut self, number: u32) -> Vec<Act> {
         self.ack_with(number, 100 * LEN, SackBlocks::default())
     }
@@ -99,21 +99,22 @@ fn acts(out: &mut Out) -> Vec<Act> {
         .collect()
 }
 
-/// The time in the buffer does not appear in the round-trip time: the timestamp is that of a segment which has just come.
+/// The time in the buffer is not part of the round-trip time: it is added to the timestamp.
 #[test]
 fn the_time_in_the_buffer_is_hidden() {
     let mut station = Station::with("");
     assert_eq!(station.at(20).data(0, 10), [Sends(0, 10)]);
     assert_eq!(station.at(21).data(1, 11), [Sends(1, 11)]);
     assert_eq!(station.at(22).data(2, 12), [Sends(2, 12)]);
-    // Segment 0 is lost; it has been here for 50 ms when it is sent again.
+    // Segment 0 is lost; it was in the buffer for 50 ms when it is retransmitted.
     assert_eq!(station.at(70).ack(0), [Sends(0, 60), Drops(DropReason::Suppressed)]);
     assert_eq!(station.at(71).ack(0), [Drops(DropReason::Suppressed)]);
     assert_eq!(station.at(120).ack(3), [Tells(3)]);
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
-/// Of several losses, each is repaired with the acknowledgement that shows it. Their SACK blocks are not the source's to see.
+/// Several losses are repaired one by one, each after the acknowledgement that reveals it. SACK blocks are
+/// removed.
 #[test]
 fn each_loss_of_a_window_is_repaired() {
     let mut station = Station::with("");
@@ -155,13 +156,13 @@ fn the_window_of_the_mobile_host_is_respected() {
         assert_eq!(station.at(20).data(number, 10).is_empty(), !sent, "segment {number}");
     }
     assert_eq!(station.at(50).ack_with(2, 2 * LEN, SackBlocks::default()), [Sends(3, 40), Tells(2)]);
-    // A closed window lets one segment through, as a probe.
+    // With a closed window, one segment is sent as a probe.
     assert_eq!(station.at(60).ack_with(4, 0, SackBlocks::default()), [Tells(4)]);
     assert_eq!(station.at(70).data(4, 60), [Sends(4, 60)]);
     assert_eq!(station.at(71).data(5, 61), []);
 }
 
-/// What was lost on the way to the base station is the source's to repair, and what it repeats is told it again.
+/// The source repairs losses upstream of the base station; its other retransmissions are acknowledged again.
 #[test]
 fn losses_on_the_wired_network_are_the_sources() {
     let mut station = Station::with("");
@@ -174,7 +175,7 @@ fn losses_on_the_wired_network_are_the_sources() {
         assert_eq!(station.at(50).ack(1), [Tells(1)]);
     }
     assert_eq!(station.at(60).data(1, 50), [Sends(1, 50)]);
-    // It is here already.
+    // Already in the buffer.
     assert_eq!(station.at(61).data(1, 60), [Drops(DropReason::Suppressed)]);
     assert_eq!(station.at(90).ack(5), [Tells(5)]);
     // The acknowledgement was lost.
@@ -182,8 +183,8 @@ fn losses_on_the_wired_network_are_the_sources() {
     assert_eq!(station.at(99).ack(5), [Tells(5)]);
 }
 
-/// A timestamp never lies behind an earlier one: the mobile host would discard the segment as an old one. Here the
-/// first segment has met an empty queue on its way, and the second a long one.
+/// Timestamps never decrease, since the mobile host would discard the segment as outdated. Here the first
+/// segment had an empty queue on its way, and the second a long one.
 #[test]
 fn timestamps_do_not_decrease() {
     let mut station = Station::with("");
@@ -212,7 +213,8 @@ fn a_contradicted_connection_is_forgotten() {
     assert_eq!(station.at(20).data(7, 20), [Sends(7, 20)]);
 }
 
-/// Data that the source has put into larger segments: what is acknowledged leaves the buffer, whatever order it came in.
+/// Data that the source has put into larger segments: what is acknowledged leaves the buffer, whatever order
+/// it came in.
 #[test]
 fn segments_within_a_new_one_leave_the_buffer() {
     let mut station = Station::with("");
@@ -233,7 +235,7 @@ fn a_full_buffer_drops_what_comes() {
     assert_eq!(station.at(0).data(2, 0), [Drops(DropReason::QueueFull)]);
 }
 
-/// A mobile host that does not answer: the base station gives up, and what it has never sent goes out.
+/// If the mobile host does not respond, the base station stops repairing and sends its unsent segments.
 #[test]
 fn a_silent_mobile_host_is_left_to_the_source() {
     let mut station = Station::with("attempts = 2");
@@ -243,11 +245,12 @@ fn a_silent_mobile_host_is_left_to_the_source() {
     assert_eq!(station.wakes_at(1_500), [Sends(0, 1_500)]);
     assert_eq!(station.wakes_at(3_500), [Sends(1, 3_500)]);
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
-    // The source begins anew.
+    // The source starts again.
     assert_eq!(station.at(5_000).data(0, 5_000), [Sends(0, 5_000)]);
 }
 
-/// A host that leaves: what was never sent is passed on, and nothing is kept. Elsewhere packets are forwarded as they are.
+/// When the host leaves, unsent segments are forwarded and the state is removed. Other base stations forward
+/// packets unchanged.
 #[test]
 fn a_host_that_leaves_is_forgotten() {
     let schemes = Schemes::default();

@@ -1,4 +1,4 @@
-//! The base station with reports of the segments that have arrived (ToN 1997, LL-SMART and LL-SMART-TCP-AWARE).
+//! The base station with reports of arrived segments (ToN 1997, LL-SMART and LL-SMART-TCP-AWARE).
 
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{SackBlock, SackBlocks, Segment, SeqNum};
@@ -26,14 +26,15 @@ fn repairs(station: &mut Station, came: Segment, forward: bool, numbers: &[u32])
     assert_eq!(station.receive(Port::RADIO, &came), expected);
 }
 
-/// Every segment before one that arrived is lost at once; the duplicates are suppressed while they are repaired.
+/// Every unreported segment below a report counts as lost immediately; duplicate ACKs are suppressed during
+/// the repair.
 #[test]
 fn all_gaps_below_a_report_are_repaired_at_once() {
     let mut station = Station::with("selective = true");
     station.sends(0..8).passes(LEN).holds(7, 1);
     repairs(&mut station, report(1, 3..4), false, &[1, 2]);
     station.holds(6, 1);
-    // Known gaps are repaired once.
+    // Each gap is repaired once.
     repairs(&mut station, report(1, 4..5), false, &[]);
     repairs(&mut station, report(1, 6..7), false, &[5]);
     // New acknowledgements pass.
@@ -43,7 +44,7 @@ fn all_gaps_below_a_report_are_repaired_at_once() {
     assert_eq!(station.shows("suppressed_dupacks"), 3.0);
 }
 
-/// A receiver with SACK reports blocks, and a new acknowledgement may report, too.
+/// A receiver with SACK reports blocks, also on new acknowledgements.
 #[test]
 fn blocks_are_reports_and_new_acknowledgements_report_too() {
     let mut station = Station::with("selective = true");
@@ -53,7 +54,7 @@ fn blocks_are_reports_and_new_acknowledgements_report_too() {
     station.holds(2, 1).passes(8 * LEN);
 }
 
-/// A copy is lost if a segment that was sent after it is reported, and not before.
+/// A copy is lost once a later transmission is reported.
 #[test]
 fn a_lost_copy_is_repeated_on_a_report_of_a_later_transmission() {
     let mut station = Station::with("selective = true");
@@ -64,13 +65,13 @@ fn a_lost_copy_is_repeated_on_a_report_of_a_later_transmission() {
     repairs(&mut station, report(1, 4..5), false, &[1]);
     repairs(&mut station, report(1, 5..6), false, &[]);
     station.passes(6 * LEN);
-    // A report of a segment with copies proves nothing: the original may have arrived.
+    // A report of a segment with copies is ambiguous: the original may have arrived.
     station.sends(6..9);
     repairs(&mut station, report(6, 8..9), false, &[6, 7]);
     repairs(&mut station, report(6, 7..8), false, &[]);
 }
 
-/// What the source retransmits is its own to repair, and so is what exhausted its attempts.
+/// The source repairs its own retransmissions, and segments whose attempts are exhausted.
 #[test]
 fn the_source_repairs_the_rest() {
     let mut station = Station::with("selective = true\nattempts = 1");
@@ -94,7 +95,8 @@ fn reports_without_suppression() {
     repairs(&mut station, report(1, 3..4), true, &[1, 2]);
 }
 
-/// Duplicates without a report are not losses: a needless copy, or one of the source, caused them.
+/// Duplicate ACKs without a report do not indicate losses: an unnecessary copy or retransmission triggered
+/// them.
 #[test]
 fn duplicates_without_a_report_pass() {
     let mut station = Station::with("selective = true");
@@ -102,7 +104,8 @@ fn duplicates_without_a_report_pass() {
     assert_eq!(station.shows("local_retransmissions"), 0.0);
 }
 
-/// The timeout of a segment that was retransmitted before it became the oldest counts from then on.
+/// The timeout of a segment that was retransmitted before it became the oldest counts from the
+/// retransmission.
 #[test]
 fn a_copy_has_its_timeout_when_it_becomes_the_oldest() {
     let mut station = Station::measured("selective = true\npersist = \"10 s\"", 4);
@@ -111,12 +114,12 @@ fn a_copy_has_its_timeout_when_it_becomes_the_oldest() {
     station.at(150).passes(2 * LEN);
     // Twice the round-trip time of 100 ms after the copy.
     station.repairs_at(310, nth(2));
-    // At once if that has passed.
+    // Immediately if that time has passed.
     station.at(350).passes(3 * LEN).repairs_at(350, nth(3)).passes(5 * LEN).at(5_000);
 }
 
-/// A segment that the source sent again may have arrived the first time, so that its report tells nothing of those sent
-/// in between.
+/// A segment that the source has retransmitted may have arrived the first time, so its report proves nothing
+/// about segments sent in between.
 #[test]
 fn a_report_of_a_segment_sent_twice_proves_nothing() {
     let mut station = Station::with("selective = true");

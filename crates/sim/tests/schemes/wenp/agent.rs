@@ -76,7 +76,7 @@ impl Station {
     fn passes(&mut self, port: Port, packet: Packet) -> bool {
         let mut out = Out::default();
         self.agent.receive(self.now, &packet, port, &mut out);
-        assert_eq!(self.agent.next_wakeup(), Time::NEVER, "it waits for nothing");
+        assert_eq!(self.agent.next_wakeup(), Time::NEVER, "no timers");
         let effects: Vec<Effect> = std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect();
         let marked = packet.segment().map(|segment| Packet {
             body: Body::Tcp(Segment { flags: segment.flags | self.bit, ..*segment }),
@@ -90,15 +90,18 @@ impl Station {
     }
 
     /// A segment from the source arrives from the wired network.
-    fn comes(&mut self, key: Key, segment: Segment) -> &mut Station {
-        assert!(!self.passes(Port::WIRED, packet(key, Body::Tcp(segment))), "only what returns is marked");
+    fn source_sends(&mut self, key: Key, segment: Segment) -> &mut Station {
+        assert!(
+            !self.passes(Port::WIRED, packet(key, Body::Tcp(segment))),
+            "only acknowledgements are marked"
+        );
         self
     }
 
     /// Segments of 1000 bytes of the first connection, by number.
     fn sends(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Station {
         for number in numbers {
-            self.comes(ONE, data(number * 1000, 1000));
+            self.source_sends(ONE, data(number * 1000, 1000));
         }
         self
     }
@@ -218,7 +221,7 @@ fn options_do_not_affect_marking() {
     reporting.sack.push(SackBlock { start: SeqNum(2000), end: SeqNum(3000) });
     assert!(station.returns(ONE, reporting));
     let told = Segment { flags: Flags::ACK | RNF, ..ack(2000) };
-    assert!(!station.returns(ONE, told), "who comes with the bit keeps it");
+    assert!(!station.returns(ONE, told), "the bit is kept");
 }
 
 /// A segment is recorded once, however often it arrives, and afterwards only its unacknowledged part.
@@ -235,15 +238,20 @@ fn a_segment_is_recorded_once() {
 #[test]
 fn resegmented_data_are_recognised() {
     let mut station = Station::new();
-    station.sends([0, 1, 3]).comes(ONE, data(500, 1000)).notes(4, 1);
+    station.sends([0, 1, 3]).source_sends(ONE, data(500, 1000)).notes(4, 1);
     station.leaves(500).marks(500).leaves(700).marks(700).leaves(1500).marks(1500).notes(2, 1);
     // The end of the second segment to the start of the fourth.
-    station.comes(ONE, data(1800, 1700)).notes(3, 1);
+    station.source_sends(ONE, data(1800, 1700)).notes(3, 1);
     station.leaves(1799).marks(1799).leaves(1800).marks(1800).leaves(3499).marks(3499);
     station.leaves(3500).marks(3500).leaves(3999).marks(3999).leaves(4000).leaves(4000).notes(0, 1);
     // A segment that covers several replaces them; one within another is merged.
-    station.sends([4, 5, 6]).comes(ONE, data(4000, 2500)).notes(2, 1).comes(ONE, data(4100, 100)).notes(2, 1);
-    station.comes(ONE, data(4000, 100)).notes(2, 1);
+    station
+        .sends([4, 5, 6])
+        .source_sends(ONE, data(4000, 2500))
+        .notes(2, 1)
+        .source_sends(ONE, data(4100, 100))
+        .notes(2, 1);
+    station.source_sends(ONE, data(4000, 100)).notes(2, 1);
     station.leaves(6400).marks(6400).leaves(6600).marks(6600).leaves(7000).notes(0, 1);
 }
 
@@ -256,7 +264,11 @@ fn the_cache_is_bounded() {
     station.marks(0).leaves(1000).marks(1000).leaves(2000).marks(2000).notes(1, 1);
     station.leaves(3000).leaves(3000).sends([3]).marks(3000).leaves(5000).leaves(5000).notes(0, 1);
     // The bound is per connection.
-    station.sends(10..20).comes((3, 5, 8), data(0, 10)).comes((3, 5, 8), data(10, 10)).notes(5, 2);
+    station
+        .sends(10..20)
+        .source_sends((3, 5, 8), data(0, 10))
+        .source_sends((3, 5, 8), data(10, 10))
+        .notes(5, 2);
     assert_eq!(station.shows()["cached_segments_peak"], 5.0);
 }
 
@@ -266,7 +278,7 @@ fn connections_are_distinguished_by_addresses_and_flow() {
     let keys = [ONE, (4, 5, 7), (3, 6, 7), (3, 5, 8)];
     let mut station = Station::new();
     for (number, &key) in keys.iter().enumerate() {
-        station.comes(key, data(1000 * number as u32, 1000));
+        station.source_sends(key, data(1000 * number as u32, 1000));
     }
     station.notes(4, 4);
     for (number, &key) in keys.iter().enumerate() {
@@ -283,13 +295,13 @@ fn connections_are_distinguished_by_addresses_and_flow() {
 fn a_closed_connection_is_forgotten() {
     let fin = Flags::ACK | Flags::FIN;
     let mut station = Station::new();
-    station.sends(0..3).comes(ONE, Segment { flags: fin, ..data(3000, 500) }).notes(4, 1);
+    station.sends(0..3).source_sends(ONE, Segment { flags: fin, ..data(3000, 500) }).notes(4, 1);
     station.leaves(3000).marks(3000).leaves(3500).notes(0, 1).leaves(3501).notes(0, 0).leaves(3501);
     // FIN arrives alone, and the data before it are retransmitted.
-    station.sends(0..3).comes(ONE, Segment { flags: fin, ..data(3000, 0) }).leaves(2000).marks(2000);
+    station.sends(0..3).source_sends(ONE, Segment { flags: fin, ..data(3000, 0) }).leaves(2000).marks(2000);
     station.leaves(3000).notes(0, 1);
     assert!(!station.returns(ONE, Segment { flags: fin, ..ack(3001) }));
-    station.notes(0, 0).comes(ONE, Segment { flags: fin, ..data(3000, 0) }).notes(0, 0);
+    station.notes(0, 0).source_sends(ONE, Segment { flags: fin, ..data(3000, 0) }).notes(0, 0);
     // The destination closes its half; the source continues.
     station.sends(0..2);
     assert!(!station.returns(ONE, Segment { flags: fin, ..ack(1000) }));
@@ -302,12 +314,12 @@ fn a_reset_connection_is_forgotten() {
     let rst = Flags(0x04);
     for flags in [rst, rst | Flags::ACK, Flags::SYN] {
         let mut station = Station::new();
-        station.sends(0..3).leaves(1000).marks(1000).comes((3, 5, 8), data(0, 10));
-        station.comes(ONE, Segment { flags, ..data(999, 0) }).notes(1, 1).leaves(1000).leaves(1000);
+        station.sends(0..3).leaves(1000).marks(1000).source_sends((3, 5, 8), data(0, 10));
+        station.source_sends(ONE, Segment { flags, ..data(999, 0) }).notes(1, 1).leaves(1000).leaves(1000);
     }
     for flags in [rst, rst | Flags::ACK] {
         let mut station = Station::new();
-        station.sends(0..3).leaves(1000).comes((3, 5, 8), data(0, 10));
+        station.sends(0..3).leaves(1000).source_sends((3, 5, 8), data(0, 10));
         assert!(!station.returns(ONE, Segment { flags, ..ack(1000) }));
         station.notes(1, 1).leaves(1000).leaves(1000);
     }
@@ -319,7 +331,7 @@ fn a_silent_connection_is_forgotten() {
     let mut station = Station::new();
     station.sends(0..3).leaves(1000).after(120).marks(1000).after(120).sends([3]).after(120).marks(1000);
     station.after(121).leaves(1000).notes(0, 0).leaves(1000);
-    // Nothing is known of it when its data resume.
+    // It is unknown when its data resume.
     station
         .sends(0..3)
         .leaves(1000)
@@ -331,7 +343,7 @@ fn a_silent_connection_is_forgotten() {
         .leaves(3000)
         .marks(3000);
     // The same when another connection appears.
-    station.after(121).comes((3, 5, 8), data(0, 10)).notes(1, 1);
+    station.after(121).source_sends((3, 5, 8), data(0, 10)).notes(1, 1);
     let mut hasty = Station::of(&with(|schemes| schemes.wenp.idle = Duration::from_secs(1)));
     hasty.sends(0..3).leaves(1000).after(1).marks(1000).after(2).leaves(1000);
 }
@@ -341,13 +353,14 @@ fn a_silent_connection_is_forgotten() {
 fn the_table_of_connections_is_bounded() {
     let schemes = with(|schemes| schemes.wenp.connections = 2);
     let mut station = Station::of(&schemes);
-    station.sends(0..3).after(1).comes((3, 5, 8), data(0, 10)).after(1).leaves(1000).notes(3, 2);
-    station.after(1).comes((3, 5, 9), data(0, 10)).comes((3, 5, 9), data(10, 10)).notes(4, 2);
+    station.sends(0..3).after(1).source_sends((3, 5, 8), data(0, 10)).after(1).leaves(1000).notes(3, 2);
+    station.after(1).source_sends((3, 5, 9), data(0, 10)).source_sends((3, 5, 9), data(10, 10)).notes(4, 2);
     assert!(!station.returns((3, 5, 8), ack(0)) && station.returns((3, 5, 9), ack(0)));
     station.marks(1000);
 }
 
-/// Random packets of many connections: the table holds those of a reference implementation, which scans a list.
+/// Random packets of many connections: the table holds those of a reference implementation, which scans a
+/// list.
 #[test]
 fn the_table_agrees_with_a_reference_implementation() {
     const MOST: usize = 5;
@@ -365,7 +378,7 @@ fn the_table_agrees_with_a_reference_implementation() {
             let place = known.iter().position(|&(it, _)| it == flow);
             match random.below(8) {
                 0 => {
-                    station.comes(key, Segment { flags: Flags::RST, ..data(0, 0) });
+                    station.source_sends(key, Segment { flags: Flags::RST, ..data(0, 0) });
                     place.map(|place| known.remove(place));
                 }
                 1..4 => {
@@ -374,7 +387,7 @@ fn the_table_agrees_with_a_reference_implementation() {
                     place.into_iter().for_each(|place| known[place].1 = station.now);
                 }
                 _ => {
-                    station.comes(key, data(0, 1000));
+                    station.source_sends(key, data(0, 1000));
                     if let Some(place) = place {
                         known[place].1 = station.now;
                         continue;
@@ -399,7 +412,7 @@ fn sequence_numbers_wrap() {
         let at = |offset: u32| base.wrapping_add(offset);
         let mut station = Station::new();
         for offset in [0, 2000, 3000, 5000, 1000] {
-            station.comes(ONE, data(at(offset), 1000));
+            station.source_sends(ONE, data(at(offset), 1000));
         }
         station.marks(at(0)).leaves(at(2000)).marks(at(2000)).notes(3, 1).leaves(at(4000)).leaves(at(4000));
         station.leaves(at(5000)).marks(at(5000)).leaves(at(6000)).notes(0, 1);
@@ -407,15 +420,15 @@ fn sequence_numbers_wrap() {
     let mut station = Station::new();
     for step in 0..3u32 << 6 {
         let base = step << 26;
-        station.comes(ONE, data(base, 1000)).comes(ONE, data(base + 1000, 1000));
+        station.source_sends(ONE, data(base, 1000)).source_sends(ONE, data(base + 1000, 1000));
         station.leaves(base + 1000).marks(base + 1000).leaves(base + 2000).notes(0, 1);
     }
     // Numbers too far away, in either direction, belong to another window.
     for far in [1 << 31, (1 << 30) + 3001, 0u32.wrapping_sub((1 << 30) + 1)] {
         let mut station = Station::new();
-        station.sends(0..3).leaves(1000).comes(ONE, data(far, 1000)).notes(1, 1).marks(far);
+        station.sends(0..3).leaves(1000).source_sends(ONE, data(far, 1000)).notes(1, 1).marks(far);
         let mut unneeded = Station::new();
-        unneeded.sends(0..3).comes(ONE, data(far, 1000)).notes(1, 1).marks(far);
+        unneeded.sends(0..3).source_sends(ONE, data(far, 1000)).notes(1, 1).marks(far);
     }
 }
 
@@ -425,11 +438,18 @@ fn sequence_comparison_covers_a_quarter_of_the_space() {
     let far = 1u32 << 30;
     for (beyond, segments) in [(0, 3), (1, 1)] {
         let mut station = Station::new();
-        station.sends(0..3).leaves(1000).comes(ONE, data(1000 + far + beyond, 1000)).notes(segments, 1);
+        station
+            .sends(0..3)
+            .leaves(1000)
+            .source_sends(ONE, data(1000 + far + beyond, 1000))
+            .notes(segments, 1);
     }
     for (beyond, segments) in [(0, 4), (1, 1)] {
         let mut station = Station::new();
-        station.sends(0..3).comes(ONE, data(2000u32.wrapping_sub(far + beyond), 1000)).notes(segments, 1);
+        station
+            .sends(0..3)
+            .source_sends(ONE, data(2000u32.wrapping_sub(far + beyond), 1000))
+            .notes(segments, 1);
     }
 }
 
@@ -441,12 +461,12 @@ fn data_of_a_mobile_source_are_ignored() {
     for number in 0..5 {
         assert!(!station.returns(ONE, data(number * 1000, 1000)));
     }
-    (0..4).for_each(|_| _ = station.comes(ONE, ack(1000)));
+    (0..4).for_each(|_| _ = station.source_sends(ONE, ack(1000)));
     station.notes(0, 0);
     // With data in both directions each is handled on its own.
     station.sends(0..3);
     assert!(!station.returns(ONE, Segment { len: 100, ..ack(1000) }));
-    station.comes(ONE, ack(5000)).comes(ONE, ack(5000)).marks(1000).notes(2, 1);
+    station.source_sends(ONE, ack(5000)).source_sends(ONE, ack(5000)).marks(1000).notes(2, 1);
 }
 
 fn others() -> [Packet; 2] {
@@ -502,9 +522,11 @@ fn searches_are_counted() {
     cost(&station, 1.0);
     station.sends([0]).sends([1]).leaves(1000).marks(1000);
     cost(&station, 9.0);
-    station.comes(ONE, ack(5)).comes(ONE, Segment { flags: Flags::ACK | Flags::FIN, ..data(2000, 0) });
+    station
+        .source_sends(ONE, ack(5))
+        .source_sends(ONE, Segment { flags: Flags::ACK | Flags::FIN, ..data(2000, 0) });
     cost(&station, 10.0);
-    station.comes(ONE, Segment { flags: Flags::SYN, ..data(2000, 0) });
+    station.source_sends(ONE, Segment { flags: Flags::SYN, ..data(2000, 0) });
     assert!(!station.returns(ONE, Segment { flags: Flags::RST, ..ack(0) }));
     cost(&station, 12.0);
     assert_eq!((station.shows()["packets"], station.shows()["marked_acks"]), (9.0, 1.0));
@@ -554,7 +576,7 @@ fn agrees_with_a_reference_implementation() {
         for _ in 0..60 {
             if random.bernoulli(0.5) {
                 let (start, len) = (below(random, 40), 1 + below(random, 12));
-                station.comes(ONE, data(start as u32, len as u32));
+                station.source_sends(ONE, data(start as u32, len as u32));
                 plain.data(start, len);
             } else {
                 let near = plain.acked.map_or(0, |(acked, _)| acked);
