@@ -1,4 +1,4 @@
-"""What tests share: the command as a user starts it, and the worked example."""
+"""Shared by tests: the command as a user starts it, and the worked example."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def results(directory: Path) -> list[str]:
-    """Return the names of what a command wrote into a directory, in order, but for its list of them."""
+    """Return the sorted names of the files that a command wrote into a directory, without its list."""
     return sorted(path.name for path in directory.iterdir() if path.name != FILES)
 
 
@@ -42,7 +42,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Start a browser without a window."""
+    """Start a headless browser."""
     playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright")
     found = shutil.which("chromium") or shutil.which("google-chrome")
     if found is None:
@@ -80,15 +80,15 @@ def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) 
         try:
             out, err = process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
-            # While Python imports a module, an interrupt may come in a callback whose exceptions it ignores.
+            # During an import, the interrupt may occur in a callback whose exceptions Python ignores.
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=10)
             err = re.sub(r"Exception ignored in: .*?KeyboardInterrupt: \n", "", err, flags=re.DOTALL)
     finally:
         process.kill()
         process.wait()
-    # Where it interrupts the execution of a string, as in the making of a dataclass, Python ends by the
-    # signal even if the interrupt was caught. For a shell that is the same.
+    # If the interrupt occurs during `exec` of a string, as in the definition of a dataclass, the signal ends
+    # Python even if the interrupt was caught. A shell sees no difference.
     code = process.returncode if process.returncode != -signal.SIGINT else 130
     return code, out, err
 

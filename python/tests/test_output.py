@@ -135,7 +135,7 @@ def test_a_study_resumes_once_the_disk_has_room(command: Command, tmp_path: Path
     store = tmp_path / "study.sqlite"
     assert full.stderr.startswith(f"error: {store}: cannot be written to: ")
     assert full.stderr.endswith(
-        "; runs stored before are kept: once that is mended, run this again to go on\n"
+        "; the runs stored so far are kept: solve the problem and run the same command again\n"
     )
     with Study.open(store) as study:
         assert 400 <= study.progress.done < 8000

@@ -404,7 +404,7 @@ def test_a_file_that_is_not_a_study_is_refused(tmp_path: Path) -> None:
     text, other = tmp_path / "text", tmp_path / "other.sqlite"
     text.write_text("not a database, though long enough to be taken for the header of one" * 20)
     sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
-    for path, reason in ((text, "not a database"), (other, "none of a study")):
+    for path, reason in ((text, "not a database"), (other, "not that of a study")):
         with pytest.raises(StudyError, match=reason):
             Study(swept(), store=path)
     with pytest.raises(StudyError, match="there is no study in it"):
@@ -517,7 +517,7 @@ def test_a_store_of_a_later_format_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StudyError, match="its format is 3, and this version of Lasthop knows 1 to 2"):
+    with pytest.raises(StudyError, match="its format is 3, and this version of Lasthop reads 1 to 2"):
         Study.open(path)
 
 

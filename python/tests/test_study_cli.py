@@ -75,8 +75,8 @@ def test_a_study_from_beginning_to_end(here: Path) -> None:
     third = study(*options, "--seed", "2")
     assert (third.exit_code, third.stdout) == (2, "")
     assert third.stderr == (
-        "error: sweep.study/study.sqlite: another study is kept there: it has seed 1, not 2; "
-        "keep this one elsewhere (--out DIR, or another store), or delete that file\n"
+        "error: sweep.study/study.sqlite: this file holds another study: it has seed 1, not 2; "
+        "store this one elsewhere (--out DIR, or another store), or delete that file\n"
     )
 
 

@@ -231,7 +231,7 @@ def test_runs_that_are_made_again_must_be_those_that_are_stored(tmp_path: Path) 
     connection.close()
     with study(path) as extended:
         with pytest.raises(
-            StudyError, match=r"run 0 of ebsn was made again .* delivered_bytes is 12000, not 5"
+            StudyError, match=r"run 0 of ebsn was repeated .* delivered_bytes is 12000, not 5"
         ):
             extended.run(jobs=1)
         assert len(extended.to_pandas()) == 2 * RUNS

@@ -8,9 +8,9 @@ use crate::Duration;
 const STEPS: u64 = 128;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 
-/// Durations in buckets whose width grows with the value, as in HdrHistogram with two significant digits: quantiles
-/// are exact to 0.4 %, and below 256 ns exact. Memory does not grow with the number of values: 30 KB suffice for
-/// minutes.
+/// Durations in buckets whose width grows with the value, as in HdrHistogram with two significant digits:
+/// quantiles are exact to 0.4 %, and below 256 ns exact. Memory does not grow with the number of values: 30
+/// KB suffice for minutes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     /// Grown on demand.
@@ -48,15 +48,16 @@ impl Histogram {
         self.max
     }
 
-    /// The values added since `earlier`, a former state of this histogram; the greatest value is of all.
+    /// The values added since `earlier`, a previous state of this histogram. The maximum is that of all
+    /// values.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let before = earlier.counts.iter().copied().chain(core::iter::repeat(0));
         let counts = self.counts.iter().zip(before).map(|(count, before)| count - before).collect();
         Histogram { counts, total: self.total - earlier.total, max: self.max }
     }
 
-    /// The least value that at least the share `q` of all values does not exceed (the nearest rank), to the middle of
-    /// its bucket. `None` if there are no values.
+    /// The smallest value that at least the share `q` of all values does not exceed (the nearest rank),
+    /// rounded to the middle of its bucket. `None` if there are no values.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let rank = (libm::ceil(q * self.total as f64) as u64).clamp(1, self.total.max(1));
         let mut below = 0;
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_before_is_left_out() {
+    fn earlier_values_are_left_out() {
         let (mut histogram, earlier) = (of(&[7, 7, 1_000]), of(&[7, 7, 1_000]));
         assert_eq!(histogram.since(&earlier).quantile(0.5), None);
         histogram.record(Duration::from_nanos(9));

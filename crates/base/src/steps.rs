@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use crate::file::{Columns, LineError};
 use crate::{Duration, Time};
 
-/// Values over time: each holds from its time until the next one, the first one from the beginning. The last one holds
-/// as long as the one before it; then the series begins anew.
+/// A piecewise constant function of time that repeats. Each value holds from its time until the next one; the
+/// first also holds before its time. The last value holds as long as the one before it, and then the series
+/// repeats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps {
     /// The end of each value, exclusive.
@@ -34,17 +35,18 @@ impl Steps {
             at = at.max(*end);
             *end = at;
         }
-        // However short, a period has a length.
+        // A period is at least a nanosecond.
         let last = ends.len() - 1;
         ends[last] = at.max(Duration::from_nanos(1));
         Steps { ends, values }
     }
 
-    /// Reads the column of values that has one of these names, each with its factor, beside `time_s` or `time_ms`.
-    /// `wrong` returns what is wrong with a value.
+    /// Reads a CSV file with a column `time_s` or `time_ms` and a column of values with one of these `names`.
+    /// Values are multiplied by the factor of the name. `wrong` returns the problem of a value, if it has
+    /// one.
     ///
     /// # Errors
-    /// The first value that is wrong, or that the text is not such a file.
+    /// If the text is not such a file, or for the first value with a problem.
     pub fn parse(
         text: &str,
         names: &[(&str, f64)],
@@ -87,7 +89,7 @@ impl Steps {
         begins.zip(&self.ends).zip(&self.values).map(|((begin, &end), &value)| (end - begin, value))
     }
 
-    /// A series with the same times, and each value replaced by `f` of it.
+    /// A series with the same times and `f` applied to each value.
     pub fn with(&self, f: impl Fn(f64) -> f64) -> Steps {
         Steps { ends: self.ends.clone(), values: self.values.iter().map(|&value| f(value)).collect() }
     }
@@ -115,7 +117,8 @@ impl StepsReader {
         StepsReader { steps, period_begin: Time::ZERO, index: 0 }
     }
 
-    /// The value at `at`, and until when it holds, exclusive. `at` must be no earlier than that of previous calls.
+    /// The value at `at`, and the end of the time for which it holds, exclusive. `at` must not decrease
+    /// between calls.
     pub fn at(&mut self, at: Time) -> (f64, Time) {
         let period = self.steps.period();
         let into = at.since(self.period_begin);
@@ -171,7 +174,7 @@ mod tests {
         );
     }
 
-    /// Times less than a nanosecond apart, and times beyond all clocks.
+    /// Times less than a nanosecond apart, and times above the maximum of [`Time`].
     #[test]
     fn extreme_times_are_read() {
         for text in ["0,1\n1e-12,2\n2e-12,3\n", "0,1\n1e300,2\n", "1e-300,1\n", "1e300,1\n1.5e300,2\n"] {

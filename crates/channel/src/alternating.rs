@@ -67,8 +67,8 @@ pub(crate) struct Alternating<D> {
     dwell: D,
     errors: PerState<BitErrors>,
     /// Time of the latest query.
-    asked: Time,
-    /// The sojourn that contains it.
+    queried: Time,
+    /// The sojourn that contains this time.
     current: Sojourn,
     /// Later sojourns already drawn, up to the end of the latest frame.
     ahead: VecDeque<Sojourn>,
@@ -82,7 +82,7 @@ impl<D: FnMut(State) -> Duration> Alternating<D> {
         Alternating {
             dwell,
             errors: PerState { good: BitErrors::new(rate.good), bad: BitErrors::new(rate.bad) },
-            asked: Time::ZERO,
+            queried: Time::ZERO,
             current: first,
             ahead: VecDeque::new(),
             newest: first,
@@ -96,9 +96,9 @@ impl<D: FnMut(State) -> Duration> Alternating<D> {
     }
 
     fn advance(&mut self, to: Time) -> Sojourn {
-        assert!(to >= self.asked, "the channel was asked about {to} after {}", self.asked);
-        assert!(to < Time::NEVER, "the channel was asked about the end of time");
-        self.asked = to;
+        assert!(to >= self.queried, "the channel was queried for {to} after {}", self.queried);
+        assert!(to < Time::NEVER, "the channel was queried for Time::NEVER");
+        self.queried = to;
         while self.current.until <= to {
             self.current = match self.ahead.pop_front() {
                 Some(next) => next,
@@ -170,7 +170,8 @@ pub(crate) struct ByTime<D> {
 }
 
 impl<D: FnMut(State) -> Duration> ByTime<D> {
-    /// A channel that starts in `start`; `dwell` gives the lengths of the periods, and `loss` the losses in each state.
+    /// A channel that starts in `start`; `dwell` gives the lengths of the periods, and `loss` the losses in
+    /// each state.
     pub(crate) fn new(start: State, loss: PerState<f64>, dwell: D) -> ByTime<D> {
         let none = PerState { good: Probability::default(), bad: Probability::default() };
         ByTime { states: Alternating::new(start, none, dwell), loss }

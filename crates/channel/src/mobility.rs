@@ -1,8 +1,9 @@
-//! Movements of a mobile host between base stations, and the channel to a host that comes and goes.
+//! Movements of a mobile host between base stations, and the channel to a host that may be absent.
 //!
-//! An [`Itinerary`] yields the stays of the host in order, and draws each when it is asked for. It depends on its
-//! parameters and its random stream only, not on packets. Each direction of a link to a base station has a copy, and
-//! loses everything while the host is elsewhere ([`Presence`]); so has the component that tells the network.
+//! An [`Itinerary`] is an iterator over the stays of the host. It depends on its parameters and its random
+//! stream only, not on packets. Each direction of a link to a base station has a copy, and loses everything
+//! while the host is elsewhere ([`Presence`]). The component that announces movements to the network has
+//! another copy.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -32,13 +33,14 @@ pub enum Moves {
     Strongest(Strongest),
 }
 
-/// A host on a straight road along which the base stations stand at equal distances. It drives from the first to the
-/// last one and back at constant speed. At each beacon it compares the signals, and moves to the strongest station if
-/// that one exceeds its own by the hysteresis.
+/// A host on a straight road with base stations at equal distances. It drives from the first station to the
+/// last one and back at constant speed. At each beacon it compares the signals, and moves to the strongest
+/// station if its signal exceeds that of the current one by the hysteresis.
 ///
-/// A signal's level falls with the distance d as d^(−exponent). Shadowing adds a normal variate in decibels, independent
-/// for each station, whose correlation falls exponentially with the distance driven (M. Gudmundson, "Correlation model
-/// for shadow fading in mobile radio systems", Electronics Letters 27(23), 1991).
+/// A signal's level falls with the distance d as d^(−exponent). Shadowing adds a normal variate in decibels,
+/// independent for each station, whose correlation falls exponentially with the distance driven (M.
+/// Gudmundson, "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23),
+/// 1991).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strongest {
     /// Time from one base station to the next, above zero.
@@ -49,17 +51,17 @@ pub struct Strongest {
     pub shadowing: Decibels,
     /// Time in which the correlation of the shadowing falls to 1/e, above zero.
     pub correlation: Duration,
-    /// Advantage of another station from which on the host moves there.
+    /// The host moves if another station's signal is stronger by at least this much.
     pub hysteresis: Decibels,
     /// Time between two comparisons, above zero.
     pub beacon: Duration,
 }
 
-/// Distance of the road from the base stations, as a part of the distance between two of them: at its own station the
-/// host is not at distance zero.
+/// Distance between the road and a base station, as a fraction of the distance between two stations. It keeps
+/// a host that passes a station from being at distance zero.
 const ROADSIDE: f64 = 0.05;
 
-/// A time spent at one base station.
+/// A stay of the host at one base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     /// Number of the base station.
@@ -78,17 +80,17 @@ pub struct Itinerary {
     gap: Duration,
     stream: Stream,
     horizon: Time,
-    /// Moves of the timetable that are over, or beacons.
+    /// The number of past moves of the timetable, or of past beacons.
     past: usize,
     /// The shadowing of each station at the latest beacon, as standard normal variates.
     shadows: Vec<f64>,
-    /// Station and beginning of the next stay.
+    /// Station and start of the next stay.
     next: Option<(u16, Time)>,
 }
 
 impl Itinerary {
-    /// The itinerary of a host with `stations` base stations, at least one. `gap` is the time between leaving one and
-    /// being reachable at the next. Moves after `horizon` do not take place.
+    /// The itinerary of a host with `stations` base stations, at least one. `gap` is the time between leaving
+    /// one and being reachable at the next. Moves after `horizon` do not take place.
     pub fn new(moves: Moves, stations: u16, gap: Duration, mut stream: Stream, horizon: Time) -> Itinerary {
         let (mut first, mut shadows) = (0, Vec::new());
         if let Moves::Strongest(law) = &moves {
@@ -159,7 +161,7 @@ impl Strongest {
     fn level(&self, station: usize, at: Time, shadows: &[f64]) -> f64 {
         let road = (shadows.len() - 1) as f64;
         let driven = at.as_secs_f64() / self.crossing.as_secs_f64();
-        // Forth and back.
+        // The position on a drive from the first station to the last and back.
         let lap = driven - 2.0 * road * libm::floor(driven / (2.0 * road).max(f64::MIN_POSITIVE));
         let place = if lap <= road { lap } else { 2.0 * road - lap };
         let away = libm::hypot(place - station as f64, ROADSIDE);
@@ -182,23 +184,23 @@ impl Strongest {
     }
 }
 
-/// The channel between a mobile host and one of its base stations: everything is lost while the host is not there.
-/// Otherwise it is the channel beneath.
+/// The channel between a mobile host and one of its base stations: everything is lost while the host is
+/// elsewhere. Otherwise losses are those of an inner channel.
 pub struct Presence {
     station: u16,
-    /// Time from a frame's end at the sender until the host must be there to receive it.
+    /// Propagation delay to the host: the host must be there while a frame arrives.
     lag: Duration,
     channel: Box<dyn Channel>,
     itinerary: Itinerary,
-    /// The stays at this station that were asked for and may be asked for again.
+    /// Stays at this station that have been drawn and may still be needed.
     stays: VecDeque<Stay>,
-    /// Until when they are known.
+    /// All stays before this time have been drawn.
     known: Time,
 }
 
 impl Presence {
-    /// The channel to or from base station number `station`, which is `channel` while the host is there. `lag` is the
-    /// propagation delay of what the host receives, and zero for what it sends.
+    /// The channel to or from base station number `station`, which is `channel` while the host is there.
+    /// `lag` is the propagation delay of what the host receives, and zero for what it sends.
     pub fn new(station: u16, itinerary: Itinerary, channel: Box<dyn Channel>, lag: Duration) -> Presence {
         Presence { station, lag, channel, itinerary, stays: VecDeque::new(), known: Time::ZERO }
     }

@@ -1,4 +1,4 @@
-//! Loss as measured: a series of loss rates over time.
+//! Measured loss: a series of loss rates over time.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Sojourn};
 
-/// Independent losses of whole packets, with a probability that follows a file: CSV with the columns `time_s` (or
-/// `time_ms`) and `loss` (or `loss_percent`). A value holds until the next row; at its end the series begins anew.
+/// Independent losses of whole packets, with a probability that follows a file: CSV with the columns `time_s`
+/// (or `time_ms`) and `loss` (or `loss_percent`). A value holds until the next row. At its end the series
+/// repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossSeries {
@@ -46,7 +47,7 @@ impl LossSeries {
     }
 }
 
-/// A packet meets the loss at the start of its transmission.
+/// Looks up the loss probability at the start of each transmission.
 struct Follower {
     loss: StepsReader,
 }

@@ -112,7 +112,7 @@ fn frame_loss_is_independent_of_bits() {
 }
 
 #[test]
-#[should_panic(expected = "asked about 0.001000000 s after 0.002000000 s")]
+#[should_panic(expected = "queried for 0.001000000 s after 0.002000000 s")]
 fn a_query_back_in_time_panics() {
     let mut channel = build("two-state = { good = \"2 ms\", bad = \"1 ms\" }");
     parts(&mut *channel, ms(2), ms(3));

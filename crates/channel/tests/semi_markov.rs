@@ -1,5 +1,6 @@
-//! Semi-Markov channels and series of losses against closed forms. Seeds are fixed; each statistic must lie within 5
-//! standard errors of its expectation, which a correct program misses for one seed in about two million.
+//! Semi-Markov channels and series of losses against closed forms. Seeds are fixed; each statistic must lie
+//! within 5 standard errors of its expectation, which a correct program misses for one seed in about two
+//! million.
 
 mod common;
 
@@ -40,7 +41,8 @@ fn moments(values: &[f64]) -> (f64, f64, f64) {
     (mean, variance.sqrt(), (variance / n).sqrt())
 }
 
-/// The logarithms of lognormal lengths are normal, with the stated median or mean; those of a list are as frequent.
+/// Logarithms of lognormal lengths are normal with the stated median or mean; lengths from a list are equally
+/// frequent.
 #[test]
 fn lengths_have_the_stated_distributions() {
     let model = read(
@@ -65,8 +67,8 @@ fn lengths_have_the_stated_distributions() {
     assert!((model.availability() - 2.0 / (2.0 + 1.24 / 3.0)).abs() < 1e-12);
 }
 
-/// From a stationary start, the state at every instant has its long-run probability, and what is left of the first bad
-/// period has the density P(length > x)/mean: its mean is E\[length²\]/(2 · mean).
+/// From a stationary start, the state at every instant has its long-run probability, and what is left of the
+/// first bad period has the density P(length > x)/mean: its mean is E\[length²\]/(2 · mean).
 #[test]
 fn a_stationary_start_is_stationary() {
     let laws = [

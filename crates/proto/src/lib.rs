@@ -7,7 +7,7 @@
 //! ```text
 //!                    ┌────────────────────┐
 //! packet, at a port ─┤     Component      ├─> packets out of ports
-//! wake-up asked for ─┤ tcp, split, scheme │─> drops, with their reasons
+//! due deadline ──────┤ tcp, split, scheme │─> drops, with their reasons
 //! signal of a link ──┤ traffic, client ...├─> signals to watchers
 //!                    └────────────────────┘   next wake-up
 //! ```

@@ -1,11 +1,10 @@
 //! Look-ahead: a packet passes through several links in one step.
 //!
-//! Without it, a packet on a path of four links costs eight events: it enters each link, waits until its arrival is
-//! due, and leaves. But some links, called lines here, decide what becomes of a packet when it enters: those without
-//! an ARQ and with a drop-tail queue, wired or wireless. If all packets that enter a line come out of another line,
-//! nothing that happens elsewhere matters to what it will do with them. So the engine lets a packet that enters the
-//! first line enter the second at once, with the time at which it will arrive there, and so on. The last line that it
-//! enters stores it:
+//! Without look-ahead, a packet on a path of four links costs eight events: it enters and leaves each link.
+//! But links with a drop-tail queue and without ARQ, wired or wireless, determine the fate of a packet when
+//! it enters. They are called lines here. If all packets that enter a line come out of another line, no other
+//! event can influence what the line does with them. So a packet that enters the first line can enter the
+//! second at once, with its later arrival time, and so on. The last line that it enters stores it:
 //!
 //! ```text
 //! sender ──> line ──> line ──> line ──> receiver
@@ -14,19 +13,21 @@
 //!
 //! A packet passes from a line to another ahead of time if
 //!
-//! - all packets that enter the second line come out of the first, directly or through a router with static routes;
+//! - all packets that enter the second line come out of the first, directly or through a router with static
+//!   routes;
 //! - neither line watches another component, whose signals could influence it later;
 //! - no tap [sees](Tap::sees_wire) the wires between them, nor the lines or the router
 //!   [themselves](Tap::sees_component).
 //!
 //! # Why results are the same, bit for bit
 //!
-//! The first line hands packets over in the order in which they entered it, and it is the only one that does. So the
-//! second line sees the same packets at the same times in either mode, and its queue and random numbers are the same.
-//! Every packet takes at least a nanosecond, so the second line's next deadline is always set before it is due:
-//! components that are due at the same instant have the same turns. A packet that is lost is stored in the line that
-//! loses it, and one that finds the next queue full in the line before; both are dropped when that is due, in the turn
-//! of that line. Counters are settled whenever a run stops: they include what would have happened by then, and no more.
+//! The first line is the only one that feeds the second, and keeps packets in order. So the second line sees
+//! the same packets at the same times in either mode, and its queue and random numbers are the same. Every
+//! packet takes at least a nanosecond, so the second line's next deadline is always set before it is due:
+//! components that are due at the same instant are woken in the same order. A lost packet is stored in the
+//! line that loses it, and a packet that finds the next queue full in the line before it; both are dropped
+//! when they would have been without look-ahead. Whenever a run stops, counters are settled: they include
+//! exactly the events up to that time.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +39,7 @@ use crate::line::{End, Fate};
 use crate::node::Node;
 use crate::tap::{Tap, Wire};
 
-/// How the engine treats a component.
+/// The role of a component in look-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// A line that the engine serves itself, since no tap sees it.
@@ -50,14 +51,14 @@ pub(crate) struct Place {
     pub(crate) unneeded: Outcomes,
 }
 
-/// Where the wire out of a line leads.
+/// The receiving end of the wire out of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Onward {
-    /// To a component that packets reach when their arrival is due.
+    /// A component that packets reach when their arrival is due.
     Component,
-    /// To a line that is fed by this one.
+    /// A line that is fed by this one.
     Line(ComponentId),
-    /// To a router, and from there to components, some of which may be lines fed by this one.
+    /// A router, which leads to components, some of which may be lines fed by this one.
     Router(ComponentId),
 }
 
@@ -67,8 +68,8 @@ impl Place {
         Place { is_served: false, feeder: None, onward: Onward::Component, unneeded: Outcomes::default() }
     }
 
-    /// The place of each component, given all wires of the network, pairs of a watched component and its watcher, and
-    /// pairs of links of which the first [feeds](crate::Builder::feed) the second.
+    /// The place of each component, given all wires of the network, pairs of a watched component and its
+    /// watcher, and pairs of links of which the first [feeds](crate::Builder::feed) the second.
     ///
     /// # Panics
     /// If two links feed the same link.
@@ -118,7 +119,7 @@ impl Place {
         places
     }
 
-    /// Whether some packets pass on ahead of time.
+    /// Whether packets may leave this line ahead of time.
     pub(crate) fn looks_ahead(&self) -> bool {
         self.onward != Onward::Component
     }
@@ -163,8 +164,8 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// The line that a packet out of `line`, whose wire leads `onward`, enters ahead of time; `None` if the packet has
-    /// to wait for its arrival.
+    /// The line that a packet out of `line`, whose wire leads `onward`, enters ahead of time; `None` if the
+    /// packet has to wait for its arrival.
     #[inline(always)]
     fn next_line(&self, line: ComponentId, onward: Onward, packet: &Packet) -> Option<ComponentId> {
         match onward {
@@ -214,8 +215,8 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// Settles the counters of the lines that the engine serves. Of the components with a deadline at this instant,
-    /// those up to `last` have been woken.
+    /// Settles the counters of the lines that the engine serves. Of the components with a deadline at this
+    /// instant, those up to `last` have been woken.
     pub(crate) fn settle(&mut self, last: usize) {
         let places = self.nodes.iter_mut().zip(&self.places).enumerate();
         for (index, (line, _)) in places.filter(|(_, (_, place))| place.is_served) {

@@ -8,8 +8,8 @@ lasthop emulate            the user's namespaces: checks the scenario, waits
       unshare: network     the client's end: gate.py, then the command or a shell
 ```
 
-The kernel ends all of the process namespace with its first process, and a network namespace with its last, so
-nothing is left behind, however it ends.
+When the first process of a process namespace ends, the kernel kills the others; a network namespace
+disappears with its last process. So nothing is left behind, even after a crash.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _MAC = "02:00:00:00:00:01"
 """The hardware address of both ends, so that frames pass between them as they are."""
 
 _LIFELINE = "LASTHOP_EMULATION"
-"""The variable with the file descriptor that is closed when the outer process ends, and whether that is in
-the foreground of a terminal."""
+"""The environment variable with a file descriptor that closes when the outer process ends, and whether the
+outer process is in the foreground of a terminal."""
 
 _PATIENCE = 2.0
-"""Seconds that programs have to end after they were told to."""
+"""Seconds between SIGTERM and SIGKILL when programs are ended."""
 
 _LONGEST_WAIT = 0.05
-"""Packets that have waited so long to be read, in seconds, and ten times the bound, are dropped."""
+"""Packets are dropped if they waited to be read for more than these seconds and ten times the bound."""
 
 _PRIORITY = 10
 """Real-time priority of the thread that carries packets."""
@@ -105,7 +105,7 @@ def execute(request: Request) -> None:
     else:
         descriptor, foreground = map(int, lifeline.split())
         if foreground:
-            # Shells cannot handle a process group that their namespace does not know.
+            # Shells cannot handle a process group from outside their namespace.
             os.setpgid(0, 0)
             _take_terminal()
         code = _emulate(request, scenario, scheme, mtu, descriptor, foreground=bool(foreground))
@@ -113,7 +113,7 @@ def execute(request: Request) -> None:
 
 
 def _enter_namespaces() -> None:
-    """Run this command again in namespaces of its own, and exit as it does."""
+    """Run this command again in its own namespaces, and exit with its exit code."""
     for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
         if shutil.which(tool) is None:
             raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
@@ -143,9 +143,9 @@ def _enter_namespaces() -> None:
 
 
 def _leave_interrupts_to_programs() -> None:
-    """Let Ctrl-C be for the command; the emulation ends with it.
+    """Leave Ctrl-C to the command; the emulation ends when the command does.
 
-    A handler, since programs inherit signals that are ignored.
+    This needs a handler, since child processes would inherit SIG_IGN.
     """
     signal.signal(signal.SIGINT, lambda *_: None)
 
@@ -167,7 +167,7 @@ def _take_terminal() -> None:
 
 
 def _isolation() -> tuple[str, ...]:
-    """Return the options of `unshare` with which this user may have namespaces: none, or a user namespace."""
+    """Return the options of `unshare` that this user needs: none, or those of a user namespace."""
     said = ""
     for options in ((), _UNPRIVILEGED) if os.geteuid() == 0 else (_UNPRIVILEGED,):
         tried = ["unshare", *options, "--net", "--pid", "--fork", "true"]
@@ -189,11 +189,11 @@ class _End:
     side : int
         0 for the source of the data, 1 for their destination.
     program : list of str or None
-        What runs there.
+        The program to run there.
     mtu : int
         The MTU of its interface.
     listens : bool
-        Whether the other end starts once it listens.
+        Whether the other end waits until this one listens.
     """
 
     def __init__(self, side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool) -> None:
@@ -201,9 +201,9 @@ class _End:
         go, self._go = os.pipe()
         commands = [
             "ip link set dev lo up",
-            # Super-packets would pass a link as one.
+            # Without this limit, segmentation offload would pass super-packets through links as one packet.
             f"ip link set dev eth0 mtu {mtu} gso_max_segs 1",
-            # There is one neighbour, whom nobody need ask for.
+            # The only neighbour has a fixed address.
             "ip link set dev eth0 arp off",
             f"ip address add {ADDRESSES[side]}/24 dev eth0",
             "ip link set dev eth0 up",
@@ -240,7 +240,7 @@ class _End:
             raise RefusedError(f"emulate cannot set up a network namespace: {said or 'the process ended'}")
 
     def wait_until_it_listens(self) -> None:
-        """Wait until the program listens, or has ended."""
+        """Wait until the program listens or has ended."""
         self._said.readline()
 
     def go(self) -> None:
@@ -248,7 +248,7 @@ class _End:
         os.write(self._go, b"!")
 
     def stop(self) -> None:
-        """End the program, politely at first."""
+        """End the program: SIGTERM first, SIGKILL after a timeout."""
         os.close(self._go)
         if self.process.poll() is None:
             self.process.terminate()
@@ -259,9 +259,9 @@ class _End:
 
 
 class _Carrier:
-    """The thread that carries packets: without privileges, since nobody trusts who sent them.
+    """The thread that carries packets. It drops its privileges, since packets are untrusted input.
 
-    It goes before other threads of the machine if the user may have that.
+    It has real-time priority if the user is permitted to set it.
     """
 
     def __init__(self, emulator: Emulator, stop: threading.Event) -> None:
@@ -346,10 +346,10 @@ def _emulate(
         carrier.begin()
         code = _wait(at_client.process, stop)
         if foreground:
-            # An interactive shell kept it.
+            # An interactive shell still has the terminal.
             _take_terminal()
         if server and not stop.is_set():
-            # Such as one that prints its results when the client has left.
+            # The server may still print its results after the client has ended.
             with suppress(subprocess.TimeoutExpired):
                 at_server.process.wait(_PATIENCE / 2)
         stop.set()
@@ -399,11 +399,11 @@ def _with_addresses(text: str) -> str:
 
 
 def _connect(device: str, pid: int) -> None:
-    """Make a veth pair from here to the namespace of a process, where it is called eth0."""
+    """Create a veth pair from here to the namespace of a process, where it is called eth0."""
     peer = f"peer name eth0 address {_MAC} netns {pid}"
     for command in (
         f"ip link add name {device} address {_MAC} type veth {peer}",
-        # No packets of this host's own.
+        # This keeps the host from sending packets of its own.
         f"ip link set dev {device} addrgenmode none mtu 65535",
         f"ip link set dev {device} arp off up",
     ):
@@ -452,7 +452,7 @@ def _report(
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the report in words."""
+    """Yield the lines of the printed report."""
     what = f"{Path(report['scenario']).stem}, {report['scheme']}, seed {report['seed']}, run {report['run']}"
     yield f"\nemulated {report['duration_s']:,.2f} s of {what}"
     for end, other in zip(report["ends"], reversed(report["ends"]), strict=True):

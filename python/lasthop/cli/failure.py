@@ -32,7 +32,7 @@ EXIT_CODES = {
 
 
 class RefusedError(Exception):
-    """Invalid input; the text says what is wrong and what would be right."""
+    """Invalid input; the text states the problem and the remedy."""
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def reporting_errors() -> Iterator[None]:
         yield
         streams.finish()
     except BrokenPipeError:
-        # The reader of the pipe has left, as `head` does: no error.
+        # The reader closed the pipe, as `head` does. This is not an error.
         streams.discard(sys.stdout)
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
@@ -90,15 +90,15 @@ def failed(
     Parameters
     ----------
     kind : str
-        What is wrong: "scenario", "option", "file" or "run".
+        The kind of the problem: "scenario", "option", "file" or "run".
     shown : str
         The message on stderr.
     message : str, optional
-        The message without its place. By default `shown`, less the option that begins it.
+        The message without its location. By default `shown` without the leading option.
     file, line, column, option
-        The place, as far as there is one.
+        The location of the problem, as far as it has one.
     remedy : str, optional
-        What would be right. By default what the message says of it.
+        The remedy. By default the part of the message that states it.
     code : int, default 2
         The exit code.
     """
@@ -129,7 +129,7 @@ def _emit(kind: str, message: str, place: dict[str, str | int | None], remedy: s
 
 
 def remedy_in(message: str) -> str | None:
-    """Return the part of a message that says what would be right: its suggestion, or else what was expected.
+    """Return the part of a message that states the remedy: a suggestion, or else the expected input.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def remedy_in(message: str) -> str | None:
 
 
 def exit_resumable(kept: str) -> NoReturn:
-    """Exit from an interrupted command; report what is kept, and the command that resumes it."""
+    """Exit from an interrupted command, with a note on what is kept and the command that resumes it."""
     again = shlex.join(["lasthop", *sys.argv[1:]])
     streams.notify(f"stopped; {kept}. To go on:\n  {again}")
     raise stopped(f"stopped; {kept}", again) from None

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 Better = Literal["higher", "lower"]
 
 MOST_PANELS = 6
-"""With more combinations of further settings, the best over them is shown in one panel."""
+"""The maximum number of panels; with more combinations of settings, one panel shows the best of them."""
 
 _SHOWN = "_shown"
-"""The column of the mean or the quantile that a comparison is by."""
+"""The column of the compared mean or quantile."""
 
 _COLUMN, _ROW = 0.62, 0.34
 """The size of a cell in inches."""
@@ -38,11 +38,11 @@ _COLUMN, _ROW = 0.62, 0.34
 # Light enough at both ends for dark text.
 _COLOURS = LinearSegmentedColormap.from_list("lasthop", ["#e8928c", "#f7f5f0", "#7fb2dc"])
 _WIDEST = 3
-"""The ratio to the baseline, as a power of two, from which on colours do not change."""
+"""The ratio to the baseline, as a power of two, at which colours saturate."""
 
 _MEANS = LinearSegmentedColormap.from_list("lasthop-means", ["#f7f5f0", "#7fb2dc"])
 _MOST_NUMBERED = 14
-"""The most columns of a map whose cells show their means."""
+"""The maximum number of columns for which cells show their means."""
 
 _FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "best": ("best", {"edgecolor": _style.INK, "linewidth": 1.8}),
@@ -95,7 +95,7 @@ def heat_map(
     settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
     senders = list(dict.fromkeys(results["sender"].map(_sender)))
     schemes = list(dict.fromkeys(results["scheme"]))
-    # A quantile may be infinite, of runs without the metric.
+    # A quantile is infinite if too many runs lack the metric.
     results = results.assign(**{_SHOWN: results["value" if "value" in columns else "mean"]})
     panels = _panels(results, settings)
     shown_values = results[_SHOWN][np.isfinite(results[_SHOWN])]
@@ -247,7 +247,7 @@ def _panels(results: pandas.DataFrame, settings: Sequence[str]) -> list[tuple[st
 
 
 def _in_order(values: pandas.Series[Any]) -> pandas.Series[Any]:
-    """Return what sorts the values of a setting: their sizes, or else the order of the ranking."""
+    """Return the sort keys of the values of a setting: their sizes, or else the order of the ranking."""
     stated = [value for value in dict.fromkeys(values) if isinstance(value, str)]
     numbers = axis(stated)
     places = dict(zip(stated, numbers[0] if numbers else range(len(stated)), strict=True))
@@ -306,7 +306,7 @@ def _draw(
 
 
 def _kinds(part: pandas.DataFrame) -> set[str]:
-    """Return what frames the arms of a panel have."""
+    """Return the kinds of frames in a panel."""
     return {*part["status"], *(["baseline"] if part["baseline"].any() else [])}
 
 
@@ -327,7 +327,7 @@ def _colour(row: Mapping[Any, Any], octaves: int) -> Any:
 
 
 def _short(value: float) -> str:
-    """Write a number with three significant digits, as short as a cell."""
+    """Format a number with three significant digits, short enough for a cell."""
     if not math.isfinite(value):
         return "-"
     if value == 0:

@@ -20,7 +20,7 @@ from lasthop.study.units import metric_kind
 
 SECONDS_BETWEEN_COMMITS = 0.25
 MOST_UNCOMMITTED = 1 << 18
-"""The number of collected runs that are committed sooner, to bound the memory that they take."""
+"""Collected runs are committed at this number at the latest, to bound their memory."""
 
 SECONDS_TO_LISTEN = 0.1
 """How long to wait for results before checking for Ctrl-C."""
@@ -39,7 +39,7 @@ class Executor(Protocol):
         """
 
     def cancel(self) -> None:
-        """Drop every run that is enqueued or running."""
+        """Drop all runs that are enqueued or running."""
 
 
 class Scheduler:
@@ -58,11 +58,11 @@ class Scheduler:
     rule : Rule
         The stopping rule of one grid point.
     each_scheme : bool
-        Whether each scheme of a point stops by itself, or all together.
+        Whether the schemes of a point stop independently of each other.
     shard : Shard, optional
-        The shard whose share of the runs is made, of `rule.most` in all shards. Its rule has no targets.
+        The shard to execute: its share of `rule.most` runs. Rules of shards have no targets.
     asked : int, default 0
-        How many of the metrics, the last ones, are `Identity.asked`.
+        The number of requested metrics (`Identity.asked`), which are the last ones.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Scheduler:
             for schemes in together:
                 have = {scheme: store.numbers(i, scheme) for scheme in schemes}
                 self._plans.append(PointPlan(rule, i, have, share))
-        # The key of a batch is its place in this list.
+        # The key of a batch is its index in this list.
         self._cells = [(plan, scheme) for plan in self._plans for scheme in plan.schemes]
         self._keys = {(plan.point, scheme): key for key, (plan, scheme) in enumerate(self._cells)}
         self._chunks: list[tuple[Any, ...]] = []
@@ -104,7 +104,7 @@ class Scheduler:
         return all(plan.stopped for plan in self._plans)
 
     def run(self, executor: Executor, report: Callable[[Progress], None] | None) -> None:
-        """Make all missing runs. The runs finished by then are stored even if this fails or is interrupted.
+        """Execute all missing runs. Finished runs are stored even if this fails or is interrupted.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Scheduler:
             plan.decide(self._excesses(plan))
 
     def _excesses(self, plan: PointPlan) -> list[float]:
-        """Return how much wider than wanted each scheme's intervals are with the runs up to the target."""
+        """Return the excess width of each scheme's intervals over the target precision."""
         if not self._rule.targets:
             return []
         # The samples are read from the store.
@@ -152,13 +152,13 @@ class Scheduler:
             for target in self._rule.targets:
                 sample = self._samples.of(plan.point, scheme, target.metric, plan.target)
                 known = sample[~np.isnan(sample)]
-                # A scheme without a counter never gets a mean of it, nor a point without a connection.
+                # A scheme without this counter, or a point without this connection, never has the mean.
                 if len(known) or self._has(plan.point, scheme, target.metric):
                     found.append(target.excess(estimate(known, metric_kind(target.metric))))
         return found
 
     def _has(self, point: int, scheme: str, metric: str) -> bool:
-        """Whether the runs of a scheme at a point have a metric, or null where it does not apply."""
+        """Whether the runs of a scheme at a point have a metric, which may be null."""
         return metric == TOTAL or self._scenarios[point].has_metric(metric, scheme)
 
     def _order(self, plan: PointPlan, executor: Executor) -> None:
@@ -175,7 +175,7 @@ class Scheduler:
         for key, first, runs, ended, metrics in executor.collect_chunks(timeout_s):
             plan, scheme = self._cells[key]
             before = plan.done()
-            # Those that were asked for are the last.
+            # The requested metrics are the last ones.
             known = len(metrics) - self._asked
             asked = (measured(cells, runs) for cells in metrics[known:])
             self._chunks.append((plan.point, scheme, first, runs, ended, *metrics[:known], *asked))

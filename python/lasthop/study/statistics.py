@@ -1,6 +1,6 @@
 """Means and quantiles with their intervals, and paired comparisons. docs/studies.md defines them.
 
-Nothing in this module knows of scenarios or stores: samples go in, estimates come out.
+This module is independent of scenarios and stores: it turns samples into estimates.
 """
 
 from __future__ import annotations
@@ -21,41 +21,40 @@ Kind = Literal["signed", "amount", "count", "share"]
 
 LEVEL = 0.95
 COCHRAN = 25
-"""Student's interval is good from this many times the squared skewness on (Cochran 1977, section 2.15)."""
+"""The smallest sample for Student's interval, over the squared skewness (Cochran 1977, section 2.15)."""
 
 FEWEST_RUNS = 100
-"""With so many runs, what happens in one of twenty is seen all but surely: with a probability of 99.4 %."""
+"""The smallest sample with few missed events: one that happens in 5 % of runs occurs in 99.4 % of samples."""
 
 FEWEST_EVENTS = 5
-"""Runs that must carry the skewness of a sample for its interval to cover the mean."""
+"""The smallest effective number of runs of a skewed sample (`Estimate.events`) whose interval is reliable."""
 
 ALIKE = 300
-"""After so many equal runs at most one in a hundred differs, by the rule of three."""
+"""After this many equal runs at most 1 % of all runs differ, by the rule of three."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and how well it is known.
+    """The estimate of a mean, with a confidence interval.
 
     Attributes
     ----------
     n : int
         The size of the sample.
     mean : float
-        Its mean; NaN if it is empty.
+        The sample's mean; NaN if it is empty.
     low, high : float
         The ends of the interval; NaN if the sample is smaller than two.
     sd : float
         The sample's standard deviation; NaN if it is smaller than two.
     method : str
-        How the interval was found: `"t"`, `"skewed"`, `"events"`, `"exact"`; `"alike"` if all values are
-        equal, so that there is no spread to find it from; `"none"` if there is none.
+        The method of the interval: `"t"`, `"skewed"`, `"events"` or `"exact"`; `"alike"` if all values are
+        equal, so their spread gives no interval; `"none"` without an interval.
     p_value : float
-        How likely a sample this far from zero is if the true mean is zero, by the same method; NaN if
-        there is no interval.
+        The p-value of the hypothesis that the true mean is zero, by the same method; NaN without an interval.
     events : float
-        How many values the spread rests on: of a rare event, how often it was seen; of a skewed sample, n
-        over the squared skewness.
+        The effective number of values behind the spread: for a rare event, the number of its occurrences; for
+        a skewed sample, n divided by the squared skewness.
     """
 
     n: int
@@ -74,37 +73,37 @@ class Estimate:
 
     @property
     def few(self) -> bool:
-        """Whether the interval may cover the mean less often than it says: too few runs or events."""
+        """Whether there are too few runs or events for the interval to reach its nominal coverage."""
         return self.n < FEWEST_RUNS or (
             self.events < FEWEST_EVENTS and self.method not in ("exact", "events")
         )
 
     @property
     def settled(self) -> bool:
-        """Whether the spread is known well enough to stop by it."""
+        """Whether the spread is known well enough for the stopping rule."""
         if self.method == "alike":
             return self.n >= ALIKE
         return self.method in ("exact", "events") or self.events >= FEWEST_EVENTS
 
     def within(self, precision: float) -> bool:
-        """Whether half the interval's width is at most `precision` times the mean, and can be relied on."""
+        """Whether the interval is reliable and half its width is at most `precision` times the mean."""
         return self.settled and self.ci95 <= precision * abs(self.mean)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile and how well it is known.
+    """The estimate of a quantile, with a confidence interval.
 
     Attributes
     ----------
     share : float
-        Which quantile: the share of the distribution that is at most this large.
+        The order of the quantile: the share of the distribution at or below it.
     n : int
         The size of the sample.
     value : float
         The sample's quantile; NaN if it is empty.
     low, high : float
-        The ends of the interval: values of the sample, or infinite where the sample is too small to tell.
+        The ends of the interval: values of the sample, or infinite if the sample is too small for this end.
     """
 
     share: float
@@ -121,12 +120,12 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One scheme against another over the same runs.
+    """The paired comparison of two schemes.
 
     Attributes
     ----------
     difference : Estimate
-        The mean of the differences between the runs of a pair.
+        The mean of the differences between paired runs.
     ratio : Estimate or None
         The ratio of the two means. None if the other's mean is not significantly different from zero.
     """
@@ -136,7 +135,7 @@ class Comparison:
 
 
 def prepare() -> None:
-    """Import what the statistics need: it takes so long that it should not come in between."""
+    """Import scipy now, since the import takes long enough to disturb a running study."""
     import scipy.special  # noqa: F401
 
 
@@ -148,7 +147,7 @@ def estimate(values: npt.ArrayLike, kind: Kind = "signed", level: float = LEVEL)
     values : array_like of float
         The sample.
     kind : {"signed", "amount", "count", "share"}
-        What the values may be.
+        The range of the values.
     level : float, default 0.95
         The level of the interval.
 
@@ -188,26 +187,26 @@ def estimate(values: npt.ArrayLike, kind: Kind = "signed", level: float = LEVEL)
 def quantile(values: npt.ArrayLike, share: float, level: float = LEVEL) -> Quantile:
     """Estimate a quantile from independent values, whatever their distribution is.
 
-    The ends of the interval are order statistics. How many values lie below the true quantile is binomial,
-    so each end is on the wrong side of it with at most half of 1 - `level`: for every sample size, and also
-    if values repeat. With values that depend on each other, as the response times of one run may, the
+    The ends of the interval are order statistics. The number of values below the true quantile is binomial,
+    so the probability that an end is on its wrong side is at most (1 - `level`) / 2, for every sample size,
+    also with repeated values. If the values are correlated, as the response times of one run may be, the
     interval is too narrow.
 
     Parameters
     ----------
     values : array_like of float
-        The sample. Infinite values stand for what is only known to be larger or smaller than all others.
+        The sample. Infinite values stand for unknown values above or below all others.
     share : float
-        Which quantile, such as 0.95.
+        The order of the quantile, such as 0.95.
     level : float, default 0.95
         The level of the interval.
 
     Returns
     -------
     Quantile
-        Its value is about as often above the true quantile as below it: `numpy.quantile` with the method
-        `"median_unbiased"`. The usual method gives less for quantiles such as 0.99 of few values, and may
-        leave the interval.
+        Its value is median-unbiased: `numpy.quantile` with the method `"median_unbiased"`. The default
+        method gives smaller values for quantiles such as 0.99 of few values, which may lie outside the
+        interval.
 
     Raises
     ------
@@ -230,8 +229,8 @@ def quantile(values: npt.ArrayLike, share: float, level: float = LEVEL) -> Quant
     n, tail = len(sample), (1 - level) / 2
     if n == 0:
         return Quantile(share, 0, math.nan, -math.inf, math.inf)
-    # The largest place, from 1, that at most `tail` of samples have above the quantile, and the smallest that
-    # as few have below it.
+    # The ranks (from 1) of the two ends: the largest one that is above the quantile with a probability of at
+    # most `tail`, and the smallest one that is below it with at most the same probability.
     below = bisect_right(range(n), tail, key=lambda k: float(bdtr(k, n, share)))
     above = 1 + bisect_left(range(n), -tail, key=lambda k: -float(bdtrc(k, n, share)))
     low = float(sample[below - 1]) if below else -math.inf
@@ -240,7 +239,7 @@ def quantile(values: npt.ArrayLike, share: float, level: float = LEVEL) -> Quant
 
 
 def runs_to_tell(share: float, level: float = LEVEL) -> int:
-    """Return the size of the smallest sample that has both ends of the interval of a quantile.
+    """Return the size of the smallest sample for which both ends of a quantile's interval are finite.
 
     Examples
     --------
@@ -251,7 +250,7 @@ def runs_to_tell(share: float, level: float = LEVEL) -> int:
 
 
 def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL) -> Comparison:
-    """Compare two schemes whose runs are paired: the values at one index met the same fades.
+    """Compare two schemes by paired runs: values at the same index come from the same fades.
 
     Parameters
     ----------
@@ -299,10 +298,10 @@ def paired(values: Sample, baseline: Sample) -> tuple[Sample, Sample]:
 
 
 def linearised_ratio(over: Sample, under: Sample) -> Sample:
-    """Return values whose mean is `sum(over) / sum(under)`, and whose spread is that ratio's.
+    """Return values whose mean is `sum(over) / sum(under)`, with the spread of this ratio.
 
-    Each value is the ratio plus what its pair adds to it to the first order (the delta method), so
-    that a ratio of sums can be treated as a mean.
+    Each value is the ratio plus the first-order contribution of its pair (the delta method). So a ratio
+    of sums can be treated as a mean.
 
     Examples
     --------
@@ -330,7 +329,7 @@ def ratio_of_means(over: Sample, under: Sample, level: float = LEVEL) -> Sample 
 
 
 def skewness(sample: Sample) -> float:
-    """Return the adjusted Fisher-Pearson skewness; zero if the values are all the same.
+    """Return the adjusted Fisher-Pearson skewness; zero if all values are equal.
 
     Examples
     --------
@@ -341,7 +340,7 @@ def skewness(sample: Sample) -> float:
     n = len(sample)
     apart = sample - sample.mean()
     second = float(np.mean(apart**2))
-    # Below rounding, differences from the mean are noise and not a shape.
+    # Differences from the mean below the rounding error are noise.
     if n < 3 or math.sqrt(second) <= 1e-12 * float(np.max(np.abs(sample))):
         return 0.0
     third = float(np.mean(apart**3))
@@ -354,13 +353,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Parameters
     ----------
     p_values : sequence of float
-        One for each test; NaN for a test that could not be made, which does not count.
+        One for each test; NaN for a test that could not be made, which is not counted.
 
     Returns
     -------
     list of float
-        The adjusted ones in the same order. Calling those below 0.05 significant is wrong about any
-        of them at most once in twenty tables.
+        The adjusted p-values in the same order. If those below 0.05 are called significant, at most one
+        table in twenty has a false positive.
 
     Examples
     --------
@@ -377,7 +376,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _interpolated(ordered: Sample, share: float) -> float:
-    """Return the quantile of an ordered sample, at least one value, some of which may be infinite."""
+    """Return the quantile of an ordered, non-empty sample, which may contain infinite values."""
     # Hyndman and Fan (1996), "Sample quantiles in statistical packages", definition 8.
     n = len(ordered)
     place = min(max((n + 1 / 3) * share - 2 / 3, 0.0), n - 1.0)
@@ -389,10 +388,10 @@ def _interpolated(ordered: Sample, share: float) -> float:
 
 
 def _from_moments(sample: Sample, level: float, least: float, greatest: float) -> Estimate:
-    """Return Student's interval; if the sample is skewed, the smallest that has Hall's in it too.
+    """Return Student's interval; for a skewed sample, the smallest interval that contains Hall's too.
 
-    Hall (1992), "On the removal of skewness by transformation", with a cubic that is monotone: it moves and
-    widens Student's interval to the side of the long tail.
+    Hall (1992), "On the removal of skewness by transformation", with a monotone cubic: it moves and widens
+    Student's interval towards the long tail.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -416,10 +415,10 @@ def _from_moments(sample: Sample, level: float, least: float, greatest: float) -
 
 
 def _events(sample: Sample, level: float) -> Estimate:
-    """Return the interval of a mean that rests on events which most runs do not have.
+    """Return the interval of the mean number of events that most runs do not have.
 
-    Events of equal size are Poisson's, with Garwood's exact interval (1936). Of events of different sizes as
-    many count as have the same variance: (sum x)^2 / sum x^2.
+    Counts of events of equal size have a Poisson distribution, with Garwood's exact interval (1936). Events
+    of different sizes count as the number of equal ones with the same variance: (sum x)^2 / sum x^2.
     """
     from scipy.special import gammaincinv
 
@@ -434,7 +433,7 @@ def _events(sample: Sample, level: float) -> Estimate:
 
 
 def _exact(sample: Sample, level: float) -> Estimate:
-    """Return the interval of a share of runs by Clopper and Pearson (1934)."""
+    """Return Clopper and Pearson's interval (1934) of a share of runs."""
     from scipy.special import betaincinv
 
     n, having = len(sample), int(sample.sum())

@@ -1,12 +1,12 @@
 """The SQLite file of a study's results. docs/studies.md documents the schema.
 
-It is written in transactions with a rollback journal: whatever kills the process, the file holds exactly the
-committed runs. A running study keeps a transaction open at all times, which locks out other writers but not
+It is written in transactions with a rollback journal: even if the process is killed, the file holds exactly
+the committed runs. A running study always has an open transaction, which locks out other writers but not
 readers.
 
-Runs are kept in chunks: a row holds consecutive runs of a scheme at a point, and each metric either as one
-value that all of them share or as a blob of decimal numbers of equal width. A chunk costs SQLite little more
-than a run would, and SQL can still cut its cells out, as the view `result` does.
+Runs are stored in chunks: a row holds consecutive runs of a scheme at a point. Each metric is either one
+value that all runs share, or a blob of decimal numbers of equal width. SQLite handles a chunk nearly as fast
+as a single run, and SQL can still extract single runs, as the view `result` does.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from lasthop.study.run_numbers import RunNumbers
 
 FORMAT = 2
 BY_RUN = 1
-"""The earlier format, with a row for each run. It is read as it is, and converted when it is written to."""
+"""The previous format, with a row for each run. Reading leaves it unchanged; writing converts it."""
 
 LONGEST_CHUNK = 256
-"""The most runs of a chunk that the view `result` can read."""
+"""The maximum number of runs in a chunk, which the view `result` can still read."""
 
 ALL = 2**63 - 1
-"""Above the number of every run."""
+"""A number above every run number."""
 
 APPLICATION = 0x4C617374
 """The application_id of SQLite's file header: "Last"."""
@@ -52,11 +52,11 @@ class StoredPoint:
     parameters : dict of str to str
         The swept settings with their values.
     schemes : list of str
-        The schemes compared at it.
+        The schemes compared at the point.
     hash : str
-        The hash of its scenario.
+        The hash of the scenario.
     toml : str
-        Its scenario.
+        The scenario.
     """
 
     parameters: dict[str, str]
@@ -76,12 +76,13 @@ class Identity:
     seed : int
         The study's seed.
     metrics : tuple of str
-        The metrics of each run: those that every run has, the counters of all schemes, and those asked for.
+        The metrics of each run: those that every run has, the counters of all schemes, and the requested
+        ones.
     points : list of StoredPoint
         The points in their order.
     asked : tuple of str
-        The last of `metrics`: those of connections, sources of traffic, applications and agents, which only
-        runs have that were made since they were asked for.
+        The requested metrics, the last ones of `metrics`: those of connections, traffic sources, applications
+        and agents. Runs made before the request lack them.
     """
 
     version: str
@@ -91,10 +92,9 @@ class Identity:
     asked: tuple[str, ...] = ()
 
     def conflict(self, stored: Identity) -> str | None:
-        """Return in words why this study is none that continues or extends `stored`; None if it is one.
+        """Return why this study cannot continue or extend `stored`; None if it can.
 
-        Both are one study with more or fewer values, schemes and runs if a point is common to them. Points
-        are told by the hashes of their scenarios.
+        It can if they have a point in common. Points are the same if the hashes of their scenarios are.
         """
         if self.seed != stored.seed:
             return f"it has seed {stored.seed}, not {self.seed}"
@@ -108,7 +108,7 @@ class Identity:
         return None
 
     def difference(self, stored: Identity) -> str | None:
-        """Return how this study differs from `stored` in words; None if they are the same."""
+        """Return how this study differs from `stored`; None if they are the same."""
         if (conflict := self.conflict(stored)) is not None:
             return conflict
         ours, theirs = ([point.hash for point in study.points] for study in (self, stored))
@@ -169,11 +169,11 @@ class Store:
         except sqlite3.Error as error:
             raise StudyError(f"{self.path}: cannot be opened as a study: {error}") from None
         if tables and application != APPLICATION:
-            raise StudyError(f"{self.path}: this is a database, but none of a study")
+            raise StudyError(f"{self.path}: this is a database, but not that of a study")
         if tables and version not in (FORMAT, BY_RUN):
             raise StudyError(
-                f"{self.path}: its format is {version}, and this version of Lasthop knows {BY_RUN} to "
-                f"{FORMAT}; open it with the version that made it, or begin anew elsewhere"
+                f"{self.path}: its format is {version}, and this version of Lasthop reads {BY_RUN} to "
+                f"{FORMAT}; open it with the version that made it, or start again in another directory"
             )
         if version == BY_RUN:
             # A run is a chunk of one.
@@ -209,7 +209,7 @@ class Store:
         Raises
         ------
         StudyError
-            If another process is writing to it, or it cannot be written to.
+            If another process is writing to the store, or it cannot be written to.
         """
         if self._connection is None:
             assert self.path is not None
@@ -259,9 +259,9 @@ class Store:
         except sqlite3.Error as error:
             # The low byte of an extended code is the primary one. Python's own errors have none.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-                remedy = "the file is damaged: restore a copy of it, or delete it to begin anew"
+                remedy = "the file is damaged: restore a copy of it, or delete it to start again"
             else:
-                remedy = "runs stored before are kept: once that is mended, run this again to go on"
+                remedy = "the runs stored so far are kept: solve the problem and run the same command again"
             self._failure = f"{self.path}: cannot be written to: {error}; {remedy}"
             if self._sql.in_transaction:
                 with suppress(sqlite3.Error):
@@ -269,23 +269,23 @@ class Store:
             raise StudyError(self._failure) from None
 
     def expect(self, identity: Identity) -> None:
-        """Check that the file holds this study, or one that it extends, and read from its points.
+        """Check that the file holds this study or one that it extends, and select its points.
 
         Raises
         ------
         StudyError
-            If it holds another one.
+            If it holds another study.
         """
         conflict = identity.conflict(self.identity())
         if conflict is not None:
             raise StudyError(
-                f"{self.path}: another study is kept there: {conflict}; "
-                "keep this one elsewhere (--out DIR, or another store), or delete that file"
+                f"{self.path}: this file holds another study: {conflict}; "
+                "store this one elsewhere (--out DIR, or another store), or delete that file"
             )
         self._select(identity)
 
     def _select(self, identity: Identity) -> None:
-        """Let the points of all methods be those of this study, by their places in it."""
+        """Make all methods refer to points by their indices in this study."""
         rows = self._rows("SELECT id, hash FROM point ORDER BY id")
         self._ids = _places(identity, rows)
         self._metrics, self._asked = identity.metrics, identity.asked
@@ -295,9 +295,9 @@ class Store:
         self._lacking = frozenset((point, scheme) for point, scheme in lacking)
 
     def _complete(self) -> str:
-        """Return the SQL that tells whether a chunk has all metrics that were asked for.
+        """Return an SQL condition for chunks with all requested metrics.
 
-        A chunk that was made before has a null in their columns, and one that was made since never has.
+        Only chunks from before the request have nulls in the columns of these metrics.
         """
         if any(metric not in self._columns for metric in self._asked):
             return "(0)"
@@ -312,7 +312,7 @@ class Store:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 raise StudyError(
                     f"{self.path}: another process is running this study; wait until it is done, "
-                    "or run it elsewhere"
+                    "or use another directory"
                 ) from None
             raise StudyError(f"{self.path}: cannot be written to: {error}") from None
         finally:
@@ -325,7 +325,7 @@ class Store:
         self._begin(seconds_to_wait=1)
 
     def roll_back(self) -> None:
-        """Take back what was added since the last commit."""
+        """Discard everything added since the last commit."""
         with self._writes():
             self._sql.execute("ROLLBACK")
         self._begin(seconds_to_wait=1)
@@ -400,7 +400,7 @@ class Store:
             sql.execute(_view(self.identity()))
 
     def _convert(self, identity: Identity) -> None:
-        """Convert a file with a row for each run to the present format."""
+        """Convert a file with a row for each run to the current format."""
         sql = self._sql
         (version,) = sql.execute("PRAGMA user_version").fetchone()
         if version == BY_RUN:
@@ -417,14 +417,14 @@ class Store:
         Parameters
         ----------
         chunks : sequence of tuple
-            For each chunk its point, scheme, first run, number of runs, and the cells of why they ended and
-            of each metric of the study: one value for all runs, or bytes that `lasthop._lasthop.decode`
-            decodes. `measured` has made those of metrics that were asked for.
+            For each chunk its point, scheme, first run and number of runs, and then cells: why the runs
+            ended, and each metric of the study. A cell is one value for all runs, or bytes for
+            `lasthop._lasthop.decode`. Cells of requested metrics come from `measured`.
 
         Raises
         ------
         StudyError
-            If the file cannot be written, or a run that was made again is not the one that is stored.
+            If the file cannot be written, or a repeated run differs from the stored one.
         """
         columns = ("ended", *self._metrics)
         new = []
@@ -447,7 +447,7 @@ class Store:
         self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", rows)
 
     def _fill(self, place: int, scheme: str, first: int, runs: int, cells: dict[str, Any]) -> None:
-        """Insert the new runs of a chunk, and give to those that are stored the metrics that they lack."""
+        """Insert the new runs of a chunk, and add missing metrics to its stored runs."""
         columns = ("ended", *self._columns)
         query = (
             f"SELECT first, runs, {', '.join(map(_name, columns))} FROM chunk "
@@ -484,21 +484,21 @@ class Store:
         )
 
     def _expect_equal(self, name: str, ours: Any, theirs: Any, scheme: str, first: int, runs: int) -> None:
-        """Check that runs that were made again are those that are stored.
+        """Check that repeated runs equal the stored ones.
 
         Raises
         ------
         StudyError
-            If a value is another one.
+            If a value differs.
         """
         had, found = (
             _words(each, runs) if name == "ended" else _decoded(each, runs) for each in (ours, theirs)
         )
         if (at := first_difference(had, found)) is not None:
             self._failure = (
-                f"{self.path}: run {first + at} of {scheme} was made again for another metric, and is not "
-                f"the one that is stored: {name} is {found[at]}, not {had[at]}; the program has changed: "
-                "begin anew elsewhere (--out DIR, or another store)"
+                f"{self.path}: run {first + at} of {scheme} was repeated for another metric and differs from "
+                f"the stored one: {name} is {found[at]}, not {had[at]}; the program has changed: "
+                "start again elsewhere (--out DIR, or another store)"
             )
             self._sql.execute("ROLLBACK")
             raise StudyError(self._failure)
@@ -516,7 +516,7 @@ class Store:
             raise StudyError(f"{self.path}: cannot be read: {error}") from None
 
     def identity(self) -> Identity:
-        """Return what the store holds: the study, and points and schemes that it has left out."""
+        """Return the identity of the stored study, with the points and schemes that it no longer has."""
         meta = self.meta()
         rows = self._rows("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
         points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
@@ -527,7 +527,7 @@ class Store:
         return self._numbers(point, scheme, self._complete())
 
     def stored(self, point: int, scheme: str) -> RunNumbers:
-        """Return the numbers of all runs of a scheme at a point: those of `columns`, `ended` and `chunks`."""
+        """Return the numbers of all runs of a scheme at a point, in the order of `columns`."""
         return self._numbers(point, scheme, "1")
 
     def _numbers(self, point: int, scheme: str, where: str) -> RunNumbers:

@@ -8,11 +8,9 @@
 //!
 //! Status messages are sent in two ways ([`Reports`]):
 //! - *events*: one after a number of arrivals. After a timeout without transmissions, the sending end polls,
-//! and the response
-//!   reports all unreported units. Only the sending end has timers.
+//!   and the response reports all unreported units. Only the sending end has timers.
 //! - *periodic*: one at each multiple of a period. Units after the last arrival are reported as missing if
-//! the status has not
-//!   changed for a period. Only the receiving end has timers.
+//!   the status has not changed for a period. Only the receiving end has timers.
 //!
 //! After a status message with losses, the sending end [requests the link's code](Arq::wants_code), until one
 //! without losses.

@@ -3,8 +3,8 @@
 //! **Bounds.** A connection that was idle too long is removed, at its own next packet or when another one is
 //! added. If the table is full, a new connection replaces the one that was idle longest.
 //! **Cost.** A lookup takes a binary search. With the slot that it returns, the rest of a packet's work takes
-//! constant time, since slots are linked in the order of their activity. A new or removed connection takes a few
-//! more searches, however many there are.
+//! constant time, since slots are linked in the order of their activity. Adding or removing a connection
+//! takes a few more searches.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ pub(super) trait ConnectionState {
     fn cached(&self) -> usize;
 }
 
-/// The place of a connection in the table, until the next one is added or removed.
+/// The index of a connection in the table, valid until a connection is added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
 
@@ -98,7 +98,8 @@ impl<S: ConnectionState> ConnectionTable<S> {
         Some(slot)
     }
 
-    /// Finds the connection of a data segment. If it is missing, idle or outdated, it is added anew.
+    /// Finds the connection of a data segment. A missing, expired or outdated connection is replaced by a new
+    /// one.
     pub(super) fn find_or_add(&mut self, now: Time, connection: Connection, segment: &Segment) -> Slot {
         match self.find(now, connection) {
             Some(slot) if !self[slot].is_outdated(segment) => return slot,
@@ -129,8 +130,8 @@ impl<S: ConnectionState> ConnectionTable<S> {
         result
     }
 
-    /// Calls `action` with every state, in ascending order of addresses and flow. It must not change the number of
-    /// cached segments.
+    /// Calls `action` with every state, in ascending order of addresses and flow. It must not change the
+    /// number of cached segments.
     pub(super) fn for_each(&mut self, mut action: impl FnMut(&mut S)) {
         for slot in self.slots.values() {
             action(&mut self.entries[slot.0].state);

@@ -9,8 +9,7 @@
 //! mobile environments", INFOCOM 2000.
 //! **Parameters.**
 //! - `lead`: time from closing the window to the loss of the signal; 100 ms. The paper recommends one
-//! round-trip time: the
-//!   window update then arrives in time, and little capacity is wasted.
+//!   round-trip time: the window update then arrives in time, and little capacity is wasted.
 //! - `acks`: number of acknowledgements when the signal is back, 3.
 //!
 //! **Differences from the paper.** The prediction is perfect: every fade, outage and hand-off is known `lead`

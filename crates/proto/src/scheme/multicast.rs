@@ -10,8 +10,7 @@
 //! **Parameters.**
 //! - `buffer`: maximum number of packets kept at a base station, 12 as in the paper.
 //! - `wait`: time after the host's arrival after which a base station transmits its whole buffer even without
-//! an
-//!   acknowledgement from the host, 100 ms. The paper's host repeats its request instead.
+//!   an acknowledgement from the host, 100 ms. The paper's host repeats its request instead.
 //!
 //! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections,
 //! with the last three segments as SACK blocks if the connection has no SACK; its source ignores them. In the

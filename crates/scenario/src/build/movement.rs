@@ -1,4 +1,4 @@
-//! Moving hosts and the radio signals of mobile hosts: which components hear of them, common to all runs.
+//! The components that are notified of movements of hosts and of radio signals; common to all runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use super::network::{Network, NetworkLink};
 pub(super) struct Movement {
     /// The index of each moving host in [`Network::moving`].
     pub(super) indices: BTreeMap<HostId, usize>,
-    /// Registration delays: by the router that follows a moving host and the host, the delay for each of its base
-    /// stations.
+    /// Registration delays for each base station of a moving host, by the router that follows the host, and
+    /// the host.
     pub(super) registrations: BTreeMap<(HostId, HostId), Vec<Duration>>,
     /// Pairs of a mover and a component that it notifies.
     pub(super) followers: Vec<(ComponentId, ComponentId)>,
@@ -70,8 +70,8 @@ impl Network {
     }
 }
 
-/// The components that hear where a moving host is, each preceded by its mover: routers on the way to it,
-/// the ends of its connections, the agents at its links, and the links that have something to give up.
+/// Pairs of a mover and a component that it notifies: routers on the paths to the moving host, the ends of
+/// its connections, the agents at its links, and the links that drop packets when the host leaves.
 fn followers(
     network: &Network,
     wiring: &Wiring,
@@ -116,8 +116,8 @@ fn followers(
     followers
 }
 
-/// The mobile hosts whose radio signal is watched, each with those who watch it: the ends of its connections, and the
-/// agents at its links.
+/// The mobile hosts whose radio signal is watched, each with its watchers: the ends of its connections, and
+/// the agents at its links.
 fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) -> Vec<WatchedSignal> {
     if combination.signal_lead().is_none() {
         return Vec::new();
@@ -145,9 +145,8 @@ fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) ->
     found.into_values().collect()
 }
 
-/// How long the registration of each moving host takes to each router that follows it, by the node of the router, the
-/// host, and the numbers of its base stations: the propagation delay on the shortest path. At the host itself it takes
-/// no time.
+/// Registration delays of each moving host to each router that follows it, by router, host and number of the
+/// base station: the propagation delay of the shortest path. At the host itself the delay is zero.
 fn registrations(network: &Network, wiring: &Wiring) -> BTreeMap<(HostId, HostId), Vec<Duration>> {
     let mut found = BTreeMap::new();
     if network.moving.is_empty() {

@@ -49,24 +49,23 @@ pub enum Better {
     Depends,
 }
 
-/// Which values of the metric called `name` are better, whatever it is a metric of. [`Better::Depends`] for every other
-/// name.
+/// Whether higher or lower values of the metric called `name` are better. Names mean the same in all sets of
+/// metrics. [`Better::Depends`] for unknown names.
 pub(super) fn direction(name: &str) -> Better {
     DEFINED.iter().find(|(each, ..)| *each == name).map_or(Better::Depends, |(_, _, better)| *better)
 }
 
-/// Whether the metric called `name` is a whole number, whatever it is a metric of; `None` if there is none.
+/// Whether the metric called `name` is a whole number; `None` if there is no such metric.
 pub(super) fn counts(name: &str) -> Option<bool> {
     DEFINED.iter().find(|(each, ..)| *each == name).map(|(_, of, _)| *of == "u64")
 }
 
-/// Defines structs of metrics, so that names, values and which of them are better are stated only once.
+/// Defines structs of metrics, so that names, types and directions are stated only once.
 macro_rules! metrics {
     ($($(#[$of:meta])* struct $set:ident {
         $($(#[$doc:meta])* $name:ident: $type:ty => $better:ident,)*
     })*) => {
-        /// The type of each metric, and which values are better. A name that several sets have means the same in all
-        /// of them.
+        /// The type and direction of each metric. A name means the same in all sets that have it.
         const DEFINED: &[(&str, &str, Better)] =
             &[$($((stringify!($name), stringify!($type), Better::$better)),*),*];
 
@@ -103,7 +102,7 @@ metrics! {
         /// only. Null if nothing was sent.
         goodput: Option<f64> => Higher,
         /// Time from the start of the transfer until its last byte reached the destination. Null if it did
-        /// not. For several connections, that of the slowest finite one.
+        /// not. For several connections, the time of the slowest finite one.
         completion_time_s: Option<f64> => Lower,
         /// Whether the last byte of every finite transfer reached the destination.
         finished: bool => Higher,
@@ -131,8 +130,8 @@ metrics! {
         /// Acknowledgements with ECN-Echo that reached the source (RFC 3168), of which it answers one in each
         /// round trip.
         ecn_echoes: u64 => Depends,
-        /// Time for which pacing held segments of the source back that the windows would have let out. Of several
-        /// connections that of all together.
+        /// Time for which pacing delayed segments of the source that the windows allowed. For several
+        /// connections, the sum.
         pacing_wait_s: f64 => Depends,
         /// Control messages of the scheme received by the source.
         notices: u64 => Depends,
@@ -185,12 +184,12 @@ metrics! {
         fairness: Option<f64> => Higher,
         /// Time for which radios sent, of both directions; without cells.
         air_time_s: f64 => Lower,
-        /// Of these, the time for which mobile hosts sent.
+        /// The part of this time for which mobile hosts sent.
         uplink_air_time_s: f64 => Lower,
-        /// Energy that the radios of mobile hosts took, of those whose power is stated. Null without any.
+        /// Energy consumed by the radios of mobile hosts whose power is specified. Null without such radios.
         mobile_energy_j: Option<f64> => Lower,
-        /// This energy divided by the payload bits that were delivered, of connections, applications and other traffic.
-        /// Null without any.
+        /// This energy divided by the payload bits that were delivered, of connections, applications and
+        /// other traffic. Null if no power is specified or nothing was delivered.
         energy_per_bit_j: Option<f64> => Lower,
     }
 
@@ -217,13 +216,13 @@ metrics! {
         jitter_s: Option<f64> => Lower,
         /// Packets of a call that arrived too late to be played. Zero without `voip`.
         late_packets: u64 => Lower,
-        /// Mean length of a run of packets that were not played, over that of independent losses. Null without any, and
-        /// without `voip`, as all that follows.
+        /// Mean length of a run of packets that were not played, divided by the mean for independent losses.
+        /// Null if all were played, and without `voip`, like the following metrics.
         burst_ratio: Option<f64> => Depends,
         /// Mean delay from mouth to ear of the packets played. Null if none was.
         mouth_to_ear_s: Option<f64> => Lower,
-        /// The rating factor R of the E-model (ITU-T G.107). Zero if packets were sent and none was played, null if nothing
-        /// was lost either.
+        /// The rating factor R of the E-model (ITU-T G.107). Zero if packets were sent and none was played,
+        /// null if nothing was lost either.
         r_factor: Option<f64> => Higher,
         /// The mean opinion score for this rating, from 1 to 4.5.
         mos: Option<f64> => Higher,
@@ -238,8 +237,8 @@ metrics! {
         /// Mean time from handing a request to TCP until the last byte of its response was delivered. Null
         /// without responses.
         mean_response_time_s: Option<f64> => Lower,
-        /// The median of these times. Null without responses. Quantiles are interpolated linearly between the two
-        /// nearest values.
+        /// The median of these times. Null without responses. Quantiles are interpolated linearly between the
+        /// two nearest values.
         p50_response_time_s: Option<f64> => Lower,
         /// The time that 95 % of them do not exceed. Null without responses.
         p95_response_time_s: Option<f64> => Lower,
@@ -263,8 +262,8 @@ metrics! {
     struct PageMetrics {
         /// Pages loaded.
         pages: u64 => Higher,
-        /// Mean time from the opening of a page until the last byte of its last object was delivered. Null without
-        /// pages.
+        /// Mean time from the opening of a page until the last byte of its last object was delivered. Null
+        /// without pages.
         mean_page_time_s: Option<f64> => Lower,
         /// The median of these times. Null without pages.
         p50_page_time_s: Option<f64> => Lower,
@@ -278,22 +277,22 @@ metrics! {
 
     /// Metrics of an application that plays a video, from the end of the warm-up on.
     struct VideoMetrics {
-        /// Time from the start until playback began, warm-up or not. Null if it did not.
+        /// Time from the start until playback began, warm-up included. Null if it did not begin.
         startup_delay_s: Option<f64> => Lower,
-        /// Playing time that was shown.
+        /// Playing time shown.
         played_s: f64 => Higher,
         /// Stalls of the playback after it had begun.
         stalls: u64 => Lower,
-        /// Time for which it stalled.
+        /// Total time of these stalls.
         stalled_s: f64 => Lower,
-        /// Mean bitrate of the fetched segments, by their playing time. Null without segments.
+        /// Mean bitrate of the fetched segments, weighted by playing time. Null without segments.
         mean_bitrate_bps: Option<f64> => Higher,
         /// Changes of the bitrate from one segment to the next.
         bitrate_switches: u64 => Lower,
     }
 }
 
-/// Metrics of what the user of an application does.
+/// Further metrics of an application, by its kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ActivityMetrics {

@@ -11,10 +11,10 @@ use super::router::Route;
 /// Forwards each packet by its flow and destination in zero time, and packets for a moving host towards the
 /// base station at which the host was registered last.
 ///
-/// A host registers at its new base station as soon as it is there, and the registration takes as long to
-/// arrive here as the propagation on the wired links between. It is never lost, takes no bandwidth, and an
-/// older one that arrives later has no effect. At the moving host itself, a router chooses the link of what
-/// the host sends.
+/// A host registers at its new base station as soon as it is there. The registration arrives here after the
+/// propagation delay of the wired links in between. It is never lost and takes no bandwidth. A registration
+/// that arrives after a newer one has no effect. At the moving host itself, a router chooses the link for the
+/// packets that the host sends.
 #[derive(Clone, Debug)]
 pub struct MovingRouter {
     routes: Arc<BTreeMap<(FlowId, bool), Ports>>,
@@ -25,7 +25,7 @@ pub struct MovingRouter {
     copies: bool,
 }
 
-/// Where the packets of a flow in one direction go.
+/// The output ports of a flow in one direction.
 #[derive(Clone, Debug)]
 enum Ports {
     Always(Port),
@@ -39,14 +39,14 @@ enum Ports {
 struct FollowedHost {
     host: HostId,
     station: u16,
-    /// How long a registration takes from each base station; zero without an entry.
+    /// The delay of a registration from each base station; zero without an entry.
     delays: Vec<Duration>,
-    /// The registrations on their way here that matter, each with its arrival. They arrive in the order in
-    /// which they were sent.
+    /// Registrations in flight with their arrival times, in the order of both sending and arrival. Those that
+    /// a newer one overtakes are left out.
     underway: VecDeque<(Time, u16)>,
 }
 
-/// A route, and the base station at which a moving host must be for it to apply.
+/// A route that applies always, or while a moving host is at a base station.
 pub(super) struct MovingRoute {
     pub(super) route: Route,
     pub(super) while_at: Option<(HostId, u16)>,
@@ -70,7 +70,7 @@ impl MovingRouter {
             });
             let ports = routes.entry((flow, forward)).or_insert(Ports::Following(index, Vec::new()));
             if let Ports::Following(_, ports) = ports {
-                // Stations over which no path leads through this router are never asked for.
+                // Stations without a path through this router get any of the ports.
                 let station = usize::from(station);
                 ports.resize(ports.len().max(station + 1), port);
                 ports[station] = port;
@@ -79,13 +79,13 @@ impl MovingRouter {
         MovingRouter { routes: routes.into(), destinations: destinations.into(), hosts, copies: false }
     }
 
-    /// The moving hosts whose base station matters here.
+    /// The moving hosts that this router follows.
     pub fn hosts(&self) -> impl Iterator<Item = HostId> {
         self.hosts.iter().map(|followed| followed.host)
     }
 
-    /// A router that learns of registrations after a delay: `delay` gives it for each host, by the numbers of
-    /// its base stations.
+    /// A router that registrations reach after a delay. For each host, `delays` returns the delays by the
+    /// numbers of its base stations.
     pub fn with_delays(mut self, mut delays: impl FnMut(HostId) -> Vec<Duration>) -> MovingRouter {
         for followed in &mut self.hosts {
             followed.delays = delays(followed.host);
@@ -125,8 +125,7 @@ impl Component for MovingRouter {
             }
             Ports::Following(host, ports) => {
                 let station = usize::from(self.hosts[*host].station);
-                // Without a path to that station through this router, the packet is where it should not be
-                // any more.
+                // If no path to that station leads through this router, the packet took an outdated route.
                 out.send(*ports.get(station).unwrap_or(&ports[ports.len() - 1]), *packet);
             }
         }
@@ -144,9 +143,9 @@ impl Component for MovingRouter {
         let Signal::Attached { host, station } = *signal else { return };
         if let Some(followed) = self.hosts.iter_mut().find(|followed| followed.host == host) {
             let delay = followed.delays.get(usize::from(station)).copied();
-            // Where the host begins is known.
+            // The first base station of a host is known without a registration.
             let delay = delay.filter(|_| now > Time::ZERO).unwrap_or(Duration::ZERO);
-            // One that was sent before and arrives later has no effect.
+            // Registrations that this one overtakes have no effect.
             while followed.underway.pop_back_if(|&mut (at, _)| at >= now + delay).is_some() {}
             followed.underway.push_back((now + delay, station));
             followed.update(now);

@@ -6,25 +6,25 @@ use lasthop_proto::HostId;
 
 use super::Graph;
 
-/// Entries that all searches together may hold: 16 MB.
+/// The maximum number of entries of all searches together: 16 MB.
 const MAX_ENTRIES: usize = 1 << 22;
 
 /// The shortest paths in one graph, which must not change between calls.
 ///
 /// Paths to the same destination, or to destinations with the same only neighbour, share one breadth-first
-/// search, which goes only as far as paths were asked for. All paths to the hosts behind one router, or to
+/// search, which goes only as far as requested paths need. All paths to the hosts behind one router, or to
 /// the stations of one access point, take one search.
 #[derive(Clone, Debug, Default)]
 pub struct ShortestPaths {
     searches: BTreeMap<HostId, Search>,
 }
 
-/// A breadth-first search from the end of paths, so that each path can be read off from its start.
+/// A breadth-first search from the destination, so each path can be read in order from its source.
 #[derive(Clone, Debug)]
 struct Search {
-    /// The next node on the path from each node that was reached.
+    /// The next node on the path from each reached node.
     onward: Vec<Option<HostId>>,
-    /// The nodes reached whose neighbours were not.
+    /// Reached nodes whose neighbours have not been visited yet.
     frontier: VecDeque<HostId>,
 }
 

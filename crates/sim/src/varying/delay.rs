@@ -15,11 +15,11 @@ use super::rate::{OfFile, UNREAD};
 /// The names of a column of delays, each with the factor to seconds.
 const NAMES: [(&str, f64); 2] = [("delay_ms", 1e-3), ("delay_s", 1.0)];
 
-/// Delays above this are refused, or cut if they are random: an hour.
+/// The maximum of a delay: an hour. Longer ones are refused in a file, and capped if they are random.
 const MOST_S: f64 = 3600.0;
 
-/// The propagation delay of a link: fixed, or varying. Packets arrive in order: one that would overtake another arrives
-/// with it.
+/// The propagation delay of a link, fixed or varying. Packets are not reordered: one that would overtake
+/// another arrives at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delay {
     /// Fixed.
@@ -32,7 +32,7 @@ pub enum Delay {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaryingDelay {
-    /// A series of delays over time: that at the end of its transmission is a packet's.
+    /// A series of delays over time. A packet takes the delay at the end of its transmission.
     Series(OfFile<DelaySteps>),
     /// A list of delays: each packet takes the next one.
     PerPacket(OfFile<DelayList>),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::lognormal::{Fluctuation, LognormalRate};
 use super::mahimahi::Opportunities;
 
-/// Rates above this are cut: 1 Tb/s.
+/// The maximum of a rate: 1 Tb/s. Higher ones are refused in a file, and capped if they are random.
 const MOST_BPS: f64 = 1e12;
 
 pub(super) const UNREAD: &str =
@@ -57,12 +57,13 @@ impl<T> PartialEq for OfFile<T> {
     }
 }
 
-/// Rates over time: CSV with the columns `time_s` (or `time_ms`) and `rate_bps` (or `rate_kbps`, `rate_mbps`).
+/// Rates over time: CSV with the columns `time_s` (or `time_ms`) and `rate_bps` (or `rate_kbps`,
+/// `rate_mbps`).
 #[derive(Clone, PartialEq)]
 pub struct RateSteps(Arc<Steps>);
 
-/// Signal levels over time: CSV with the columns `time_s` (or `time_ms`) and `sinr_db`, `snr_db`, `rssi_dbm` or
-/// `rsrp_dbm`.
+/// Signal levels over time: CSV with the columns `time_s` (or `time_ms`) and `sinr_db`, `snr_db`, `rssi_dbm`
+/// or `rsrp_dbm`.
 #[derive(Clone, PartialEq)]
 pub struct SignalSteps(Arc<Steps>);
 
@@ -107,7 +108,8 @@ impl Contents for SignalSteps {
 pub struct Signal {
     /// The signal levels.
     pub file: DataFile<SignalSteps>,
-    /// Levels in dB or dBm, increasing, each with the rate from there on. Below the first there is no service.
+    /// Pairs of a level in dB or dBm and the rate from this level on, in increasing order. Below the first
+    /// level there is no service.
     pub table: Vec<(f64, BitRate)>,
 }
 
@@ -151,7 +153,8 @@ impl Rate {
         matches!(self, Rate::Varying(_))
     }
 
-    /// The shortest time between two changes that cost something each; `None` if the rate does not change in steps.
+    /// The mean time between two steps, each of which costs computing time; `None` if the rate does not
+    /// change in steps.
     ///
     /// # Panics
     /// If the rate is not [valid](Rate::validate).
@@ -283,7 +286,7 @@ impl RateReader {
         }
     }
 
-    /// The rate at `at` in bits per second, and until when it holds, exclusive.
+    /// The rate at `at` in bits per second, and the end of the time for which it holds, exclusive.
     pub(super) fn at(&mut self, at: Time) -> (u64, Time) {
         match self {
             RateReader::Fixed(bps) => (*bps, Time::NEVER),

@@ -17,7 +17,8 @@ pub struct TimingStreams {
     pub rate: [Stream; 2],
     /// The steps and the slots of the delay.
     pub delay: [Stream; 2],
-    /// The time of the first change of slots, which rate and delay of both directions share: copies of one stream.
+    /// The time of the first change of slots, which rate and delay of both directions share: copies of one
+    /// stream.
     pub phase: Stream,
 }
 
@@ -26,7 +27,7 @@ pub struct TimingStreams {
 pub struct Timing {
     rate: Capacity,
     delay: DelayReader,
-    /// Nothing is computed for times after this.
+    /// The end of the run. Nothing is computed for later times.
     horizon: Time,
     /// Arrival of the last packet.
     last: Time,
@@ -67,8 +68,8 @@ impl Timing {
         self.horizon
     }
 
-    /// The first time from `start` on at which bits can be sent, if something has waited since before `start`;
-    /// [`Time::NEVER`] if that is after the run.
+    /// The first time from `start` on at which bits can be sent, if something has waited since before
+    /// `start`; [`Time::NEVER`] if that is after the run.
     pub(crate) fn ready(&mut self, start: Time) -> Time {
         if start > self.horizon {
             return Time::NEVER;
@@ -89,8 +90,8 @@ impl Timing {
         if ready <= self.horizon { ready } else { Time::NEVER }
     }
 
-    /// The end of `bits` sent from `start` on, which [`ready`](Timing::ready) returned, and for how long the rate is zero
-    /// until then. The end is [`Time::NEVER`] if it is after the run.
+    /// The end of a transmission of `bits` from `start` on, which [`ready`](Timing::ready) returned, and the
+    /// time within it for which the rate is zero. The end is [`Time::NEVER`] if it is after the run.
     fn send(&mut self, start: Time, bits: u64) -> (Time, Duration) {
         let mut pauses = Duration::ZERO;
         let end = match &mut self.rate {
@@ -117,8 +118,8 @@ impl Timing {
         (end, pauses)
     }
 
-    /// The times, in milliseconds, of the opportunities until `until` of a link that always has something to send: a
-    /// mahimahi trace, which repeats after its last time.
+    /// The times in milliseconds of all transmission opportunities before `until`, as a mahimahi trace. It
+    /// repeats after its last time.
     pub fn opportunities(mut self, until: Time) -> Vec<u64> {
         let mut times = Vec::new();
         let mut at = Time::ZERO;
@@ -133,8 +134,8 @@ impl Timing {
         }
     }
 
-    /// Rate in bits per second and delay (`None` if it belongs to packets) over time until `until`: each from its time on.
-    /// Opportunities are counted in bins of `bin`.
+    /// The steps of rate and delay until `until`: time, rate in bits per second, and delay (`None` if it is
+    /// given per packet). The rate of a mahimahi trace is that of the opportunities in bins of length `bin`.
     pub fn trajectory(mut self, until: Time, bin: Duration) -> Vec<(Time, f64, Option<Duration>)> {
         let mut rows = Vec::new();
         let mut at = Time::ZERO;
@@ -170,10 +171,10 @@ impl Pace for Timing {
         let begin = self.ready(start);
         let never = (Time::NEVER, Duration::ZERO);
         let (end, pauses) = if begin == Time::NEVER { never } else { self.send(begin, bits) };
-        // One that does not end within the run does not begin: nobody asks what became of it.
+        // A transmission that does not end within the run need not start: nothing depends on its outcome.
         let begin = if end == Time::NEVER { end } else { begin };
         let time = match self.rate {
-            // Opportunities are instants, and no rate tells how long each lasts.
+            // Opportunities are instants without a duration.
             Capacity::Opportunities(_) => nominal,
             Capacity::Steps(_) => end.since(begin).saturating_sub(pauses),
         };

@@ -22,7 +22,7 @@ fn config(video: Video, stop: Time) -> application::Config {
     application::Config { start: Time::ZERO, stop, tls: false, activity: Activity::Video(viewing) }
 }
 
-/// The counters when the viewer is done, the time of that, and of the last response.
+/// The final counters, the end of playback, and the time of the last response.
 fn watch(video: Video, stop: Time) -> (VideoStats, u64, u64) {
     let Net { builder, client: asks, .. } = net(&bare(), config(video, stop), 0, [0, 0]);
     let mut engine = builder.build(NoTap);
@@ -37,18 +37,19 @@ fn us(us: u64) -> Duration {
     Duration::from_micros(us)
 }
 
-/// The time of a segment of a second, from the request on, without the acknowledgement of the one before.
+/// Time from the request to the last byte of a segment, without the acknowledgement of the previous one.
 fn fetched(bytes: u64) -> u64 {
     14_000 + 320 + (bytes + 40 * bytes.div_ceil(1_460)) * 8 + 10_000
 }
 
-/// At a tenth of the link's rate the player is ahead at once, and then fetches a segment whenever there is room.
+/// At a tenth of the link's rate the buffer fills at once. Then the player fetches a segment whenever there
+/// is room.
 #[test]
 fn a_slow_video_plays_without_a_stall() {
     let (stats, end, last) = watch(video(&[100_000], RATE), Time::NEVER);
     let first = fetched(12_500);
-    // The buffer holds three seconds. The fourth segment is asked for when 1 s was played, the fifth, of half a second,
-    // half a second later.
+    // The buffer holds 3 s. The fourth segment is requested after 1 s of playback, and the fifth, of 0.5 s,
+    // after 1.5 s.
     assert_eq!(last, first + 1_500_000 + fetched(6_250));
     let expected = VideoStats {
         segments: 5,
@@ -92,18 +93,18 @@ fn a_player_by_rate_settles_below_the_rate_of_the_link() {
     assert_eq!(stats.bits, 100_000 + 600_000 * 7 / 2);
 }
 
-/// What is fetched is still played, and the end is not a stall.
+/// Fetched segments are still played, and the end is not a stall.
 #[test]
-fn a_player_that_is_stopped_fetches_no_more() {
+fn a_stopped_player_fetches_no_more_segments() {
     let (stats, end, last) = watch(video(&[2_000_000], RATE), at(3_000_000));
     assert_eq!((stats.segments, stats.stalls), (2, 1));
     let waited = 320 + fetched(250_000) - 1_000_000;
     assert_eq!((stats.played, stats.stalled, end), (us(2_000_000), us(waited), last + 1_000_000));
 }
 
-/// The buffer of 3 s has no room for a second segment of 2 s, so that playback does not wait for 3 s.
+/// The buffer of 3 s has no room for a second segment of 2 s, so playback starts before 3 s are buffered.
 #[test]
-fn playback_begins_when_the_buffer_has_no_room_for_more() {
+fn playback_starts_when_the_buffer_has_no_room_for_more() {
     let segment = Duration::from_secs(2);
     let startup = Duration::from_secs(3);
     let (stats, end, _) = watch(Video { segment, startup, ..video(&[100_000], RATE) }, Time::NEVER);

@@ -1,4 +1,4 @@
-"""The figures of the paper, and further ones that its text suggests."""
+"""The figures of the paper, and further ones suggested by its text."""
 
 from __future__ import annotations
 
