@@ -326,9 +326,9 @@ def beside_ns3(bench: Bench) -> None:
         what = f"at least {least} times as fast as ns-3: {short(case)}"
         bench.target(what, f"{found.median:.0f}", found.median >= least)
     bench.notes.append(
-        "ns-3 without SACK takes the segments that duplicate acknowledgements stand for out of the flight "
-        "before it halves it: its window is smaller and it times out five times as often. With SACK, it "
-        "delivers within 5 % of ours."
+        "ns-3 without SACK halves the flight after subtracting the segments that duplicate acknowledgements "
+        "report: its window is smaller and it times out five times as often. With SACK, it delivers as much "
+        "as ours within 5 %."
     )
 
 

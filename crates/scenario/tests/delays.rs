@@ -39,7 +39,8 @@ fn run(text: &str, overrides: &[&str], scheme: &str) -> (Run, Delays) {
     (run, delays)
 }
 
-/// Flow, way, delay and queueing of each row; the way of a link with a hyphen, that of a flow with an arrow.
+/// Flow, path, delay and queueing delay of each row. A link is written with a hyphen, an end-to-end path with
+/// `>`.
 fn rows(delays: &Delays) -> Vec<(String, String, f64, f64)> {
     let way = |index: usize| {
         let way = &delays.ways[delays.way[index] as usize];
@@ -60,7 +61,8 @@ fn assert_rows(found: &[(String, String, f64, f64)], expected: &[(&str, &str, f6
     }
 }
 
-/// By hand: a packet takes 3 ms and 13 ms. The second waits 1 ms for the first, and 7 ms at the base station.
+/// By hand: a packet takes 3 ms on the first link and 13 ms on the second. The second packet waits 1 ms for
+/// the first, and 7 ms at the base station.
 #[test]
 fn packets_wait_for_those_before_them() {
     let (_, delays) = run(DATAGRAMS, &[], "basic");
@@ -78,7 +80,7 @@ fn packets_wait_for_those_before_them() {
     );
 }
 
-/// Fragments of half the size with as much coding take the same; a varying rate has no least delay.
+/// Fragments of half the size with the same coding take the same time. A varying rate has no minimum delay.
 #[test]
 fn the_delay_of_an_idle_link_counts_fragments_and_expansion() {
     let (_, delays) =
@@ -90,7 +92,7 @@ fn the_delay_of_an_idle_link_counts_fragments_and_expansion() {
     assert!(on_air.len() == 2 && on_air.iter().all(|row| row.2 > 0.005 && row.3.is_nan()), "{on_air:?}");
 }
 
-/// Of a lossy link with an ARQ: each packet's delays on the links add up to that of its flow, if nothing else holds it.
+/// Over a lossy link with ARQ, the delays of a packet on the links add up to its end-to-end delay.
 #[test]
 fn delays_of_links_add_up() {
     let overrides = [
@@ -107,7 +109,7 @@ fn delays_of_links_add_up() {
         |way: &str| rows.iter().filter(|row| row.0 == "one" && row.1 == way).map(|row| row.2).sum::<f64>();
     let one = &run.traffic[0].1;
     assert!(one.delivered_packets > 1_000 && one.lost_packets == 0);
-    // Those on their way at the end have crossed the first link only.
+    // Packets in flight at the end have crossed the first link only.
     let (last, links) = (sum("fixed>mobile"), sum("base-mobile"));
     let ended = rows.iter().filter(|row| row.0 == "one" && row.1 == "fixed>mobile").count();
     let first: f64 =
@@ -118,7 +120,7 @@ fn delays_of_links_add_up() {
     assert!(rows.iter().filter(|row| row.1 == "base-mobile").any(|row| row.3 > 0.01), "retransmissions wait");
 }
 
-/// Each segment arrives for the first time once; those that were lost take at least a timeout.
+/// Retransmitted segments are counted once, at their first arrival. Lost ones take at least a timeout.
 #[test]
 fn data_arrive_once_however_often_they_are_sent() {
     let text = with("\nmtu = \"128 B\"", "");
@@ -130,7 +132,7 @@ fn data_arrive_once_however_often_they_are_sent() {
     assert_eq!(data.len(), 100_000_usize.div_ceil(payload));
     let recovered = data.iter().filter(|row| row.2 > 0.9).count();
     assert!(recovered > 0, "{metrics:?}");
-    // Acknowledgements are packets of the links.
+    // Acknowledgements are in the delays of the links.
     assert!(rows(&delays).iter().any(|row| row.1 == "mobile-base"));
 }
 

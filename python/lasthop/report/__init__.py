@@ -21,16 +21,16 @@ _MOST_SPOTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure as a report shows it.
+    """A figure in a report.
 
     Attributes
     ----------
     image : str
         The picture, as a data URL.
     numbers : str
-        Its numbers as CSV, as a data URL.
+        The data as CSV, as a data URL.
     spots : list of (float, float, str)
-        The place of each point in percent of the picture, from its upper left, and its values.
+        The position of each point in percent of the picture, from its upper left corner, and its values.
     """
 
     image: str
@@ -54,7 +54,7 @@ class Picture:
 
 
 def template(package: str, name: str) -> Template:
-    """Return a template of a package, which may include those of this one."""
+    """Return a template of a package, which may include templates of this package."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader
 
     loader = ChoiceLoader([PackageLoader(package, ""), PackageLoader("lasthop.report", "")])
@@ -63,12 +63,12 @@ def template(package: str, name: str) -> Template:
 
 
 def data_url(kind: str, content: bytes) -> str:
-    """Return content as a URL that has it all."""
+    """Return the content as a data URL."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _spots(figure: DataFigure) -> list[tuple[float, float, str]]:
-    """Return the place of each point in percent of the picture, from its upper left, and its values."""
+    """Return the position of each point in percent of the picture, and its values."""
     if "y" not in figure.data:
         return []
     axes = figure.axes[0]

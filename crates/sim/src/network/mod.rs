@@ -2,8 +2,9 @@
 //! and wires.
 //!
 //! Paths are fixed before a run begins. A [`Router`] component exists only where packets that leave the same
-//! port take different next hops; elsewhere forwarding takes no time and no component, just a wire. A moving host has a
-//! path over each of its base stations; where they part, a [`MovingRouter`] chooses by what it has heard last.
+//! port take different next hops; elsewhere forwarding takes no time and no component, just a wire. A moving
+//! host has a path over each of its base stations; where they part, a [`MovingRouter`] chooses by the host's
+//! last registration.
 
 mod graph;
 mod moving_router;
