@@ -137,56 +137,7 @@ impl Scenario {
         observe: Observe<'_>,
         keep_going: impl FnMut(Time) -> bool,
     ) -> Result<Run, RunError> {
-        let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
-        let (outcome, records) = if observe == Observe::default() {
-            (setup.run(seed, run, keep_going)?, Recordings::default())
-        } else {
-            setup.run_observed(seed, run, observe, keep_going)?
-        };
-        let RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled } =
-            outcome;
-        let network = setup.layout.network();
-        let (transfers, others) = network.flows.split_at(connections.len());
-        let (others, dialogues) = others.split_at(traffic.len());
-        let dialogues = dialogues.iter().filter(|flow| matches!(flow.workload, Workload::Application(_)));
-        let Recordings { parts: records, agents: series, delays } = records;
-        let series = series.into_iter().map(Some).chain(iter::repeat(None));
-        let agents = setup.layout.agent_names().into_iter().zip(&agents).zip(series);
-        let agents = agents.map(|((name, counters), series)| AgentRun {
-            name,
-            counters: counters.values().collect(),
-            series,
-        });
-        let shows = |agent: &AgentRun| agent.series.as_ref().is_some_and(|series| !series.columns.is_empty());
-        let agents = agents.filter(|agent| !agent.counters.is_empty() || shows(agent));
-        let mut records = records.into_iter().chain(iter::repeat_with(PartRecording::default));
-        let name = |node: HostId| network.names[usize::from(node.0)].clone();
-        let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
-        let connections = connections.map(|((flow, metrics), parts)| {
-            let parts = parts.iter().zip(&mut records);
-            let parts = parts.map(|(part, (events, series))| {
-                let [from, to] = part.nodes.map(name);
-                PartRun { from, to, events, series }
-            });
-            ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
-        });
-        let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
-        let applications = dialogues.map(|flow| flow.name.clone()).zip(applications);
-        Ok(Run {
-            sender: self.sender.clone(),
-            scheme: setup.combination.name().to_owned(),
-            seed,
-            run,
-            ended,
-            metrics,
-            counters,
-            connections: connections.collect(),
-            traffic: traffic.collect(),
-            applications: applications.collect(),
-            agents: agents.collect(),
-            delays,
-            handled,
-        })
+        self.set_up(scheme).map_err(RunError::Scenario)?.run_recorded(seed, run, observe, keep_going)
     }
 
     /// The names of the metrics of the agents of its schemes, `SCHEME.COUNTER`, in the order of the schemes.
@@ -280,6 +231,68 @@ impl Setup<'_> {
             names.agent(name, counters.names().collect());
         }
         names
+    }
+
+    /// A run with recordings, as defined by [`Scenario::run_while`].
+    ///
+    /// # Errors
+    /// As [`Scenario::run_while`].
+    pub fn run_recorded(
+        &self,
+        seed: u64,
+        run: u64,
+        observe: Observe<'_>,
+        keep_going: impl FnMut(Time) -> bool,
+    ) -> Result<Run, RunError> {
+        let (outcome, records) = if observe == Observe::default() {
+            (self.run(seed, run, keep_going)?, Recordings::default())
+        } else {
+            self.run_observed(seed, run, observe, keep_going)?
+        };
+        let RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled } =
+            outcome;
+        let network = self.layout.network();
+        let (transfers, others) = network.flows.split_at(connections.len());
+        let (others, dialogues) = others.split_at(traffic.len());
+        let dialogues = dialogues.iter().filter(|flow| matches!(flow.workload, Workload::Application(_)));
+        let Recordings { parts: records, agents: series, delays } = records;
+        let series = series.into_iter().map(Some).chain(iter::repeat(None));
+        let agents = self.layout.agent_names().into_iter().zip(&agents).zip(series);
+        let agents = agents.map(|((name, counters), series)| AgentRun {
+            name,
+            counters: counters.values().collect(),
+            series,
+        });
+        let shows = |agent: &AgentRun| agent.series.as_ref().is_some_and(|series| !series.columns.is_empty());
+        let agents = agents.filter(|agent| !agent.counters.is_empty() || shows(agent));
+        let mut records = records.into_iter().chain(iter::repeat_with(PartRecording::default));
+        let name = |node: HostId| network.names[usize::from(node.0)].clone();
+        let connections = transfers.iter().zip(connections).zip(self.layout.parts());
+        let connections = connections.map(|((flow, metrics), parts)| {
+            let parts = parts.iter().zip(&mut records);
+            let parts = parts.map(|(part, (events, series))| {
+                let [from, to] = part.nodes.map(name);
+                PartRun { from, to, events, series }
+            });
+            ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
+        });
+        let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
+        let applications = dialogues.map(|flow| flow.name.clone()).zip(applications);
+        Ok(Run {
+            sender: self.scenario.sender.clone(),
+            scheme: self.combination.name().to_owned(),
+            seed,
+            run,
+            ended,
+            metrics,
+            counters,
+            connections: connections.collect(),
+            traffic: traffic.collect(),
+            applications: applications.collect(),
+            agents: agents.collect(),
+            delays,
+            handled,
+        })
     }
 
     /// A run without recording, as defined by [`Scenario::run_while`].
