@@ -1,10 +1,13 @@
 //! Scenarios.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Bytes, ChannelBursts, LinkAsked, Metrics, Observe, Scheme, Time};
+use lasthop_scenario::{
+    Bytes, ChannelBursts, LinkAsked, Metrics, Observe, ScenarioError, Scheme, SharedSetup, Time,
+};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -58,7 +61,7 @@ use crate::run::Run;
 /// >>> scenario.run("basic").metrics["finished"]
 /// True
 #[pyclass(frozen, module = "lasthop._lasthop")]
-pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>);
+pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>, SetUps);
 
 /// A metric that does not exist. Returned by `Scenario.find_metric`.
 ///
@@ -98,7 +101,39 @@ impl UnknownMetric {
     }
 }
 
+/// The number of schemes whose set-ups are kept.
+const MAX_SET_UPS: usize = 16;
+
+/// The set-ups of schemes that have run, so that many single runs cost no more than those of a study.
+#[derive(Default)]
+struct SetUps(Mutex<BTreeMap<String, SharedSetup>>);
+
+impl SetUps {
+    /// The set-up of a scheme, made unless it is kept.
+    fn get(
+        &self,
+        scenario: &Arc<lasthop_scenario::Scenario>,
+        scheme: &str,
+    ) -> Result<SharedSetup, ScenarioError> {
+        let kept = || self.0.lock().expect("no thread panics while it holds the lock");
+        if let Some(set_up) = kept().get(scheme) {
+            return Ok(set_up.clone());
+        }
+        let set_up = SharedSetup::new(scenario.clone(), scheme)?;
+        let mut kept = kept();
+        if kept.len() >= MAX_SET_UPS {
+            kept.clear();
+        }
+        kept.insert(scheme.to_owned(), set_up.clone());
+        Ok(set_up)
+    }
+}
+
 impl Scenario {
+    fn new(scenario: Arc<lasthop_scenario::Scenario>) -> Scenario {
+        Scenario(scenario, SetUps::default())
+    }
+
     pub(crate) fn inner(&self) -> &Arc<lasthop_scenario::Scenario> {
         &self.0
     }
@@ -134,7 +169,7 @@ impl Point {
 
     #[getter]
     fn scenario(&self) -> Scenario {
-        Scenario(self.scenario.clone())
+        Scenario::new(self.scenario.clone())
     }
 
     fn __repr__(&self) -> String {
@@ -229,7 +264,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let external = python_scheme::external(&python_schemes)?;
         let scenario = lasthop_scenario::Scenario::load_with(&path, &overrides, &external);
-        scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+        scenario.map(|scenario| Scenario::new(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
     /// Read a scenario from text.
@@ -266,7 +301,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let external = python_scheme::external(&python_schemes)?;
         let scenario = lasthop_scenario::Scenario::parse_with(text, name, &overrides, &external);
-        scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+        scenario.map(|scenario| Scenario::new(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
     /// Return the scenario with other schemes to compare.
@@ -321,7 +356,7 @@ impl Scenario {
             }
         }
         let changed = self.0.with_schemes(names, external);
-        changed.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+        changed.map(|scenario| Scenario::new(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
     #[getter]
@@ -788,22 +823,28 @@ impl Scenario {
         pcap: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Run> {
-        let mut scenario = Arc::clone(&self.0);
-        let scheme = match scheme.map(PythonScheme::from_object).transpose()? {
-            None => scenario.schemes[0].clone(),
-            Some(NameOrScheme::Name(name)) => name,
-            Some(NameOrScheme::Scheme(scheme)) => {
-                let name = scheme.name().to_owned();
+        let (name, of_python) = match scheme.map(PythonScheme::from_object).transpose()? {
+            None => (self.0.schemes[0].clone(), None),
+            Some(NameOrScheme::Name(name)) => (name, None),
+            Some(NameOrScheme::Scheme(scheme)) => (scheme.name().to_owned(), Some(scheme)),
+        };
+        let scenario = match of_python {
+            None => self.0.clone(),
+            Some(scheme) => {
                 let known =
-                    scenario.with_schemes(vec![name.clone()], [scheme as Arc<dyn Scheme + Send + Sync>]);
-                scenario = Arc::new(known.map_err(|error| scenario_error(py, &error))?);
-                name
+                    self.0.with_schemes(vec![name.clone()], [scheme as Arc<dyn Scheme + Send + Sync>]);
+                Arc::new(known.map_err(|error| scenario_error(py, &error))?)
             }
         };
+        let set_up = py.detach(|| match Arc::ptr_eq(&scenario, &self.0) {
+            true => self.1.get(&scenario, &name),
+            false => SharedSetup::new(scenario.clone(), &name),
+        });
+        let set_up = set_up.map_err(|error| scenario_error(py, &error))?;
         let observe = Observe { trace, series, delays, pcap: pcap.as_deref() };
         let mut watch = Watch::new(progress);
         let result =
-            py.detach(|| scenario.run_while(&scheme, seed, run, observe, |now| watch.keeps_going(now)));
+            py.detach(|| set_up.get().run_recorded(seed, run, observe, |now| watch.keeps_going(now)));
         match watch.raised {
             Some(error) => Err(error),
             None => result
