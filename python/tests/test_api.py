@@ -322,3 +322,20 @@ MODULES = sorted((ROOT / "python/lasthop").rglob("*.py"))
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
 def test_types_are_stated(module: Path) -> None:
     assert list(guessed(module)) == []
+
+
+def test_a_run_does_not_depend_on_earlier_runs() -> None:
+    reused = lasthop.load("last-mile", ["transfer.size=200 KB"])
+    names = [scheme.name for scheme in lasthop.schemes()] + ["snoop + arq", "nosuch"]
+
+    def outcome(scenario: lasthop.Scenario, name: str) -> object:
+        try:
+            return scenario.run(name, run=3).metrics
+        except lasthop.ScenarioError as error:
+            return str(error)
+
+    # More schemes than a scenario keeps set-ups of, so that some are made twice.
+    for _ in range(2):
+        for name in names:
+            fresh = lasthop.load("last-mile", ["transfer.size=200 KB"])
+            assert outcome(reused, name) == outcome(fresh, name)
