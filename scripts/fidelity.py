@@ -4,7 +4,7 @@
 round-trip time and loss, with ``lasthop emulate`` and with the simulator, with the same seed and run numbers.
 It prints the throughput of both with 95 % intervals as a Markdown table. Emulation runs in real time: the
 grid takes about twenty minutes. ``--quick`` runs one short case, ``--case 10,60,0.01`` a link of 10 Mb/s and
-60 ms with a loss of 1 %.
+60 ms with a loss of 1 %. ``--scheme snoop`` puts an agent at the base station in both.
 """
 
 from __future__ import annotations
@@ -115,12 +115,13 @@ def receive(address: str, seconds: float) -> None:
     print(8 * received / seconds)
 
 
-def emulated(path: Path, control: str, run: int, seconds: float) -> float:
+def emulated(path: Path, scheme: str, control: str, run: int, seconds: float) -> float:
     """Return the throughput of the kernel in bits per second."""
     this = [sys.executable, str(Path(__file__).resolve())]
     server = " ".join([*this, "--send", control])
     client = [*this, "--receive", "{server}", "--seconds", str(seconds)]
-    line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--run", str(run), "--server", server]
+    line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--run", str(run)]
+    line += ["--server", server]
     for _ in range(ATTEMPTS):
         done = subprocess.run([*line, "--", *client], capture_output=True, text=True, check=False)
         if done.returncode != LATE:
@@ -141,24 +142,29 @@ def interval(values: list[float]) -> str:
     return f"{mean / 1e6:.2f} ± {half / 1e6:.2f}"
 
 
-def compare(cases: list[Case], controls: list[str], runs: int, seconds: float) -> Iterator[str]:
-    """Yield the rows of the table."""
+def compare(
+    cases: list[Case], controls: list[str], schemes: list[str], runs: int, seconds: float
+) -> Iterator[str]:
+    """Yield the rows of the table, with a column of schemes if there are any besides the baseline."""
     from lasthop import Scenario
 
-    yield "| rate | RTT | loss | control | kernel (Mb/s) | simulator (Mb/s) | difference |"
-    yield "|---|---|---|---|---|---|---|"
+    named = schemes != ["basic"]
+    column, rule = (" scheme |", "---|") if named else ("", "")
+    yield f"| rate | RTT | loss | control |{column} kernel (Mb/s) | simulator (Mb/s) | difference |"
+    yield f"|---|---|---|---|{rule}---|---|---|"
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "case.toml"
-        for case, control in itertools.product(cases, controls):
+        for case, control, scheme in itertools.product(cases, controls, schemes):
             text = case.scenario(SENDERS[control], seconds)
             path.write_text(text)
             scenario = Scenario.parse(text)
             numbers = range(runs)
-            predicted = [scenario.run("basic", run=n).metrics["throughput_bps"] for n in numbers]
-            measured = [emulated(path, control, n, seconds) for n in numbers]
+            predicted = [scenario.run(scheme, run=n).metrics["throughput_bps"] for n in numbers]
+            measured = [emulated(path, scheme, control, n, seconds) for n in numbers]
             difference = statistics.fmean(predicted) / statistics.fmean(measured) - 1
-            link = f"{case.rate} Mb/s | {case.rtt} ms | {100 * case.loss:g} %"
-            yield f"| {link} | {control} | {interval(measured)} | {interval(predicted)} | {difference:+.1%} |"
+            row = f"{case.rate} Mb/s | {case.rtt} ms | {100 * case.loss:g} % | {control}"
+            row += f" | {scheme}" if named else ""
+            yield f"| {row} | {interval(measured)} | {interval(predicted)} | {difference:+.1%} |"
 
 
 def main() -> None:
@@ -168,6 +174,8 @@ def main() -> None:
     parser.add_argument(
         "--case", type=Case.parse, action="append", metavar="MBPS,MS,LOSS", help="this link; may be repeated"
     )
+    parser.add_argument("--control", action="append", choices=SENDERS, help="may be repeated; by default all")
+    parser.add_argument("--scheme", action="append", help="may be repeated; by default basic")
     parser.add_argument("--runs", type=int, default=4, help="runs of each case")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each run")
     parser.add_argument("--send", metavar="CONTROL", help=argparse.SUPPRESS)
@@ -178,12 +186,12 @@ def main() -> None:
     if asked.receive:
         return receive(asked.receive, asked.seconds)
     available = ALLOWED.read_text().split()
-    controls = [control for control in SENDERS if control in available]
+    controls = [control for control in asked.control or SENDERS if control in available]
     print(f"Linux {platform.release()}\n")
     if asked.quick:
-        rows = compare([Case(2, 20, 0.0)], controls[:1], 1, 2.0)
+        rows = compare([Case(2, 20, 0.0)], controls[:1], ["basic"], 1, 2.0)
     else:
-        rows = compare(asked.case or GRID, controls, asked.runs, asked.seconds)
+        rows = compare(asked.case or GRID, controls, asked.scheme or ["basic"], asked.runs, asked.seconds)
     for row in rows:
         print(row, flush=True)
     return None

@@ -1,8 +1,9 @@
 //! The lanes of flows: what queues and agents tell apart.
 //!
-//! Queues spread flows over lanes as they come. Agents keep state for each connection, so that each needs a lane of its own: both
-//! directions have the same, and a lane passes to another connection only with a SYN, with which agents begin anew, when the
-//! connection before has ended or was idle for long. Further connections are carried, but agents do not see their segments.
+//! Queues spread flows over lanes as they come. Agents keep state for each connection, so that each
+//! needs a lane of its own: both directions have the same, and a lane passes to another connection only
+//! with a SYN, with which agents begin anew, when the connection before has ended or was idle for long.
+//! Further connections are carried, but agents do not see their segments.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

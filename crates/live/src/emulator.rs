@@ -272,8 +272,8 @@ impl Emulator {
         !is_full(&self.frames)
     }
 
-    /// The lane of a packet, what enters, and the scale of its segment's window. Agents see the segments of packets that the
-    /// other end will accept: whole ones, with a correct checksum.
+    /// The lane of a packet, what enters, and the scale of its segment's window. Agents see the
+    /// segments of packets that the other end will accept: whole ones, with a correct checksum.
     fn classify(
         &mut self,
         now: Time,

@@ -18,7 +18,8 @@ pub struct Report {
     pub lost_packets: u64,
     /// Packets dropped by agents of schemes.
     pub suppressed_packets: u64,
-    /// TCP packets that agents could not see: with a wrong checksum, or of more connections than they tell apart.
+    /// TCP packets that agents could not see: with a wrong checksum, or of more connections than they
+    /// tell apart.
     pub opaque_packets: u64,
     /// Packets that left with a congestion mark that they did not have.
     pub marked_packets: u64,

@@ -1,8 +1,10 @@
-//! TCP segments of real packets as agents see them, and back: what an agent changed is written into the bytes.
+//! TCP segments of real packets as agents see them, and back: what an agent changed is written into the
+//! bytes.
 //!
-//! Sequence numbers are those of the packet: agents compare them modulo 2^32, from wherever a connection began. Windows are
-//! scaled as the two ends have agreed, and timestamps are in microseconds, of clocks that tick once a millisecond: that of
-//! Linux and of most others (RFC 7323 section 5.4 permits 1 ms to 1 s).
+//! Sequence numbers are those of the packet: agents compare them modulo 2^32, from wherever a
+//! connection began. Windows are scaled as the two ends have agreed, and timestamps are in
+//! microseconds, of clocks that tick once a millisecond: that of Linux and of most others (RFC 7323
+//! section 5.4 permits 1 ms to 1 s).
 
 use lasthop_proto::tcp::{Segment, Timestamps};
 use lasthop_wire::{Error, TcpHeader, edit};
@@ -19,8 +21,8 @@ pub(crate) fn read(header: &TcpHeader, scale: u8) -> Segment {
     Segment { wnd: header.segment.wnd << scale, timestamps, ..header.segment }
 }
 
-/// Changes the bytes of a packet whose segment was `before` so that it is `after`, with the checksum. An option that the packet
-/// does not have is not added, and its payload stays as it is.
+/// Changes the bytes of a packet whose segment was `before` so that it is `after`, with the checksum.
+/// An option that the packet does not have is not added, and its payload stays as it is.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -48,8 +50,8 @@ pub(crate) fn write(bytes: &mut [u8], before: &Segment, after: &Segment, scale: 
     Ok(())
 }
 
-/// The ticks of a timestamp of `raw` ticks that an agent has moved from `was` to `is`. Rounded down, so that one that follows
-/// another closely is not before it.
+/// The ticks of a timestamp of `raw` ticks that an agent has moved from `was` to `is`. Rounded down, so
+/// that one that follows another closely is not before it.
 fn moved(raw: u32, was: u32, is: u32) -> u32 {
     let by = is.wrapping_sub(was) as i32;
     raw.wrapping_add_signed(by.div_euclid(TICK as i32))

@@ -318,8 +318,8 @@ fn tcp(is_v4: bool, from_source: bool, segment: Segment, payload: &[u8]) -> Vec<
     [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1], &kind[..], &packet].concat()
 }
 
-/// Snoop at the base station: the second of three segments was lost, says the destination. It gets a copy, and the source
-/// never hears of it. Over the wrap of sequence numbers, with IPv4 and IPv6.
+/// Snoop at the base station: the second of three segments was lost, says the destination. It gets a
+/// copy, and the source never hears of it. Over the wrap of sequence numbers, with IPv4 and IPv6.
 #[test]
 fn snoop_repairs_what_the_destination_lacks() {
     let paths = ["snoop-a", "snoop-b"]
@@ -393,8 +393,8 @@ fn byte(port: u16, at: u32) -> u8 {
     ((at ^ u32::from(port) << 8).wrapping_mul(0x9e37_79b9) >> 24) as u8
 }
 
-/// Segments with wild numbers on many connections never stop agents, no segment has bytes of another, and all packets are
-/// accounted for.
+/// Segments with wild numbers on many connections never stop agents, no segment has bytes of another,
+/// and all packets are accounted for.
 #[test]
 fn hostile_segments_do_no_harm_with_agents_in_place() {
     let fast = SCENARIO.replace("10 Mbps", "1 Gbps").replace("30 ms", "1 ms");

@@ -61,8 +61,9 @@ pub trait Component: Send {
         false
     }
 
-    /// Calls `visit` with every packet that this agent has received and may send later. The bytes of a real packet are kept
-    /// as long as an agent keeps the packet; simulated packets have none, and nobody asks.
+    /// Calls `visit` with every packet that this agent has received and may send later. The bytes of a
+    /// real packet are kept as long as an agent keeps the packet; simulated packets have none, and
+    /// nobody asks.
     fn kept(&self, _visit: &mut dyn FnMut(&Packet)) {}
 
     /// Reports counters: the same names in the same order at every call. Those of a scheme's agents are

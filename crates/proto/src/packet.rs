@@ -35,10 +35,11 @@ pub struct Packet {
     pub body: Body,
 }
 
-/// A handle to the bytes of a real packet, which components copy with the packet and never look into. Who brought the
-/// packet into the engine keeps the bytes until no copy of the packet is left there, nor [kept](crate::Component::kept) by
-/// an agent. The number consists of a slot, from 1, and of a generation, by which a handle to bytes that are gone differs
-/// from that of the next packet in the same slot.
+/// A handle to the bytes of a real packet, which components copy with the packet and never look into.
+/// Who brought the packet into the engine keeps the bytes until no copy of the packet is left there,
+/// nor [kept](crate::Component::kept) by an agent. The number consists of a slot, from 1, and of a
+/// generation, by which a handle to bytes that are gone differs from that of the next packet in the
+/// same slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u32);
 

@@ -297,7 +297,8 @@ impl Scenario {
     /// the first connection, whose TCP settings are ignored. All random streams are those of
     /// [`run`](Scenario::run) with the same seed and run number: links have the same fades at the same times.
     ///
-    /// # Errors As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme needs more than
+    /// # Errors
+    /// As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme needs more than
     /// links and agents: a source or a destination with a TCP of its own, or a base station that splits
     /// connections.
     pub fn emulate(&self, scheme: &str, seed: u64, run: u64) -> Result<Emulation, ScenarioError> {

@@ -279,8 +279,8 @@ fn segment(side: Side, number: u32, seq: u32, len: u32, ack: u32) -> Entering {
     Entering { segment: Some(segment), ..datagram(number, size) }
 }
 
-/// An agent's copy of a packet has the bytes of the packet, which are kept until the agent has forgotten it. Sequence numbers
-/// wrap in the middle.
+/// An agent's copy of a packet has the bytes of the packet, which are kept until the agent has
+/// forgotten it. Sequence numbers wrap in the middle.
 #[test]
 fn agents_copy_and_suppress_real_packets() {
     let perfect = FADING.replace("1e-5", "0.0").replace("1e-2", "0.0").replace("start = \"59.9 s\"", "");
@@ -300,7 +300,8 @@ fn agents_copy_and_suppress_real_packets() {
     }
     emulation.take_unused(true, |handle| unused.push(handle));
     assert_eq!(unused, [], "all are cached");
-    // The second one is lost, it seems. One acknowledgement is news, and its duplicate is not for the source.
+    // The second one is lost, it seems. One acknowledgement is news, and its duplicate is not for the
+    // source.
     let ack = |number| segment(Side::Destination, number, 0, 0, start.wrapping_add(500));
     emulation.enter(Side::Destination, 7, &ack(4));
     assert_eq!(step(&mut emulation), [(4, Some(Side::Source))]);
@@ -325,7 +326,8 @@ fn agents_copy_and_suppress_real_packets() {
     assert_eq!((schemes["snoop.cached_segments_peak"], schemes["snoop.connections"]), (3, 0));
 }
 
-/// Whether the end of an emulation needs more than agents at links is asked of the parts that a scheme installs.
+/// Whether the end of an emulation needs more than agents at links is asked of the parts that a scheme
+/// installs.
 #[test]
 fn what_changes_real_hosts_is_refused() {
     let scenario = read(FADING);
@@ -382,7 +384,8 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
     }
 }
 
-/// Segments with any numbers, flags and options, on a few connections, never stop an agent, and every handle comes back.
+/// Segments with any numbers, flags and options, on a few connections, never stop an agent, and every
+/// handle comes back.
 #[test]
 fn hostile_segments_do_no_harm_to_agents() {
     let inputs = std::env::var("LASTHOP_FUZZ_INPUTS").map_or(40_000, |text| text.parse().expect("a number"));

@@ -50,7 +50,8 @@ pub fn set_tcp_flags(bytes: &mut [u8], flags: Flags) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets the sequence number and the acknowledgement number of a TCP segment. Other packets stay as they are.
+/// Sets the sequence number and the acknowledgement number of a TCP segment. Other packets stay as they
+/// are.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -94,8 +95,9 @@ pub fn set_tcp_timestamps(bytes: &mut [u8], timestamps: Timestamps) -> Result<()
     Ok(())
 }
 
-/// Sets the SACK blocks of a TCP segment, as many as there were; the others are left out (RFC 2018 section 3: the first is the
-/// most recent). With fewer blocks than before, the rest of the option is padding. Other packets stay as they are.
+/// Sets the SACK blocks of a TCP segment, as many as there were; the others are left out (RFC 2018
+/// section 3: the first is the most recent). With fewer blocks than before, the rest of the option is
+/// padding. Other packets stay as they are.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -121,7 +123,8 @@ pub fn set_tcp_sack(bytes: &mut [u8], sack: &SackBlocks) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replaces the bytes from `at` on, and updates the checksum at `checksum_at`. Options may begin at odd offsets.
+/// Replaces the bytes from `at` on, and updates the checksum at `checksum_at`. Options may begin at odd
+/// offsets.
 fn replace(bytes: &mut [u8], at: usize, checksum_at: usize, new: &[u8]) {
     for (at, &byte) in (at..).zip(new) {
         let word = at & !1;

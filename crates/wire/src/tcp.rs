@@ -57,7 +57,8 @@ pub(crate) mod option {
     pub(crate) const SACK: u8 = 5;
     pub(crate) const TIMESTAMPS: u8 = 8;
 
-    /// The places of all options but padding in a header, with their kinds and lengths. A length that cannot be ends them.
+    /// The places of all options but padding in a header, with their kinds and lengths. A length that
+    /// cannot be ends them.
     pub(super) fn all(header: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let mut at = FIXED;
         std::iter::from_fn(move || {
@@ -126,7 +127,8 @@ impl TcpHeader {
     /// The urgent pointer is valid.
     pub const URG: Flags = Flags(0x20);
 
-    /// Reads the options of the bytes of this header. Those of a wrong length are skipped like unknown ones.
+    /// Reads the options of the bytes of this header. Those of a wrong length are skipped like unknown
+    /// ones.
     fn read_options(&mut self, header: &[u8]) {
         let is_syn = self.segment.flags.has(Flags::SYN);
         for place in option::all(header) {

@@ -1,0 +1,142 @@
+"""Measure how many packets per second the emulator carries on this machine, and how late they are.
+
+``python scripts/emulator_speed.py`` sends UDP datagrams of two sizes at given rates, and TCP without
+pause, through ``lasthop emulate`` over links of 10 Gb/s, each for some seconds. It prints a table in
+Markdown: what arrived, what was dropped since the machine was too slow, the lateness, and the processor
+time of the thread that carried the packets. The heading has the load of the machine, which slows down the
+programs at both ends as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PORT = 5003
+
+SCENARIO = """
+schemes = ["basic"]
+[transfer]
+size = "unlimited"
+[wired]
+rate = "10 Gbps"
+delay = "1 ms"
+queue = "20000 packets"
+[radio]
+rate = "10 Gbps"
+delay = "1 ms"
+queue = "20000 packets"
+"""
+
+BURST = 16
+"""Datagrams that a sender hands to the kernel at once."""
+
+UDP_SEGMENT = 103
+"""The socket option with which the kernel cuts one buffer into datagrams of this size."""
+
+HEADERS = 28
+"""Bytes of IPv4 and UDP."""
+
+
+def send_datagrams(address: str, size: int, rate: float, seconds: float) -> None:
+    """Send datagrams of `size` bytes with headers, `rate` a second."""
+    peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    peer.connect((address, PORT))
+    payload = size - HEADERS
+    peer.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, payload)
+    burst = bytes(payload * BURST)
+    begin, sent = time.monotonic(), 0
+    while (now := time.monotonic() - begin) < seconds:
+        if sent < rate * now:
+            peer.send(burst)
+            sent += BURST
+        else:
+            time.sleep(BURST / rate / 4)
+
+
+def receive_datagrams() -> None:
+    """Read what arrives."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listener.bind(("", PORT))
+    # The emulation begins when a program listens on TCP.
+    socket.create_server(("", PORT))
+    buffer = bytearray(65536)
+    while True:
+        listener.recv_into(buffer)
+
+
+def measure(path: Path, scheme: str, server: list[str], client: list[str]) -> tuple[float, float, str]:
+    """Return packets per second, bits per second at the busier end, and the rest of the row."""
+    this = [sys.executable, str(Path(__file__).resolve())]
+    line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--json"]
+    line += ["--server", " ".join([*this, *server]), "--", *this, *client]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise SystemExit(f"the emulation failed with {done.returncode}:\n{done.stderr}")
+    report = json.loads(done.stdout[done.stdout.index("{\n") :])
+    end = max(report["ends"], key=lambda end: end["received_bytes"])
+    seconds, late = report["duration_s"], report["lateness"]
+    packets = sum(end["received_packets"] for end in report["ends"])
+    rest = (
+        f"{report['overload_drops']:,} | {1e6 * late['p50_s']:.0f} us | {1e3 * late['p99_s']:.2f} ms | "
+        f"{report['cpu_s'] / seconds:.0%} | {1e6 * report['cpu_s'] / packets:.1f} us"
+    )
+    return packets / seconds, 8 * end["received_bytes"] / seconds, rest
+
+
+def main() -> None:
+    """Measure, or be one of the programs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
+    parser.add_argument("--scheme", default="basic", help="the scheme of the TCP rows")
+    parser.add_argument("--rates", default="50000,100000,150000,200000", help="datagrams a second")
+    parser.add_argument("--sizes", default="64,1500", help="bytes of a datagram with its headers")
+    parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    match asked.role:
+        case ["datagrams"]:
+            return receive_datagrams()
+        case ["datagrams", address, size, rate]:
+            return send_datagrams(address, int(size), float(rate), asked.seconds)
+        case ["source"]:
+            listener = socket.create_server(("", PORT))
+            peer = listener.accept()[0]
+            while True:
+                peer.sendall(bytes(1 << 20))
+        case ["drain", address]:
+            peer = socket.create_connection((address, PORT))
+            until = time.monotonic() + asked.seconds
+            while time.monotonic() < until:
+                peer.recv(1 << 20)
+            return None
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"Linux {platform.release()}, {os.cpu_count()} processors, load averages {load}\n")
+    print("| traffic | packets/s | Mb/s | dropped | p50 late | p99 late | processor | per packet |")
+    print("|---|---|---|---|---|---|---|---|")
+    seconds = ["--seconds", str(asked.seconds)]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "fast.toml"
+        path.write_text(SCENARIO)
+        for size in asked.sizes.split(","):
+            for rate in asked.rates.split(","):
+                roles = ["--role", "datagrams"], ["--role", "datagrams", "{server}", size, rate, *seconds]
+                packets, bits, rest = measure(path, "basic", *roles)
+                name = f"UDP, {size} B, {int(rate):,}/s sent"
+                print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
+        roles = ["--role", "source"], ["--role", "drain", "{server}", *seconds]
+        packets, bits, rest = measure(path, asked.scheme, *roles)
+        name = f"TCP, one connection, {asked.scheme}"
+        print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()
