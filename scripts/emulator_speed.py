@@ -73,7 +73,9 @@ def receive_datagrams() -> None:
         listener.recv_into(buffer)
 
 
-def measure(path: Path, scheme: str, server: list[str], client: list[str]) -> tuple[float, float, str]:
+def measure(
+    path: Path, scheme: str, seconds: float, server: list[str], client: list[str]
+) -> tuple[float, float, str]:
     """Return packets per second, bits per second at the busier end, and the rest of the row."""
     this = [sys.executable, str(Path(__file__).resolve())]
     line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--json"]
@@ -83,7 +85,7 @@ def measure(path: Path, scheme: str, server: list[str], client: list[str]) -> tu
         raise SystemExit(f"the emulation failed with {done.returncode}:\n{done.stderr}")
     report = json.loads(done.stdout[done.stdout.index("{\n") :])
     end = max(report["ends"], key=lambda end: end["received_bytes"])
-    seconds, late = report["duration_s"], report["lateness"]
+    late = report["lateness"]
     packets = sum(end["received_packets"] for end in report["ends"])
     rest = (
         f"{report['overload_drops']:,} | {1e6 * late['p50_s']:.0f} us | {1e3 * late['p99_s']:.2f} ms | "
@@ -128,11 +130,11 @@ def main() -> None:
         for size in asked.sizes.split(","):
             for rate in asked.rates.split(","):
                 roles = ["--role", "datagrams"], ["--role", "datagrams", "{server}", size, rate, *seconds]
-                packets, bits, rest = measure(path, "basic", *roles)
+                packets, bits, rest = measure(path, "basic", asked.seconds, *roles)
                 name = f"UDP, {size} B, {int(rate):,}/s sent"
                 print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
         roles = ["--role", "source"], ["--role", "drain", "{server}", *seconds]
-        packets, bits, rest = measure(path, asked.scheme, *roles)
+        packets, bits, rest = measure(path, asked.scheme, asked.seconds, *roles)
         name = f"TCP, one connection, {asked.scheme}"
         print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
     return None

@@ -372,6 +372,15 @@ def test_what_cannot_be_emulated_is_refused(command: Command, arguments: list[st
     assert problem in shown.stderr
 
 
+@pytest.mark.parametrize(
+    ("processors", "mask"),
+    [(1, "1"), (2, "3"), (32, "ffffffff"), (34, "3,ffffffff"), (65, "1,ffffffff,ffffffff")],
+)
+def test_all_processors_may_receive(monkeypatch: pytest.MonkeyPatch, processors: int, mask: str) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    assert f"echo {mask} > /sys/class/net/eth0/queues/rx-0/rps_cpus" in emulate._spread()
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(RefusedError, match=r"needs the program `unshare`; install util-linux"):
@@ -394,18 +403,25 @@ def test_problems_are_told_with_their_remedies() -> None:
     carried = {
         "lateness": {"p50_s": 1e-5, "p99_s": 7e-3, "max_s": 2.0},
         "overload_drops": 2,
+        "backlog_drops": 3,
         "unforwarded": {"oversized": 1},
     }
     report = emulate._report(request, scenario, "basic", carried, 0)  # type: ignore[arg-type]
     assert report["without_sweep"] == ["radio.rate"]
-    late, slow, large = report["problems"]
+    late, slow, backlog, large = report["problems"]
     assert late == (
         "1 % of the packets left 7 ms late or more, above the bound of 5 ms; use an idle machine or "
         "slower links, or raise --lateness"
     )
     assert slow.startswith("2 packets were dropped since this machine was too slow")
+    assert backlog.startswith("the kernel dropped 3 packets before their receivers")
     assert large.startswith("1 packets above the MTU were not carried; turn segmentation offload off")
-    carried = {**carried, "lateness": {"p99_s": 5e-3}, "overload_drops": 0, "unforwarded": {"oversized": 0}}
+    carried = {
+        "lateness": {"p99_s": 5e-3},
+        "overload_drops": 0,
+        "backlog_drops": 0,
+        "unforwarded": {"oversized": 0},
+    }
     assert emulate._report(request, scenario, "basic", carried, 0)["problems"] == []  # type: ignore[arg-type]
 
 

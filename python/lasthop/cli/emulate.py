@@ -213,7 +213,7 @@ class _End:
         plan = {
             "go": go,
             "said": said,
-            "commands": [command.split() for command in commands],
+            "commands": [*(command.split() for command in commands), ["sh", "-c", _spread()]],
             "program": program,
             "listens": listens,
         }
@@ -256,6 +256,24 @@ class _End:
                 self.process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
                 self.process.kill()
+
+
+def _spread() -> str:
+    """Return the command that lets all processors receive, instead of the thread that writes a packet.
+
+    Where it may not mount the files of its devices, that thread goes on receiving.
+    """
+    mask = (1 << (os.cpu_count() or 1)) - 1
+    words = ",".join(f"{mask >> shift & 0xFFFFFFFF:x}" for shift in reversed(range(0, mask.bit_length(), 32)))
+    steps = f"mount -t sysfs sysfs /sys && echo {words} > /sys/class/net/eth0/queues/rx-0/rps_cpus"
+    return f"unshare --mount sh -c '{steps}' 2>/dev/null || true"
+
+
+def _backlog_drops() -> int:
+    """Return how many packets this machine has dropped between two devices, since it was started."""
+    with suppress(OSError), open("/proc/net/softnet_stat") as lines:
+        return sum(int(line.split()[1], 16) for line in lines)
+    return 0
 
 
 class _Carrier:
@@ -343,6 +361,7 @@ def _emulate(
             notify(f"the server is at {ADDRESSES[0]}; `exit` ends the emulation")
         at_client.go()
         at_client.expect("ready")
+        dropped = _backlog_drops()
         carrier.begin()
         code = _wait(at_client.process, stop)
         if foreground:
@@ -353,7 +372,8 @@ def _emulate(
             with suppress(subprocess.TimeoutExpired):
                 at_server.process.wait(_PATIENCE / 2)
         stop.set()
-        report = _report(request, scenario, scheme, carrier.report(), code)
+        carried = carrier.report() | {"backlog_drops": _backlog_drops() - dropped}
+        report = _report(request, scenario, scheme, carried, code)
         if output is not None:
             output.text("scenario.toml", scenario.to_toml())
             output.text("results.json", json.dumps(report, indent=2) + "\n")
@@ -430,6 +450,11 @@ def _report(
     if dropped := carried["overload_drops"]:
         problems.append(
             f"{dropped:,} packets were dropped since this machine was too slow, or their receiver; send less"
+        )
+    if dropped := carried["backlog_drops"]:
+        problems.append(
+            f"the kernel dropped {dropped:,} packets before their receivers, since this machine was too "
+            "slow; send less, or raise net.core.netdev_max_backlog"
         )
     if oversized := carried["unforwarded"]["oversized"]:
         problems.append(
