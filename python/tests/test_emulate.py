@@ -173,24 +173,25 @@ for thread in threads:
 
 @in_namespaces
 @pytest.mark.parametrize(
-    ("scheme", "control", "address"),
+    ("scheme", "control", "address", "blocks"),
     [
-        ("snoop", "reno", "10.0.0.1"),
-        ("snoop + arq", "cubic", "fd00::1"),
-        ("wtcp-timestamps", "cubic", "10.0.0.1"),
+        ("snoop", "reno", "10.0.0.1", 80),
+        ("snoop + arq", "cubic", "fd00::1", 80),
+        # Its timeouts double, so that a bad row of losses may take a while.
+        ("wtcp-timestamps", "cubic", "10.0.0.1", 20),
     ],
 )
 def test_agents_serve_linux_hosts(
-    command: Command, tmp_path: Path, scheme: str, control: str, address: str
+    command: Command, tmp_path: Path, scheme: str, control: str, address: str, blocks: int
 ) -> None:
-    """Four connections at once carry 20 MB in each direction over a lossy link, with equal hashes."""
+    """Four connections at once carry 5 or 20 MB in each direction over a lossy link, with equal hashes."""
     if control not in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split():
         pytest.skip(f"this kernel has no {control}")
     if ":" in address and not Path("/proc/net/if_inet6").exists():
         pytest.skip("this kernel has no IPv6")
     (tmp_path / "exchange.py").write_text(EXCHANGE)
     program = [sys.executable, str(tmp_path / "exchange.py")]
-    arguments = [address, control, str(80 * 65536)]
+    arguments = [address, control, str(blocks * 65536)]
     settings = [
         "radio.rate=100 Mbps",
         "wired.delay=5 ms",
@@ -216,7 +217,7 @@ def test_agents_serve_linux_hosts(
         assert report["schemes"][f"{scheme}.local_retransmissions"] > 100
     assert report["opaque_packets"] == 0
     for link in report["links"]:
-        assert (link["link_failures"] or 0) > 100 or link["link"] not in ("base-mobile", "mobile-base"), link
+        assert (link["link_failures"] or 0) > 50 or link["link"] not in ("base-mobile", "mobile-base"), link
 
 
 @in_namespaces
