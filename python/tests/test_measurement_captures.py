@@ -81,18 +81,18 @@ def test_at_a_sender_of_linux_each_loss_is_found(
     truth = captures.transfer(scenario(sender, channel), tmp_path, seed)
     probes = down(reading(truth.source))
     assert lost_s(probes) == pytest.approx(sorted(truth.sent_s[truth.lost].tolist()), abs=1e-6)
-    # In the order of sending, also of what was sent at the same time.
+    # In the order of transmission, also for packets sent at the same time.
     assert probes.lost.tolist() == truth.lost.tolist()
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", RFC)
-def test_without_dsack_what_was_not_needed_may_count(
+def test_without_dsack_spurious_retransmissions_may_count_as_lost(
     sender: str, channel: str, tmp_path: Path, reading: Reading
 ) -> None:
     truth = captures.transfer(scenario(sender, channel), tmp_path, 1)
     found = down(reading(truth.source))
-    # What was sent again after it had arrived: such a receiver does not tell, and its fate is unknown.
+    # Spurious retransmissions: a receiver without DSACK does not report them, so their fate is unknown.
     needless = 0
     for number in np.unique(truth.number):
         copies = truth.number == number
@@ -112,12 +112,12 @@ def test_at_a_receiver_the_losses_are_those_of_the_link(
     truth = captures.transfer(scenario(sender, channel), tmp_path, seed)
     measurement = reading(truth.mobile)
     probes = down(measurement)
-    # The last packet that arrives is the last that can be known.
+    # The fate of packets after the last arrival is unknown.
     assert probes.lost.tolist() == truth.lost.tolist()
     assert any("IP identifications" in note for note in measurement.notes)
 
-    # Without identifications that count, only holes show: a lost first transmission, before which later data
-    # arrived. Retransmissions and whole windows leave none.
+    # Without sequential identifications only holes are visible: a lost first transmission with later data
+    # arriving before the retransmission. Lost retransmissions and lost whole windows leave no holes.
     holes = 0
     for number in np.unique(truth.number[truth.lost & (truth.transmission == 1)]):
         filled_s = np.nanmin(truth.arrived_s[(truth.number == number) & ~truth.lost])
@@ -188,7 +188,7 @@ def test_packets_that_the_capture_missed_are_no_losses(faded: Transfer, reading:
     kept = [packet for packet in packets if packet.wire < 1000 or dice.random() > 0.03]
     assert len(kept) < len(packets)
     measurement = reading(captures.written(kept))
-    # One loss may hide behind a neighbour that was missed.
+    # A loss next to a packet missing from the capture may go unnoticed.
     assert abs(int(down(measurement).lost.sum()) - int(faded.lost.sum())) <= 3
     assert any("missing from the capture" in note for note in measurement.notes)
 
@@ -224,7 +224,7 @@ def test_packets_out_of_order_are_not_lost(
     truth = captures.transfer(scenario(sender, "single"), tmp_path, 1)
     capture = truth.mobile if numbered else captures.unnumbered(truth.mobile, random.Random(1))
     dice = random.Random(7)
-    # One of twenty comes up to 15 ms later than it did, after its successors.
+    # One packet in twenty is delayed by 15 ms and arrives after its successors.
     packets = [
         Packet(
             packet.time_ns + dice.choice((0,) * 19 + (15_000_000,)) * (packet.wire > 1000),
@@ -248,7 +248,7 @@ def test_a_mirrored_port_has_each_packet_twice(faded: Transfer, reading: Reading
 
 
 def test_identifications_that_count_other_packets_too_are_not_used(faded: Transfer, reading: Reading) -> None:
-    # As of a host with one counter for all that it sends: the numbers go on while this connection is silent.
+    # As from a host with one counter for all connections: numbers increase while this connection is idle.
     packets, skipped, last_ns = [], 0, 0
     for packet in captures.read_back(faded.mobile):
         if packet.wire > 1000:

@@ -34,7 +34,7 @@ struct Message {
     /// Number of its last transmission. Transmissions are counted over all messages.
     sent: u64,
     /// The first of its transmissions that an fhack may refer to.
-    heard_from: u64,
+    earliest_reported: u64,
     /// The first of its transmissions that repaired a first-hop loss; the last transmission if none did.
     lost_since: u64,
     /// Number of messages that overtook its repair.
@@ -44,7 +44,7 @@ struct Message {
 impl Message {
     fn new(start: SeqNum, end: SeqNum, sent: u64) -> Message {
         let (lhack, fhack) = (false, false);
-        Message { start, end, lhack, fhack, sent, heard_from: sent, lost_since: sent, overtaken: 0 }
+        Message { start, end, lhack, fhack, sent, earliest_reported: sent, lost_since: sent, overtaken: 0 }
     }
 }
 
@@ -52,62 +52,62 @@ impl Message {
 #[derive(Debug, Default)]
 pub(super) struct LossClassifier {
     /// Outstanding messages in sequence order, without gaps or overlaps.
-    line: VecDeque<Message>,
-    sendings: u64,
+    messages: VecDeque<Message>,
+    transmissions: u64,
     /// Number of upcoming transmissions that repair first-hop losses.
     repairs: usize,
     /// An lhack has arrived: the destination is mobile.
-    heard_lhack: bool,
+    has_lhacks: bool,
     /// An fhack has arrived: the source is mobile.
-    heard_fhack: bool,
+    has_fhacks: bool,
 }
 
 impl LossClassifier {
     fn forget_before(&mut self, edge: SeqNum) {
-        while self.line.front().is_some_and(|message| message.end <= edge) {
-            self.line.pop_front();
+        while self.messages.front().is_some_and(|message| message.end <= edge) {
+            self.messages.pop_front();
         }
     }
 
     /// The message that contains `seq`.
     fn containing(&self, seq: SeqNum) -> Option<&Message> {
-        let index = self.line.partition_point(|message| message.end <= seq);
-        self.line.get(index).filter(|message| message.start <= seq)
+        let index = self.messages.partition_point(|message| message.end <= seq);
+        self.messages.get(index).filter(|message| message.start <= seq)
     }
 
     /// The message that begins at `seq`, as identified by a notice.
     fn starting_at(&mut self, seq: SeqNum) -> Option<&mut Message> {
-        let index = self.line.partition_point(|message| message.start < seq);
-        self.line.get_mut(index).filter(|message| message.start == seq)
+        let index = self.messages.partition_point(|message| message.start < seq);
+        self.messages.get_mut(index).filter(|message| message.start == seq)
     }
 
     fn on_lhack(&mut self, seq: SeqNum) {
-        self.heard_lhack = true;
+        self.has_lhacks = true;
         if let Some(message) = self.starting_at(seq) {
             message.lhack = true;
         }
     }
 
     fn on_fhack(&mut self, seq: SeqNum, sender: &mut SenderState) {
-        self.heard_fhack = true;
+        self.has_fhacks = true;
         let Some(message) = self.starting_at(seq) else { return };
         message.fhack = true;
-        let passed = message.heard_from;
+        let passed = message.earliest_reported;
         // The rest of a partially retransmitted message may be acknowledged already.
         self.forget_before(sender.snd_una());
-        for message in self.line.iter().filter(|message| !message.fhack && message.sent < passed) {
+        for message in self.messages.iter().filter(|message| !message.fhack && message.sent < passed) {
             self.repairs += usize::from(sender.resend(message.start.max(sender.snd_una())));
         }
     }
 
     /// Splits the message that contains `seq`; returns the index of the first message from `seq` on.
     fn split_at(&mut self, seq: SeqNum) -> usize {
-        let index = self.line.partition_point(|message| message.end <= seq);
-        match self.line.get_mut(index) {
+        let index = self.messages.partition_point(|message| message.end <= seq);
+        match self.messages.get_mut(index) {
             Some(message) if message.start < seq => {
                 let rest = Message { start: seq, ..*message };
                 message.end = seq;
-                self.line.insert(index + 1, rest);
+                self.messages.insert(index + 1, rest);
                 index + 1
             }
             _ => index,
@@ -116,13 +116,13 @@ impl LossClassifier {
 
     /// `message` replaces the messages from `first` up to `after`; carries over their state.
     fn note_copies(&self, message: &mut Message, first: usize, after: usize, repair: bool) {
-        let Some(old) = self.line.get(first).filter(|old| old.start < message.end) else { return };
+        let Some(old) = self.messages.get(first).filter(|old| old.start < message.end) else { return };
         if repair {
             message.lost_since = old.lost_since;
-            let beyond = self.line.range(after..);
+            let beyond = self.messages.range(after..);
             message.overtaken = beyond.filter(|other| other.sent > old.lost_since).count() as u32;
         } else if !old.fhack {
-            message.heard_from = old.heard_from;
+            message.earliest_reported = old.earliest_reported;
         }
     }
 }
@@ -141,18 +141,18 @@ impl Reaction for LossClassifier {
     }
 
     fn on_sent(&mut self, _now: Time, start: SeqNum, end: SeqNum, again: bool) {
-        self.sendings += 1;
-        let mut message = Message::new(start, end, self.sendings);
+        self.transmissions += 1;
+        let mut message = Message::new(start, end, self.transmissions);
         if !again {
-            return self.line.push_back(message);
+            return self.messages.push_back(message);
         }
         let first = self.split_at(start);
         let after = self.split_at(end);
         let repair = self.repairs > 0;
         self.repairs -= usize::from(repair);
         self.note_copies(&mut message, first, after, repair);
-        self.line.drain(first..after);
-        self.line.insert(first, message);
+        self.messages.drain(first..after);
+        self.messages.insert(first, message);
     }
 
     fn dupthresh(&self, set: u32, sender: &SenderState) -> u32 {
@@ -163,8 +163,8 @@ impl Reaction for LossClassifier {
         let under_way = |message: &&Message| {
             message.start > sender.snd_una() && message.start < sender.snd_nxt() && message.lhack
         };
-        let beyond = self.line.iter().filter(under_way);
-        self.heard_lhack.then(|| beyond.map(|message| message.end - message.start).sum())
+        let beyond = self.messages.iter().filter(under_way);
+        self.has_lhacks.then(|| beyond.map(|message| message.end - message.start).sum())
     }
 
     fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
@@ -172,7 +172,7 @@ impl Reaction for LossClassifier {
     }
 
     fn is_corruption(&self, seq: SeqNum) -> bool {
-        let corrupted = |message: &Message| message.lhack || (self.heard_fhack && !message.fhack);
+        let corrupted = |message: &Message| message.lhack || (self.has_fhacks && !message.fhack);
         self.containing(seq).is_some_and(corrupted)
     }
 }
