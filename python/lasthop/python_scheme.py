@@ -1,10 +1,9 @@
 """Schemes written in Python, for teaching and sketches.
 
 A scheme is a class derived from `PythonScheme`. It installs agents at the ends of wireless links, and
-reactions at the senders and receivers of connections. The words are those of schemes in Rust
-(CONTRIBUTING.md), and so are the results: the same scheme gives the same run in both languages, to the bit.
-In Python it is up to ten times slower: the core calls Python for every hook that a class
-defines.
+reactions at the senders and receivers of connections. The hooks are those of schemes in Rust
+(CONTRIBUTING.md), and the same scheme gives the same run in both languages, to the bit. In Python it is up to
+ten times slower, since the core calls Python for every hook that a class defines.
 
 All times are integers, in nanoseconds of simulated time: `now + 100 * MILLISECOND`. Sequence numbers are
 `SeqNum`. Packets and segments are immutable: `packet.replace(...)` returns a changed copy.
@@ -108,8 +107,8 @@ class Flags(IntFlag):
 class PythonScheme:
     """A scheme written in Python.
 
-    Subclasses set `name`, and install their parts. Parameters are those of the subclass's constructor, kept
-    as attributes.
+    Subclasses set `name` and override `install`. Parameters are those of the subclass's constructor, kept as
+    attributes.
 
     Attributes
     ----------
@@ -150,7 +149,7 @@ class PythonScheme:
         """
 
     def fingerprint(self) -> str | None:
-        """Return what tells this scheme from others, for the hash of a scenario and the stores of studies.
+        """Return the identity of this scheme, for the hash of a scenario and the stores of studies.
 
         Returns
         -------
@@ -165,7 +164,7 @@ class PythonScheme:
         for each in type(self).__mro__[:-1]:
             if each.__module__ != __name__:
                 try:
-                    # Of the module, since the agents and reactions are in it, too.
+                    # The whole module, since it contains the agents and reactions, too.
                     texts += [each.__qualname__, inspect.getsource(sys.modules[each.__module__])]
                 except (KeyError, OSError, TypeError):
                     return None
@@ -181,11 +180,11 @@ class Agent:
     Parameters
     ----------
     site : Site
-        Its place.
+        The site of the agent.
     """
 
     def __init__(self, site: Site) -> None:
-        """Keep nothing."""
+        """Ignore the site."""
 
     def receive(self, now: int, packet: Packet, port: Port, out: Out) -> None:
         """Take a packet that has arrived. By default, forward it.
@@ -199,7 +198,7 @@ class Agent:
         port : Port
             The side at which it has arrived.
         out : Out
-            Takes what the agent sends and drops.
+            Receives the packets that the agent sends and drops.
         """
         out.send(port.across(), packet)
 
@@ -211,11 +210,11 @@ class Agent:
         now : int
             The time in nanoseconds.
         out : Out
-            Takes what the agent sends and drops.
+            Receives the packets that the agent sends and drops.
         """
 
     def next_wakeup(self) -> int | None:
-        """Return when `wake` is to be called next. Asked after each callback.
+        """Return when `wake` is to be called next. Queried after each callback.
 
         Returns
         -------
@@ -234,13 +233,13 @@ class Agent:
         signal : Signal
             The signal.
         out : Out
-            Takes what the agent sends and drops.
+            Receives the packets that the agent sends and drops.
         """
 
     def needs_outcome(self, outcome: Literal["attempt-failed", "delivered", "discarded"]) -> bool:
         """Return whether the agent needs the signals about transmissions with this outcome.
 
-        Asked once, before the run, if the class defines `on_signal`.
+        Queried once, before the run, if the class defines `on_signal`.
 
         Parameters
         ----------
@@ -270,7 +269,7 @@ class Agent:
         Parameters
         ----------
         tally : Tally
-            Takes them.
+            Receives the counters.
         """
 
 
@@ -310,7 +309,7 @@ class Reaction:
     def on_reach(self, now: int, reach: Literal["fading", "lost", "back"], sender: SenderState) -> None:
         """Take a change of the radio signal, if the sender is at a mobile host.
 
-        Only if a scheme asks for it with `Installer.watch_signal`.
+        Called only if a scheme requests it with `Installer.watch_signal`.
 
         Parameters
         ----------
@@ -439,7 +438,7 @@ class Reaction:
         return False
 
     def next_wakeup(self) -> int | None:
-        """Return when `on_timer` is to be called next. Asked after each callback.
+        """Return when `on_timer` is to be called next. Queried after each callback.
 
         Returns
         -------
@@ -492,7 +491,7 @@ class ReceiverReaction:
     def on_reach(self, now: int, reach: Literal["fading", "lost", "back"], receiver: Receiver) -> None:
         """Take a change of the radio signal, if the receiver is at a mobile host.
 
-        Only if a scheme asks for it with `Installer.watch_signal`.
+        Called only if a scheme requests it with `Installer.watch_signal`.
 
         Parameters
         ----------
@@ -519,13 +518,13 @@ class ReceiverReaction:
         Returns
         -------
         Segment, str or None
-            What to send instead; None to send it as it is; ``"withhold"`` to suppress it. Its content may
+            What to send instead; None to send it unchanged; ``"withhold"`` to suppress it. Its content may
             be sent later, with `Receiver.acknowledge_now`.
         """
         return None
 
     def next_wakeup(self) -> int | None:
-        """Return when `on_timer` is to be called next. Asked after each callback.
+        """Return when `on_timer` is to be called next. Queried after each callback.
 
         Returns
         -------

@@ -20,19 +20,19 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::emulator::ETHERNET;
 
-/// Limit of packets in a capture, as in a simulation.
+/// Maximum number of packets in a capture, as in a simulation.
 const MAX_RECORDS: usize = 4_000_000;
 
-/// The interface of the end.
+/// The interface that records the end's own frames.
 const END: u32 = 0;
 
-/// The interface of losses.
+/// The interface that records losses.
 const LOSSES: u32 = 1;
 
-/// Nanoseconds, in the encoding of `if_tsresol`. The writer uses them in any case.
+/// Nanoseconds, as encoded in `if_tsresol`. The writer always uses nanoseconds.
 const NANOSECONDS: u8 = 9;
 
-/// Length of the part of a lost packet that is quoted (RFC 1812 section 4.3.2.3: with all headers, at most 576 bytes).
+/// Quoted length of a lost packet (RFC 1812 section 4.3.2.3: at most 576 bytes with all headers).
 const QUOTE: usize = 576 - 28;
 
 /// A pcapng file with the frames of one end. Times count from the first packet.
@@ -46,7 +46,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Begins the file of the end called `host`.
+    /// Creates the file of the end `host`.
     pub(crate) fn new(path: &Path, host: &str, losses: bool) -> io::Result<Capture> {
         let application = concat!("Lasthop ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
@@ -75,12 +75,12 @@ impl Capture {
         Ok(Capture { file, records: 0 })
     }
 
-    /// Records a frame of this end.
+    /// Records a frame that this end sent or received.
     pub(crate) fn cross(&mut self, now: Time, frame: &[u8]) -> io::Result<()> {
         self.record(END, now, frame, None)
     }
 
-    /// Records a frame that `dropper`, a link or an agent, dropped.
+    /// Records a frame dropped by `dropper`, a link or an agent.
     pub(crate) fn lose(
         &mut self,
         now: Time,
@@ -120,7 +120,7 @@ impl Capture {
         self.record(LOSSES, now, &framed, Some(comment))
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     pub(crate) fn finish(self) -> io::Result<()> {
         self.file.into_inner().flush()
     }

@@ -12,9 +12,9 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// How long ago it was `timestamp` on the real-time clock, which stamps packets; 0 if that clock was set meanwhile.
+/// The age of a packet timestamp, which is on the real-time clock; 0 if that clock was set meanwhile.
 pub(crate) fn age_of_timestamp(timestamp_ns: u64) -> u64 {
-    /// A packet does not wait longer in a socket's buffer.
+    /// Upper bound of the time in a socket's buffer.
     const LONGEST: u64 = 10_000_000_000;
     let age = read(ClockId::CLOCK_REALTIME).saturating_sub(timestamp_ns);
     if age < LONGEST { age } else { 0 }

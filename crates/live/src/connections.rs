@@ -1,9 +1,9 @@
-//! The lanes of flows: what queues and agents tell apart.
+//! Assignment of real flows to lanes, by which queues and agents distinguish them.
 //!
-//! Queues spread flows over lanes as they come. Agents keep state for each connection, so that each
-//! needs a lane of its own: both directions have the same, and a lane passes to another connection only
-//! with a SYN, with which agents begin anew, when the connection before has ended or was idle for long.
-//! Further connections are carried, but agents do not see their segments.
+//! Queues assign lanes to flows in order of arrival. Agents keep state per connection, so each connection needs a
+//! lane of its own, shared by both directions. A lane is reused only for a SYN, which resets the agents'
+//! state, and only after its connection has ended or was idle for long. Further connections are carried, but
+//! agents do not see their segments.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,19 +13,19 @@ use lasthop_proto::tcp::Flags;
 use lasthop_scenario::Side;
 use lasthop_wire::{IpPacket, TcpHeader, Transport};
 
-/// Flows whose lanes are remembered; more of them come from port scans.
+/// Maximum number of flows with a remembered lane. Only port scans have more.
 const MAX_FLOWS: usize = 1 << 16;
 
-/// How long packets of a connection that has ended may still be under way.
+/// Time for which packets of an ended connection may still be in flight.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Idle time after which the lane of a connection that has not ended may pass to another.
+/// Idle time after which the lane of an open connection may be reused.
 const IDLE: Duration = Duration::from_secs(120);
 
 /// The identity of a flow: addresses, protocol and ports, in the direction of the packet.
 type FlowKey = (IpAddr, IpAddr, u8, u16, u16);
 
-/// Flows that only queues tell apart.
+/// Lanes for queues.
 #[derive(Debug, Default)]
 pub(crate) struct Flows(HashMap<FlowKey, usize>);
 
@@ -45,7 +45,7 @@ impl Flows {
     }
 }
 
-/// The two ends of a connection: the one on the side of the source first.
+/// The two ends of a connection; the end on the source's side comes first.
 type Ends = [(IpAddr, u16); 2];
 
 /// A connection with a lane.
@@ -65,13 +65,13 @@ impl Connection {
         Connection { ends, last_active: now, scales: [None; 2], fins: [false; 2], is_reset: false }
     }
 
-    /// Whether its lane may pass to another.
+    /// Whether its lane may be reused.
     fn is_over(&self, now: Time) -> bool {
         let has_ended = self.is_reset || self.fins == [true; 2];
         now.since(self.last_active) > if has_ended { LINGER } else { IDLE }
     }
 
-    /// Takes a segment from `side`; returns the scale of its window.
+    /// Processes a segment from `side`; returns its window scale.
     fn update(&mut self, now: Time, side: Side, header: &TcpHeader) -> u8 {
         let flags = header.segment.flags;
         self.last_active = now;
@@ -89,7 +89,7 @@ impl Connection {
     }
 }
 
-/// Connections that agents tell apart.
+/// Lanes for agents.
 #[derive(Debug)]
 pub(crate) struct Connections {
     /// The number of lanes.
@@ -100,12 +100,12 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// No connections yet, for `most` lanes.
+    /// An empty table with `most` lanes.
     pub(crate) fn new(most: usize) -> Connections {
         Connections { most, lanes: HashMap::new(), connections: Vec::new() }
     }
 
-    /// The lane of a segment from `side`, and the scale of its window; `None` without a lane.
+    /// The lane and the window scale of a segment from `side`; `None` without a lane.
     pub(crate) fn find(
         &mut self,
         now: Time,
@@ -130,7 +130,7 @@ impl Connections {
             self.lanes.insert(ends, lane);
             return Some(lane);
         }
-        // Of those that are over, the one that was idle longest.
+        // Reuses the lane that was idle longest.
         let opens = header.segment.flags.has(Flags::SYN) && !header.segment.flags.has(Flags::ACK);
         let over = self.connections.iter().enumerate().filter(|(_, each)| opens && each.is_over(now));
         let (lane, _) = over.min_by_key(|(_, each)| each.last_active)?;
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(at(Side::Destination, 1, BOTH, Some(3)), Some((0, 0)));
         assert_eq!(at(Side::Source, 1, Flags::ACK, None), Some((0, 7)));
         assert_eq!(at(Side::Destination, 1, Flags::ACK, None), Some((0, 3)));
-        // Only one end of the second scales, so that none does; the third is joined in the middle.
+        // One end of the second connection does not scale, so neither does. The third is joined in the middle.
         assert_eq!(at(Side::Destination, 2, Flags::SYN, Some(7)), Some((1, 0)));
         assert_eq!(at(Side::Source, 2, BOTH, None), Some((1, 0)));
         assert_eq!(at(Side::Destination, 2, Flags::ACK, None), Some((1, 0)));
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(lane(at(9, Side::Source, 3, Flags::SYN)), Some(0));
         assert_eq!(lane(at(9, Side::Destination, 1, fin)), None);
         assert_eq!(lane(at(20, Side::Destination, 3, Flags::ACK)), Some(0));
-        // The other one has been idle for two minutes.
+        // The other connection has been idle for two minutes.
         assert_eq!(lane(at(119, Side::Source, 4, Flags::SYN)), None);
         assert_eq!(lane(at(121, Side::Source, 4, Flags::SYN)), Some(1));
         assert_eq!(lane(at(122, Side::Source, 4, Flags::RST)), Some(1));

@@ -1,4 +1,4 @@
-//! An endpoint on a network interface: our TCP speaks with other hosts.
+//! An endpoint on a network interface: Lasthop's TCP talks to real hosts.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,12 +14,12 @@ use crate::clock::monotonic_ns;
 use crate::emulator::{BATCH, BUFFER, ETHERNET};
 use crate::interface::Interface;
 
-/// The time on the monotonic clock, which is that of the endpoint of a [`Driver`].
+/// The monotonic time, which is the clock of a [`Driver`]'s endpoint.
 pub fn now() -> Time {
     Time::from_nanos(monotonic_ns())
 }
 
-/// Where the frames of a host come from and go to.
+/// A link that carries the frames of a host.
 pub trait Link: AsFd {
     /// Reads a frame into `buffer`, and returns its length; `None` if there is none.
     ///
@@ -27,7 +27,7 @@ pub trait Link: AsFd {
     /// If the link fails.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Sends a frame. Without room for it, it is lost.
+    /// Sends a frame. The frame is lost if the link has no room for it.
     ///
     /// # Errors
     /// If the link fails.
@@ -45,20 +45,20 @@ impl Link for Interface {
     }
 }
 
-/// An endpoint on a link, as the only host there with its address.
+/// An endpoint on a link, where no other host has its address.
 ///
-/// The kernel must not have the address as well: it would reset connections of which it does not know.
+/// The kernel must not have the same address: it would reset connections that it does not know.
 #[derive(Debug)]
 pub struct Driver<L = Interface> {
     endpoint: Endpoint,
     link: L,
-    /// The Ethernet header of what it sends, without the type.
+    /// The Ethernet header of sent frames, without the EtherType.
     addresses: [u8; ETHERNET - 2],
     buffer: Vec<u8>,
 }
 
 impl<L: Link> Driver<L> {
-    /// A driver that sends from and to these hardware addresses. The time of the endpoint is that of [`now`].
+    /// A driver that sends between these hardware addresses. The endpoint's clock is [`now`].
     pub fn new(endpoint: Endpoint, link: L, [from, to]: [[u8; 6]; 2]) -> Driver<L> {
         let mut addresses = [0; ETHERNET - 2];
         addresses[..6].copy_from_slice(&to);
@@ -66,12 +66,12 @@ impl<L: Link> Driver<L> {
         Driver { endpoint, link, addresses, buffer: vec![0; BUFFER] }
     }
 
-    /// The endpoint. What it has to send leaves with the next [`turn`](Driver::turn).
+    /// The endpoint. Its pending packets leave with the next [`turn`](Driver::turn).
     pub fn endpoint(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// Sends packets, waits for frames or a timer of the endpoint, at most for `longest`, and processes them.
+    /// Sends pending packets, waits at most `longest` for frames or a timer of the endpoint, and processes them.
     ///
     /// # Errors
     /// If the link fails.
@@ -107,7 +107,7 @@ impl<L: Link> Driver<L> {
         let Ok(packet) = LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse) else {
             return Ok(());
         };
-        // On a virtual link, the kernel leaves checksums to a card that there is not.
+        // On a virtual link, the kernel offloads checksums to a card that does not exist.
         let is_intact = matches!(packet.transport_checksum(), Checksum::Correct | Checksum::Partial);
         if !is_intact || packet.ip.dst != self.endpoint.local().ip() {
             return Ok(());

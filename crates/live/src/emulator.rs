@@ -27,30 +27,30 @@ pub(crate) const ETHERNET: usize = 14;
 /// The longest time between two calls of `keep_going`, in nanoseconds.
 const WATCH_NS: u64 = 20_000_000;
 
-/// Frames read from one interface before the other has its turn.
+/// Maximum number of frames read from one interface before the other is served.
 pub(crate) const BATCH: usize = 32;
 
-/// While events are closer together than this, the thread does not wait for the next one but pauses, and
-/// handles those of the pause together: to be woken costs more than a packet does, for the sender too.
+/// Below this spacing of events, the thread pauses for [`PAUSE_NS`] and handles the due events together: a
+/// wake-up costs more than a packet, for the sender as well.
 const DENSE_NS: u64 = 20_000;
 
 /// The length of a pause.
 const PAUSE_NS: u64 = 50_000;
 
-/// Bytes that the network may hold: queues without a limit fill it if a program sends without end.
+/// Maximum number of bytes in the network, since unbounded queues grow with an unbounded sender.
 const MAX_BYTES: usize = 256 << 20;
 
 /// The longest frame.
 pub(crate) const BUFFER: usize = 1 << 17;
 
-/// How an emulation runs.
+/// Settings of an emulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The MTU of both interfaces: larger packets are refused.
     pub mtu: usize,
-    /// Packets that have waited longer than this to be read are dropped: this machine is overloaded.
+    /// Maximum wait of a packet before it is read; later packets are dropped, since this machine is overloaded.
     pub longest_wait: Duration,
-    /// Paths of two pcapng files to write: one of the source, with losses, and one of the destination.
+    /// Paths of the two pcapng files: the source's, with losses, and the destination's.
     pub capture: Option<[PathBuf; 2]>,
 }
 
@@ -60,14 +60,14 @@ pub struct Emulator {
     emulation: Emulation,
     interfaces: [Interface; 2],
     settings: Settings,
-    /// Of the source, with losses, and of the destination.
+    /// The captures of the source, with losses, and of the destination.
     capture: Option<[Capture; 2]>,
     frames: Frames,
-    /// Flows that queues tell apart.
+    /// Lanes for queues.
     flows: Flows,
-    /// Connections that agents tell apart; `None` without agents.
+    /// Lanes for agents; `None` without agents.
     connections: Option<Connections>,
-    /// A frame that was changed on the way.
+    /// Buffer for a frame that was changed in the network.
     changed: Vec<u8>,
     /// The monotonic clock when the emulation's clock was zero; `None` before the first packet.
     origin_ns: Option<u64>,
@@ -128,7 +128,7 @@ impl Emulator {
     /// # Errors
     /// If an interface fails, or the capture.
     pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> io::Result<()> {
-        // Timers of an ordinary thread may be late by 50 microseconds on purpose.
+        // The default timer slack of a thread is 50 microseconds.
         nix::sys::prctl::set_timerslack(1)?;
         let begin_ns = thread_cpu_ns();
         let mut buffer = vec![0; BUFFER];
@@ -229,7 +229,7 @@ impl Emulator {
                 self.advance()?;
             }
         }
-        // There is more to do than can wait.
+        // With more frames pending there is no time to pause.
         self.is_dense = false;
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Emulator {
     /// Lets a frame enter the network, if it is for the other end.
     fn accept(&mut self, side: Side, frame: &[u8], received: Received) -> io::Result<()> {
         let packet = match LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse) {
-            // VLAN tags would be lost on the way.
+            // The network does not carry VLAN tags.
             Ok(packet) if frame.len() - ETHERNET >= packet.bytes.len() && !received.is_cut => packet,
             _ => {
                 self.unforwarded.not_ip += 1;
@@ -270,7 +270,7 @@ impl Emulator {
         let (lane, entering, scale) = self.classify(now, side, &packet, checksum);
         let len = ETHERNET + packet.bytes.len();
         let kept = self.frames.insert(&frame[..len], received.waited_ns, entering, scale);
-        // The sender left the checksum to its network card, which comes before the links.
+        // The sender offloaded the checksum to its network card, which precedes the links.
         if checksum == Checksum::Partial {
             checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
         }
@@ -281,7 +281,7 @@ impl Emulator {
         self.write()
     }
 
-    /// Whether another frame may be kept. Agents may have given up some.
+    /// Whether another frame may be kept, after removing frames that agents released.
     fn has_room(&mut self, len: usize) -> bool {
         let is_full = |frames: &Frames| frames.bytes() + len > MAX_BYTES || frames.len() == Handle::MAX_SLOT;
         if is_full(&self.frames) {
@@ -290,8 +290,8 @@ impl Emulator {
         !is_full(&self.frames)
     }
 
-    /// The lane of a packet, what enters, and the scale of its segment's window. Agents see the
-    /// segments of packets that the other end will accept: whole ones, with a correct checksum.
+    /// The lane of a packet, the packet as it enters, and its window scale. Agents see only segments that the
+    /// other end will accept: complete ones with a correct checksum.
     fn classify(
         &mut self,
         now: Time,
@@ -345,13 +345,13 @@ impl Emulator {
         Ok(())
     }
 
-    /// Drops frames that are neither in the network nor with an agent: those that are easily found, or all.
+    /// Removes frames that are neither in the network nor held by an agent; a full scan only if `all`.
     fn drop_unused(&mut self, all: bool) {
         let Emulator { emulation, frames, .. } = self;
         emulation.take_unused(all, |handle| frames.remove(handle));
     }
 
-    /// A packet leaves the network, or has been dropped.
+    /// Handles a packet that leaves the network or was dropped.
     fn leave(&mut self, &Carried { time, packet, outcome }: &Carried) -> io::Result<()> {
         let Some(frame) = self.frames.get(packet.handle) else {
             debug_assert!(false, "an agent sent a packet that it had not kept");
@@ -391,21 +391,21 @@ impl Emulator {
         }
         let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
         let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.waited_ns;
-        // That of later copies is not the machine's.
+        // Later copies did not wait to be read.
         frame.waited_ns = 0;
         self.lateness.record(Duration::from_nanos(late_ns));
         Ok(())
     }
 }
 
-/// Whether a packet leaves otherwise than it entered.
+/// Whether a packet was changed in the network.
 fn is_changed(frame: &Frame, packet: &Packet) -> bool {
     let Entering { ecn, dscp, segment, .. } = &frame.entered;
     (packet.ecn, packet.dscp) != (*ecn, *dscp)
         || segment.as_ref().is_some_and(|it| packet.segment() != Some(it))
 }
 
-/// Writes what was changed on the way into the bytes of a packet.
+/// Writes the changes into the bytes of a packet.
 fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result<(), Error> {
     edit::set_ecn(bytes, packet.ecn)?;
     edit::set_dscp(bytes, packet.dscp)?;
@@ -415,7 +415,7 @@ fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result<(), Error>
     }
 }
 
-/// Whether an address does not lead beyond the link.
+/// Whether an address is confined to the link.
 fn is_link_local(address: IpAddr) -> bool {
     address.is_multicast()
         || address.is_unspecified()

@@ -7,17 +7,17 @@ use lasthop_scenario::Entering;
 #[derive(Debug)]
 pub(crate) struct Frame {
     handle: Handle,
-    /// With its Ethernet header, as it entered the network.
+    /// The frame as it entered the network, with its Ethernet header.
     pub(crate) bytes: Vec<u8>,
-    /// Time that it waited to be read, in nanoseconds.
+    /// Time for which the frame waited to be read, in nanoseconds.
     pub(crate) waited_ns: u64,
     /// The packet as it entered, without its handle.
     pub(crate) entered: Entering,
-    /// The window scale with which its segment was read.
+    /// The window scale applied to its segment.
     pub(crate) scale: u8,
 }
 
-/// Frames by handle; their memory is used again.
+/// Frames by handle. Slots and their memory are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     slots: Vec<Frame>,
@@ -26,10 +26,10 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Keeps a copy of a frame that is about to enter as `entering` with the handle that it gets.
+    /// Stores a copy of a frame that enters the network as `entering`, with a new handle; returns the stored frame.
     ///
     /// # Panics
-    /// If there are [as many](Handle::MAX_SLOT) as there can be.
+    /// If [all slots](Handle::MAX_SLOT) are in use.
     pub(crate) fn insert(
         &mut self,
         bytes: &[u8],
@@ -60,11 +60,11 @@ impl Frames {
         self.slots.get_mut(handle.slot().checked_sub(1)?).filter(|frame| frame.handle == handle)
     }
 
-    /// Removes a frame, once.
+    /// Removes a frame; stale handles are ignored.
     pub(crate) fn remove(&mut self, handle: Handle) {
         let Some(frame) = self.get(handle) else { return };
         let len = frame.bytes.len();
-        // Not the handle of any packet, until the slot is used again.
+        // No packet has this handle until the slot is reused.
         frame.handle.0 &= !(Handle::MAX_SLOT as u32);
         self.bytes -= len;
         self.free.push(handle.slot() - 1);
@@ -75,7 +75,7 @@ impl Frames {
         self.slots.len() - self.free.len()
     }
 
-    /// The sum of their lengths.
+    /// The total length of all frames.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -16,7 +16,7 @@ use crate::clock;
 /// Receive and send buffers of a socket, in bytes. Packets wait there while the thread is busy.
 const BUFFER: usize = 4 << 20;
 
-/// An interface whose frames are read and written whole, with their Ethernet headers.
+/// An interface that reads and writes whole Ethernet frames.
 #[derive(Debug)]
 pub struct Interface {
     socket: OwnedFd,
@@ -25,21 +25,21 @@ pub struct Interface {
     overflowed: u32,
 }
 
-/// A frame that was read.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
     /// Length in the buffer.
     pub(crate) len: usize,
-    /// Time that it waited to be read, in nanoseconds.
+    /// Time for which the frame waited to be read, in nanoseconds.
     pub(crate) waited_ns: u64,
-    /// Whether it did not fit the buffer.
+    /// Whether the frame exceeded the buffer.
     pub(crate) is_cut: bool,
 }
 
 /// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// The other end has it.
+    /// The frame was delivered.
     Delivered,
     /// The other end has no room for it.
     NoRoom,
@@ -48,8 +48,8 @@ pub(crate) enum Sent {
 }
 
 impl Interface {
-    /// Opens the network interface `name` of this network namespace: all its frames are read, and IP does not see what is
-    /// written. Needs `CAP_NET_RAW` there.
+    /// Opens the network interface `name` of this network namespace. All its frames are read; written frames bypass the
+    /// kernel's IP. Needs `CAP_NET_RAW` in the namespace.
     ///
     /// # Errors
     /// If there is no such interface, or the privilege is missing.
@@ -72,7 +72,7 @@ impl Interface {
     /// # Errors
     /// If the socket lacks an option.
     pub fn new(socket: OwnedFd) -> io::Result<Interface> {
-        // Beyond the limit of the system only for the privileged.
+        // Exceeding the system's limit requires privileges.
         if socket::setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             socket::setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
         }
@@ -116,7 +116,7 @@ impl Interface {
             return match socket::send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT) {
                 Ok(_) => Ok(Sent::Delivered),
                 Err(Errno::EINTR) => continue,
-                // A frame longer than the MTU of the interface is not sent either.
+                // Nor is a frame sent that exceeds the interface's MTU.
                 Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::EMSGSIZE) => Ok(Sent::NoRoom),
                 Err(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV | Errno::ECONNREFUSED | Errno::EPIPE) => {
                     Ok(Sent::Gone)
@@ -126,7 +126,7 @@ impl Interface {
         }
     }
 
-    /// Frames that were not read in time and overflowed the buffer of the socket.
+    /// Frames lost because the socket's receive buffer overflowed.
     pub(crate) fn overflowed(&self) -> u64 {
         self.overflowed.into()
     }
@@ -138,7 +138,7 @@ impl AsFd for Interface {
     }
 }
 
-/// Gives up all capabilities of this thread, and of the programs that it executes. What is open stays open.
+/// Drops all capabilities of this thread and of the programs that it executes. Open files stay open.
 ///
 /// # Errors
 /// If the kernel refuses.

@@ -8,8 +8,8 @@
 //! One thread reads frames, handles the due events of the links, and writes the frames that leave them. It measures the
 //! lateness of each packet.
 //!
-//! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface: our TCP speaks with other hosts. Linux
-//! only.
+//! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface, so that Lasthop's TCP talks to
+//! real hosts. Linux only.
 
 #![cfg(target_os = "linux")]
 

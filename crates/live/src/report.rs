@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lasthop_scenario::LinkCounters;
 use serde::Serialize;
 
-/// The result of an emulation. Its serialised form is that of `--json`.
+/// The result of an emulation, serialised by `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Time from the first packet to the end, in seconds.
@@ -18,19 +18,18 @@ pub struct Report {
     pub lost_packets: u64,
     /// Packets dropped by agents of schemes.
     pub suppressed_packets: u64,
-    /// TCP packets that agents could not see: with a wrong checksum, or of more connections than they
-    /// tell apart.
+    /// TCP packets hidden from agents: those with a wrong checksum, and those of connections without a lane.
     pub opaque_packets: u64,
-    /// Packets that left with a congestion mark that they did not have.
+    /// Packets that were marked by a queue (ECN).
     pub marked_packets: u64,
     /// Packets in the network at the end.
     pub in_network_packets: u64,
-    /// Packets that only agents of schemes have at the end.
+    /// Packets held only by agents at the end.
     pub kept_packets: u64,
-    /// Packets that left the network when their receiver had ended.
+    /// Packets that left the network after their receiver had ended.
     pub undelivered_packets: u64,
-    /// Packets dropped since this machine was too slow: not read in time, more than memory allows, or without room at the
-    /// receiver.
+    /// Packets dropped because this machine was too slow: read too late, beyond the memory limit, or without room at
+    /// the receiver.
     pub overload_drops: u64,
     /// The lateness of packets.
     pub lateness: Lateness,
@@ -40,7 +39,7 @@ pub struct Report {
     pub links: Vec<LinkCounters>,
     /// Counters of the schemes' agents, by the names of their metrics.
     pub schemes: BTreeMap<String, u64>,
-    /// The number of flows simulated beside the real ones.
+    /// The number of simulated flows that share the network.
     pub simulated_flows: usize,
 }
 
@@ -49,31 +48,31 @@ pub struct Report {
 pub struct SideReport {
     /// The name of the host in the scenario.
     pub host: String,
-    /// Packets that it sent.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Their bytes, with IP headers.
+    /// Bytes sent, with IP headers.
     pub sent_bytes: u64,
-    /// Packets that it received.
+    /// Packets received.
     pub received_packets: u64,
-    /// Their bytes.
+    /// Bytes received, with IP headers.
     pub received_bytes: u64,
 }
 
-/// The lateness of packets: the time that each waited to be read, and the time between its deadline and its write.
+/// The lateness of packets: the wait before the read plus the time from the deadline to the write.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Lateness {
     /// The median, in seconds.
     pub p50_s: f64,
     /// The 99th percentile.
     pub p99_s: f64,
-    /// The greatest.
+    /// The maximum.
     pub max_s: f64,
 }
 
 /// Frames that did not enter the network, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unforwarded {
-    /// No IP, or an IP header that cannot be read.
+    /// Not IP, or an unreadable IP header.
     pub not_ip: u64,
     /// For the local link only: multicast, broadcast, link-local addresses.
     pub link_local: u64,

@@ -1,10 +1,8 @@
-//! TCP segments of real packets as agents see them, and back: what an agent changed is written into the
-//! bytes.
+//! Conversion of real TCP segments for agents, and of agents' changes into the bytes.
 //!
-//! Sequence numbers are those of the packet: agents compare them modulo 2^32, from wherever a
-//! connection began. Windows are scaled as the two ends have agreed, and timestamps are in
-//! microseconds, of clocks that tick once a millisecond: that of Linux and of most others (RFC 7323
-//! section 5.4 permits 1 ms to 1 s).
+//! Sequence numbers are those of the packet; agents compare them modulo 2^32. Windows are scaled as
+//! negotiated by the two ends. Timestamps are in microseconds, for clocks that tick once a millisecond as in
+//! Linux and most other systems (RFC 7323 section 5.4 permits 1 ms to 1 s).
 
 use lasthop_proto::tcp::{Segment, Timestamps};
 use lasthop_wire::{Error, TcpHeader, edit};
@@ -21,8 +19,8 @@ pub(crate) fn read(header: &TcpHeader, scale: u8) -> Segment {
     Segment { wnd: header.segment.wnd << scale, timestamps, ..header.segment }
 }
 
-/// Changes the bytes of a packet whose segment was `before` so that it is `after`, with the checksum.
-/// An option that the packet does not have is not added, and its payload stays as it is.
+/// Writes the changes from `before` to `after` into the packet's bytes and updates the checksum. The payload
+/// is unchanged, and no option is added.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -50,8 +48,8 @@ pub(crate) fn write(bytes: &mut [u8], before: &Segment, after: &Segment, scale: 
     Ok(())
 }
 
-/// The ticks of a timestamp of `raw` ticks that an agent has moved from `was` to `is`. Rounded down, so
-/// that one that follows another closely is not before it.
+/// A timestamp of `raw` ticks, after an agent moved it from `was` to `is`. Rounded down, so that successive
+/// timestamps keep their order.
 fn moved(raw: u32, was: u32, is: u32) -> u32 {
     let by = is.wrapping_sub(was) as i32;
     raw.wrapping_add_signed(by.div_euclid(TICK as i32))
@@ -89,7 +87,7 @@ mod tests {
         blocks
     }
 
-    /// What the other end reads after a change, and that the checksum is right.
+    /// The segment that the other end reads after a change; asserts that its checksum is correct.
     fn changed(is_v4: bool, header: &TcpHeader, scale: u8, change: impl FnOnce(&mut Segment)) -> Segment {
         let mut bytes = write::tcp(&ip(is_v4), header, b"data").expect("short enough");
         let header = IpPacket::parse(&bytes).expect("well-formed").tcp().expect("a segment").header;
@@ -138,7 +136,7 @@ mod tests {
                     ..plain
                 };
                 assert_eq!(edited, expected);
-                // An option that is not there is not added.
+                // A missing option is not added.
                 let added = changed(is_v4, &super::tests::header(timestamps, &[]), 0, |segment| {
                     segment.sack = blocks(&[5000]);
                     segment.timestamps.get_or_insert_default();

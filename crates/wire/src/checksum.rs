@@ -14,11 +14,11 @@ pub enum Checksum {
     Correct,
     /// It does not fit the packet.
     Wrong,
-    /// The sum of the pseudo-header alone: the network card was to complete it (checksum offload).
+    /// Only the pseudo-header is summed; the network card was to complete it (checksum offload).
     Partial,
-    /// The protocol has none, or the sender left it out.
+    /// The protocol has no checksum, or the sender omitted it.
     Absent,
-    /// Fragments and packets that a capture cut off do not contain all that is summed.
+    /// Some of the covered bytes are missing, in a fragment or a truncated capture.
     Unverifiable,
 }
 
@@ -26,7 +26,7 @@ pub enum Checksum {
 struct Field {
     /// Offset of the field in the packet.
     at: usize,
-    /// End of the covered part of the packet, which begins behind the IP header.
+    /// End of the covered bytes, which start behind the IP header.
     end: usize,
     /// The pseudo-header, if the protocol includes it.
     pseudo: Option<Sum16BitWords>,
@@ -58,7 +58,7 @@ impl IpPacket<'_> {
         if pseudo.add_slice(&self.bytes[self.header_len..field.end]).ones_complement() == 0 {
             return Checksum::Correct;
         }
-        // A card continues from the sum that it finds.
+        // A card adds to the sum in the field.
         let is_partial = field.pseudo.is_some_and(|pseudo| stored == !pseudo.ones_complement().to_be());
         if is_partial { Checksum::Partial } else { Checksum::Wrong }
     }
@@ -68,7 +68,7 @@ impl IpPacket<'_> {
         let whole = self.len - self.header_len;
         let (offset, len, has_pseudo_header) = match &self.transport {
             Transport::Tcp(_) => (16, whole, true),
-            // There may be more behind the datagram.
+            // The packet may be longer than the datagram.
             Transport::Udp(udp) => (6, 8 + udp.payload_len as usize, true),
             Transport::Icmp(_) => (2, whole, !is_v4),
             _ => return None,
@@ -114,7 +114,7 @@ fn sum(bytes: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(bytes).ones_complement()
 }
 
-/// Recomputes the checksums of a whole packet. A UDP checksum that was left out stays so in IPv4.
+/// Recomputes the checksums of a whole packet. An omitted UDP checksum stays omitted in IPv4.
 ///
 /// # Errors
 /// If the packet cannot be read.

@@ -35,7 +35,7 @@ fn set_traffic_class(bytes: &mut [u8], mask: u8, value: u8) -> Result<(), Error>
     Ok(())
 }
 
-/// Sets the control bits of a TCP segment, with the reserved ones. Other packets stay as they are.
+/// Sets the control bits of a TCP segment, with the reserved ones. Other packets are unchanged.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -50,8 +50,7 @@ pub fn set_tcp_flags(bytes: &mut [u8], flags: Flags) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets the sequence number and the acknowledgement number of a TCP segment. Other packets stay as they
-/// are.
+/// Sets the sequence number and the acknowledgement number of a TCP segment. Other packets are unchanged.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -65,7 +64,7 @@ pub fn set_tcp_numbers(bytes: &mut [u8], seq: SeqNum, ack: SeqNum) -> Result<(),
     Ok(())
 }
 
-/// Sets the window field of a TCP segment. Other packets stay as they are.
+/// Sets the window field of a TCP segment. Other packets are unchanged.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -78,7 +77,7 @@ pub fn set_tcp_window(bytes: &mut [u8], window: u16) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets the timestamps of a TCP segment that has the option. Other packets stay as they are.
+/// Sets the timestamps of a TCP segment that has the option. Other packets are unchanged.
 ///
 /// # Errors
 /// If the packet cannot be read.
@@ -95,9 +94,9 @@ pub fn set_tcp_timestamps(bytes: &mut [u8], timestamps: Timestamps) -> Result<()
     Ok(())
 }
 
-/// Sets the SACK blocks of a TCP segment, as many as there were; the others are left out (RFC 2018
-/// section 3: the first is the most recent). With fewer blocks than before, the rest of the option is
-/// padding. Other packets stay as they are.
+/// Sets the SACK blocks of a TCP segment, at most as many as it had; the last ones are omitted (RFC 2018
+/// section 3: the first is the most recent). With fewer blocks, the rest of the option is padded. Other
+/// packets are unchanged.
 ///
 /// # Errors
 /// If the packet cannot be read.

@@ -1,15 +1,15 @@
 use std::fmt;
 
-/// Why bytes are not an IP packet that can be read.
+/// The reason why an IP packet cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The bytes end within a header.
     Truncated {
         /// The header.
         header: &'static str,
-        /// Bytes that the header needs.
+        /// Number of bytes needed.
         needed: usize,
-        /// Bytes that there are.
+        /// Number of bytes present.
         found: usize,
     },
     /// A header contradicts itself or the length of the frame.
@@ -19,12 +19,12 @@ pub enum Error {
         /// What is wrong.
         problem: &'static str,
     },
-    /// The frame carries another protocol than IP.
+    /// The frame carries a protocol other than IP.
     NotIp {
         /// Its EtherType, or the address family of a BSD loopback frame.
         protocol: u32,
     },
-    /// The packet is larger than the field for its length can say.
+    /// The packet's length does not fit its length field.
     TooLong {
         /// Length of the packet in bytes.
         len: usize,

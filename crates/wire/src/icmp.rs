@@ -17,11 +17,11 @@ pub struct Icmp<'a> {
     pub code: NoticeCode,
     /// The second word of the header: an MTU, an address, an identifier, or unused.
     pub word: u32,
-    /// Behind the header, as far as it was captured.
+    /// The bytes behind the header, as far as they were captured.
     pub body: &'a [u8],
 }
 
-/// A packet that an ICMP error quotes, as far as the quotation goes.
+/// The packet quoted by an ICMP error, as far as it is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
     /// Source address: that of the host to which the error is sent.
@@ -61,7 +61,7 @@ impl<'a> Icmp<'a> {
         }
     }
 
-    /// The quoted packet. `None` for messages that quote none, and for quotations too short to name the packet.
+    /// The quoted packet. `None` for messages without a quotation, and for quotations too short to identify the packet.
     pub fn quote(&self) -> Option<Quote> {
         if !self.is_quoting() {
             return None;

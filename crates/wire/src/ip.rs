@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::icmp::Icmp;
 use crate::tcp::Tcp;
 
-/// Fields of an IP header that say where a packet goes and how it is treated.
+/// Fields of an IP header that determine a packet's route and treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Source address.
@@ -31,10 +31,10 @@ pub struct Ip {
     pub dont_fragment: bool,
 }
 
-/// Which part of a fragmented packet this is.
+/// The position of a fragment in its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Offset of this part in bytes.
+    /// Offset of this fragment in bytes.
     pub offset: u32,
     /// Whether more fragments follow.
     pub more: bool,
@@ -53,8 +53,8 @@ pub struct IpPacket<'a> {
     pub header_len: usize,
     /// Length of the whole packet on the wire, in bytes.
     pub len: usize,
-    /// Whether the length field is 0: a super-packet that the network card will segment, or that it has put together. Its
-    /// length is that of the frame.
+    /// Whether the length field is 0: a super-packet, to be segmented by the network card or assembled by it. Its
+    /// length is then taken from the frame.
     pub without_length: bool,
     /// Set for fragments.
     pub fragment: Option<Fragment>,
@@ -102,7 +102,7 @@ struct Header<'a> {
     fragment: Option<Fragment>,
     /// Length of the packet according to the header; `None` if the field is 0.
     packet_len: Option<usize>,
-    /// Behind the header.
+    /// The bytes behind the header.
     rest: &'a [u8],
 }
 
@@ -115,8 +115,8 @@ impl<'a> IpPacket<'a> {
         IpPacket::parse_captured(bytes, bytes.len())
     }
 
-    /// Reads a packet of which a capture may have kept only the first bytes; its frame had `original_len` bytes behind the
-    /// link's header.
+    /// Reads a packet that a capture may have truncated; `original_len` is the length of its frame without the link's
+    /// header.
     ///
     /// # Errors
     /// As [`parse`](IpPacket::parse).
@@ -190,7 +190,7 @@ fn transport(protocol: IpNumber, rest: &[u8], rest_len: u32) -> Result<Transport
 impl<'a> Udp<'a> {
     fn parse(bytes: &'a [u8], wire_len: u32) -> Result<Udp<'a>, Error> {
         let header = UdpHeaderSlice::from_slice(bytes).map_err(|error| cut_off("UDP", &error))?;
-        // Super-packets have 0. A first fragment has the length of all.
+        // A super-packet has length 0, and a first fragment that of the whole datagram.
         let len = match u32::from(header.length()) {
             0 => wire_len,
             1..8 => return Err(Error::Malformed { header: "UDP", problem: "the length is less than 8" }),
@@ -297,7 +297,7 @@ fn extensions(first: IpNumber, bytes: &[u8]) -> Result<Extensions<'_>, Error> {
             ip_number::IPV6_FRAG => {
                 let header =
                     Ipv6FragmentHeaderSlice::from_slice(all.rest).map_err(|error| cut_off(NAME, &error))?;
-                // With neither offset nor successor it is a whole packet, an "atomic fragment" (RFC 6946).
+                // A fragment with neither offset nor successor is a whole packet, an "atomic fragment" (RFC 6946).
                 all.fragment = header.is_fragmenting_payload().then(|| Fragment {
                     offset: u32::from(header.fragment_offset().value()) * 8,
                     more: header.more_fragments(),

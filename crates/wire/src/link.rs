@@ -3,7 +3,7 @@
 use crate::error::{Error, be16, be32, header};
 use crate::ip::IpPacket;
 
-/// How a captured frame begins: a LINKTYPE of pcap and pcapng files.
+/// The framing of captured packets: a LINKTYPE of pcap and pcapng files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// Ethernet II, with any number of VLAN tags.
@@ -58,7 +58,7 @@ impl LinkType {
             LinkType::LinuxSll2 => (be16(header(frame, "Linux cooked", 20)?, 0), 20),
             LinkType::Loopback => {
                 let family = be32(header(frame, "loopback", 4)?, 0);
-                // The systems disagree about the number of IPv6.
+                // The number of IPv6 differs between systems.
                 let is_ip = |family| matches!(family, 2 | 10 | 24 | 28 | 30);
                 if !is_ip(family) && !is_ip(family.swap_bytes()) {
                     return Err(Error::NotIp { protocol: family });

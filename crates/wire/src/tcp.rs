@@ -57,8 +57,8 @@ pub(crate) mod option {
     pub(crate) const SACK: u8 = 5;
     pub(crate) const TIMESTAMPS: u8 = 8;
 
-    /// The places of all options but padding in a header, with their kinds and lengths. A length that
-    /// cannot be ends them.
+    /// The byte ranges of all options but padding in a header, kind and length included. An invalid length
+    /// ends the iteration.
     pub(super) fn all(header: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let mut at = FIXED;
         std::iter::from_fn(move || {
@@ -72,7 +72,7 @@ pub(crate) mod option {
         })
     }
 
-    /// The places of the options of one kind.
+    /// The byte ranges of the options of one kind.
     pub(crate) fn places(header: &[u8], kind: u8) -> impl Iterator<Item = Range<usize>> {
         all(header).filter(move |place| header[place.start] == kind)
     }
@@ -83,7 +83,7 @@ impl<'a> Tcp<'a> {
     pub(crate) fn parse(bytes: &'a [u8], wire_len: u32) -> Result<Tcp<'a>, Error> {
         let mut padded = [0; LARGEST];
         let is_cut = bytes.len() < wire_len as usize;
-        // A header that the capture cut off within its options is completed for the library.
+        // etherparse requires complete options, so a header truncated by the capture is padded.
         let source = if is_cut && (FIXED..LARGEST).contains(&bytes.len()) {
             padded[..bytes.len()].copy_from_slice(bytes);
             &padded[..LARGEST.min(wire_len as usize)]
@@ -127,8 +127,7 @@ impl TcpHeader {
     /// The urgent pointer is valid.
     pub const URG: Flags = Flags(0x20);
 
-    /// Reads the options of the bytes of this header. Those of a wrong length are skipped like unknown
-    /// ones.
+    /// Reads the options in this header's bytes. Options of a wrong length are skipped, as unknown ones are.
     fn read_options(&mut self, header: &[u8]) {
         let is_syn = self.segment.flags.has(Flags::SYN);
         for place in option::all(header) {
@@ -155,8 +154,8 @@ impl TcpHeader {
         }
     }
 
-    /// The header as bytes, without a checksum. The options are aligned to 32 bits (RFC 7323 appendix A), in the order of
-    /// Linux. SACK blocks for which there is no room are left out, the last first (RFC 2018 section 3).
+    /// The header as bytes, without a checksum. The options are aligned to 32 bits (RFC 7323 appendix A), in the order
+    /// of Linux. SACK blocks that do not fit are omitted, the last first (RFC 2018 section 3).
     pub(crate) fn encode(&self) -> Vec<u8> {
         let segment = &self.segment;
         let has = |bits| segment.flags.has(Flags(bits));

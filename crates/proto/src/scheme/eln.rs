@@ -3,22 +3,23 @@
 //! **What it does.** The receiving end of the wireless link knows which segments arrived with errors. Acknowledgements
 //! that request such a segment get the ELN bit. The sender then retransmits it without reducing its window. Other
 //! losses and all timeouts are handled as usual. The mobile host marks its own acknowledgements of data to it
-//! (downlink), and the base station those of data from the mobile host (uplink).
+//! (downlink), and the base station marks acknowledgements of data from the mobile host (uplink).
 //! **Source.** Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 3.1, 4.3 and 5.2
 //! (E2E-ELN). `holes` is the ELN for data from the mobile host of Balakrishnan and Katz, Globecom 1998, which was not at
 //! hand: it is built from its abstract and summaries.
 //! **Parameters.** `early`: the first marked duplicate causes the retransmission (E2E-ELN-RXMT), instead of the third
-//! duplicate. `holes`: the base station learns of losses from the sequence numbers of data from the mobile host, as a real
-//! one can: no frame with errors needs to reach it. Every gap between segments that arrive over the link is a hole until
-//! a copy fills it, and acknowledgements that request a byte of a hole are marked. What the base station has received and
-//! the wired network loses is not marked. Downloads are unaffected: the mobile host cannot tell where a segment was lost.
-//! **Differences from the paper.** It gives no place in the header: the ELN bit is a reserved one, bit 9, counted from
-//! FIN as 0. Duplicates inflate the window while a segment is missing, as in Reno, since they tell that others have left
-//! the network, and the window returns afterwards to what it was; the paper does not say whether they do. Copies
+//! duplicate. `holes`: the base station infers losses from the sequence numbers of data from the mobile host, as a real
+//! base station can, without seeing frames with errors. Every gap between segments that arrive over the link is a hole
+//! until a copy fills it, and acknowledgements that request a byte of a hole are marked. Losses in the wired network
+//! behind the base station are not marked. Downloads are unaffected: the mobile host cannot tell where a segment was
+//! lost.
+//! **Differences from the paper.** The paper does not place the ELN bit in the header: here it is the reserved bit 9,
+//! counted from FIN as 0. Duplicates inflate the window while a segment is missing, as in Reno, since each shows that a
+//! segment has left the network; afterwards the window returns to its earlier value. The paper leaves this open. Copies
 //! of a segment are not distinguished: once a copy arrived with errors, the segment counts as corrupted until it is
-//! acknowledged, even if another copy is lost to congestion. Links with an ARQ drop frames with errors before
-//! they could be marked, and so does a cell; `holes` works there, too. Packets that the mobile host's own queue drops leave
-//! holes like those lost on the air. A loss before the first segment that the base station sees is not noticed.
+//! acknowledged, even if another copy is lost to congestion. Links with an ARQ and cells drop frames with errors before
+//! they could be marked; `holes` works there, too. Packets that the mobile host's own queue drops leave holes like
+//! those lost on the air. A loss before the first segment that the base station sees is not noticed.
 
 use alloc::collections::VecDeque;
 
@@ -37,7 +38,7 @@ use crate::tcp::{
 /// "The requested segment arrived with errors".
 const ELN: Flags = Flags(1 << 9);
 
-/// Maximum number of connections at one end of a link. A further one replaces the one that was idle longest.
+/// Maximum number of connections at one end of a link. A further connection replaces the one that was idle longest.
 const CONNECTIONS: u32 = 256;
 
 /// Idle time after which a connection is removed: twice the smallest upper bound of the RTO that RFC 6298 permits.
@@ -93,7 +94,7 @@ struct Marker {
     attachment: Attachment,
     /// Connections with data that arrive over the link.
     connections: ConnectionTable<Corrupted>,
-    /// Whether losses are known from gaps in the data, instead of segments with errors.
+    /// Whether losses are inferred from gaps in the data instead of segments with errors.
     by_holes: bool,
     corrupted_segments: u64,
     holes: u64,
@@ -149,7 +150,7 @@ impl Marker {
 /// The corrupted segments of one connection, or the holes in its data.
 #[derive(Debug)]
 struct Corrupted {
-    /// Not acknowledged, in sequence order, without overlaps.
+    /// Unacknowledged blocks in sequence order, without overlaps.
     segments: VecDeque<SackBlock>,
     /// The first sequence number of the latest corrupted segment; or one past the highest that has arrived.
     latest: SeqNum,
@@ -180,7 +181,7 @@ impl Corrupted {
         }
     }
 
-    /// Takes a segment that has arrived; returns whether it leaves a new hole before it.
+    /// Records an arrived segment; returns whether it leaves a new hole before it.
     fn receive(&mut self, segment: &Segment) -> bool {
         let block = SackBlock { start: segment.seq, end: segment.seq + segment.seq_len() };
         let leaves_hole = block.start > self.latest && self.segments.len() < CORRUPTED;
@@ -240,10 +241,10 @@ impl Component for Marker {
 
     fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
         if self.attachment.update(signal) && self.by_holes {
-            // What the host sends elsewhere is not missing here.
+            // Data sent through another base station are no holes here.
             self.connections = ConnectionTable::new(CONNECTIONS, IDLE);
         }
-        // Nobody receives what is lost on a link while the mobile host is elsewhere.
+        // While the mobile host is elsewhere, losses on this link have no receiver.
         if !self.attachment.is_attached() {
             return;
         }

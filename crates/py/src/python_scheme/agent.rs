@@ -23,7 +23,7 @@ const COUNT: usize = 3;
 const NEEDS_OUTCOME: usize = 4;
 const NEEDS_CORRUPTED: usize = 5;
 
-/// The place of an agent.
+/// The site of an agent: an end of a wireless link.
 ///
 /// Attributes
 /// ----------
@@ -212,7 +212,7 @@ impl PyStream {
     }
 }
 
-/// What an agent lets out during a callback.
+/// The output of an agent during a callback.
 #[pyclass(frozen, name = "Out", module = "lasthop._lasthop")]
 #[derive(Debug, Default)]
 pub(crate) struct PyOut(Mutex<Option<Vec<Effect>>>);
@@ -246,7 +246,7 @@ impl PyOut {
         self.push(Effect::Send(port.port(), packet.0))
     }
 
-    /// Drop a packet: traces then say that the agent has suppressed it.
+    /// Drop a packet, which traces record as suppressed by the agent.
     ///
     /// Parameters
     /// ----------
@@ -293,7 +293,7 @@ impl PyTally {
 
 #[pymethods]
 impl PyTally {
-    /// Report a total since the start of the run. Its metric is what was added after the warm-up.
+    /// Report a total since the start of the run. Its metric is the increase after the warm-up.
     ///
     /// Parameters
     /// ----------
@@ -401,7 +401,7 @@ impl Agent {
                 })
             })
         };
-        // Nothing is called for signals that nobody takes.
+        // Signals without a handler need no call.
         let takes_signals = object.defines(ON_SIGNAL);
         let needs_outcome = LinkOutcome::ALL.map(|outcome| {
             takes_signals

@@ -15,7 +15,7 @@ use super::part::Part;
 use super::receiver::{self, PythonReceiverReaction};
 use super::sender::{self, SenderReaction};
 
-/// What a scheme has installed, for the installer of each combination.
+/// A scheme's installed components, for the installer of each combination.
 pub(super) enum Installed {
     Arq(ArqUse),
     Protect(Covers),
@@ -198,7 +198,7 @@ impl PyInstaller {
         self.push(Installed::Flags(Flags(flags)))
     }
 
-    /// Tell agents at mobile hosts, and the ends of connections there, what becomes of the radio signal.
+    /// Announce changes of the radio signal to agents at mobile hosts and to the ends of connections there.
     ///
     /// Parameters
     /// ----------

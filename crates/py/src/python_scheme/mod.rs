@@ -33,7 +33,7 @@ pub(crate) use values::{PyNotice, PyPacket, PyPort, PySegment, PySeqNum, PySigna
 
 use installer::Installed;
 
-/// A name for the rest of the process: names of schemes and counters are constants in the core. Equal names are kept once.
+/// Interns a name for the rest of the process: names of schemes and counters are constants in the core.
 fn intern(name: &str) -> &'static str {
     static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ impl Scheme for PythonScheme {
     }
 }
 
-/// The objects of those schemes that were written in Python.
+/// The objects of the schemes written in Python.
 pub(crate) fn objects(py: Python<'_>, schemes: &ExternalSchemes) -> Vec<Py<PyAny>> {
     let object = |scheme: &dyn Scheme| {
         let python = scheme.as_any()?.downcast_ref::<PythonScheme>()?;

@@ -1,4 +1,4 @@
-//! What the agents and reactions of a scheme have in common: where they come from, and which hooks they define.
+//! The common part of agents and reactions: their factory, and the hooks that they define.
 
 use lasthop_scenario::Time;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -15,7 +15,7 @@ const MODULE: &str = "lasthop.python_scheme";
 pub(super) struct Part {
     /// The scheme.
     pub(super) scheme: &'static str,
-    /// Makes one for each site or connection: usually the class.
+    /// The factory of its instances, usually the class.
     factory: Py<PyAny>,
     /// Name of the base class.
     base: &'static str,

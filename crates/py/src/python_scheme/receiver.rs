@@ -82,7 +82,7 @@ impl PyReceiver {
 pub(super) struct PythonReceiverReaction {
     object: Object,
     handle: Option<Py<PyReceiver>>,
-    /// Takes the place of the receiver while that is lent.
+    /// Stands in for the receiver while it is lent.
     stand_in: Option<Box<Receiver>>,
 }
 

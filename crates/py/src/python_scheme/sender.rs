@@ -73,7 +73,7 @@ impl PyHole {
     }
 }
 
-/// What a sender shows of itself.
+/// A snapshot of the sender's state.
 #[derive(Clone, Copy, Debug)]
 struct View {
     snd_una: SeqNum,
@@ -99,7 +99,7 @@ impl From<&SenderState> for View {
     }
 }
 
-/// The sender, as long as a hook runs.
+/// The sender, lent while a hook runs.
 #[derive(Debug, Default)]
 enum Lent {
     /// No hook runs.
@@ -107,7 +107,7 @@ enum Lent {
     Nothing,
     /// The sender itself.
     Whole(Box<SenderState>),
-    /// What it shows, in hooks that may not change it.
+    /// A read-only view, in hooks that may not change it.
     View(View),
 }
 
@@ -283,7 +283,7 @@ impl PySenderState {
 pub(super) struct SenderReaction {
     object: Object,
     handle: Option<Py<PySenderState>>,
-    /// Takes the place of the sender while that is lent.
+    /// Stands in for the sender while it is lent.
     stand_in: Option<Box<SenderState>>,
 }
 
@@ -338,7 +338,7 @@ impl SenderReaction {
 /// For `on_timer`, which is called for every reaction with a timer.
 const NO_HOOK: usize = HOOKS.len();
 
-/// What a scheme makes of a loss.
+/// A scheme's verdict on a loss.
 fn response(found: &Bound<'_, PyAny>) -> PyResult<Response> {
     let wrong = || {
         let expected = "expected \"congestion\", \"corruption\" or a fraction of the window in (0, 1]";

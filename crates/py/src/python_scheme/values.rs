@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 #[derive(Clone, Copy)]
 pub(crate) struct PySeqNum(pub(super) SeqNum);
 
-/// A sequence number, or an integer that is one.
+/// A sequence number, or an integer that stands for one.
 #[derive(FromPyObject)]
 pub(super) enum Sequence {
     Number(PySeqNum),
@@ -217,7 +217,7 @@ impl PySegment {
     /// Parameters
     /// ----------
     /// seq, ack, len, wnd, flags, sack, timestamps
-    ///     As in the constructor; those left out stay as they are.
+    ///     As in the constructor; omitted fields are unchanged.
     ///
     /// Returns
     /// -------
@@ -356,7 +356,7 @@ impl PyPacket {
     /// Parameters
     /// ----------
     /// src, dst, flow : int
-    ///     Hosts and flow, as other packets have them.
+    ///     Numbers of the hosts and the flow, as in other packets.
     /// size : int
     ///     Size as an IP packet, in bytes.
     /// segment : Segment
@@ -438,7 +438,7 @@ impl PyPacket {
     /// Parameters
     /// ----------
     /// src, dst, flow, size, dscp, ecn : int, optional
-    ///     Those left out stay as they are.
+    ///     Omitted fields are unchanged.
     /// segment : Segment, optional
     ///     Only for packets with a segment.
     ///

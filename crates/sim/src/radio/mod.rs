@@ -57,7 +57,7 @@ pub struct RadioStats {
     pub failed_attempts: u64,
     /// Bits put on the air, after expansion.
     pub bits_on_air: u64,
-    /// Total air time. Of a link whose rate is given by opportunities, that at their mean rate.
+    /// Total air time. On a link whose rate is given by opportunities, computed at their mean rate.
     pub air_time: Duration,
     /// Packets that arrived intact.
     pub delivered: u64,
@@ -124,7 +124,7 @@ enum Kind {
     OneShot(OneShot),
     ManagedOneShot(ManagedOneShot),
     Arq(WithArq<Fixed>),
-    /// Boxed, and served out of line, so that the other kinds pay nothing.
+    /// Boxed and handled out of line, so that the other kinds do not pay for it.
     Varying(Box<Varying>),
 }
 
@@ -231,7 +231,7 @@ impl RadioLink {
         RadioLink { kind, station: 0 }
     }
 
-    /// Like [`managed`](RadioLink::managed), with a rate and a delay that vary; those of `config` are their means.
+    /// Like [`managed`](RadioLink::managed), with a rate and a delay that vary; `config` has their means.
     ///
     /// # Panics
     /// As [`new`](RadioLink::new).

@@ -1,4 +1,4 @@
-//! The base station's agent: its table of connections, and what it does with packets.
+//! The base station's agent: its connection table and its packet handling.
 //!
 //! **Connections.** A connection is added to the [table](crate::scheme::connections) with the first data segment
 //! towards the wireless link, and identified by its addresses and flow. It is removed when its FIN is
@@ -25,13 +25,13 @@ pub(super) struct Agent {
     scheme: Snoop,
     /// Connections with data towards the wireless link.
     connections: ConnectionTable<SnoopState>,
-    /// No connection has an earlier deadline.
+    /// Lower bound of the connections' deadlines.
     deadline: Time,
     /// Rate and delay of the link to the mobile host.
     rate: BitRate,
     delay: Duration,
     attachment: Attachment,
-    /// Copies to be sent after the packet at hand.
+    /// Copies to send after the current packet.
     repairs: Vec<Packet>,
     counters: Counters,
 }
@@ -50,7 +50,7 @@ impl Agent {
         }
     }
 
-    /// A segment towards the mobile host.
+    /// Handles a segment towards the mobile host.
     fn on_downlink(
         &mut self,
         now: Time,
@@ -79,14 +79,14 @@ impl Agent {
         answer
     }
 
-    /// A segment from the mobile host, which may acknowledge data of `connection`.
+    /// Handles a segment from the mobile host, which may acknowledge data of `connection`.
     fn on_uplink(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
         let Agent { scheme, connections, counters, deadline, repairs, .. } = self;
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
             connections.remove_connection(connection);
             return Answer::FORWARD;
         }
-        // What arrives from a mobile host that has left is the last that it sent here.
+        // Packets that arrive from a departed mobile host are its last through this base station.
         if !segment.flags.has(Flags::ACK) || !self.attachment.is_attached() {
             return Answer::FORWARD;
         }
@@ -154,7 +154,7 @@ impl Component for Agent {
 
     fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
         if self.attachment.update(signal) && self.attachment.is_attached() {
-            // The silence was not the mobile host's.
+            // The mobile host was away, not silent.
             self.deadline = Time::NEVER;
             self.connections.for_each(|state| {
                 let floor = self.rate.time_for(state.oldest_size()) + self.delay * 2;

@@ -2,11 +2,11 @@
 //!
 //! **Cache.** Unacknowledged segments in sequence order; none contains another. At the high-water mark, only
 //! segments out of sequence are accepted, and the last ones in sequence are evicted for them: earlier ones are
-//! requested first. If data are resegmented, the latest segments are cached.
-//! **Losses.** Suspected is only the oldest unacknowledged segment, if it is cached and the source has not
-//! retransmitted it. Every later transmission may cause a duplicate ACK. When the segment is retransmitted, those
-//! still to come are expected and suppressed; beyond that number, duplicates are caused by transmissions after
-//! the retransmission, which then was lost as well.
+//! requested first. After resegmentation, the latest segments are cached.
+//! **Losses.** Only the oldest unacknowledged segment can be suspected, if it is cached and the source has not
+//! retransmitted it. Every later transmission may cause a duplicate ACK. When the segment is retransmitted, the
+//! outstanding duplicates are expected and suppressed. Any further duplicate is caused by a transmission after
+//! the retransmission, which was then lost as well.
 //! **Strays.** A transmission of an acknowledged segment may still be under way: of one that the source has repeated
 //! if the acknowledgement comes sooner than any round trip, or is caused by the arrival of an earlier transmission; of a
 //! copied one if it comes sooner than any copy can have arrived; and perhaps of one that a timeout has copied. Its arrival
@@ -15,10 +15,10 @@
 //! way has arrived or is lost when both ends have been silent for the persist time.
 //! **Reports.** If the ACKs report later segments that have arrived, those leave the cache, and every segment with an
 //! earlier last transmission is lost. A report of a segment with copies proves nothing about their order.
-//! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no
-//! SYN or FIN, and data outstanding, which here means cached segments. The first acknowledgement seen counts as
-//! a duplicate if it acknowledges none of these. A receiver with a closed window discards data, so what it
-//! requests then was not lost.
+//! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no SYN
+//! or FIN, and data outstanding, which here means cached segments. The first acknowledgement seen counts as a
+//! duplicate if it acknowledges none of these. A receiver with a closed window discards data, so the segment
+//! that it requests then was not lost.
 
 use alloc::collections::VecDeque;
 
@@ -47,7 +47,7 @@ impl Answer {
 /// The state of the base station's link when a segment arrives from the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkFacts {
-    /// Whether the mobile host is elsewhere.
+    /// Whether the mobile host is at another base station.
     pub(super) is_away: bool,
     /// The shortest time in which the segment arrives.
     pub(super) latency: Duration,
@@ -87,7 +87,7 @@ pub(super) struct SnoopState {
     two_way: bool,
     /// Number of transmissions of data towards the mobile host, copies included.
     transmissions: u64,
-    /// Number of duplicates that transmissions before the last copy of the oldest segment may still cause.
+    /// Number of duplicates that transmissions before the oldest segment's last copy may still cause.
     expected: u64,
     /// Number of duplicates that transmissions after the last one of the oldest segment have caused.
     unexpected: u64,
@@ -261,7 +261,7 @@ impl SnoopState {
             self.rtt.timed.get_or_insert((end, now));
             self.segments.push_back(new);
         } else if link.is_away {
-            // What the mobile host still lacks is among the latest.
+            // The segments that the mobile host still lacks are among the latest.
             self.segments.pop_front();
             self.segments.push_back(new);
         } else {
@@ -271,8 +271,9 @@ impl SnoopState {
         Answer::FORWARD
     }
 
-    /// Answers a segment that the mobile host has acknowledged: that acknowledgement was lost. The segment is
-    /// forwarded instead if it may probe a closed window, or carry an acknowledgement of the mobile host's data.
+    /// Answers a segment that the mobile host has acknowledged, since its acknowledgement was lost. The segment
+    /// is forwarded instead if it may probe a closed window, or carry an acknowledgement of the mobile host's
+    /// data.
     fn answer(&self, counters: &mut Counters) -> Answer {
         let open = self.acked.filter(|acked| acked.wnd > 0 && !self.two_way);
         let Some(ack) = open.and_then(|acked| acked.packet) else { return Answer::FORWARD };
@@ -280,7 +281,7 @@ impl SnoopState {
         Answer { forward: false, to_mobile: None, to_source: Some(ack) }
     }
 
-    /// Caches a segment out of sequence. If it is part of a cached one, that one counts as retransmitted.
+    /// Caches a segment out of sequence. A cached segment that contains it counts as retransmitted by the source.
     fn cache_again(&mut self, new: CachedSegment) {
         let after = self.segments.partition_point(|cached| cached.start <= new.start);
         let index = match after.checked_sub(1).filter(|&index| self.segments[index].end >= new.end) {
@@ -326,7 +327,7 @@ impl SnoopState {
             return Answer { forward: !bare, ..Answer::FORWARD };
         }
         self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet) });
-        // The timer does not act while the window is closed, but goes on.
+        // The timer keeps running while the window is closed, without effect.
         self.timeout_at = self.timeout_at.max(now);
         if scheme.selective {
             self.note_reports(segment);
@@ -433,7 +434,7 @@ impl SnoopState {
         }
     }
 
-    /// Whether a later transmission than the last one of a segment has arrived. The link keeps their order.
+    /// Whether a transmission after the segment's last one has arrived. The link preserves order.
     fn is_overtaken(&self, segment: &CachedSegment) -> bool {
         self.reported.is_some_and(|(number, _)| segment.number < number)
     }
@@ -472,7 +473,7 @@ impl SnoopState {
         Answer { forward, to_mobile: copy, to_source: None }
     }
 
-    /// A duplicate that requests the suspect. Returns whether it is to be suppressed, and the retransmission that
+    /// Handles a duplicate that requests the suspect. Returns whether to suppress it, and the retransmission that
     /// it causes.
     fn take_duplicate(
         &mut self,
@@ -549,9 +550,9 @@ impl SnoopState {
         packet
     }
 
-    /// The mobile host is back. Both timers start anew; what passed meanwhile says nothing of the round-trip time, and
-    /// has caused no duplicates. A host that arrives during a transfer finds packets queued, so that no sample may be near
-    /// the smallest possible round-trip time over the link, `floor`.
+    /// Handles the return of the mobile host. Both timers restart. Packets that passed meanwhile give no sample of the
+    /// round-trip time and cause no duplicates. A host that arrives during a transfer finds packets queued, so that no
+    /// sample may be near the smallest possible round-trip time over the link, `floor`.
     pub(super) fn resume(&mut self, now: Time, floor: Duration) {
         self.rtt.timed = None;
         self.rtt.smallest = Some(floor);
@@ -597,7 +598,7 @@ impl SnoopState {
         let cause = if self.timeout_at <= now { Cause::Timeout } else { Cause::Silence };
         if self.persist_at(scheme) <= now {
             self.quiet_since = now;
-            // Nothing is under way any more.
+            // Nothing is in flight any more.
             self.strays = 0;
         }
         self.retransmit(now, cause, scheme, counters)

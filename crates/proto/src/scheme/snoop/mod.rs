@@ -32,7 +32,7 @@
 //! - `encrypted`: the base station cannot read TCP headers, as with IPsec, and forwards packets unchanged.
 //!
 //! **Differences from the papers.**
-//! - The papers have neither an initial timeout nor a maximum number of local retransmissions.
+//! - The papers state neither an initial timeout nor a maximum number of local retransmissions.
 //! - The base station answers a segment that is acknowledged already, as in the paper. It forwards the segment
 //!   instead if it may be a window probe or carry an acknowledgement of the mobile host's data.
 //! - `persist` is at least twice the smallest round-trip time seen: on a slow link, 200 ms without packets are normal.

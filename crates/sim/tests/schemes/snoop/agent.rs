@@ -125,7 +125,7 @@ impl Station {
         std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect()
     }
 
-    /// Asserts that a segment of the first connection is retransmitted at this time, and nothing before.
+    /// Asserts that a segment of the first connection is retransmitted at this time, and none before.
     pub(super) fn repairs_at(&mut self, ms: u64, segment: Segment) -> &mut Station {
         self.at(ms);
         assert_eq!(self.agent.next_wakeup(), self.now, "it wakes");
@@ -234,7 +234,7 @@ fn segments_are_cached_until_they_are_acknowledged() {
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
-/// The first duplicate retransmits the segment; the others that segments sent before can cause are suppressed.
+/// The first duplicate triggers the retransmission; further duplicates by segments sent before it are suppressed.
 #[test]
 fn a_duplicate_retransmits_and_later_ones_are_suppressed() {
     let mut station = Station::with("");
@@ -258,8 +258,8 @@ fn a_lost_copy_is_retransmitted() {
     station.sends(4..7).repairs(LEN, nth(1)).suppresses(LEN).suppresses(LEN).passes(7 * LEN);
 }
 
-/// ToN 1997: the second duplicate indicates the loss. The first one is forwarded, since it may yet be the network
-/// that reorders; while a loss is repaired, none is.
+/// ToN 1997: the second duplicate indicates the loss. The first one is forwarded, since it may be due to
+/// reordering; during a repair, all are suppressed.
 #[test]
 fn two_duplicates_are_awaited() {
     let mut station = Station::with("dupacks = 2");
@@ -274,7 +274,7 @@ fn without_suppression_duplicates_pass() {
     station.sends(0..4).passes(LEN).passes_and_repairs(LEN, nth(1)).passes(LEN).passes(4 * LEN);
 }
 
-/// Figure 1, congestion loss: what did not pass, or passes late, is the source's to repair.
+/// Figure 1, congestion loss: the source repairs segments that were lost or delayed before the base station.
 #[test]
 fn losses_before_the_base_station_are_left_to_the_source() {
     let mut station = Station::with("");
@@ -296,7 +296,7 @@ fn a_retransmission_by_the_source_takes_over() {
     assert_eq!(station.shows("local_timeouts"), 0.0);
 }
 
-/// What the mobile host has acknowledged is answered by the base station: that acknowledgement was lost.
+/// The base station answers a segment that the mobile host has acknowledged: that acknowledgement was lost.
 #[test]
 fn acknowledged_segments_are_answered() {
     let mut station = Station::with("");
@@ -347,7 +347,7 @@ fn the_next_loss_of_a_burst_is_repaired_at_once() {
     let mut station = Station::with("dupacks = 2");
     station.sends(0..6).passes(LEN).passes(LEN).repairs(LEN, nth(1)).at(10);
     station.passes_and_repairs(2 * LEN, nth(2)).at(20).passes(4 * LEN).sends([6]).repairs(4 * LEN, nth(4));
-    // By the duplicates of its own only.
+    // The second segment is repaired by its own duplicates only.
     let mut station = Station::with("dupacks = 2\nbursts = false");
     station.sends(0..6).passes(LEN).passes(LEN).repairs(LEN, nth(1)).at(10).passes(2 * LEN);
     station.passes(2 * LEN).repairs(2 * LEN, nth(2));
@@ -358,7 +358,7 @@ fn the_next_loss_of_a_burst_is_repaired_at_once() {
     assert_eq!(station.shows("local_retransmissions"), 1.0);
 }
 
-/// Section 4: twice the smoothed round-trip time after a copy, the next. Before, only duplicates cause copies.
+/// Section 4: the next copy follows after twice the smoothed round-trip time. The first is caused by duplicates only.
 #[test]
 fn copies_are_repeated_after_two_round_trip_times() {
     let mut station = Station::measured("persist = \"60 s\"", 3);
@@ -426,13 +426,13 @@ fn silence_is_relative_to_the_round_trip_time() {
     station.sends([0]).repairs_at(1000, nth(0));
 }
 
-/// What is not cached is not retransmitted after silence either.
+/// An uncached segment is not retransmitted after silence.
 #[test]
 fn silence_after_a_loss_before_the_base_station() {
     Station::with("").sends([0, 2]).passes(LEN).at(60_000);
 }
 
-/// When its attempts are exhausted, the source repairs the segment.
+/// The source repairs a segment whose local attempts are exhausted.
 #[test]
 fn attempts_are_limited() {
     let mut station = Station::measured("attempts = 2", 3);
@@ -507,7 +507,7 @@ fn resegmented_data_are_the_source_s_retransmissions() {
     station.passes(1000).passes(1000).sends([5]).passes(5000).repairs(5000, nth(5)).passes(6000).holds(0, 1);
 }
 
-/// FIN is cached as data are. Its acknowledgement ends the connection.
+/// FIN is cached like data. Its acknowledgement ends the connection.
 #[test]
 fn the_fin_is_repaired() {
     let mut station = Station::measured("", 2);
@@ -528,7 +528,7 @@ fn resets_and_restarts_remove_the_connection() {
     }
 }
 
-/// An acknowledgement of what has not passed here, or from another window, shows that the state is wrong.
+/// An acknowledgement of data that have not passed, or from another window, shows that the state is wrong.
 #[test]
 fn impossible_acknowledgements_remove_the_connection() {
     for number in [3 * LEN + 1, 1 << 30, 1 << 31, (1 << 31) + 1, u32::MAX - (1 << 30)] {
@@ -602,7 +602,7 @@ fn sequence_numbers_wrap() {
     }
 }
 
-/// Whatever is no TCP segment passes, and everything if headers are encrypted.
+/// Packets other than TCP segments pass, as do all packets with encrypted headers.
 #[test]
 fn the_rest_passes() {
     let bodies = [
@@ -732,8 +732,8 @@ fn arbitrary_packets_do_no_harm() {
     }
 }
 
-/// While the host is elsewhere its packets are cached, and nothing else. When it arrives, its first acknowledgement
-/// removes what it has, and losses are repaired as usual.
+/// While the host is elsewhere, its packets are cached and not retransmitted. When it arrives, its first
+/// acknowledgement removes what it has, and losses are repaired as usual.
 #[test]
 fn a_base_station_without_its_host_only_caches() {
     let mut station = Station::of_moving_host("bursts = false");
@@ -750,7 +750,7 @@ fn a_base_station_without_its_host_only_caches() {
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
-/// The oldest segments make room: what the host still lacks is among the latest.
+/// The oldest segments are evicted: the host still lacks some of the latest.
 #[test]
 fn without_its_host_a_base_station_caches_the_latest_segments() {
     let mut station = Station::of_moving_host("cache = 4");
