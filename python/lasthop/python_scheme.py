@@ -321,6 +321,28 @@ class Reaction:
             The sender.
         """
 
+    def takes(self, now: int, segment: Segment, sender: SenderState) -> bool:
+        """Return whether a segment is a message of the scheme's own agents in the form of an acknowledgement.
+
+        The sender then sends what the hook requested and what the window permits, but does not process the
+        segment, nor do other reactions see it.
+
+        Parameters
+        ----------
+        now : int
+            The time in nanoseconds.
+        segment : Segment
+            The segment.
+        sender : SenderState
+            The sender.
+
+        Returns
+        -------
+        bool
+            By default false.
+        """
+        return False
+
     def on_segment(self, now: int, segment: Segment, sender: SenderState) -> None:
         """Take an acknowledgement that has arrived and is not processed yet.
 

@@ -137,6 +137,36 @@ def test_schemes_combine_as_in_rust() -> None:
         world.run("my-source-quench")
 
 
+class TakesDuplicates(lasthop.python_scheme.Reaction):
+    """Takes repeated acknowledgements for itself."""
+
+    def __init__(self) -> None:
+        self.acks: set[SeqNum] = set()
+
+    def takes(self, now: int, segment: Segment, sender: SenderState) -> bool:
+        return segment.ack in self.acks
+
+    def on_segment(self, now: int, segment: Segment, sender: SenderState) -> None:
+        assert segment.ack not in self.acks
+        self.acks.add(segment.ack)
+
+
+class WithoutDuplicates(PythonScheme):
+    name = "without-duplicates"
+    summary = "The source never sees a duplicate ACK"
+
+    def install(self, installer: Installer) -> None:
+        installer.at_sender(TakesDuplicates)
+
+
+def test_a_reaction_takes_messages_of_its_scheme() -> None:
+    """What it takes is no duplicate ACK: only the timer is left to detect losses."""
+    world = scenario("lossy", "tcp.flavour=reno")
+    plain, without = lasthop.run(world, "basic").metrics, lasthop.run(world, WithoutDuplicates()).metrics
+    assert plain["fast_retransmits"] > 0 == without["fast_retransmits"]
+    assert without["timeouts"] > plain["timeouts"]
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     world = scenario("lossy")
     runs = [lasthop.run(world, JitterScheme(), seed=seed).metrics for seed in (1, 1, 2)]

@@ -210,6 +210,36 @@ fn holes_tell_losses_on_the_air_from_congestion() {
     assert!(eln.counters.iter().all(|counter| counter.value == 0), "{:?}", eln.counters);
 }
 
+/// NACKs, for uploads: what is lost on the air is retransmitted after a round trip of the last hop, and fewer timeouts are
+/// left than with ELN, which says nothing before the destination does. Losses in the wired network alone cause none.
+#[test]
+fn nacks_repair_losses_of_the_first_hop() {
+    let upload = ["transfer.from=mobile", "transfer.to=fixed", "wired.delay=100 ms", "radio.delay=5 ms"];
+    let halved = [&upload[..], &["scheme.nack.keep_window=false"]].concat();
+    let holes = [&upload[..], &["scheme.eln.holes=true"]].concat();
+    let [basic, halved, eln, nack, both] = [
+        (&upload[..], "basic"),
+        (&halved, "nack"),
+        (&holes, "eln"),
+        (&upload, "nack"),
+        (&upload, "snoop + nack"),
+    ]
+    .map(|(keys, name)| throughput(keys, name));
+    assert!(halved > 1.1 * basic, "{basic} and {halved}");
+    assert!(nack > 1.1 * eln && nack > 1.1 * halved, "{eln}, {halved} and {nack}");
+    // Only acknowledgements go to the mobile host, of which Snoop repairs nothing.
+    assert_eq!(both, nack);
+
+    let congested =
+        [&upload[..], &["radio.channel=perfect", "wired.queue=3 packets", "wired.rate=1 Mbps"]].concat();
+    let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &congested).expect("a sound scenario");
+    let [basic, nack] =
+        ["basic", "nack"].map(|name| scenario.run(name, 1, 0, Observe::default()).expect("it runs"));
+    assert!(basic.metrics.connections.retransmitted_bytes > 0);
+    assert_eq!(nack.metrics, basic.metrics);
+    assert!(nack.counters.iter().all(|counter| counter.value == 0), "{:?}", nack.counters);
+}
+
 /// The mean of ten runs, in bit/s.
 fn throughput(overrides: &[&str], scheme: &str) -> f64 {
     let scenario = Scenario::parse(BIT_ERRORS, "test.toml", overrides).expect("a sound scenario");

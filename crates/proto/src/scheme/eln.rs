@@ -21,19 +21,16 @@
 //! they could be marked; `holes` works there, too. Packets that the mobile host's own queue drops leave holes like
 //! those lost on the air. A loss before the first segment that the base station sees is not noticed.
 
-use alloc::collections::VecDeque;
-
 use lasthop_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
-use super::connections::{ConnectionState, ConnectionTable};
+use super::connections::ConnectionTable;
+use super::holes::Holes;
 use super::{Deployment, Installer, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, Packet};
-use crate::tcp::{
-    Connection, Evidence, Flags, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum,
-};
+use crate::tcp::{Connection, Evidence, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum};
 
 /// "The requested segment arrived with errors".
 const ELN: Flags = Flags(1 << 9);
@@ -43,9 +40,6 @@ const CONNECTIONS: u32 = 256;
 
 /// Idle time after which a connection is removed: twice the smallest upper bound of the RTO that RFC 6298 permits.
 const IDLE: Duration = Duration::from_secs(120);
-
-/// Maximum number of corrupted segments per connection, so that one connection cannot take all memory.
-const CORRUPTED: usize = 1024;
 
 /// Explicit Loss Notification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,7 +87,7 @@ impl Scheme for Eln {
 struct Marker {
     attachment: Attachment,
     /// Connections with data that arrive over the link.
-    connections: ConnectionTable<Corrupted>,
+    connections: ConnectionTable<Holes>,
     /// Whether losses are inferred from gaps in the data instead of segments with errors.
     by_holes: bool,
     corrupted_segments: u64,
@@ -115,7 +109,8 @@ impl Marker {
         }
         if segment.seq_len() > 0 && !segment.flags.has(Flags::RST) {
             let slot = self.connections.find_or_add(now, connection, segment);
-            self.holes += u64::from(self.connections.update(now, slot, |state| state.receive(segment)));
+            self.holes +=
+                u64::from(self.connections.update(now, slot, |holes| holes.receive(segment, (), |()| {})));
         }
     }
 
@@ -123,7 +118,7 @@ impl Marker {
     fn on_corrupted(&mut self, now: Time, connection: Connection, segment: &Segment) {
         if segment.len > 0 {
             let slot = self.connections.find_or_add(now, connection, segment);
-            self.connections.update(now, slot, |state| state.insert(segment));
+            self.connections.update(now, slot, |holes| holes.insert(segment, ()));
             self.corrupted_segments += 1;
         }
     }
@@ -137,85 +132,13 @@ impl Marker {
             self.connections.remove_connection(connection);
         }
         let Some(slot) = self.connections.find(now, connection) else { return false };
-        if self.connections[slot].latest.is_far_from(segment.ack) {
+        if self.connections[slot].is_far_from(segment.ack) {
             self.connections.remove(slot);
             return false;
         }
-        let requested = self.connections.update(now, slot, |state| state.is_requested_by(segment.ack));
+        let requested = self.connections.update(now, slot, |holes| holes.is_requested_by(segment.ack));
         self.marked_acks += u64::from(requested);
         requested
-    }
-}
-
-/// The corrupted segments of one connection, or the holes in its data.
-#[derive(Debug)]
-struct Corrupted {
-    /// Unacknowledged blocks in sequence order, without overlaps.
-    segments: VecDeque<SackBlock>,
-    /// The first sequence number of the latest corrupted segment; or one past the highest that has arrived.
-    latest: SeqNum,
-}
-
-impl ConnectionState for Corrupted {
-    fn new(_now: Time, segment: &Segment) -> Corrupted {
-        Corrupted { segments: VecDeque::new(), latest: segment.seq }
-    }
-
-    fn is_outdated(&self, segment: &Segment) -> bool {
-        self.latest.is_far_from(segment.seq)
-    }
-
-    fn cached(&self) -> usize {
-        self.segments.len()
-    }
-}
-
-impl Corrupted {
-    fn insert(&mut self, segment: &Segment) {
-        let block = SackBlock { start: segment.seq, end: segment.seq + segment.len };
-        self.latest = block.start;
-        let index = self.segments.partition_point(|other| other.end <= block.start);
-        let is_known = self.segments.get(index).is_some_and(|other| other.start < block.end);
-        if !is_known && self.segments.len() < CORRUPTED {
-            self.segments.insert(index, block);
-        }
-    }
-
-    /// Records an arrived segment; returns whether it leaves a new hole before it.
-    fn receive(&mut self, segment: &Segment) -> bool {
-        let block = SackBlock { start: segment.seq, end: segment.seq + segment.seq_len() };
-        let leaves_hole = block.start > self.latest && self.segments.len() < CORRUPTED;
-        if leaves_hole {
-            self.segments.push_back(SackBlock { start: self.latest, end: block.start });
-        } else {
-            self.fill(block);
-        }
-        self.latest = self.latest.max(block.end);
-        leaves_hole
-    }
-
-    /// Removes `block` from the holes.
-    fn fill(&mut self, block: SackBlock) {
-        let mut index = self.segments.partition_point(|hole| hole.end <= block.start);
-        while let Some(hole) = self.segments.get(index).copied().filter(|hole| hole.start < block.end) {
-            self.segments.remove(index);
-            if hole.start < block.start {
-                self.segments.insert(index, SackBlock { end: block.start, ..hole });
-                index += 1;
-            }
-            if block.end < hole.end {
-                self.segments.insert(index, SackBlock { start: block.end, ..hole });
-                break;
-            }
-        }
-    }
-
-    /// Whether an acknowledgement requests a corrupted segment; forgets those that it covers.
-    fn is_requested_by(&mut self, ack: SeqNum) -> bool {
-        while self.segments.front().is_some_and(|block| block.end <= ack) {
-            self.segments.pop_front();
-        }
-        self.segments.front().is_some_and(|block| block.start <= ack)
     }
 }
 

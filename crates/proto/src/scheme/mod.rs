@@ -17,6 +17,7 @@ mod attachment;
 mod combination;
 mod connections;
 mod external;
+mod holes;
 mod installer;
 mod registry;
 mod reports;
@@ -47,6 +48,7 @@ registry::register! {
     snoop: Snoop,
     smart: Smart,
     eln: Eln,
+    nack: Nack,
     freeze_tcp: FreezeTcp,
     handoff_rxmt: HandoffRxmt,
     multicast: Multicast,

@@ -27,6 +27,13 @@ pub trait Reaction: Debug + Send {
     /// [watches](crate::scheme::Installer::watch_signal) the signal. The sender then sends as after a notice.
     fn on_reach(&mut self, _now: Time, _reach: Reach, _sender: &mut SenderState) {}
 
+    /// Whether an arrived segment is a message of the scheme's own agents in the form of an acknowledgement. The sender then
+    /// retransmits what the hook requested ([`SenderState::resend`]) and sends what the window permits, but does not
+    /// process the segment, nor do other reactions see it. Not called before the connection is established.
+    fn takes(&mut self, _now: Time, _segment: &Segment, _sender: &mut SenderState) -> bool {
+        false
+    }
+
     /// An acknowledgement has arrived and is not processed yet; `sender` is in the state before it. Segments
     /// sent in response use the state that the hook leaves.
     fn on_segment(&mut self, _now: Time, _segment: &Segment, _sender: &mut SenderState) {}

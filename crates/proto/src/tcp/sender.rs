@@ -276,6 +276,9 @@ impl Sender {
             }
             return;
         }
+        if self.phase == Phase::Open && self.state.is_taken(now, segment) {
+            return self.send_after_reactions(now, out);
+        }
         if self.is_outdated(now, segment) {
             return;
         }

@@ -413,6 +413,13 @@ impl SenderState {
         self.react(|reaction, tcp| reaction.on_reach(now, reach, tcp));
     }
 
+    /// Whether a reaction takes an arrived segment as a message of its own scheme.
+    pub(super) fn is_taken(&mut self, now: Time, segment: &Segment) -> bool {
+        let mut is_taken = false;
+        self.react(|reaction, tcp| is_taken = is_taken || reaction.takes(now, segment, tcp));
+        is_taken
+    }
+
     /// Delivers a segment of the peer to the reactions before it is processed.
     pub(super) fn notify_segment(&mut self, now: Time, segment: &Segment) {
         self.react(|reaction, tcp| reaction.on_segment(now, segment, tcp));

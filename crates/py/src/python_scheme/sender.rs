@@ -26,6 +26,7 @@ pub(super) const HOOKS: &[&str] = &[
     "extension",
     "judge",
     "is_corruption",
+    "takes",
 ];
 const ON_START: usize = 1;
 const ON_NOTICE: usize = 2;
@@ -37,6 +38,7 @@ const DUPTHRESH: usize = 7;
 const EXTENSION: usize = 8;
 const JUDGE: usize = 9;
 const IS_CORRUPTION: usize = 10;
+const TAKES: usize = 11;
 
 /// A hole in the data at a sender.
 ///
@@ -377,6 +379,14 @@ impl Reaction for SenderReaction {
             let arguments = (now.as_nanos(), reach_name(reach), sender);
             object.call_method1(pyo3::intern!(object.py(), "on_reach"), arguments).map(drop)
         });
+    }
+
+    fn takes(&mut self, now: Time, segment: &Segment, sender: &mut SenderState) -> bool {
+        let found = self.call(TAKES, now, sender, |object, sender| {
+            let arguments = (now.as_nanos(), PySegment(*segment), sender);
+            object.call_method1(pyo3::intern!(object.py(), "takes"), arguments)?.extract()
+        });
+        found.unwrap_or(false)
     }
 
     fn on_segment(&mut self, now: Time, segment: &Segment, sender: &mut SenderState) {

@@ -9,6 +9,7 @@ mod handoff_rxmt;
 mod lhack;
 mod m_tcp;
 mod multicast;
+mod nack;
 mod packet_fec;
 mod selective_fec;
 mod smart;
