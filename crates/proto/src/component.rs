@@ -23,10 +23,28 @@ impl Port {
     pub const WIRED: Port = Port(0);
     /// The side of a base station that faces the mobile host.
     pub const RADIO: Port = Port(1);
+    /// The port of an agent that leads through the wired network to its peers, the same agents at the other base
+    /// stations of a moving host. Packets are addressed to [one of them](crate::scheme::Site::peers).
+    pub const CONTROL: Port = Port(2);
 
     /// The opposite of the two sides.
     pub const fn across(self) -> Port {
         Port(self.0 ^ 1)
+    }
+
+    /// This side of base station number `station`, of a component that is at several base stations.
+    pub const fn at_station(self, station: u16) -> Port {
+        Port(2 * station + self.side().0)
+    }
+
+    /// The base station of a port [there](Port::at_station).
+    pub const fn station(self) -> u16 {
+        self.0 / 2
+    }
+
+    /// The side of a port [at a base station](Port::at_station): [`WIRED`](Port::WIRED) or [`RADIO`](Port::RADIO).
+    pub const fn side(self) -> Port {
+        Port(self.0 & 1)
     }
 }
 

@@ -14,6 +14,11 @@ pub struct HostId(pub u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u16);
 
+impl FlowId {
+    /// Of packets between the agents of a scheme that concern no particular flow.
+    pub const NONE: FlowId = FlowId(u16::MAX);
+}
+
 /// A packet of the network layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {

@@ -146,7 +146,7 @@ impl World {
             paths.push(FlowPath { nodes, others: Vec::new(), one_way: !is_tcp, joins: None });
         }
         let agents = vec![[0; 2]; links.len()];
-        let wiring = Wiring::new(&graph, &agents, &paths, &MovingHosts::new());
+        let wiring = Wiring::new(&graph, &agents, &paths, &MovingHosts::default());
         World { links, flows, wiring, streams }
     }
 

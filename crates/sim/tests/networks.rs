@@ -25,6 +25,10 @@ struct Case {
     wires: BTreeMap<PortRef, PortRef>,
     /// Where a moving host is.
     attached: Option<Signal>,
+    /// The network without the moving host.
+    fixed: Graph,
+    /// The base stations of the host whose first agents are one component.
+    joint: BTreeMap<HostId, Vec<HostId>>,
 }
 
 /// The components that a packet crossed, and its destination.
@@ -136,10 +140,19 @@ impl Case {
                 }
             }
         }
-        let wiring = Wiring::new(&graph, &agents, &flows, &MovingHosts::new());
+        let wiring = Wiring::new(&graph, &agents, &flows, &MovingHosts::default());
         let wires: BTreeMap<_, _> = wiring.wires.iter().copied().collect();
         assert_eq!(wires.len(), wiring.wires.len(), "a port has one wire");
-        Case { graph, agents, flows, wiring, wires, attached: None }
+        Case {
+            graph,
+            agents,
+            flows,
+            wiring,
+            wires,
+            attached: None,
+            joint: BTreeMap::new(),
+            fixed: Graph::new(),
+        }
     }
 
     /// A network with a moving host, which is the last node, and its base stations in order.
@@ -188,14 +201,25 @@ impl Case {
                 flows.push(FlowPath { nodes, others: Vec::new(), one_way, joins: None });
             }
         }
-        let moving = MovingHosts::from([(mobile, stations.clone())]);
+        let stations_of = BTreeMap::from([(mobile, stations.clone())]);
+        // The agents next to the base stations are one component, or have control ports, or neither.
+        let is_joint = run % 3 == 1;
+        let connected = if run % 3 == 2 { vec![0] } else { Vec::new() };
+        for &station in stations.iter().filter(|_| !connected.is_empty()) {
+            let link = graph.link(station, mobile).expect("it is linked");
+            let at_station = &mut agents[usize::from(link.0)][0];
+            *at_station = (*at_station).max(1);
+        }
+        let moving = MovingHosts { stations: stations_of, is_joint, connected, fixed };
         let wiring = Wiring::new(&graph, &agents, &flows, &moving);
         let wires = wiring.wires.iter().copied().collect();
-        (Case { graph, agents, flows, wiring, wires, attached: None }, stations)
+        let joint = if is_joint { moving.stations } else { BTreeMap::new() };
+        let fixed = moving.fixed;
+        (Case { graph, agents, flows, wiring, wires, attached: None, joint, fixed }, stations)
     }
 
     /// The path of a packet of a flow from a port on, towards its destination (`forth`) or its source.
-    fn walk(&self, flow: usize, forth: bool, mut at: PortRef) -> Walk {
+    fn walk(&self, flow: usize, forth: bool, at: PortRef) -> Walk {
         let nodes = &self.flows[flow].nodes;
         let (mut src, mut dst) = (nodes[0], nodes[nodes.len() - 1]);
         if !forth {
@@ -213,20 +237,29 @@ impl Case {
             handle: Handle::NONE,
             body,
         };
+        self.follow(packet, at)
+    }
+
+    /// The path of a packet from a port on.
+    fn follow(&self, packet: Packet, mut at: PortRef) -> Walk {
         let (mut links, mut agents) = (Vec::new(), Vec::new());
         for _ in 0..100 {
             let (id, port) = self.wires[&at];
             let out = match &self.wiring.components[usize::from(id.0)] {
                 ComponentKind::Source(end) | ComponentKind::Sink(end) => {
-                    assert_eq!(*end, self.flows[flow].joins.map_or(flow_id, |join| join.flow));
+                    let joins = self.flows[usize::from(packet.flow.0)].joins;
+                    assert_eq!(*end, joins.map_or(packet.flow, |join| join.flow));
                     return Walk { links, agents, end: (id, port) };
                 }
                 ComponentKind::Link(link, from) => {
                     links.push((*link, *from));
                     Port::ONLY
                 }
+                ComponentKind::Agent(_) if self.joint.is_empty() && port == Port::CONTROL => {
+                    return Walk { links, agents, end: (id, port) };
+                }
                 ComponentKind::Agent(place) => {
-                    agents.push(*place);
+                    agents.push(self.place(*place, port));
                     port.across()
                 }
                 ComponentKind::Bss(bss) => {
@@ -248,7 +281,9 @@ impl Case {
                 ComponentKind::MovingRouter(_, router) => {
                     let mut out = Out::default();
                     let mut router = router.clone();
-                    router.on_signal(Time::ZERO, &self.attached.expect("a host is attached"), &mut out);
+                    self.attached
+                        .iter()
+                        .for_each(|attached| router.on_signal(Time::ZERO, attached, &mut out));
                     router.receive(Time::ZERO, &packet, port, &mut out);
                     let Some((_, Effect::Send(port, _))) = out.take() else {
                         panic!("an output port has a wire")
@@ -346,6 +381,19 @@ impl Case {
         [ways(0), ways(1), inside, bsses.len() > 1, agent]
     }
 
+    /// The place of an agent that is entered at a port: one of several if it is joint.
+    fn place(&self, place: AgentPlace, port: Port) -> AgentPlace {
+        let mobile = self.graph.ends(place.link)[1 - place.end];
+        match self.joint.get(&mobile) {
+            Some(stations) if place.index == 0 => {
+                let station = stations[usize::from(port.station())];
+                let link = self.graph.link(station, mobile).expect("a base station has a link to the host");
+                AgentPlace { link, ..place }
+            }
+            _ => place,
+        }
+    }
+
     fn agent(&self, place: AgentPlace) -> ComponentId {
         let is_it = |kind: &ComponentKind| matches!(kind, ComponentKind::Agent(at) if *at == place);
         ComponentId(self.wiring.components.iter().position(is_it).expect("it has one") as u16)
@@ -409,6 +457,44 @@ fn packets_of_a_moving_host_follow_it() {
         }
     }
     assert!(walks > 10_000 && routers > 3_000, "{walks} walks, {routers} routers");
+}
+
+/// Packets for an agent at another base station of a moving host take the shortest path there.
+#[test]
+fn packets_between_base_stations_follow_the_fixed_network() {
+    let mut walks = 0;
+    for run in 0..2_000 {
+        let (case, stations) = Case::moving(run);
+        let host = HostId(case.graph.nodes() as u16 - 1);
+        for addresses in case.wiring.addresses.values() {
+            assert_eq!(addresses.len(), stations.len());
+            let mut paths = ShortestPaths::default();
+            let agents: Vec<ComponentId> = stations
+                .iter()
+                .map(|&station| {
+                    let link = case.graph.link(station, host).expect("it is linked");
+                    case.wiring.agents(&case.graph, link, 0)[0].id
+                })
+                .collect();
+            for (from, to) in (0..stations.len()).flat_map(|a| (0..stations.len()).map(move |b| (a, b))) {
+                if from == to {
+                    continue;
+                }
+                let path = paths.between(&case.fixed, stations[from], stations[to]).expect("it is connected");
+                let links = case.links(&path);
+                let body = Body::Tcp(Segment::default());
+                // Of a flow that may have no route anywhere.
+                let (src, dst, flow) = (addresses[from], addresses[to], FlowId::NONE);
+                let (dscp, ecn, handle) = (Dscp::DEFAULT, Ecn::NotEct, Handle::NONE);
+                let packet = Packet { src, dst, flow, size: Bytes(40), dscp, ecn, handle, body };
+                let found = case.follow(packet, (agents[from], Port::CONTROL));
+                let end = (agents[to], Port::CONTROL);
+                assert_eq!(found, Walk { agents: case.watched(&links), links, end }, "run {run}");
+                walks += 1;
+            }
+        }
+    }
+    assert!(walks > 1_000, "{walks} walks");
 }
 
 /// A flow that joins another has its end components, at ports of its own; at an odd port, it goes back.
@@ -500,7 +586,7 @@ fn a_bss_is_one_component() {
         joins: None,
     };
     let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
-    let wiring = Wiring::new(&graph, &[[0, 0], [1, 0], [1, 0], [0, 0]], &flows, &MovingHosts::new());
+    let wiring = Wiring::new(&graph, &[[0, 0], [1, 0], [1, 0], [0, 0]], &flows, &MovingHosts::default());
     let count =
         |wanted: fn(&ComponentKind) -> bool| wiring.components.iter().filter(|part| wanted(part)).count();
     assert_eq!(count(|kind| matches!(kind, ComponentKind::Bss(_))), 1);
@@ -510,7 +596,7 @@ fn a_bss_is_one_component() {
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
     // Relayed packets do not leave the BSS by a wire.
-    let wiring = Wiring::new(&graph, &[[0; 2]; 4], &[path(&[a, ap, b])], &MovingHosts::new());
+    let wiring = Wiring::new(&graph, &[[0; 2]; 4], &[path(&[a, ap, b])], &MovingHosts::default());
     let wires = wiring.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
     assert_eq!(wiring.components.len(), 3);
     assert!(wires.filter(|port| *port == Port(2)).count() == 2 && wiring.wires.len() == 4);
@@ -529,7 +615,7 @@ fn a_chain_needs_no_router() {
         joins: None,
     };
     let routers = |flows: &[FlowPath]| {
-        let wiring = Wiring::new(&graph, &[[0; 2]; 5], flows, &MovingHosts::new());
+        let wiring = Wiring::new(&graph, &[[0; 2]; 5], flows, &MovingHosts::default());
         wiring.components.iter().filter(|kind| matches!(kind, ComponentKind::Router(_))).count()
     };
     assert_eq!(routers(&[path(0, 5, false)]), 0);

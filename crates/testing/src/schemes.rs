@@ -32,6 +32,6 @@ pub fn agent_of_station(schemes: &Schemes, name: &str, station: u16) -> Box<dyn 
 pub fn site() -> Site<'static> {
     let (rate, delay) = (BitRate::from_bps(2_000_000).expect("not zero"), Duration::from_millis(1));
     let (end, streams) = (LinkEnd::BaseStation, Streams::new(1, 0));
-    let (arriving_rate, hosts) = (rate, None);
-    Site { end, node: "BS", station: None, link: "BS-MH", rate, delay, arriving_rate, hosts, streams }
+    let (arriving_rate, hosts, peers) = (rate, None, &[][..]);
+    Site { end, node: "BS", station: None, link: "BS-MH", rate, delay, arriving_rate, hosts, peers, streams }
 }

@@ -186,6 +186,12 @@ impl<'a> Combination<'a> {
         make(site)
     }
 
+    /// The numbers of the agents at a base station that have a [control port](crate::Port::CONTROL), among the
+    /// [agents](Combination::agents) there.
+    pub fn connected(&self) -> &[usize] {
+        &self.installed.connected
+    }
+
     /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base
     /// station and at a mobile host.
     pub fn tunnel(&self) -> Option<[usize; 2]> {

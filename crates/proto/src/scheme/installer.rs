@@ -87,6 +87,9 @@ pub struct Site<'a> {
     pub arriving_rate: BitRate,
     /// At a mobile host's end: the hosts that are reached over the link, the mobile host and those behind it.
     pub hosts: Option<&'a BTreeSet<HostId>>,
+    /// If the mobile host moves and the agent has [peers](Installer::at_connected_base_stations): the addresses of this
+    /// agent at each base station of the host, by number. Otherwise empty.
+    pub peers: &'a [HostId],
     /// The random streams of the run.
     pub streams: Streams,
 }
@@ -105,6 +108,7 @@ impl Site<'_> {
             delay,
             arriving_rate: rate,
             hosts: None,
+            peers: &[],
             streams,
         }
     }
@@ -130,6 +134,8 @@ pub struct Installer<'a> {
     pub(super) by: LinkSchemes,
     pub(super) split: Option<(&'static str, MakeSplit<'a>)>,
     pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
+    /// Numbers of the agents at base stations that have a control port.
+    pub(super) connected: Vec<usize>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers among the agents at the two ends of a link.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     /// The reactions at both ends of connections, each with its scheme.
@@ -208,6 +214,17 @@ impl<'a> Installer<'a> {
         self.at(LinkEnd::BaseStation, agent);
     }
 
+    /// Like [`at_base_station`](Installer::at_base_station), for agents that exchange packets with their peers at the other
+    /// base stations of a moving host, through [`Port::CONTROL`](crate::Port::CONTROL). The packets cross the wired network
+    /// between the base stations and may be lost there. Without a moving host there are no peers, and the port has no wire.
+    pub fn at_connected_base_stations<C: Component + 'static>(
+        &mut self,
+        agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
+    ) {
+        self.connected.push(self.agents_at(LinkEnd::BaseStation));
+        self.at(LinkEnd::BaseStation, agent);
+    }
+
     /// Installs an agent at the mobile host of each wireless link, between the host and the link:
     /// [`Port::WIRED`](crate::Port::WIRED) faces the host. It watches the link to the base station. The agents of a
     /// combination form a chain, the first nearest to the host.
@@ -229,9 +246,14 @@ impl<'a> Installer<'a> {
             return self.refuse(problem);
         }
         let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
-        let numbers = ends.map(|end| self.agents.iter().filter(|(_, other, _)| *other == end).count());
+        let numbers = ends.map(|end| self.agents_at(end));
         ends.into_iter().for_each(|end| self.at(end, agent.clone()));
         self.tunnel = Some((self.scheme, numbers));
+    }
+
+    /// The number of agents at an end of a link.
+    fn agents_at(&self, end: LinkEnd) -> usize {
+        self.agents.iter().filter(|(_, other, _)| *other == end).count()
     }
 
     fn at<C: Component + 'static>(

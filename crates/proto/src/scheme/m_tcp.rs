@@ -12,11 +12,13 @@
 //! **Parameters.** `hold`: how long the acknowledgement of the last byte is withheld without further
 //! acknowledgements of the mobile host; 100 ms, less than any minimum RTO, so that a source without more data
 //! does not time out. The paper relates it to the source's timer, which the supervisory host does not know.
-//! `buffer` and `wireless` as in `i-tcp`.
+//! `buffer`, `wireless` and `handoff` as in `i-tcp`.
 //! **Differences from the paper.** The base station detects immediately that the signal is lost or back; in
 //! the paper the supervisory host infers it from missing acknowledgements and from a message of the mobile
 //! host. The wireless part uses TCP congestion control instead of a constant share of the cell's bandwidth,
-//! and its timers continue during a disconnection. Connections are not handed over between supervisory hosts.
+//! and its timers continue during a disconnection. Each base station is a supervisory host of its own, and the connections
+//! move between them as in `i-tcp`; in the paper several base stations share one, so that hand-offs between them move
+//! nothing.
 //! If the window stays closed for long with data outstanding, the source retransmits them on the wired part
 //! when it reopens, although the supervisory host has them. Data of the mobile host are acknowledged to it
 //! once the destination has acknowledged them.
@@ -30,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
 use crate::component::Reach;
-use crate::split::Split;
+use crate::split::{Split, StateTransfer};
 use crate::tcp::{Changes, Evidence, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings};
 
 /// A split connection that keeps the end-to-end semantics.
@@ -43,18 +45,22 @@ pub struct MTcp {
     pub buffer: Bytes,
     /// Differences of TCP on the wireless part.
     pub wireless: Changes,
+    /// The time that a hand-off takes.
+    pub handoff: StateTransfer,
 }
 
 impl Default for MTcp {
     fn default() -> MTcp {
         let (hold, buffer) = (Duration::from_millis(100), Bytes(65_536));
-        MTcp { hold, buffer, wireless: Changes::default() }
+        let (wireless, handoff) = (Changes::default(), StateTransfer::default());
+        MTcp { hold, buffer, wireless, handoff }
     }
 }
 
 impl MTcp {
     fn split(&self, tcp: &Settings) -> Split {
-        Split { holds: Some(self.hold), ..Split::new(&self.wireless, tcp, self.buffer) }
+        let split = Split::new(&self.wireless, tcp, self.buffer, self.handoff);
+        Split { holds: Some(self.hold), ..split }
     }
 }
 

@@ -7,7 +7,7 @@
 //! INFOCOM 1998; "nocon" in Park, Park and Park, "Enhancing TCP Performance over Wireless Network with Variable
 //! Segment Size", section V-A.
 //! **Parameters.** `recovery`: `"go-back-n"` retransmits everything from the loss on, `"selective-repeat"`
-//! only what is lost. `buffer` and `wireless` as in `i-tcp`; `flavour` and `congestion` of the wireless part
+//! only what is lost. `buffer`, `wireless` and `handoff` as in `i-tcp`; `flavour` and `congestion` of the wireless part
 //! are set by the scheme.
 //! **Differences from the paper.** METP itself has a smaller header than TCP/IP and leaves loss recovery to
 //! the link. Here it recovers losses itself and uses the TCP header, as simulated in the VS-TCP paper. That
@@ -21,7 +21,7 @@ use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
-use crate::split::{LossRecovery, Split};
+use crate::split::{LossRecovery, Split, StateTransfer};
 use crate::tcp::{Changes, Settings};
 
 /// A split connection without congestion control on the wireless part.
@@ -34,17 +34,25 @@ pub struct Metp {
     pub buffer: Bytes,
     /// Further differences of TCP on the wireless part.
     pub wireless: Changes,
+    /// The time that a hand-off takes.
+    pub handoff: StateTransfer,
 }
 
 impl Default for Metp {
     fn default() -> Metp {
-        Metp { recovery: LossRecovery::default(), buffer: Bytes(65_536), wireless: Changes::default() }
+        Metp {
+            recovery: LossRecovery::default(),
+            buffer: Bytes(65_536),
+            wireless: Changes::default(),
+            handoff: StateTransfer::default(),
+        }
     }
 }
 
 impl Metp {
     fn split(&self, tcp: &Settings) -> Split {
-        self.recovery.without_congestion_control(Split::new(&self.wireless, tcp, self.buffer))
+        let split = Split::new(&self.wireless, tcp, self.buffer, self.handoff);
+        self.recovery.without_congestion_control(split)
     }
 }
 

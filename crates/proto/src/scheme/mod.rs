@@ -13,10 +13,12 @@
 //! reactions              split ── first agent ── second agent ── link use ──  agents         reactions
 //! ```
 
+mod arrivals;
 mod attachment;
 mod combination;
 mod connections;
 mod external;
+mod forwarder;
 mod holes;
 mod installer;
 mod registry;
@@ -52,6 +54,7 @@ registry::register! {
     freeze_tcp: FreezeTcp,
     handoff_rxmt: HandoffRxmt,
     multicast: Multicast,
+    forwarding: Forwarding,
     packet_fec: PacketFec,
     airmail: Airmail,
     m_tcp: MTcp,

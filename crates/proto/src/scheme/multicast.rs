@@ -26,16 +26,12 @@ use alloc::vec::Vec;
 use lasthop_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use super::arrivals::{ReportArrival, connection_of, has_arrived};
 use super::attachment::Attachment;
 use super::{Installer, Scheme};
-use crate::component::{Component, LinkOutcome, Out, Port, Reach, Signal, Tally};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{DropReason, Packet};
-use crate::tcp::{
-    AckResponse, Connection, Flags, Receiver, ReceiverReaction, SackBlock, SackBlocks, Segment, Settings,
-};
-
-/// Number of segments that the host reports.
-const REPORTED: usize = 3;
+use crate::tcp::{Connection, Flags, Segment, Settings};
 
 /// Multicast to the base stations of a moving host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,7 +82,7 @@ impl Scheme for Multicast {
             transmitted: 0,
             discarded: 0,
         });
-        installer.at_receiver(Report::default);
+        installer.at_receiver(ReportArrival::default);
     }
 }
 
@@ -110,7 +106,7 @@ impl Agent {
     fn on_downlink(&mut self, packet: &Packet, out: &mut Out) {
         let Some(segment) = packet.segment() else { return out.send(Port::RADIO, *packet) };
         let is_here = self.attachment.is_attached();
-        let waits = self.kept.iter().any(|kept| of(kept) == of(packet));
+        let waits = self.kept.iter().any(|kept| connection_of(kept) == connection_of(packet));
         if is_here && !(waits && segment.seq_len() > 0) {
             out.send(Port::RADIO, *packet);
         } else if segment.seq_len() > 0 {
@@ -140,18 +136,14 @@ impl Agent {
     fn on_report(&mut self, connection: Connection, report: &Segment, out: &mut Out) {
         let Agent { kept, transmitted, discarded, .. } = self;
         let has_arrived = |packet: &Packet| {
-            let segment = packet.segment().filter(|_| of(packet) == connection);
-            segment.is_some_and(|segment| {
-                let end = segment.seq + segment.seq_len();
-                let is_in = |block: &SackBlock| block.start <= segment.seq && end <= block.end;
-                end <= report.ack || report.sack.iter().any(is_in)
-            })
+            let segment = packet.segment().filter(|_| connection_of(packet) == connection);
+            segment.is_some_and(|segment| has_arrived(segment, report))
         };
         let mut old = kept.iter().rposition(has_arrived).map_or(0, |last| last + 1);
         kept.retain(|packet| {
             let was_transmitted = old > 0;
             old = old.saturating_sub(1);
-            if of(packet) != connection {
+            if connection_of(packet) != connection {
                 return true;
             }
             if was_transmitted {
@@ -167,12 +159,6 @@ impl Agent {
             self.deadline = Time::NEVER;
         }
     }
-}
-
-/// The connection of a packet for the host.
-fn of(packet: &Packet) -> Connection {
-    let Packet { src, dst, flow, .. } = *packet;
-    Connection { src, dst, flow }
 }
 
 impl Component for Agent {
@@ -219,38 +205,5 @@ impl Component for Agent {
         tally.level("kept_packets", self.kept.len() as u64);
         tally.total("transmitted_packets", self.transmitted);
         tally.total("discarded_packets", self.discarded);
-    }
-}
-
-/// Acknowledges when the host has arrived, and reports the last segments.
-#[derive(Debug, Default)]
-struct Report {
-    /// The last segments received, the latest first.
-    latest: SackBlocks,
-    is_due: bool,
-}
-
-impl ReceiverReaction for Report {
-    fn on_segment(&mut self, _now: Time, segment: &Segment, _receiver: &mut Receiver) {
-        if segment.len > 0 {
-            let mut latest = SackBlocks::default();
-            latest.push(SackBlock { start: segment.seq, end: segment.seq + segment.len });
-            self.latest.iter().take(REPORTED - 1).for_each(|block| latest.push(*block));
-            self.latest = latest;
-        }
-    }
-
-    fn on_reach(&mut self, _now: Time, reach: Reach, receiver: &mut Receiver) {
-        if reach == Reach::Back {
-            self.is_due = true;
-            receiver.acknowledge_now(1);
-        }
-    }
-
-    fn on_ack(&mut self, _now: Time, ack: &mut Segment, receiver: &mut Receiver) -> AckResponse {
-        if core::mem::take(&mut self.is_due) && !receiver.settings().sack() {
-            ack.sack = self.latest;
-        }
-        AckResponse::Send
     }
 }

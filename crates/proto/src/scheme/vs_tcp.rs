@@ -10,7 +10,7 @@
 //! were lost, it decreases, by half if it is above half the largest size and by one step otherwise; below
 //! that rate it increases. `initial_size` (s_i, 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn,
 //! 128 B) and `step` (Δs, 128 B) are bytes of payload. `growth`: one step `"per-window"` of acknowledgements,
-//! or `"per-ack"`. `recovery`, `buffer` and `wireless` as in `metp`, except that `packet_size` is set by the
+//! or `"per-ack"`. `recovery`, `buffer`, `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the
 //! scheme: the largest size plus the header.
 //! **Differences from the paper.** As printed, each acknowledgement increases the size by a step: the size is
 //! back at its maximum within a few packets, which gains next to nothing and ranks method 2 above method 1.
@@ -29,7 +29,7 @@ use lasthop_base::{Bytes, Probability, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
-use crate::split::{LossRecovery, Split};
+use crate::split::{LossRecovery, Split, StateTransfer};
 use crate::tcp::{
     Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts,
     WindowSize,
@@ -64,6 +64,8 @@ pub struct VsTcp {
     pub buffer: Bytes,
     /// Further differences of TCP on the wireless part.
     pub wireless: Changes,
+    /// The time that a hand-off takes.
+    pub handoff: StateTransfer,
 }
 
 /// Control method of the segment size (section IV-B.1).
@@ -121,13 +123,14 @@ impl Default for VsTcp {
             recovery: LossRecovery::default(),
             buffer: Bytes(65_536),
             wireless: Changes::default(),
+            handoff: StateTransfer::default(),
         }
     }
 }
 
 impl VsTcp {
     fn split(&self, tcp: &Settings) -> Split {
-        let split = Split::new(&self.wireless, tcp, self.buffer);
+        let split = Split::new(&self.wireless, tcp, self.buffer, self.handoff);
         let asked = split.wireless;
         // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
         let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));

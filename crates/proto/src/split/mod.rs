@@ -6,6 +6,7 @@
 mod chain;
 mod loss_recovery;
 mod relay;
+mod roaming;
 mod withholding;
 
 use alloc::format;
@@ -17,9 +18,11 @@ use lasthop_base::{Bytes, Duration, Time};
 pub use chain::{Chain, Piece};
 pub use loss_recovery::LossRecovery;
 pub use relay::Relay;
+pub use roaming::StateTransfer;
+use roaming::{Reception, Roaming};
 
-use crate::component::{Component, Out, Port, Signal};
-use crate::packet::{FlowId, Packet};
+use crate::component::{Component, Effect, Out, Port, Signal};
+use crate::packet::{DropReason, FlowId, Packet};
 use crate::tcp::{
     Changes, Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings, WindowCounts,
 };
@@ -37,6 +40,8 @@ pub struct Split {
     /// window of zero when the [signal](crate::Reach) of the mobile host is lost. If not, data are acknowledged when they
     /// are in the buffer.
     pub holds: Option<Duration>,
+    /// The time that a hand-off of a mobile host takes.
+    pub transfer: StateTransfer,
 }
 
 /// User timeout of the wireless part, in both directions: the minimum that RFC 9293 section 3.8.3 recommends.
@@ -44,11 +49,12 @@ pub struct Split {
 const PATIENCE: Duration = Duration::from_secs(100);
 
 impl Split {
-    /// A split whose wireless part differs from `wired` by these changes, with a buffer of `buffer` bytes.
-    pub fn new(wireless: &Changes, wired: &Settings, buffer: Bytes) -> Split {
+    /// A split whose wireless part differs from `wired` by these changes, with a buffer of `buffer` bytes that moves to
+    /// another base station by `transfer`.
+    pub fn new(wireless: &Changes, wired: &Settings, buffer: Bytes, transfer: StateTransfer) -> Split {
         let asked = wireless.of(wired);
         let user_timeout = asked.user_timeout.or(Some(PATIENCE));
-        Split { wireless: Settings { user_timeout, ..asked }, buffer, holds: None }
+        Split { wireless: Settings { user_timeout, ..asked }, buffer, holds: None, transfer }
     }
 
     /// Invalid parameters by name: `wireless.KEY` for TCP settings.
@@ -71,12 +77,16 @@ impl Split {
 ///
 /// Each split connection is a [`Relay`]. Addresses are transparent: the destination sees the source's
 /// address, and the source the destination's.
+///
+/// A [roaming](Proxy::roaming) proxy is at all base stations of a moving host, with a pair of ports
+/// [at each](Port::at_station). Its connections are at one of them, and follow the host.
 #[derive(Debug)]
 pub struct Proxy {
     relays: Vec<Relay>,
     /// Number of finite connections that have not ended.
     pending: usize,
     next_wakeup: Time,
+    roaming: Option<Roaming>,
 }
 
 impl Default for Proxy {
@@ -88,7 +98,13 @@ impl Default for Proxy {
 impl Proxy {
     /// A proxy without connections.
     pub fn new() -> Proxy {
-        Proxy { relays: Vec::new(), pending: 0, next_wakeup: Time::NEVER }
+        Proxy { relays: Vec::new(), pending: 0, next_wakeup: Time::NEVER, roaming: None }
+    }
+
+    /// A proxy without connections at the base stations of a moving host. `delays` has the propagation delay from each
+    /// base station to each.
+    pub fn roaming(transfer: StateTransfer, delays: Vec<Vec<Duration>>) -> Proxy {
+        Proxy { roaming: Some(Roaming::new(transfer, delays)), ..Proxy::new() }
     }
 
     /// Splits the connection whose data arrive through `from` into a part with the settings `wired` and a
@@ -103,7 +119,7 @@ impl Proxy {
         ends: bool,
         (reactions, receiver_reactions): (impl Into<Reactions>, impl Into<ReceiverReactions>),
     ) {
-        let Split { wireless, buffer, holds } = split;
+        let Split { wireless, buffer, holds, transfer: _ } = split;
         let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
         let window = Bytes(u64::from(near.window_payload())).min(*buffer);
         let near = Settings { window: window.into(), window_counts: WindowCounts::Payload, ..near.clone() };
@@ -115,6 +131,9 @@ impl Proxy {
             None => relay,
         });
         self.pending += usize::from(ends);
+        if let Some(roaming) = &mut self.roaming {
+            roaming.add_capacity(*buffer);
+        }
     }
 
     /// The split connections.
@@ -129,28 +148,83 @@ impl Proxy {
 
     /// Calls `act` on a relay.
     fn act(&mut self, index: usize, out: &mut Out, act: impl FnOnce(&mut Relay, &mut Out)) {
+        let station = self.roaming.as_ref().map_or(0, Roaming::station);
         let relay = &mut self.relays[index];
         let before = relay.is_finished();
-        act(relay, out);
+        if station == 0 {
+            act(relay, out);
+        } else {
+            let at_station = |effect| match effect {
+                Effect::Send(side, packet) => Effect::Send(side.at_station(station), packet),
+                other => other,
+            };
+            out.redirect(|out| act(relay, out), |effect| Some(at_station(effect)));
+        }
         if relay.ends() && !before && relay.is_finished() {
             self.pending -= 1;
             if self.pending == 0 {
                 out.signal(Signal::Finished);
             }
         }
-        self.next_wakeup = self.relays.iter().map(Relay::next_wakeup).min().unwrap_or(Time::NEVER);
+        self.find_next_wakeup();
+    }
+
+    fn find_next_wakeup(&mut self) {
+        self.next_wakeup = match self.roaming.as_ref().filter(|roaming| roaming.is_moving()) {
+            Some(roaming) => roaming.arrival(),
+            None => self.relays.iter().map(Relay::next_wakeup).min().unwrap_or(Time::NEVER),
+        };
+    }
+
+    /// Bytes in the buffers of all connections.
+    fn held(&self) -> Bytes {
+        self.relays.iter().fold(Bytes::ZERO, |sum, relay| sum + relay.held())
+    }
+
+    /// The connections arrive at a base station, and go on unless the mobile host has moved on.
+    fn arrive(&mut self, now: Time, out: &mut Out) {
+        let held = self.held();
+        let Some(roaming) = &mut self.roaming else { return };
+        roaming.arrive(now, held);
+        if roaming.is_moving() {
+            return;
+        }
+        let (waiting, reach) = roaming.take_waiting();
+        if let Some(reach) = reach {
+            self.on_signal(now, &Signal::Reach(reach), out);
+        }
+        for (packet, side) in waiting {
+            let index = self.relays.iter().position(|relay| relay.flow() == packet.flow);
+            let index = index.expect("packets of other flows do not wait");
+            self.act(index, out, |relay, out| relay.receive(now, &packet, side, out));
+        }
     }
 }
 
 impl Component for Proxy {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
-        match self.relays.iter().position(|relay| relay.flow() == packet.flow) {
-            Some(index) => self.act(index, out, |relay, out| relay.receive(now, packet, port, out)),
-            None => out.send(port.across(), *packet),
+        let Some(index) = self.relays.iter().position(|relay| relay.flow() == packet.flow) else {
+            return out.send(port.across(), *packet);
+        };
+        match self.roaming.as_mut().map_or(Reception::Here, |roaming| roaming.receive(packet, port)) {
+            Reception::Here => {
+                self.act(index, out, |relay, out| relay.receive(now, packet, port.side(), out));
+            }
+            Reception::Waits => {}
+            Reception::Full => out.drop(*packet, DropReason::QueueFull),
+            Reception::Elsewhere => out.drop(*packet, DropReason::Unreachable),
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
+        // The next transfer may take no time.
+        while self.roaming.as_ref().is_some_and(|roaming| roaming.arrival() <= now) {
+            self.arrive(now, out);
+            self.find_next_wakeup();
+        }
+        if self.roaming.as_ref().is_some_and(Roaming::is_moving) {
+            return;
+        }
         for index in 0..self.relays.len() {
             if self.relays[index].next_wakeup() <= now {
                 self.act(index, out, |relay, out| relay.wake(now, out));
@@ -163,9 +237,23 @@ impl Component for Proxy {
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        let Signal::Reach(reach) = *signal else { return };
-        for index in 0..self.relays.len() {
-            self.act(index, out, |relay, out| relay.reach(now, reach, out));
+        match (*signal, &mut self.roaming) {
+            (Signal::Attached { station, .. }, Some(roaming)) => {
+                let held = self.relays.iter().fold(Bytes::ZERO, |sum, relay| sum + relay.held());
+                roaming.attach(now, station, held);
+                self.find_next_wakeup();
+            }
+            (Signal::Reach(reach), Some(roaming)) if roaming.is_moving() => roaming.note_reach(reach),
+            (Signal::Reach(reach), _) => {
+                for index in 0..self.relays.len() {
+                    self.act(index, out, |relay, out| relay.reach(now, reach, out));
+                }
+            }
+            _ => {}
         }
+    }
+
+    fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.roaming.iter().flat_map(Roaming::waiting).for_each(visit);
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Movement {
     /// Registration delays for each base station of a moving host, by the router that follows the host, and
     /// the host.
     pub(super) registrations: BTreeMap<(HostId, HostId), Vec<Duration>>,
+    /// The propagation delays between the base stations of each moving host, as indices in [`Network::moving`].
+    pub(super) between: Vec<Vec<Vec<Duration>>>,
     /// Pairs of a mover and a component that it notifies.
     pub(super) followers: Vec<(ComponentId, ComponentId)>,
     /// The watched signals, in the order of the hosts.
@@ -37,6 +39,7 @@ impl Movement {
         Movement {
             indices: network.moving.iter().map(|moving| moving.host).zip(0..).collect(),
             registrations: registrations(network, wiring),
+            between: between(network),
             followers: followers(network, wiring, combination),
             signals: signals(network, wiring, combination),
         }
@@ -143,6 +146,21 @@ fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) ->
         }
     }
     found.into_values().collect()
+}
+
+/// The propagation delays on the shortest paths between the base stations of each moving host.
+fn between(network: &Network) -> Vec<Vec<Vec<Duration>>> {
+    if network.moving.is_empty() {
+        return Vec::new();
+    }
+    let (fixed, mut paths) = (network.fixed(), ShortestPaths::default());
+    let mut delay = |from, to| {
+        // Every base station has a path to the peers of the host.
+        paths.between(&fixed, from, to).map_or(Duration::ZERO, |path| network.delay(&path))
+    };
+    let mut row = |from, stations: &[HostId]| stations.iter().map(|&to| delay(from, to)).collect();
+    let mut rows = |stations: &[HostId]| stations.iter().map(|&from| row(from, stations)).collect();
+    network.moving.iter().map(|moving| rows(&moving.stations)).collect()
 }
 
 /// Registration delays of each moving host to each router that follows it, by router, host and number of the

@@ -1,10 +1,12 @@
 //! The network of a scenario: its graph, the parameters of its links, and its flows with their paths.
 
+use std::collections::BTreeMap;
+
 use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::Dispatch;
-use lasthop_sim::network::{FlowPath, Graph, LinkId, MovingHosts};
+use lasthop_sim::network::{FlowPath, Graph, LinkId, ShortestPaths};
 use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
 use crate::schema::{Radio, Wired};
@@ -231,13 +233,17 @@ impl Network {
     }
 
     /// The base stations of each moving host.
-    pub(crate) fn moving_hosts(&self) -> MovingHosts {
+    pub(crate) fn moving_hosts(&self) -> BTreeMap<HostId, Vec<HostId>> {
         self.moving.iter().map(|moving| (moving.host, moving.stations.clone())).collect()
     }
 
-    /// The nodes with the links over which packets travel between base stations: all but those of moving hosts.
+    /// The nodes with the links over which packets travel between base stations: all but those of moving hosts. Empty
+    /// without such hosts.
     pub(crate) fn fixed(&self) -> Graph {
         let mut fixed = Graph::new();
+        if self.moving.is_empty() {
+            return fixed;
+        }
         self.names.iter().for_each(|_| _ = fixed.add_node());
         let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
         for (index, _) in self.links.iter().enumerate() {
@@ -265,9 +271,37 @@ impl Network {
         delays.fold(Duration::ZERO, |sum, delay| sum + delay)
     }
 
-    /// Whether a connection has a moving end.
-    pub(crate) fn has_moving_connections(&self) -> bool {
-        self.flows.iter().any(|flow| flow.is_tcp() && !flow.path.others.is_empty())
+    /// Whether the base stations of each moving host have paths to each other over wired links only.
+    pub(crate) fn has_wired_paths_between_stations(&self) -> bool {
+        let (fixed, mut paths) = (self.fixed(), ShortestPaths::default());
+        let is_wired = |step: &[HostId]| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_))
+        };
+        self.moving.iter().all(|moving| {
+            let stations = &moving.stations;
+            let mut pairs = stations.iter().flat_map(|from| stations.iter().map(move |to| (*from, *to)));
+            pairs.all(|(from, to)| {
+                let path = paths.between(&fixed, from, to);
+                path.is_some_and(|path| path.windows(2).all(is_wired))
+            })
+        })
+    }
+
+    /// Whether a connection of a moving host crosses another wireless link than those of the host.
+    pub(crate) fn has_moving_connections_with_other_radios(&self) -> bool {
+        let is_other = |step: &[HostId]| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Radio(hop) => hop.place.is_none(),
+                NetworkLink::Station(_) => true,
+                NetworkLink::Wired(_) => false,
+            }
+        };
+        let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
+        let flows = self.flows.iter().filter(|flow| flow.is_tcp());
+        let moving = flows.filter(|flow| moves(&flow.source()) || moves(&flow.destination()));
+        moving.flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(2).any(is_other))
     }
 
     /// The links that share a radio, in order.

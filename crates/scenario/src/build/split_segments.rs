@@ -3,6 +3,22 @@
 use lasthop_proto::{ComponentId, HostId, Port};
 use lasthop_sim::network::{FlowPath, Graph, LinkId, PortRef, Wiring};
 
+/// The sender or the receiver of a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartEnd {
+    pub(crate) id: ComponentId,
+    port: Port,
+    /// Whether it is a side of a proxy, which has such a port at each base station of a moving host.
+    is_proxy: bool,
+}
+
+impl PartEnd {
+    /// Whether packets of the part leave or enter the component there.
+    pub(crate) fn is(self, (id, port): PortRef) -> bool {
+        id == self.id && if self.is_proxy { port.side() == self.port } else { port == self.port }
+    }
+}
+
 /// A connection, or one part of a split connection, in path order.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionPart {
@@ -10,10 +26,8 @@ pub(crate) struct ConnectionPart {
     pub(crate) nodes: [HostId; 2],
     /// Whether the part uses the TCP settings of the wireless part.
     pub(crate) wireless: bool,
-    /// Port of the sender.
-    pub(crate) sender: PortRef,
-    /// Port of the receiver.
-    pub(crate) receiver: PortRef,
+    pub(crate) sender: PartEnd,
+    pub(crate) receiver: PartEnd,
     /// The components on the way that may drop packets: the links crossed, in both directions, and their agents.
     pub(crate) links: Vec<ComponentId>,
 }
@@ -21,20 +35,17 @@ pub(crate) struct ConnectionPart {
 /// A link with a proxy on the path of a flow, and the proxy's port through which the data enter.
 pub(crate) type Crossing = (LinkId, Port);
 
-/// The links with a proxy on `path`, in path order. `proxies` gives the end of each link at which it has a
+/// The links with a proxy on a path, in path order. `proxies` gives the end of each link at which it has a
 /// proxy, the first (0) or the second (1), if any.
-pub(crate) fn crossings(graph: &Graph, proxies: &[Option<usize>], path: &FlowPath) -> Vec<Crossing> {
-    let links: Vec<LinkId> = path
-        .nodes
-        .windows(2)
-        .map(|step| graph.link(step[0], step[1]).expect("a path follows links"))
-        .collect();
+pub(crate) fn crossings(graph: &Graph, proxies: &[Option<usize>], nodes: &[HostId]) -> Vec<Crossing> {
+    let links: Vec<LinkId> =
+        nodes.windows(2).map(|step| graph.link(step[0], step[1]).expect("a path follows links")).collect();
     let within = |index: usize| {
         let stays = |a: usize, b: usize| b < links.len() && graph.stays_within(links[a], links[b]);
         stays(index, index + 1) || (index > 0 && stays(index - 1, index))
     };
     // Packets forwarded within a BSS bypass the agent.
-    let steps = path.nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
+    let steps = nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
     let crossings = steps.filter_map(|(index, step)| {
         let at = graph.ends(links[index])[proxies[usize::from(links[index].0)]?];
         Some((links[index], if at == step[0] { Port::WIRED } else { Port::RADIO }))
@@ -42,26 +53,47 @@ pub(crate) fn crossings(graph: &Graph, proxies: &[Option<usize>], path: &FlowPat
     crossings.collect()
 }
 
-/// The parts of the connection that is flow number `index`, split at `crossings`.
+/// The parts of the connection that is flow number `index`, which proxies split at the crossings of its path. If one end
+/// moves, each part includes the links over all of its base stations; these paths have equally many crossings.
 pub(crate) fn parts(
     graph: &Graph,
     wiring: &Wiring,
     index: usize,
     path: &FlowPath,
+    crossings: impl Fn(&[HostId]) -> Vec<Crossing>,
+) -> Vec<ConnectionPart> {
+    let mut all = path.all().map(|nodes| parts_of(graph, wiring, index, nodes, &crossings(nodes)));
+    let mut parts = all.next().expect("a flow has a path");
+    for others in all {
+        for (part, other) in parts.iter_mut().zip(others) {
+            let new: Vec<_> = other.links.into_iter().filter(|id| !part.links.contains(id)).collect();
+            part.links.extend(new);
+        }
+    }
+    parts
+}
+
+/// The parts on one path.
+fn parts_of(
+    graph: &Graph,
+    wiring: &Wiring,
+    index: usize,
+    nodes: &[HostId],
     crossings: &[Crossing],
 ) -> Vec<ConnectionPart> {
+    let end = |(id, port): PortRef| PartEnd { id, port, is_proxy: false };
     let ends = wiring.flows[index];
     let begin = |node, wireless, sender| ConnectionPart {
         nodes: [node, node],
         wireless,
         sender,
-        receiver: ends.sink,
+        receiver: end(ends.sink),
         links: Vec::new(),
     };
     let mut left = crossings.iter().peekable();
     let mut parts = Vec::new();
-    let mut part = begin(path.nodes[0], false, ends.source);
-    for step in path.nodes.windows(2) {
+    let mut part = begin(nodes[0], false, end(ends.source));
+    for step in nodes.windows(2) {
         let link = graph.link(step[0], step[1]).expect("a path follows links");
         let away = usize::from(graph.ends(link)[0] != step[0]);
         let directions = [away, 1 - away].map(|from| wiring.link(graph, link, from));
@@ -69,19 +101,20 @@ pub(crate) fn parts(
         // The proxy is the agent nearest to its node.
         let proxy = crossing.map(|&(link, from)| {
             let end = if from == Port::WIRED { away } else { 1 - away };
-            (wiring.agents(graph, link, end)[0], from)
+            (wiring.agents(graph, link, end)[0].id, from)
         });
-        let agents = [0, 1].into_iter().flat_map(|end| wiring.agents(graph, link, end)).copied();
+        let agents = [0, 1].into_iter().flat_map(|end| wiring.agents(graph, link, end)).map(|agent| agent.id);
         let agents = agents.filter(|agent| proxy.is_none_or(|(proxy, _)| proxy != *agent));
         let on_the_way = directions.into_iter().chain(agents);
+        let side = |id, port| PartEnd { id, port, is_proxy: true };
         match proxy {
             None => part.links.extend(on_the_way),
             // The proxy is at the first end of the link.
             Some((proxy, Port::WIRED)) => {
                 part.nodes[1] = step[0];
-                part.receiver = (proxy, Port::WIRED);
+                part.receiver = side(proxy, Port::WIRED);
                 parts.push(part);
-                part = begin(step[0], true, (proxy, Port::RADIO));
+                part = begin(step[0], true, side(proxy, Port::RADIO));
                 part.links.extend(on_the_way);
             }
             // The proxy is at the second end of the link.
@@ -89,22 +122,13 @@ pub(crate) fn parts(
                 part.wireless = true;
                 part.links.extend(on_the_way);
                 part.nodes[1] = step[1];
-                part.receiver = (proxy, from);
+                part.receiver = side(proxy, from);
                 parts.push(part);
-                part = begin(step[1], false, (proxy, from.across()));
+                part = begin(step[1], false, side(proxy, from.across()));
             }
         }
     }
-    part.nodes[1] = *path.nodes.last().expect("a path has nodes");
-    // Connections of a moving host have one part, over any of its base stations.
-    for step in path.others.iter().flat_map(|nodes| nodes.windows(2)) {
-        let link = graph.link(step[0], step[1]).expect("a path follows links");
-        let directions = [0, 1].map(|from| wiring.link(graph, link, from));
-        let agents = [0, 1].into_iter().flat_map(|end| wiring.agents(graph, link, end)).copied();
-        let new: Vec<_> =
-            directions.into_iter().chain(agents).filter(|id| !part.links.contains(id)).collect();
-        part.links.extend(new);
-    }
+    part.nodes[1] = *nodes.last().expect("a path has nodes");
     parts.push(part);
     parts
 }

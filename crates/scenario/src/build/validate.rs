@@ -216,9 +216,12 @@ impl Scenario {
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
-        } else if !splits.is_empty() && network.has_moving_connections() {
-            "splits connections at a base station and does not hand them over, and a mobile host moves; \
-             leave the scheme out"
+        } else if !splits.is_empty() && network.has_moving_connections_with_other_radios() {
+            "splits connections into a wired and a wireless part, and one goes over another wireless link than that of its \
+             moving host; leave the scheme out"
+        } else if !combination.connected().is_empty() && !network.has_wired_paths_between_stations() {
+            "sends packets from one base station of a moving host to another, and there is no wired path between two of \
+             them; leave the scheme out"
         } else if !splits.is_empty() && network.has_chained_radios() {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"

@@ -166,7 +166,8 @@ impl DropCounters {
 
 impl Tap for DropTap {
     fn drop(&mut self, _now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
-        let flow = &mut self.flows[usize::from(packet.flow.0)];
+        // Packets between agents may have none.
+        let Some(flow) = self.flows.get_mut(usize::from(packet.flow.0)) else { return };
         match reason {
             DropReason::QueueFull => flow.queue_full += 1,
             DropReason::ActiveQueue => flow.active_queue += 1,

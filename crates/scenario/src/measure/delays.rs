@@ -4,12 +4,11 @@ use std::collections::{HashMap, VecDeque};
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::SeqNum;
-use lasthop_proto::{Body, ComponentId, DropReason, Ecn, HostId, Packet};
-use lasthop_sim::network::PortRef;
+use lasthop_proto::{Body, ComponentId, DropReason, Ecn, FlowId, HostId, Packet};
 use lasthop_sim::{Tap, Wire};
 
 use super::packet_loss::on_air;
-use crate::build::{ConnectionPart, Layout, NetworkLink, Workload};
+use crate::build::{ConnectionPart, Layout, NetworkLink, PartEnd, Workload};
 use crate::schema::{Radio, Wired};
 
 /// Delays of a run, in the order of arrival: row *i* of each column belongs to one packet that arrived, at the end of its
@@ -107,8 +106,8 @@ impl Link {
 /// The data of a connection, or of one part of it, that are on their way.
 struct Data {
     way: u32,
-    sender: PortRef,
-    receiver: PortRef,
+    sender: PartEnd,
+    receiver: PartEnd,
     /// When the segment that begins with a number was first sent; until it has arrived.
     sent: HashMap<u32, Time>,
     /// The end of what was sent.
@@ -187,6 +186,9 @@ impl Delays {
 impl Tap for DelayRecorder {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         let DelayRecorder { links, data, sinks, delays } = self;
+        if packet.flow == FlowId::NONE {
+            return;
+        }
         if let Some(link) = links.get_mut(&wire.from.0)
             && let Some(entered) = link.leave(packet)
         {
@@ -203,12 +205,12 @@ impl Tap for DelayRecorder {
             }
             Body::Tcp(segment) if segment.len > 0 => {
                 for part in data[usize::from(packet.flow.0)].iter_mut() {
-                    if wire.from == part.sender {
+                    if part.sender.is(wire.from) {
                         if part.end.is_none_or(|end| segment.seq >= end) {
                             part.sent.insert(segment.seq.0, now);
                             part.end = Some(segment.seq + segment.len);
                         }
-                    } else if wire.to == part.receiver
+                    } else if part.receiver.is(wire.to)
                         && let Some(sent) = part.sent.remove(&segment.seq.0)
                     {
                         delays.push(now, part.way, packet, sent, None);
@@ -226,9 +228,8 @@ impl Tap for DelayRecorder {
     }
 
     fn sees_wire(&self, wire: &Wire) -> bool {
-        let is_end = |end: &PortRef| {
-            self.data.iter().flatten().any(|part| part.sender == *end || part.receiver == *end)
-        };
+        let is_end =
+            |&place| self.data.iter().flatten().any(|part| part.sender.is(place) || part.receiver.is(place));
         [wire.from, wire.to]
             .iter()
             .any(|end| self.links.contains_key(&end.0) || self.sinks.contains_key(&end.0) || is_end(end))

@@ -163,6 +163,13 @@ impl Tracer {
         }
     }
 
+    /// Whether a packet that is dropped at a component is one of the part: on the way, or by the proxy that it reaches.
+    fn is_lost_here(&self, at: ComponentId, packet: &Packet) -> bool {
+        let ConnectionPart { sender, receiver, links, .. } = &self.part;
+        let end = if packet.src == self.flow.source { receiver } else { sender };
+        links.contains(&at) || end.id == at
+    }
+
     fn dropped(&self, at: ComponentId, reason: DropReason) -> PacketEvent {
         match reason {
             DropReason::QueueFull => PacketEvent::Lost("queue-full"),
@@ -197,21 +204,21 @@ impl Tap for Tracer {
         }
         let ConnectionPart { sender, receiver, .. } = self.part;
         // The other parts of the connection use the other port of the proxy.
-        if wire.from == sender || wire.from == receiver {
+        if sender.is(wire.from) || receiver.is(wire.from) {
             self.record(now, packet, PacketEvent::Sent);
-        } else if wire.to == sender || wire.to == receiver {
+        } else if sender.is(wire.to) || receiver.is(wire.to) {
             self.record(now, packet, PacketEvent::Arrived);
         }
     }
 
     fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
-        if packet.flow == self.flow.id && (self.whole || self.part.links.contains(&at)) {
+        if packet.flow == self.flow.id && (self.whole || self.is_lost_here(at, packet)) {
             self.record(now, packet, self.dropped(at, reason));
         }
     }
 
     fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
-        if id != self.part.sender.0 {
+        if id != self.part.sender.id {
             return;
         }
         let sender = match component {
@@ -235,7 +242,7 @@ impl Tap for Tracer {
 
     fn sees_wire(&self, wire: &Wire) -> bool {
         let ConnectionPart { sender, receiver, .. } = self.part;
-        [wire.from, wire.to].iter().any(|&end| end == sender || end == receiver)
+        [wire.from, wire.to].into_iter().any(|place| sender.is(place) || receiver.is(place))
     }
 
     fn sees_signals(&self) -> bool {
@@ -243,7 +250,7 @@ impl Tap for Tracer {
     }
 
     fn sees_component(&self, id: ComponentId) -> bool {
-        id == self.part.sender.0
+        id == self.part.sender.id
     }
 }
 

@@ -335,7 +335,7 @@ impl Setup<'_> {
                 let tracer = observe
                     .trace
                     .then(|| Tracer::new(*flow, part.clone(), whole, settings, Rc::clone(&schemes)));
-                (tracer, observe.series.then(|| Recorder::new(part.sender.0, flow.id)))
+                (tracer, observe.series.then(|| Recorder::new(part.sender.id, flow.id)))
             })
         });
         let recorders: Vec<_> = recorders.collect();
@@ -518,13 +518,13 @@ impl Setup<'_> {
     /// The captures of the further parts of connection number `index`, and of both sides of its base stations' agents.
     fn captured_parts(&self, index: usize) -> Vec<CapturedPart> {
         let parts = &self.layout.parts()[index];
-        let capture = |name: String, description, place, part: &ConnectionPart, links: &[ComponentId]| {
+        let capture = |name: String, description, wires, part: &ConnectionPart, links: &[ComponentId]| {
             let tcp = self.layout.settings(index, part);
             CapturedPart {
                 name,
                 description,
                 flow: FlowId(index as u16),
-                wires: self.layout.wires_at(place),
+                wires,
                 links: links.to_vec(),
                 mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
                 largest_window: tcp.window_payload(),
@@ -533,7 +533,8 @@ impl Setup<'_> {
         };
         let further = parts.iter().skip(1).map(|part| {
             let [begin, end] = part.nodes.map(|node| &self.layout.network().names[usize::from(node.0)]);
-            capture(begin.clone(), format!("Where {begin} sends on to {end}"), part.sender, part, &part.links)
+            let wires = self.layout.wires_at(|place| part.sender.is(place));
+            capture(begin.clone(), format!("Where {begin} sends on to {end}"), wires, part, &part.links)
         });
         let sides = self.layout.base_stations(index).into_iter().flat_map(|(name, places)| {
             [("wired", false), ("wireless", true)].into_iter().zip(places).map(
@@ -541,7 +542,8 @@ impl Setup<'_> {
                     let part = parts.iter().find(|part| part.wireless == wireless).unwrap_or(&parts[0]);
                     let description = format!("The {side} side of the agents at {name}");
                     // What is lost there belongs to the parts.
-                    capture(format!("{name}-{side}"), description, place, part, &[])
+                    let wires = self.layout.wires_at(|other| other == place);
+                    capture(format!("{name}-{side}"), description, wires, part, &[])
                 },
             )
         });
@@ -554,7 +556,7 @@ impl Setup<'_> {
         let capture = Capture {
             name: String::from("sender"),
             description: format!("The source of the data in {}", self.scenario.title),
-            wires: self.layout.wires_at(self.layout.parts()[index][0].sender),
+            wires: self.layout.wires_at(|place| self.layout.parts()[index][0].sender.is(place)),
             losses: true,
             // A segment fits an IP packet: the settings are valid.
             mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),

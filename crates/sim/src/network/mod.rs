@@ -16,4 +16,6 @@ pub use graph::{BssId, Graph, LinkId, SharedId};
 pub use moving_router::MovingRouter;
 pub use paths::ShortestPaths;
 pub use router::Router;
-pub use wiring::{AgentPlace, ComponentKind, FlowEnds, FlowPath, Join, MovingHosts, PortRef, Wiring};
+pub use wiring::{
+    AgentPlace, AgentRef, ComponentKind, FlowEnds, FlowPath, Join, MovingHosts, PortRef, Wiring,
+};

@@ -9,7 +9,7 @@ use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port, Signal};
 use super::router::Route;
 
 /// Forwards each packet by its flow and destination in zero time, and packets for a moving host towards the
-/// base station at which the host was registered last.
+/// base station at which the host was registered last. Packets for an agent go to its address, whatever their flow.
 ///
 /// A host registers at its new base station as soon as it is there. The registration arrives here after the
 /// propagation delay of the wired links in between. It is never lost and takes no bandwidth. A registration
@@ -21,6 +21,8 @@ pub struct MovingRouter {
     /// The destination of each flow.
     destinations: Arc<BTreeMap<FlowId, HostId>>,
     hosts: Vec<FollowedHost>,
+    /// The output ports towards agents, by their addresses.
+    agents: Arc<BTreeMap<HostId, Port>>,
     /// Whether packets for a moving host are copied to all its base stations.
     copies: bool,
 }
@@ -53,7 +55,10 @@ pub(super) struct MovingRoute {
 }
 
 impl MovingRouter {
-    pub(super) fn new(all: impl Iterator<Item = MovingRoute>) -> MovingRouter {
+    pub(super) fn new(
+        all: impl Iterator<Item = MovingRoute>,
+        agents: BTreeMap<HostId, Port>,
+    ) -> MovingRouter {
         let mut routes: BTreeMap<(FlowId, bool), Ports> = BTreeMap::new();
         let mut destinations = BTreeMap::new();
         let mut hosts: Vec<FollowedHost> = Vec::new();
@@ -76,7 +81,8 @@ impl MovingRouter {
                 ports[station] = port;
             }
         }
-        MovingRouter { routes: routes.into(), destinations: destinations.into(), hosts, copies: false }
+        let (routes, destinations, agents) = (routes.into(), destinations.into(), agents.into());
+        MovingRouter { routes, destinations, hosts, agents, copies: false }
     }
 
     /// The moving hosts that this router follows.
@@ -115,6 +121,9 @@ impl FollowedHost {
 
 impl Component for MovingRouter {
     fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
+        if let Some(port) = self.agents.get(&packet.dst) {
+            return out.send(*port, *packet);
+        }
         let forward = self.destinations.get(&packet.flow) == Some(&packet.dst);
         match self.routes.get(&(packet.flow, forward)).expect("a packet is on its path") {
             Ports::Always(port) => out.send(*port, *packet),

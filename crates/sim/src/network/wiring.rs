@@ -6,7 +6,7 @@ use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
 use super::moving_router::{MovingRoute, MovingRouter};
 use super::router::{Route, Router};
-use super::{BssId, Graph, LinkId, SharedId};
+use super::{BssId, Graph, LinkId, SharedId, ShortestPaths};
 
 /// The path of a flow through a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,20 @@ impl FlowPath {
     }
 }
 
-/// The base stations of each moving host, in order.
-pub type MovingHosts = BTreeMap<HostId, Vec<HostId>>;
+/// The moving hosts, and what they need of the agents at their base stations.
+#[derive(Clone, Debug, Default)]
+pub struct MovingHosts {
+    /// The base stations of each host, in order.
+    pub stations: BTreeMap<HostId, Vec<HostId>>,
+    /// Whether the agent next to the node is the same component at all base stations of a host, as a proxy is whose
+    /// connections move with the host. Its ports are those [of a base station](Port::at_station).
+    pub is_joint: bool,
+    /// The indices of the agents there that have a [control port](Port::CONTROL), in the chain at a base station.
+    pub connected: Vec<usize>,
+    /// The nodes with the links over which the packets of control ports travel. Paths lead over wired links of the
+    /// graph, from each base station of a host to each, if there are such agents.
+    pub fixed: Graph,
+}
 
 /// Kind of a component of the network.
 #[derive(Clone, Debug)]
@@ -80,6 +92,22 @@ pub struct AgentPlace {
 /// A port of a component.
 pub type PortRef = (ComponentId, Port);
 
+/// An agent at an end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentRef {
+    /// The component.
+    pub id: ComponentId,
+    /// The number of the base station, for a component that is at several.
+    station: u16,
+}
+
+impl AgentRef {
+    /// Its port on a side: [`Port::WIRED`] faces the node, and [`Port::RADIO`] the link.
+    pub fn port(self, side: Port) -> PortRef {
+        (self.id, side.at_station(self.station))
+    }
+}
+
 /// The ports at which a flow begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEnds {
@@ -109,6 +137,9 @@ pub struct Wiring {
     pub feeds: Vec<(ComponentId, ComponentId)>,
     /// The ends of the flows.
     pub flows: Vec<FlowEnds>,
+    /// The addresses of the agents with a control port at the base stations of each moving host, in the order of these,
+    /// by the host and the index of the agent. They are no nodes of the graph.
+    pub addresses: BTreeMap<(HostId, usize), Vec<HostId>>,
     /// The hosts [reached](Wiring::reached_over) by leaving the first (0) or second (1) end of a link.
     reached: BTreeMap<(LinkId, usize), BTreeSet<HostId>>,
     /// The components of each link: of its two directions.
@@ -118,15 +149,23 @@ pub struct Wiring {
     /// The component of each shared radio.
     shared: Vec<Option<ComponentId>>,
     /// The agents at an end of a link, the nearest to the node first.
-    agents: BTreeMap<(LinkId, usize), Vec<ComponentId>>,
+    agents: BTreeMap<(LinkId, usize), Vec<AgentRef>>,
+}
+
+/// The packets that take a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Packets {
+    /// Those of a flow, and whether they are on their way to its destination.
+    OfFlow(FlowId, bool),
+    /// Those for an agent with this address.
+    ForAgent(HostId),
 }
 
 /// The next hop of packets that leave a port, ordered by port, flow and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hop {
     outlet: PortRef,
-    /// The flow, and whether its packets are on their way to its destination.
-    packets: (FlowId, bool),
+    packets: Packets,
     /// The moving host and the number of its base station, if the hop is taken only while the host is there.
     while_at: Option<(HostId, u16)>,
     /// The node at which the packets leave the port.
@@ -141,6 +180,8 @@ struct WiringBuilder<'a> {
     agents: &'a [[usize; 2]],
     wiring: Wiring,
     hops: Vec<Hop>,
+    /// The component next to the base stations of each moving host, if it is the same at all of them.
+    joint: BTreeMap<HostId, ComponentId>,
 }
 
 impl Wiring {
@@ -163,13 +204,15 @@ impl Wiring {
             shared: vec![None; graph.shared_radios()],
             ..Wiring::default()
         };
-        let mut builder = WiringBuilder { graph, moving, agents, wiring, hops: Vec::new() };
-        for &host in moving.keys() {
+        let (hops, joint) = (Vec::new(), BTreeMap::new());
+        let mut builder = WiringBuilder { graph, moving, agents, wiring, hops, joint };
+        for &host in moving.stations.keys() {
             builder.add(ComponentKind::Mover(host));
         }
         for (index, flow) in flows.iter().enumerate() {
             builder.add_flow(FlowId(index as u16), flow);
         }
+        builder.connect_peers();
         builder.connect(flows)
     }
 
@@ -196,7 +239,7 @@ impl Wiring {
 
     /// The agents at the first (0) or second (1) end of a link, or at the access point of its BSS, the nearest to
     /// the node first. Empty if no flow crosses the link.
-    pub fn agents(&self, graph: &Graph, link: LinkId, end: usize) -> &[ComponentId] {
+    pub fn agents(&self, graph: &Graph, link: LinkId, end: usize) -> &[AgentRef] {
         self.agents.get(&agents_key(graph, link, end)).map_or(&[], Vec::as_slice)
     }
 }
@@ -232,13 +275,42 @@ impl WiringBuilder<'_> {
         };
         self.wiring.flows.push(FlowEnds { source, sink });
         for nodes in path.all() {
-            self.walk((flow, true), source, nodes, sink);
+            self.walk(Packets::OfFlow(flow, true), source, nodes, sink);
         }
         if !path.one_way {
             for nodes in path.all() {
                 let back: Vec<HostId> = nodes.iter().rev().copied().collect();
                 self.add_links(&back);
-                self.walk((flow, false), sink, &back, source);
+                self.walk(Packets::OfFlow(flow, false), sink, &back, source);
+            }
+        }
+    }
+
+    /// Connects the agents with control ports at the base stations of each moving host.
+    fn connect_peers(&mut self) {
+        let (moving, mut paths) = (self.moving, ShortestPaths::default());
+        let mut next = self.graph.nodes();
+        for (&host, stations) in &moving.stations {
+            for &index in &moving.connected {
+                let chain = |&station: &HostId| {
+                    let (link, end) = self.step(station, host);
+                    self.wiring.agents(self.graph, link, end).get(index).copied()
+                };
+                // A host that no flow reaches has no agents.
+                let agents: Vec<_> = stations.iter().filter_map(chain).collect();
+                if agents.len() < stations.len() {
+                    continue;
+                }
+                let addresses: Vec<_> = (next..next + agents.len()).map(|id| HostId(id as u16)).collect();
+                next += agents.len();
+                for (from, to) in pairs(stations.len()) {
+                    let path = paths.between(&moving.fixed, stations[from], stations[to]);
+                    let path = path.expect("base stations are connected");
+                    self.add_links(&path);
+                    let control = |number: usize| (agents[number].id, Port::CONTROL);
+                    self.walk(Packets::ForAgent(addresses[to]), control(from), &path, control(to));
+                }
+                self.wiring.addresses.insert((host, index), addresses);
             }
         }
     }
@@ -274,9 +346,22 @@ impl WiringBuilder<'_> {
         let (link, end) = agents_key(self.graph, link, end);
         if number > 0 && !self.wiring.agents.contains_key(&(link, end)) {
             let places = (0..number).map(|index| AgentPlace { link, end, index });
-            let chain = places.map(|place| self.add(ComponentKind::Agent(place))).collect();
+            let chain = places.map(|place| self.add_agent(place)).collect();
             self.wiring.agents.insert((link, end), chain);
         }
+    }
+
+    fn add_agent(&mut self, place: AgentPlace) -> AgentRef {
+        let ends = self.graph.ends(place.link);
+        let (node, host) = (ends[place.end], ends[1 - place.end]);
+        let is_joint = self.moving.is_joint && place.index == 0 && self.moving.stations.contains_key(&host);
+        let Some((host, station)) = self.place_of((host, node)).filter(|_| is_joint) else {
+            return AgentRef { id: self.add(ComponentKind::Agent(place)), station: 0 };
+        };
+        let id = self.joint.get(&host).copied();
+        let id = id.unwrap_or_else(|| self.add(ComponentKind::Agent(place)));
+        self.joint.insert(host, id);
+        AgentRef { id, station }
     }
 
     /// The link from one node to the next, and which of its ends the first node is.
@@ -299,7 +384,7 @@ impl WiringBuilder<'_> {
     }
 
     /// Records, at each node of a path, where packets enter and where they go next.
-    fn walk(&mut self, packets: (FlowId, bool), source: PortRef, path: &[HostId], sink: PortRef) {
+    fn walk(&mut self, packets: Packets, source: PortRef, path: &[HostId], sink: PortRef) {
         let last = *path.last().expect("a path has nodes");
         let mut outlet = source;
         let mut before = None;
@@ -310,7 +395,7 @@ impl WiringBuilder<'_> {
             let (link, from) = self.step(step[0], step[1]);
             let agent_at = |end| {
                 let nearest = self.wiring.agents(self.graph, link, end).first();
-                nearest.map(|&agent| (agent, Port::WIRED))
+                nearest.map(|agent| agent.port(Port::WIRED))
             };
             let (enters, leaves) = self.ports(link, from);
             let (agent, left) = (agent_at(from), agent_at(1 - from).unwrap_or(leaves));
@@ -332,14 +417,14 @@ impl WiringBuilder<'_> {
 
     /// A moving host and the number of the base station next to it on a path; `None` if the host does not move.
     fn place_of(&self, (host, beside): (HostId, HostId)) -> Option<(HostId, u16)> {
-        let stations = self.moving.get(&host)?;
+        let stations = self.moving.stations.get(&host)?;
         let number = stations.iter().position(|station| *station == beside);
         Some((host, number.expect("the path leads over a base station of the host") as u16))
     }
 
     fn go_on(
         &mut self,
-        packets: (FlowId, bool),
+        packets: Packets,
         while_at: Option<(HostId, u16)>,
         node: HostId,
         outlet: PortRef,
@@ -374,7 +459,7 @@ impl WiringBuilder<'_> {
             }
         }
         for (node, RouterBuilder { id, hops, entrances, .. }) in routers {
-            self.wiring.components[usize::from(id.0)] = self.router(node, &hops, flows);
+            self.wiring.components[usize::from(id.0)] = WiringBuilder::router(node, &hops, flows);
             let leaving = (0..).map(|port| (id, Port(port))).zip(entrances);
             self.wiring.wires.extend(leaving);
         }
@@ -382,17 +467,22 @@ impl WiringBuilder<'_> {
     }
 
     /// The router at a node with these hops.
-    fn router(&self, node: HostId, hops: &[(Hop, Port)], flows: &[FlowPath]) -> ComponentKind {
-        let route = |&(hop, port): &(Hop, Port)| {
-            let (flow, forward) = hop.packets;
-            let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
-            Route { flow, dst, forward, port }
-        };
-        if hops.iter().all(|(hop, _)| hop.while_at.is_none()) {
-            return ComponentKind::Router(Router::new(hops.iter().map(route).collect()));
+    fn router(node: HostId, hops: &[(Hop, Port)], flows: &[FlowPath]) -> ComponentKind {
+        let (mut routes, mut agents) = (Vec::new(), BTreeMap::new());
+        for &(hop, port) in hops {
+            match hop.packets {
+                Packets::OfFlow(flow, forward) => {
+                    let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
+                    let route = Route { flow, dst, forward, port };
+                    routes.push(MovingRoute { route, while_at: hop.while_at });
+                }
+                Packets::ForAgent(address) => _ = agents.insert(address, port),
+            }
         }
-        let routes = hops.iter().map(|hop| MovingRoute { route: route(hop), while_at: hop.0.while_at });
-        ComponentKind::MovingRouter(node, MovingRouter::new(routes))
+        if agents.is_empty() && routes.iter().all(|route| route.while_at.is_none()) {
+            return ComponentKind::Router(Router::new(routes.into_iter().map(|each| each.route).collect()));
+        }
+        ComponentKind::MovingRouter(node, MovingRouter::new(routes.into_iter(), agents))
     }
 
     fn find_feeds(&mut self, hops: &[Hop]) {
@@ -410,28 +500,28 @@ impl WiringBuilder<'_> {
     fn connect_agents(&mut self) {
         let chains = core::mem::take(&mut self.wiring.agents);
         for (&(link, end), chain) in &chains {
-            let last = chain[chain.len() - 1];
+            let last = chain[chain.len() - 1].port(Port::RADIO);
             for pair in chain.windows(2) {
-                let between = [(pair[0], Port::RADIO), (pair[1], Port::WIRED)];
+                let between = [pair[0].port(Port::RADIO), pair[1].port(Port::WIRED)];
                 self.wiring.wires.push((between[0], between[1]));
                 self.wiring.wires.push((between[1], between[0]));
             }
             let (leaving, arriving) = self.beside(link, end);
             if let Some(entrance) = leaving {
-                self.wiring.wires.push(((last, Port::RADIO), entrance));
+                self.wiring.wires.push((last, entrance));
                 // The link events of a BSS are those of its access point.
                 if end == 0 || self.graph.station(link).is_none() {
-                    self.wiring.watches.extend(chain.iter().map(|&agent| (entrance.0, agent)));
+                    self.wiring.watches.extend(chain.iter().map(|agent| (entrance.0, agent.id)));
                 }
             }
             for outlet in arriving {
-                self.wiring.wires.push((outlet, (last, Port::RADIO)));
-                self.wiring.arrivals.extend(chain.iter().map(|&agent| (outlet.0, agent)));
+                self.wiring.wires.push((outlet, last));
+                self.wiring.arrivals.extend(chain.iter().map(|agent| (outlet.0, agent.id)));
                 // A BSS is one component for all directions, and a shared radio for all mobile hosts.
                 let is_own =
                     matches!(self.wiring.components[usize::from(outlet.0.0)], ComponentKind::Link(..));
                 if is_own {
-                    self.wiring.arrival_watches.extend(chain.iter().map(|&agent| (outlet.0, agent)));
+                    self.wiring.arrival_watches.extend(chain.iter().map(|agent| (outlet.0, agent.id)));
                 }
             }
         }
@@ -462,6 +552,11 @@ impl WiringBuilder<'_> {
             }
         }
     }
+}
+
+/// All ordered pairs of different numbers below `count`.
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |a| (0..count).filter(move |&b| b != a).map(move |b| (a, b)))
 }
 
 /// A router whose routes are being collected.

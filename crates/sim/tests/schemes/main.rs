@@ -4,6 +4,7 @@
 
 mod delayed_dupacks;
 mod eln;
+mod forwarding;
 mod freeze_tcp;
 mod handoff_rxmt;
 mod lhack;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
-use lasthop_proto::split::{Proxy, Split};
+use lasthop_proto::split::{Proxy, Split, StateTransfer};
 use lasthop_proto::tcp::{
     Flavour, Hole, Reaction, Receiver, Response, Rules, Segment, Sender, SenderState, Settings,
 };
@@ -223,7 +223,7 @@ fn world(number: u64) {
     let (near, far) = if from == Port::WIRED { (&wired, &radio) } else { (&radio, &wired) };
     let feeder = Feeder::new(near, recut(from == Port::RADIO), streams.stream("supply"), bytes);
     let feeder = net.add(Box::new(feeder) as Box<dyn Component>);
-    let split = Split { wireless: radio.clone(), buffer, holds: None };
+    let split = Split { wireless: radio.clone(), buffer, holds: None, transfer: StateTransfer::default() };
     let mut proxy = Proxy::new();
     proxy.join(CONNECTION, (&wired, &split), from, true, (recut(from == Port::WIRED), None));
     let proxy = net.add(proxy);

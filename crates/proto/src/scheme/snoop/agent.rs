@@ -15,8 +15,8 @@ use super::connection::{Answer, Counters, LinkFacts, SnoopState};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::scheme::Site;
-use crate::scheme::attachment::Attachment;
 use crate::scheme::connections::ConnectionTable;
+use crate::scheme::forwarder::{Forwarder, FromPeer};
 use crate::tcp::{Connection, Flags, Segment};
 
 /// Retransmits segments to the mobile host and suppresses acknowledgements from it.
@@ -30,7 +30,7 @@ pub(super) struct Agent {
     /// Rate and delay of the link to the mobile host.
     rate: BitRate,
     delay: Duration,
-    attachment: Attachment,
+    forwarder: Forwarder,
     /// Copies to send after the current packet.
     repairs: Vec<Packet>,
     counters: Counters,
@@ -41,7 +41,7 @@ impl Agent {
         Agent {
             rate: site.rate,
             delay: site.delay,
-            attachment: Attachment::new(site.station),
+            forwarder: Forwarder::new(site),
             scheme: scheme.clone(),
             connections: ConnectionTable::new(scheme.connections, scheme.idle),
             deadline: Time::NEVER,
@@ -57,18 +57,27 @@ impl Agent {
         connection: Connection,
         packet: &Packet,
         segment: &Segment,
+        is_forwarded: bool,
     ) -> Answer {
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
             self.connections.remove_connection(connection);
         } else if segment.seq_len() > 0 {
-            return self.on_data(now, connection, packet, segment);
+            return self.on_data(now, connection, packet, segment, is_forwarded);
         }
         Answer::FORWARD
     }
 
-    fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
+    fn on_data(
+        &mut self,
+        now: Time,
+        connection: Connection,
+        packet: &Packet,
+        segment: &Segment,
+        is_forwarded: bool,
+    ) -> Answer {
         let link = LinkFacts {
-            is_away: !self.attachment.is_attached(),
+            is_away: !self.forwarder.is_here(),
+            is_forwarded,
             latency: self.rate.time_for(packet.size) + self.delay,
         };
         let Agent { scheme, connections, counters, deadline, .. } = self;
@@ -87,7 +96,7 @@ impl Agent {
             return Answer::FORWARD;
         }
         // Packets that arrive from a departed mobile host are its last through this base station.
-        if !segment.flags.has(Flags::ACK) || !self.attachment.is_attached() {
+        if !segment.flags.has(Flags::ACK) || !self.forwarder.is_here() {
             return Answer::FORWARD;
         }
         let Some(slot) = connections.find(now, connection) else { return Answer::FORWARD };
@@ -109,14 +118,46 @@ impl Agent {
         }
         answer
     }
+
+    /// Handles a packet from another base station.
+    fn on_control(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        match self.forwarder.receive(packet) {
+            FromPeer::Request if self.forwarder.forwards() => {
+                let Agent { scheme, connections, forwarder, counters, deadline, .. } = self;
+                for packet in connections.states().flat_map(SnoopState::segments) {
+                    counters.transferred += 1;
+                    forwarder.forward(packet, out);
+                }
+                *connections = ConnectionTable::new(scheme.connections, scheme.idle);
+                *deadline = Time::NEVER;
+            }
+            FromPeer::Request => {}
+            FromPeer::Forwarded(packet) if self.forwarder.forward(&packet, out) => {}
+            FromPeer::Forwarded(packet) => {
+                let Packet { src, dst, flow, .. } = packet;
+                let answer = packet.segment().filter(|_| !self.scheme.encrypted).map(|segment| {
+                    self.on_downlink(now, Connection { src, dst, flow }, &packet, segment, true)
+                });
+                if answer.is_none_or(|answer| answer.forward) {
+                    out.send(Port::RADIO, packet);
+                } else {
+                    out.drop(packet, DropReason::Suppressed);
+                }
+            }
+        }
+    }
 }
 
 impl Component for Agent {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        if port == Port::CONTROL {
+            return self.on_control(now, packet, out);
+        }
         let Packet { src, dst, flow, .. } = *packet;
         let answer = match &packet.body {
+            Body::Tcp(_) if port == Port::WIRED && self.forwarder.forward(packet, out) => return,
             Body::Tcp(segment) if !self.scheme.encrypted => match port {
-                Port::WIRED => self.on_downlink(now, Connection { src, dst, flow }, packet, segment),
+                Port::WIRED => self.on_downlink(now, Connection { src, dst, flow }, packet, segment, false),
                 _ => self.on_uplink(now, Connection { src: dst, dst: src, flow }, packet, segment),
             },
             _ => Answer::FORWARD,
@@ -149,11 +190,11 @@ impl Component for Agent {
     }
 
     fn next_wakeup(&self) -> Time {
-        if self.attachment.is_attached() { self.deadline } else { Time::NEVER }
+        if self.forwarder.is_here() { self.deadline } else { Time::NEVER }
     }
 
-    fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
-        if self.attachment.update(signal) && self.attachment.is_attached() {
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        if self.forwarder.on_signal(signal, out) && self.forwarder.is_here() {
             // The mobile host was away, not silent.
             self.deadline = Time::NEVER;
             self.connections.for_each(|state| {
@@ -174,8 +215,8 @@ impl Component for Agent {
 
     /// Cached segments and connections, the peak of cached segments, and totals: segments that the source
     /// retransmitted or that the full cache left out, copies sent and those of them after a timeout or silence,
-    /// suppressed and forwarded duplicate ACKs, outdated ACKs, and acknowledged segments that were answered. Idle
-    /// connections count until another packet causes their removal.
+    /// suppressed and forwarded duplicate ACKs, outdated ACKs, acknowledged segments that were answered, and segments sent
+    /// to the next base station. Idle connections count until another packet causes their removal.
     fn count(&self, tally: &mut dyn Tally) {
         let Counters {
             uncached,
@@ -187,6 +228,7 @@ impl Component for Agent {
             forwarded_dupacks,
             spurious_acks,
             answered,
+            transferred,
         } = self.counters;
         tally.level("cached_segments", self.connections.cached() as u64);
         tally.peak("cached_segments_peak", self.connections.cached_peak() as u64);
@@ -200,5 +242,6 @@ impl Component for Agent {
         tally.total("forwarded_dupacks", forwarded_dupacks);
         tally.total("spurious_acks", spurious_acks);
         tally.total("answered_segments", answered);
+        tally.total("transferred_segments", transferred);
     }
 }

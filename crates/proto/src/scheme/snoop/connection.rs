@@ -49,6 +49,8 @@ impl Answer {
 pub(super) struct LinkFacts {
     /// Whether the mobile host is at another base station.
     pub(super) is_away: bool,
+    /// Whether another base station, and not the source, has sent the segment.
+    pub(super) is_forwarded: bool,
     /// The shortest time in which the segment arrives.
     pub(super) latency: Duration,
 }
@@ -70,6 +72,8 @@ pub(super) struct Counters {
     pub(super) spurious_acks: u64,
     /// Segments below the last acknowledgement, answered by the agent.
     pub(super) answered: u64,
+    /// Segments sent to the next base station of the mobile host.
+    pub(super) transferred: u64,
 }
 
 /// State of a connection.
@@ -215,6 +219,11 @@ impl SnoopState {
         self.segments.iter().map(|cached| &cached.packet).chain(ack)
     }
 
+    /// The cached segments, in sequence.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Packet> {
+        self.segments.iter().map(|cached| &cached.packet)
+    }
+
     /// Whether everything is acknowledged, including the FIN.
     pub(super) fn has_ended(&self) -> bool {
         self.acked.zip(self.end).is_some_and(|(acked, end)| acked.ack >= end)
@@ -236,15 +245,20 @@ impl SnoopState {
             self.end = Some(end);
         }
         if self.acked.is_some_and(|acked| end <= acked.ack) {
-            return if link.is_away { Answer::FORWARD } else { self.answer(counters) };
+            return match link {
+                LinkFacts { is_away: true, .. } => Answer::FORWARD,
+                LinkFacts { is_forwarded: true, .. } => Answer { forward: false, ..Answer::FORWARD },
+                _ => self.answer(counters),
+            };
         }
         self.transmissions += 1;
+        let is_late = start < self.last_seen;
         let new = CachedSegment {
             packet: *packet,
             start,
             end,
             number: self.transmissions,
-            from_source_again: start < self.last_seen,
+            from_source_again: is_late && !link.is_forwarded,
             copies: 0,
             last_copy: None,
             sent: now,
@@ -252,8 +266,8 @@ impl SnoopState {
             doubtful: 0,
             latency: link.latency,
         };
-        if new.from_source_again {
-            counters.sender_retransmissions += 1;
+        if is_late {
+            counters.sender_retransmissions += u64::from(new.from_source_again);
             self.rtt.timed = None;
             self.cache_again(new);
             self.segments.truncate(scheme.cache as usize);

@@ -29,6 +29,7 @@
 //! - `connections`: maximum number of connections, 256.
 //! - `idle`: idle time after which a connection is removed; 120 s, twice the smallest upper bound of the RTO that
 //!   RFC 6298 permits.
+//! - `transfer`: whether the cache moves with a moving host (see hand-offs).
 //! - `encrypted`: the base station cannot read TCP headers, as with IPsec, and forwards packets unchanged.
 //!
 //! **Differences from the papers.**
@@ -52,6 +53,10 @@
 //! nothing. With the scheme `multicast` all packets for the host pass, so that the cache mirrors that of the base station
 //! at which the host is. The first acknowledgement after a hand-off removes what has arrived meanwhile; an
 //! acknowledgement of data that have not passed removes the connection.
+//!
+//! With `transfer = true`, the base station that the host has reached requests the cache of the old one, which sends its
+//! segments through the wired network, and forwards later segments (see `forwarding`). The new base station caches and
+//! transmits them. The paper compares its multicast with such a transfer of state, which it attributes to other systems.
 
 mod agent;
 mod connection;
@@ -94,6 +99,8 @@ pub struct Snoop {
     pub connections: u32,
     /// Idle time after which a connection is removed.
     pub idle: Duration,
+    /// Whether the cache moves to the next base station of a moving host.
+    pub transfer: bool,
     /// Whether TCP headers are unreadable to the base station.
     pub encrypted: bool,
 }
@@ -113,6 +120,7 @@ impl Default for Snoop {
             cache: 1024,
             connections: 256,
             idle: Duration::from_secs(120),
+            transfer: false,
             encrypted: false,
         }
     }
@@ -162,7 +170,11 @@ impl Scheme for Snoop {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.at_base_station(|site| agent::Agent::new(self, site));
+        if self.transfer {
+            installer.at_connected_base_stations(|site| agent::Agent::new(self, site));
+        } else {
+            installer.at_base_station(|site| agent::Agent::new(self, site));
+        }
         if self.selective {
             installer.at_receiver(Reports::default);
         }

@@ -120,7 +120,14 @@ impl Resolver<'_> {
         let routers = visits.iter().filter(|&&flows| flows > 1).count();
         let watched = self.combinations.iter().any(|(_, combination)| combination.signal_lead().is_some());
         let meters = if watched { self.network.last_hops().len() } else { 0 };
-        let most = ends + directions.len() + agents + routers + self.network.moving.len() + meters;
+        let connected = self.combinations.iter().map(|(_, combination)| combination.connected().len());
+        let connected = connected.max().unwrap_or(0);
+        // Packets between base stations may take any wired link, and part at any node.
+        let between = if connected > 0 { 2 * links.len() + graph.nodes() } else { 0 };
+        let stations: usize = self.network.moving.iter().map(|moving| moving.stations.len()).sum();
+        let addresses = graph.nodes() + connected * stations;
+        let most = ends + directions.len() + agents + routers + between + self.network.moving.len() + meters;
+        let most = most.max(addresses);
         if most > MAX_COMPONENTS {
             let problem = format!(
                 "found {} flows over {} links, which may take {most} components, expected at most \

@@ -10,7 +10,7 @@ use lasthop_proto::{FlowId, Port, application, tcp, traffic};
 use lasthop_sim::Node;
 use lasthop_sim::network::LinkId;
 
-use super::super::network::Workload;
+use super::super::network::{NetworkLink, Workload};
 use super::Layout;
 
 impl Layout {
@@ -22,8 +22,16 @@ impl Layout {
 
     /// The proxy of a link, which splits the connections that cross the link.
     pub(super) fn proxy(&self, link: LinkId, combination: &Combination<'_>) -> Proxy {
-        let mut proxy = Proxy::new();
-        for &(flow, from) in self.split_at.get(&link).into_iter().flatten() {
+        let crossed = self.split_at.get(&link).map_or(&[][..], Vec::as_slice);
+        let mut proxy = match (&self.network.links[usize::from(link.0)], crossed.first()) {
+            (NetworkLink::Radio(hop), Some((flow, _))) if let Some((moving, _)) = hop.place => {
+                let split = self.splits[usize::from(flow.0)].as_ref();
+                let transfer = split.map(|split| split.transfer).unwrap_or_default();
+                Proxy::roaming(transfer, self.movement.between[moving].clone())
+            }
+            _ => Proxy::new(),
+        };
+        for &(flow, from) in crossed {
             let Some(split) = &self.splits[usize::from(flow.0)] else { continue };
             let reactions = match from == Port::WIRED {
                 true => (combination.reactions(), ReceiverReactions::default()),

@@ -8,7 +8,9 @@ use lasthop_channel::{Sojourn, State};
 use lasthop_proto::scheme::{Combination, LinkEnd, Site};
 use lasthop_proto::split::Split;
 use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, tcp};
-use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
+use lasthop_sim::network::{
+    AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, MovingHosts, PortRef, Wiring,
+};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Mover, Node, SignalMeter, WireId};
 
@@ -119,9 +121,9 @@ impl Layout {
         let has_proxies = splits.iter().any(Option::is_some);
         let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
             .map(|end| combination.agents(end).collect::<Vec<_>>());
-        let stations: Vec<_> = network.links.iter().map(base_station_end).collect();
+        let station_ends: Vec<_> = network.links.iter().map(base_station_end).collect();
         let [at_base_station, at_mobile_host] = agents.each_ref().map(Vec::len);
-        let at_ends = stations.iter().map(|station| {
+        let at_ends = station_ends.iter().map(|station| {
             let mut numbers = [0; 2];
             if let Some(end) = station {
                 numbers[*end] = at_base_station + usize::from(has_proxies);
@@ -131,21 +133,25 @@ impl Layout {
         });
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
         let at_ends: Vec<_> = at_ends.collect();
-        let wiring = Wiring::new(&network.graph, &at_ends, &paths, &network.moving_hosts());
+        let connected =
+            combination.connected().iter().map(|agent| agent + usize::from(has_proxies)).collect();
+        let (stations, fixed) = (network.moving_hosts(), network.fixed());
+        let moving = MovingHosts { stations, is_joint: has_proxies, connected, fixed };
+        let wiring = Wiring::new(&network.graph, &at_ends, &paths, &moving);
         let movement = Movement::new(&network, &wiring, combination);
-        let crossings = network.flows.iter().map(|flow| match flow.is_tcp() && has_proxies {
-            true => split_segments::crossings(&network.graph, &stations, &flow.path),
+        let crossings = |nodes: &[HostId]| match has_proxies {
+            true => split_segments::crossings(&network.graph, &station_ends, nodes),
             false => Vec::new(),
-        });
-        let crossings: Vec<_> = crossings.collect();
+        };
         let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
-            true => split_segments::parts(&network.graph, &wiring, index, &flow.path, &crossings[index]),
+            true => split_segments::parts(&network.graph, &wiring, index, &flow.path, crossings),
             false => Vec::new(),
         });
         let parts = parts.collect();
         let mut split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>> = BTreeMap::new();
-        for (index, crossings) in crossings.iter().enumerate() {
-            for &(link, from) in crossings {
+        for (index, flow) in network.flows.iter().enumerate().filter(|(_, flow)| flow.is_tcp()) {
+            // The proxy of a moving host is that of its first base station.
+            for (link, from) in crossings(&flow.path.nodes) {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
@@ -183,7 +189,7 @@ impl Layout {
 
     /// The relays of flow number `index`, a connection, in path order.
     pub(crate) fn relays(&self, index: usize) -> impl Iterator<Item = ComponentId> {
-        self.parts[index][1..].iter().map(|part| part.sender.0)
+        self.parts[index][1..].iter().map(|part| part.sender.id)
     }
 
     /// The components that a run waits for: sources of finite flows, and their relays.
@@ -263,7 +269,7 @@ impl Layout {
             let end = base_station_end(kind)?;
             let agents = |end| self.wiring.agents(&self.network.graph, link, end);
             let entrance = agents(end).get(at_base_station + usize::from(self.has_proxies))?;
-            Some([*entrance, *agents(1 - end).get(at_mobile_host)?])
+            Some([entrance.id, agents(1 - end).get(at_mobile_host)?.id])
         };
         links.filter_map(tunnel).collect()
     }
@@ -300,9 +306,9 @@ impl Layout {
             let link = graph.link(step[0], step[1])?;
             let end = base_station_end(&links[usize::from(link.0)])?;
             let chain = self.wiring.agents(graph, link, end);
-            let (first, last) = (*chain.first()?, *chain.last()?);
+            let (first, last) = (chain.first()?, chain.last()?);
             let name = names[usize::from(graph.ends(link)[end].0)].as_str();
-            Some((name, [(first, Port::WIRED), (last, Port::RADIO)]))
+            Some((name, [first.port(Port::WIRED), last.port(Port::RADIO)]))
         });
         let mut crossed: Vec<_> = crossed.collect();
         // A path through an access point crosses its agents twice.
@@ -318,10 +324,10 @@ impl Layout {
         }
     }
 
-    /// The wires that begin or end at a port.
-    pub(crate) fn wires_at(&self, place: PortRef) -> Vec<WireId> {
+    /// The wires that begin or end at a place.
+    pub(crate) fn wires_at(&self, is_there: impl Fn(PortRef) -> bool) -> Vec<WireId> {
         let wires = (0..).zip(&self.wiring.wires);
-        wires.filter(|(_, (from, to))| *from == place || *to == place).map(|(id, _)| WireId(id)).collect()
+        wires.filter(|(_, (from, to))| is_there(*from) || is_there(*to)).map(|(id, _)| WireId(id)).collect()
     }
 
     /// The parts of each flow that is a connection.
@@ -524,7 +530,10 @@ impl Layout {
         let station = place_of_station.map(|(_, station)| station);
         let node = self.node_name(place);
         let hosts = (end == LinkEnd::MobileHost).then(|| self.wiring.reached_over(place.link, 1 - place.end));
-        Site { end, node, station, link, rate, delay, arriving_rate, hosts, streams }
+        let moving = place_of_station.map(|(moving, _)| self.network.moving[moving].host);
+        let addresses = moving.and_then(|host| self.wiring.addresses.get(&(host, place.index)));
+        let peers = addresses.filter(|_| end == LinkEnd::BaseStation).map_or(&[][..], Vec::as_slice);
+        Site { end, node, station, link, rate, delay, arriving_rate, hosts, peers, streams }
     }
 }
 

@@ -3,3 +3,4 @@
 mod network;
 mod overflow;
 mod proxy;
+mod roaming;

@@ -1,7 +1,7 @@
 //! A proxy by hand: forwarding, acknowledging, relaying, and the signal that it finished.
 
 use lasthop_base::{Bytes, Time};
-use lasthop_proto::split::{Proxy, Split};
+use lasthop_proto::split::{Proxy, Split, StateTransfer};
 use lasthop_proto::tcp::{Connection, Flags, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 
@@ -16,7 +16,12 @@ fn settings(handshake: bool) -> Settings {
 
 /// Splits one more connection into two parts with equal settings.
 fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
-    let split = Split { wireless: settings(handshake), buffer: Bytes(10_000), holds: None };
+    let split = Split {
+        wireless: settings(handshake),
+        buffer: Bytes(10_000),
+        holds: None,
+        transfer: StateTransfer::default(),
+    };
     proxy.join(connection(flow), (&settings(handshake), &split), from, ends, (None, None));
 }
 
