@@ -15,8 +15,12 @@ pub(super) fn connection_of(packet: &Packet) -> Connection {
     Connection { src, dst, flow }
 }
 
-/// Whether the mobile host has the data of a segment, by an acknowledgement of the same connection.
+/// Whether the mobile host has the data of a segment, by an acknowledgement of the same connection. An acknowledgement or
+/// a reset leaves no sign of its arrival.
 pub(super) fn has_arrived(segment: &Segment, report: &Segment) -> bool {
+    if segment.seq_len() == 0 {
+        return false;
+    }
     let end = segment.seq + segment.seq_len();
     let is_in = |block: &SackBlock| block.start <= segment.seq && end <= block.end;
     end <= report.ack || report.sack.iter().any(is_in)

@@ -73,6 +73,13 @@ impl<S: ConnectionState> ConnectionTable<S> {
         }
     }
 
+    /// Removes all connections; the peak remains.
+    pub(super) fn clear(&mut self) {
+        self.slots.clear();
+        self.entries.clear();
+        (self.oldest, self.newest, self.cached) = (None, None, 0);
+    }
+
     /// The number of connections. Idle ones count until another packet causes their removal.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

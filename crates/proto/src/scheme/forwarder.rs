@@ -12,7 +12,7 @@ use crate::tcp::SeqNum;
 /// The request of the new base station: an ICMP message of the type for experimental mobility protocols (RFC 4065).
 const REQUEST: NoticeCode = NoticeCode { kind: 41, code: 5 };
 
-/// Size of a request: a binding update with the address of the mobile host, in UDP.
+/// Size of a request, which has the addresses of the mobile host and of the base station, and the number of the attachment.
 const REQUEST_SIZE: Bytes = Bytes(64);
 
 /// Size of the outer IP header of a forwarded packet (RFC 2003).
@@ -22,8 +22,9 @@ const OUTER_HEADER: Bytes = Bytes(20);
 ///
 /// The base station that a mobile host has reached sends a request to the one that the host has left. From then on the old
 /// base station forwards packets for the host, in an outer IP header, until the host returns. A host that moves on leaves
-/// a chain of base stations behind, each of which forwards to the one to which the host went next: a loop is impossible,
-/// since a base station forwards only to one that the host reached after it left.
+/// a chain of base stations behind, each of which forwards to the one to which the host went next. A request has the number
+/// of the attachment that caused it, and a base station takes none that is older than its own last attachment. Packets so
+/// go from each attachment to a later one, and never in a loop.
 #[derive(Debug)]
 pub(super) struct Forwarder {
     station: Option<u16>,
@@ -34,8 +35,11 @@ pub(super) struct Forwarder {
     /// The base station at which the host is or was last.
     latest: Option<u16>,
     is_here: bool,
-    /// The base station that has requested packets since the host left.
-    target: Option<HostId>,
+    /// The number of attachments of the host so far, and the number of the latest one here.
+    attachments: u32,
+    here: u32,
+    /// The base station that has requested packets since the host left, and the number of its attachment.
+    target: Option<(HostId, u32)>,
 }
 
 /// A packet from another base station.
@@ -54,6 +58,8 @@ impl Forwarder {
             host: None,
             latest: None,
             is_here: site.station.is_none(),
+            attachments: 0,
+            here: 0,
             target: None,
         }
     }
@@ -75,10 +81,11 @@ impl Forwarder {
         match *signal {
             Signal::Attached { host, station } => {
                 self.host = Some(host);
+                self.attachments = self.attachments.wrapping_add(1);
                 self.is_here = self.station == Some(station);
                 let before = self.latest.replace(station).filter(|before| *before != station);
                 if self.is_here {
-                    self.target = None;
+                    (self.here, self.target) = (self.attachments, None);
                     if let Some(before) = before {
                         self.request(before, out);
                     }
@@ -101,7 +108,7 @@ impl Forwarder {
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
             handle: Handle::NONE,
-            body: Body::Notice(Notice { code: REQUEST, seq: SeqNum(0) }),
+            body: Body::Notice(Notice { code: REQUEST, seq: SeqNum(self.attachments) }),
         };
         out.send(Port::CONTROL, packet);
     }
@@ -109,9 +116,12 @@ impl Forwarder {
     /// Takes a packet that has come through [`Port::CONTROL`].
     pub(super) fn receive(&mut self, packet: &Packet) -> FromPeer {
         match packet.body {
-            Body::Notice(Notice { code: REQUEST, .. }) if packet.flow == FlowId::NONE => {
-                // The host may have returned while the request was on its way.
-                self.target = (!self.is_here).then_some(packet.src);
+            Body::Notice(Notice { code: REQUEST, seq: SeqNum(number) }) if packet.flow == FlowId::NONE => {
+                // The host may have returned, and left again, while the request was on its way.
+                let newest = self.target.map_or(self.here, |(_, newest)| newest);
+                if !self.is_here && number > newest {
+                    self.target = Some((packet.src, number));
+                }
                 FromPeer::Request
             }
             _ => {
@@ -121,9 +131,9 @@ impl Forwarder {
         }
     }
 
-    /// Sends a packet for the mobile host to the base station that has requested it. Returns whether there is one.
+    /// Sends a packet for the mobile host to the base station that has requested it. Returns whether it was sent.
     pub(super) fn forward(&self, packet: &Packet, out: &mut Out) -> bool {
-        let Some(target) = self.target else { return false };
+        let Some((target, _)) = self.target else { return false };
         out.send(Port::CONTROL, Packet { dst: target, size: packet.size + OUTER_HEADER, ..*packet });
         true
     }

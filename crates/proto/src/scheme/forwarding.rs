@@ -106,6 +106,7 @@ struct Kept {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
+    requests: u64,
     forwarded: u64,
     transmitted: u64,
     discarded: u64,
@@ -174,7 +175,14 @@ impl Agent {
             let segment = packet.segment().filter(|_| connection_of(packet) == connection);
             segment.is_some_and(|segment| has_arrived(segment, ack))
         };
-        self.buffer.retain(|kept| !is_known(&kept.packet));
+        let mut known = Vec::new();
+        self.buffer.retain(|kept| {
+            let stays = !is_known(&kept.packet);
+            known.extend((!stays && !kept.was_sent).then_some(kept.packet));
+            stays
+        });
+        // Another transmission has brought the data.
+        known.into_iter().for_each(|packet| self.discard(packet, out));
         if self.waiting.iter().any(|packet| connection_of(packet) == connection) {
             self.transmit(|packet| connection_of(packet) == connection, out);
         }
@@ -191,18 +199,22 @@ impl Agent {
         }
     }
 
-    /// Handles such a packet when the host has reported, if it will.
+    /// Transmits a packet after a hand-off, or drops it if the host has it.
     fn on_forwarded(&mut self, packet: Packet, out: &mut Out) {
         let report = self.report_of(&packet);
         let has_it =
             packet.segment().zip(report).is_some_and(|(segment, report)| has_arrived(segment, &report));
         if has_it {
-            self.counters.discarded += 1;
-            out.drop(packet, DropReason::Suppressed);
+            self.discard(packet, out);
         } else {
             self.counters.transmitted += 1;
             self.on_downlink(&packet, out);
         }
+    }
+
+    fn discard(&mut self, packet: Packet, out: &mut Out) {
+        self.counters.discarded += 1;
+        out.drop(packet, DropReason::Suppressed);
     }
 
     fn report_of(&self, packet: &Packet) -> Option<Segment> {
@@ -214,6 +226,7 @@ impl Agent {
     fn on_control(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         match self.forwarder.receive(packet) {
             FromPeer::Request => {
+                self.counters.requests += 1;
                 if self.forwarder.forwards() {
                     let kept = core::mem::take(&mut self.buffer);
                     kept.iter().for_each(|kept| self.on_absent(&kept.packet, out));
@@ -226,7 +239,8 @@ impl Agent {
 
     /// Handles a packet for the host, which has arrived and may have the packet.
     fn await_report(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        if packet.segment().is_some() && self.report_of(&packet).is_none() {
+        let is_data = packet.segment().is_some_and(|segment| segment.seq_len() > 0);
+        if self.waits(&packet) || (is_data && self.report_of(&packet).is_none()) {
             self.waiting.push_back(packet);
             self.deadline = self.deadline.min(now + self.scheme.wait);
         } else {
@@ -282,11 +296,12 @@ impl Component for Agent {
         }
     }
 
-    /// Packets kept, and totals: those forwarded to another base station, those transmitted to the host after a hand-off, and
-    /// those discarded because the host had them.
+    /// Packets kept, and totals: requests received, packets forwarded to another base station, packets transmitted to the
+    /// host after a hand-off, and packets discarded because the host had them.
     fn count(&self, tally: &mut dyn Tally) {
-        let Counters { forwarded, transmitted, discarded } = self.counters;
+        let Counters { requests, forwarded, transmitted, discarded } = self.counters;
         tally.level("kept_packets", (self.buffer.len() + self.waiting.len()) as u64);
+        tally.total("requests", requests);
         tally.total("forwarded_packets", forwarded);
         tally.total("transmitted_packets", transmitted);
         tally.total("discarded_packets", discarded);

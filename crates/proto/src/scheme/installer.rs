@@ -136,6 +136,8 @@ pub struct Installer<'a> {
     pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
     /// Numbers of the agents at base stations that have a control port.
     pub(super) connected: Vec<usize>,
+    /// The scheme that brings packets to the next base station of a moving host.
+    brings: Option<&'static str>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers among the agents at the two ends of a link.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     /// The reactions at both ends of connections, each with its scheme.
@@ -221,6 +223,7 @@ impl<'a> Installer<'a> {
         &mut self,
         agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
     ) {
+        self.bring_packets();
         self.connected.push(self.agents_at(LinkEnd::BaseStation));
         self.at(LinkEnd::BaseStation, agent);
     }
@@ -283,7 +286,18 @@ impl<'a> Installer<'a> {
     /// Lets the network send a copy of each TCP segment for a moving host to every base station of the host. Copies that
     /// reach a base station at which the host is not would be lost, unless an agent keeps them.
     pub fn copy_to_base_stations(&mut self) {
+        self.bring_packets();
         self.copies = true;
+    }
+
+    /// Notes that the scheme brings packets to the next base station of a moving host. Two such schemes would bring each
+    /// packet twice.
+    fn bring_packets(&mut self) {
+        if let Some(other) = self.brings.replace(self.scheme) {
+            let this = self.scheme;
+            let problem = format!("\"{other}\" and \"{this}\" both bring packets to the next base station");
+            self.refuse(problem);
+        }
     }
 
     /// Tells the ends of connections at mobile hosts, and the agents at their links, what becomes of the

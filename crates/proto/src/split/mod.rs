@@ -21,7 +21,7 @@ pub use relay::Relay;
 pub use roaming::StateTransfer;
 use roaming::{Reception, Roaming};
 
-use crate::component::{Component, Effect, Out, Port, Signal};
+use crate::component::{Component, Effect, Out, Port, Reach, Signal};
 use crate::packet::{DropReason, FlowId, Packet};
 use crate::tcp::{
     Changes, Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings, WindowCounts,
@@ -101,8 +101,8 @@ impl Proxy {
         Proxy { relays: Vec::new(), pending: 0, next_wakeup: Time::NEVER, roaming: None }
     }
 
-    /// A proxy without connections at the base stations of a moving host. `delays` has the propagation delay from each
-    /// base station to each.
+    /// A proxy without connections at the base stations of a moving host. `delays` has the propagation delay
+    /// between each pair of base stations.
     pub fn roaming(transfer: StateTransfer, delays: Vec<Vec<Duration>>) -> Proxy {
         Proxy { roaming: Some(Roaming::new(transfer, delays)), ..Proxy::new() }
     }
@@ -181,22 +181,37 @@ impl Proxy {
         self.relays.iter().fold(Bytes::ZERO, |sum, relay| sum + relay.held())
     }
 
-    /// The connections arrive at a base station, and go on unless the mobile host has moved on.
+    /// The connections arrive at a base station and go on, and follow the mobile host if it has moved on.
     fn arrive(&mut self, now: Time, out: &mut Out) {
-        let held = self.held();
         let Some(roaming) = &mut self.roaming else { return };
-        roaming.arrive(now, held);
-        if roaming.is_moving() {
-            return;
-        }
-        let (waiting, reach) = roaming.take_waiting();
-        if let Some(reach) = reach {
-            self.on_signal(now, &Signal::Reach(reach), out);
+        let (changes, waiting) = roaming.arrive();
+        for reach in changes {
+            self.reach(now, reach, out);
         }
         for (packet, side) in waiting {
             let index = self.relays.iter().position(|relay| relay.flow() == packet.flow);
             let index = index.expect("packets of other flows do not wait");
             self.act(index, out, |relay, out| relay.receive(now, &packet, side, out));
+        }
+        self.wake_relays(now, out);
+        let held = self.held();
+        if let Some(roaming) = &mut self.roaming {
+            roaming.follow(now, held);
+        }
+        self.find_next_wakeup();
+    }
+
+    fn wake_relays(&mut self, now: Time, out: &mut Out) {
+        for index in 0..self.relays.len() {
+            if self.relays[index].next_wakeup() <= now {
+                self.act(index, out, |relay, out| relay.wake(now, out));
+            }
+        }
+    }
+
+    fn reach(&mut self, now: Time, reach: Reach, out: &mut Out) {
+        for index in 0..self.relays.len() {
+            self.act(index, out, |relay, out| relay.reach(now, reach, out));
         }
     }
 }
@@ -217,18 +232,14 @@ impl Component for Proxy {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        // The next transfer may take no time.
-        while self.roaming.as_ref().is_some_and(|roaming| roaming.arrival() <= now) {
-            self.arrive(now, out);
-            self.find_next_wakeup();
-        }
-        if self.roaming.as_ref().is_some_and(Roaming::is_moving) {
-            return;
-        }
-        for index in 0..self.relays.len() {
-            if self.relays[index].next_wakeup() <= now {
-                self.act(index, out, |relay, out| relay.wake(now, out));
+        match &self.roaming {
+            // The next transfer may take no time.
+            Some(roaming) if roaming.is_moving() => {
+                while self.roaming.as_ref().is_some_and(|roaming| roaming.arrival() <= now) {
+                    self.arrive(now, out);
+                }
             }
+            _ => self.wake_relays(now, out),
         }
     }
 
@@ -237,16 +248,16 @@ impl Component for Proxy {
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        let held = self.held();
         match (*signal, &mut self.roaming) {
             (Signal::Attached { station, .. }, Some(roaming)) => {
-                let held = self.relays.iter().fold(Bytes::ZERO, |sum, relay| sum + relay.held());
                 roaming.attach(now, station, held);
                 self.find_next_wakeup();
             }
-            (Signal::Reach(reach), Some(roaming)) if roaming.is_moving() => roaming.note_reach(reach),
-            (Signal::Reach(reach), _) => {
-                for index in 0..self.relays.len() {
-                    self.act(index, out, |relay, out| relay.reach(now, reach, out));
+            (Signal::Reach(reach), roaming) => {
+                let is_deferred = roaming.as_mut().is_some_and(|roaming| roaming.defers(now, reach));
+                if !is_deferred {
+                    self.reach(now, reach, out);
                 }
             }
             _ => {}

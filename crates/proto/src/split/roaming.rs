@@ -35,7 +35,8 @@ impl Default for StateTransfer {
 ///
 /// The state follows the mobile host: a transfer begins when the host is attached to another base station, and one that
 /// has begun completes. During a transfer the connections stand still, and packets wait for them at either base station.
-/// Otherwise packets that reach another base station than that of the state are lost.
+/// Where the state arrives, the connections go on, if only for an instant because the host has moved on. Packets that reach
+/// another base station than that of the state are lost.
 #[derive(Debug)]
 pub(super) struct Roaming {
     transfer: StateTransfer,
@@ -45,7 +46,8 @@ pub(super) struct Roaming {
     at: Option<u16>,
     /// The base station to which the state is moving.
     target: Option<u16>,
-    /// When it arrives there.
+    /// When it left, and when it arrives there.
+    began: Time,
     arrival: Time,
     /// The base station to which the mobile host was attached last.
     attached: u16,
@@ -54,8 +56,16 @@ pub(super) struct Roaming {
     waiting_bytes: Bytes,
     /// Upper bound of `waiting_bytes`.
     capacity: Bytes,
-    /// The latest change of the radio signal during the transfer.
-    reach: Option<Reach>,
+    /// The changes of the radio signal during the transfer.
+    changes: SignalChanges,
+}
+
+/// What has become of the radio signal since a transfer began.
+#[derive(Clone, Copy, Debug, Default)]
+struct SignalChanges {
+    was_lost: bool,
+    is_back: bool,
+    is_fading: bool,
 }
 
 /// What becomes of a packet at a base station.
@@ -82,7 +92,8 @@ impl Roaming {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             capacity: Bytes::ZERO,
-            reach: None,
+            began: Time::NEVER,
+            changes: SignalChanges::default(),
         }
     }
 
@@ -111,31 +122,29 @@ impl Roaming {
         if self.at.is_none() {
             self.at = Some(station);
         }
-        self.begin_transfer(now, held);
+        self.follow(now, held);
     }
 
     /// Begins the transfer to the base station of the mobile host, unless the state is there or on its way.
-    fn begin_transfer(&mut self, now: Time, held: Bytes) {
+    pub(super) fn follow(&mut self, now: Time, held: Bytes) {
         let from = self.station();
         if self.is_moving() || from == self.attached {
             return;
         }
         let delay = self.delays[usize::from(from)][usize::from(self.attached)];
         self.target = Some(self.attached);
+        self.began = now;
         self.arrival = now + self.transfer.setup + delay * 2 + self.transfer.rate.time_for(held);
     }
 
-    /// The transfer has ended. Another one begins if the mobile host has moved on.
-    pub(super) fn arrive(&mut self, now: Time, held: Bytes) {
+    /// The transfer has ended. Returns the changes of the radio signal and the packets that have waited.
+    pub(super) fn arrive(&mut self) -> (impl Iterator<Item = Reach> + use<>, VecDeque<(Packet, Port)>) {
         self.at = self.target.take();
-        self.arrival = Time::NEVER;
-        self.begin_transfer(now, held);
-    }
-
-    /// Takes the packets that have waited, and the change of the radio signal, once the connections go on.
-    pub(super) fn take_waiting(&mut self) -> (VecDeque<(Packet, Port)>, Option<Reach>) {
-        self.waiting_bytes = Bytes::ZERO;
-        (core::mem::take(&mut self.waiting), self.reach.take())
+        (self.arrival, self.waiting_bytes) = (Time::NEVER, Bytes::ZERO);
+        let SignalChanges { was_lost, is_back, is_fading } = core::mem::take(&mut self.changes);
+        let changes = [(was_lost, Reach::Lost), (is_back, Reach::Back), (is_fading, Reach::Fading)];
+        let changes = changes.into_iter().filter(|(has_come, _)| *has_come).map(|(_, reach)| reach);
+        (changes, core::mem::take(&mut self.waiting))
     }
 
     /// A packet of a split connection arrives.
@@ -152,9 +161,19 @@ impl Roaming {
         Reception::Waits
     }
 
-    /// Records a change of the radio signal during a transfer.
-    pub(super) fn note_reach(&mut self, reach: Reach) {
-        self.reach = Some(reach);
+    /// Whether a change of the radio signal comes during a transfer, and is recorded. The loss that goes with leaving the
+    /// old base station comes when the transfer begins, and is known there.
+    pub(super) fn defers(&mut self, now: Time, reach: Reach) -> bool {
+        if !self.is_moving() || (reach == Reach::Lost && self.began == now) {
+            return false;
+        }
+        let SignalChanges { was_lost, is_back, is_fading } = &mut self.changes;
+        match reach {
+            Reach::Lost => (*was_lost, *is_back, *is_fading) = (true, false, false),
+            Reach::Back => (*is_back, *is_fading) = (true, false),
+            Reach::Fading => *is_fading = true,
+        }
+        true
     }
 
     /// The packets that wait.

@@ -39,7 +39,8 @@ impl Movement {
         Movement {
             indices: network.moving.iter().map(|moving| moving.host).zip(0..).collect(),
             registrations: registrations(network, wiring),
-            between: between(network),
+            // Only proxies take their connections along.
+            between: if combination.splitter().is_some() { between(network) } else { Vec::new() },
             followers: followers(network, wiring, combination),
             signals: signals(network, wiring, combination),
         }
@@ -155,7 +156,7 @@ fn between(network: &Network) -> Vec<Vec<Vec<Duration>>> {
     }
     let (fixed, mut paths) = (network.fixed(), ShortestPaths::default());
     let mut delay = |from, to| {
-        // Every base station has a path to the peers of the host.
+        // Every base station has a path to the other ends of the host's flows.
         paths.between(&fixed, from, to).map_or(Duration::ZERO, |path| network.delay(&path))
     };
     let mut row = |from, stations: &[HostId]| stations.iter().map(|&to| delay(from, to)).collect();

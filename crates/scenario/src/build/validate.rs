@@ -220,8 +220,8 @@ impl Scenario {
             "splits connections into a wired and a wireless part, and one goes over another wireless link than that of its \
              moving host; leave the scheme out"
         } else if !combination.connected().is_empty() && !network.has_wired_paths_between_stations() {
-            "sends packets from one base station of a moving host to another, and there is no wired path between two of \
-             them; leave the scheme out"
+            "sends packets from one base station of a moving host to another, and the shortest path between two of them \
+             goes over a wireless link; leave the scheme out"
         } else if !splits.is_empty() && network.has_chained_radios() {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{Flags, SenderStats, SeqNum, Settings};
 use lasthop_proto::{Body, ComponentId, DropReason, Packet};
+use lasthop_sim::network::PortRef;
 use lasthop_sim::{Node, Tap, Wire};
 
 use crate::build::{ConnectionComponents, ConnectionPart};
@@ -19,6 +20,8 @@ use crate::build::{ConnectionComponents, ConnectionPart};
 ///   destination.
 /// - `notice-received`, `notice-lost`, `notice-suppressed`: a control message of the scheme reached the source, was
 ///   lost, or was suppressed.
+/// - `copied`, `ack-created`, `notice-created`: an agent sent a data segment that it had sent before, or an
+///   acknowledgement or a control message of its own.
 /// - `timeout`, `fast-retransmit`: the source detected a loss.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
@@ -31,14 +34,14 @@ pub struct Events {
     /// subject; for a detected loss, the first unacknowledged number. −1 for a segment of the source without
     /// data, and for RST.
     pub packet: Vec<i64>,
-    /// Transmission number of these data, from 1 in the order of sending; otherwise 0. Retransmitted data at
-    /// the start of a new segment boundary have number 2 at least.
+    /// Transmission number of these data, from 1 in the order of sending, by the source or an agent; otherwise 0.
+    /// Retransmitted data at the start of a new segment boundary have number 2 at least.
     pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 if there is none.
     pub size_bytes: Vec<i64>,
     /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted`,
     /// `unreachable`, `unrecovered` or `scripted`; the scheme of an
-    /// agent that suppressed a packet; otherwise empty.
+    /// agent that suppressed, copied or created a packet; otherwise empty.
     pub reason: Vec<&'static str>,
 }
 
@@ -50,6 +53,33 @@ enum PacketEvent {
     Lost(&'static str),
     /// Suppressed by an agent of this scheme.
     Suppressed(&'static str),
+    /// Sent by an agent of this scheme that did not hold it.
+    Created(&'static str),
+}
+
+/// Tells apart the packets of a part that an agent may hold at the same time: the direction, the sequence or
+/// acknowledgement number, and the length or the code of a message.
+type PacketKey = (bool, u32, u64);
+
+/// An agent with the packets that it has received, and neither sent nor dropped.
+#[derive(Debug)]
+struct Holder {
+    scheme: &'static str,
+    held: HashMap<PacketKey, u32>,
+}
+
+impl Holder {
+    /// Whether it held the packet, which leaves it.
+    fn release(&mut self, key: PacketKey) -> bool {
+        match self.held.get_mut(&key) {
+            None => false,
+            Some(1) => self.held.remove(&key).is_some(),
+            Some(count) => {
+                *count -= 1;
+                true
+            }
+        }
+    }
 }
 
 /// Records the [`Events`] of one part of a connection.
@@ -62,6 +92,8 @@ pub(crate) struct Tracer {
     first_data: SeqNum,
     /// The agents with their schemes.
     agents: Rc<[(ComponentId, &'static str)]>,
+    /// Those of them on this part that pass packets on as they are.
+    holders: HashMap<ComponentId, Holder>,
     /// Offset of the last sequence number seen; others are unwrapped relative to it.
     near: i64,
     acknowledged: i64,
@@ -82,7 +114,11 @@ impl Tracer {
         whole: bool,
         settings: &Settings,
         agents: Rc<[(ComponentId, &'static str)]>,
+        tunnels: &[ComponentId],
     ) -> Tracer {
+        let passes_on = |id: &ComponentId| part.links.contains(id) && !tunnels.contains(id);
+        let holders = agents.iter().filter(|(id, _)| passes_on(id));
+        let holders = holders.map(|&(id, scheme)| (id, Holder { scheme, held: HashMap::new() })).collect();
         Tracer {
             flow,
             part,
@@ -90,6 +126,7 @@ impl Tracer {
             mss: i64::from(settings.mss()),
             first_data: SeqNum(settings.iss) + u32::from(settings.handshake),
             agents,
+            holders,
             near: 0,
             acknowledged: 0,
             copies: HashMap::new(),
@@ -132,40 +169,56 @@ impl Tracer {
                 let transmission = self.count_copy(offset, event);
                 self.sent = self.sent.max(offset + i64::from(segment.len));
                 let number = if segment.len > 0 { offset / self.mss } else { -1 };
-                let event = named(event, ["sent", "delivered", "lost", "suppressed"]);
+                let event = named(event, ["sent", "delivered", "lost", "suppressed", "copied"]);
                 self.push(now, event, number, transmission, packet.size);
             }
             Body::Tcp(segment) if segment.flags.has(Flags::RST) => {
-                let event = named(event, ["ack-sent", "ack-received", "ack-lost", "ack-suppressed"]);
-                self.push(now, event, -1, 0, packet.size);
+                self.push(now, named(event, ACKS), -1, 0, packet.size);
             }
             Body::Tcp(segment) => {
                 let next = (self.offset(segment.ack) + self.mss - 1) / self.mss;
                 if let PacketEvent::Arrived = event {
                     self.acknowledged = self.acknowledged.max(next);
                 }
-                let event = named(event, ["ack-sent", "ack-received", "ack-lost", "ack-suppressed"]);
-                self.push(now, event, next, 0, packet.size);
+                self.push(now, named(event, ACKS), next, 0, packet.size);
             }
             Body::Notice(notice) => {
                 let number = self.offset(notice.seq) / self.mss;
-                let names = ["notice-sent", "notice-received", "notice-lost", "notice-suppressed"];
-                let event = named(event, names);
-                self.push(now, event, number, 0, packet.size);
+                self.push(now, named(event, NOTICES), number, 0, packet.size);
             }
             // Lost packets of a code may be recovered.
             Body::Datagram(_) | Body::Coded(_) => return,
         }
-        if let (PacketEvent::Lost(why) | PacketEvent::Suppressed(why), Some(reason)) =
-            (event, self.events.reason.last_mut())
+        if let (
+            PacketEvent::Lost(why) | PacketEvent::Suppressed(why) | PacketEvent::Created(why),
+            Some(reason),
+        ) = (event, self.events.reason.last_mut())
         {
             *reason = why;
         }
     }
 
+    /// The key of a packet of the part; `None` for a packet that is not traced.
+    fn key(&self, packet: &Packet) -> Option<PacketKey> {
+        let is_data = packet.src == self.flow.source;
+        match &packet.body {
+            Body::Tcp(segment) if is_data => Some((true, segment.seq.0, u64::from(segment.len))),
+            Body::Tcp(segment) => Some((false, segment.ack.0, u64::from(segment.len))),
+            Body::Notice(notice) => {
+                let code = u64::from(notice.code.kind) << 8 | u64::from(notice.code.code);
+                Some((is_data, notice.seq.0, code | 1 << 32))
+            }
+            Body::Datagram(_) | Body::Coded(_) => None,
+        }
+    }
+
     /// Whether a packet that is dropped at a component is one of the part: on the way, or by the proxy that it reaches.
     fn is_lost_here(&self, at: ComponentId, packet: &Packet) -> bool {
-        let ConnectionPart { sender, receiver, links, .. } = &self.part;
+        let ConnectionPart { sender, receiver, links, wireless, .. } = &self.part;
+        if ![self.flow.source, self.flow.destination].contains(&packet.dst) {
+            // On the way from one base station to another.
+            return *wireless;
+        }
         let end = if packet.src == self.flow.source { receiver } else { sender };
         links.contains(&at) || end.id == at
     }
@@ -191,7 +244,7 @@ impl Tracer {
         // Retransmitted data may have different segment boundaries.
         let earlier = i64::from(offset >= 0 && offset < self.sent);
         let (left, ended) = self.copies.entry(offset).or_insert((earlier, earlier));
-        let count = if let PacketEvent::Sent = event { left } else { ended };
+        let count = if let PacketEvent::Sent | PacketEvent::Created(_) = event { left } else { ended };
         *count += 1;
         *count
     }
@@ -201,6 +254,18 @@ impl Tap for Tracer {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         if packet.flow != self.flow.id {
             return;
+        }
+        let key = if self.holders.is_empty() { None } else { self.key(packet) };
+        if let Some(key) = key {
+            if let Some(holder) = self.holders.get_mut(&wire.from.0)
+                && !holder.release(key)
+            {
+                let scheme = holder.scheme;
+                self.record(now, packet, PacketEvent::Created(scheme));
+            }
+            if let Some(holder) = self.holders.get_mut(&wire.to.0) {
+                *holder.held.entry(key).or_default() += 1;
+            }
         }
         let ConnectionPart { sender, receiver, .. } = self.part;
         // The other parts of the connection use the other port of the proxy.
@@ -213,6 +278,9 @@ impl Tap for Tracer {
 
     fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
         if packet.flow == self.flow.id && (self.whole || self.is_lost_here(at, packet)) {
+            if let (Some(key), Some(holder)) = (self.key(packet), self.holders.get_mut(&at)) {
+                holder.release(key);
+            }
             self.record(now, packet, self.dropped(at, reason));
         }
     }
@@ -242,7 +310,9 @@ impl Tap for Tracer {
 
     fn sees_wire(&self, wire: &Wire) -> bool {
         let ConnectionPart { sender, receiver, .. } = self.part;
-        [wire.from, wire.to].into_iter().any(|place| sender.is(place) || receiver.is(place))
+        let is_seen =
+            |place: PortRef| sender.is(place) || receiver.is(place) || self.holders.contains_key(&place.0);
+        [wire.from, wire.to].into_iter().any(is_seen)
     }
 
     fn sees_signals(&self) -> bool {
@@ -254,11 +324,16 @@ impl Tap for Tracer {
     }
 }
 
-fn named(event: PacketEvent, [sent, arrived, lost, suppressed]: [&'static str; 4]) -> &'static str {
+const ACKS: [&str; 5] = ["ack-sent", "ack-received", "ack-lost", "ack-suppressed", "ack-created"];
+const NOTICES: [&str; 5] =
+    ["notice-sent", "notice-received", "notice-lost", "notice-suppressed", "notice-created"];
+
+fn named(event: PacketEvent, [sent, arrived, lost, suppressed, created]: [&'static str; 5]) -> &'static str {
     match event {
         PacketEvent::Sent => sent,
         PacketEvent::Arrived => arrived,
         PacketEvent::Lost(_) => lost,
         PacketEvent::Suppressed(_) => suppressed,
+        PacketEvent::Created(_) => created,
     }
 }

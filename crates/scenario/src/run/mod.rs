@@ -327,14 +327,15 @@ impl Setup<'_> {
         };
         let parts = self.layout.parts();
         let schemes: Rc<[_]> = self.layout.agents().map(|agent| (agent.id, agent.scheme)).collect();
+        let tunnels: Rc<[_]> = self.layout.tunnels(&self.combination).concat().into();
         let recorders = connections.iter().zip(parts).enumerate().flat_map(|(index, (flow, parts))| {
-            let schemes = Rc::clone(&schemes);
+            let (schemes, tunnels) = (Rc::clone(&schemes), Rc::clone(&tunnels));
             parts.iter().map(move |part| {
                 let whole = parts.len() == 1;
                 let settings = self.layout.settings(index, part);
-                let tracer = observe
-                    .trace
-                    .then(|| Tracer::new(*flow, part.clone(), whole, settings, Rc::clone(&schemes)));
+                let tracer = observe.trace.then(|| {
+                    Tracer::new(*flow, part.clone(), whole, settings, Rc::clone(&schemes), &tunnels)
+                });
                 (tracer, observe.series.then(|| Recorder::new(part.sender.id, flow.id)))
             })
         });

@@ -50,8 +50,8 @@ pub struct MovingHosts {
     pub is_joint: bool,
     /// The indices of the agents there that have a [control port](Port::CONTROL), in the chain at a base station.
     pub connected: Vec<usize>,
-    /// The nodes with the links over which the packets of control ports travel. Paths lead over wired links of the
-    /// graph, from each base station of a host to each, if there are such agents.
+    /// The nodes with the links over which the packets of control ports travel. If there are `connected` agents, the
+    /// shortest paths between the base stations of a host lead over wired links of the graph.
     pub fixed: Graph,
 }
 

@@ -1,11 +1,13 @@
 //! Forwarding by the old base station of a moving host, by hand: three base stations, and what each sends.
 
+use std::collections::BTreeMap;
+
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::scheme::{Schemes, Site};
 use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port,
-    Signal,
+    Signal, Tally,
 };
 use lasthop_testing::schemes::{installed, site};
 
@@ -112,6 +114,24 @@ impl Stations {
     }
 }
 
+/// The counters of a base station by name.
+#[derive(Default)]
+struct Counters(BTreeMap<&'static str, u64>);
+
+impl Tally for Counters {
+    fn total(&mut self, name: &'static str, value: u64) {
+        self.0.insert(name, value);
+    }
+
+    fn level(&mut self, name: &'static str, value: u64) {
+        self.0.insert(name, value);
+    }
+
+    fn peak(&mut self, name: &'static str, value: u64) {
+        self.0.insert(name, value);
+    }
+}
+
 fn effects(out: &mut Out) -> Vec<Effect> {
     std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect()
 }
@@ -190,9 +210,64 @@ fn packets_follow_a_host_that_moves_on() {
     assert_eq!(stations.takes(2, tunnelled(2, data(2))), [forwards(0, data(2))]);
     stations.hears(0, ack(0, &[]));
     assert_eq!(stations.takes(0, tunnelled(0, data(2))), [sends(data(2))]);
-    // A request that comes when the host has returned has no effect.
+    // A request that comes when the host has returned has no effect, nor one that comes when it has left again.
     assert_eq!(stations.takes(0, first), []);
     assert_eq!(stations.gets(0, data(3)), [sends(data(3))]);
+    let fourth = stations.host_moves(ms(3), 0, 2);
+    assert_eq!(stations.takes(0, first), []);
+    assert_eq!(stations.gets(0, data(4)), []);
+    assert_eq!(stations.takes(0, fourth), [2, 3, 4].map(|number| forwards(2, data(number))));
+    assert_eq!(stations.takes(0, first), []);
+    assert_eq!(stations.gets(0, data(5)), [forwards(2, data(5))]);
+}
+
+/// Acknowledgements and resets for the host leave no sign of their arrival: none is held to have arrived, and none waits
+/// for a report.
+#[test]
+fn packets_without_data_are_forwarded_at_once() {
+    let bare = |flags| {
+        packet(Body::Tcp(Segment { seq: SeqNum(1_000), ack: SeqNum(5_000), flags, ..Segment::default() }))
+    };
+    let (pure, reset) = (bare(Flags::ACK), bare(Flags::RST));
+    let mut stations = Stations::new("forwarding", "");
+    let request = stations.host_moves(ms(0), 0, 1);
+    assert_eq!(stations.gets(0, pure), []);
+    assert_eq!(stations.takes(0, request), [forwards(1, pure)]);
+    assert_eq!(stations.takes(1, tunnelled(1, pure)), [sends(pure)]);
+    stations.hears(1, ack(1, &[]));
+    assert_eq!(stations.takes(1, tunnelled(1, pure)), [sends(pure)]);
+    assert_eq!(stations.takes(1, tunnelled(1, reset)), [sends(reset)]);
+    // Behind data of the connection, it keeps the order.
+    let mut stations = Stations::new("forwarding", "");
+    stations.host_moves(ms(0), 0, 1);
+    assert_eq!(stations.takes(1, tunnelled(1, data(0))), []);
+    assert_eq!(stations.takes(1, tunnelled(1, reset)), []);
+    let answer = stations.hears(1, ack(0, &[]));
+    assert_eq!(answer, [Effect::Send(Port::WIRED, ack(0, &[])), sends(data(0)), sends(reset)]);
+}
+
+/// What the host acknowledges through the old base station after it has left needs no forwarding.
+#[test]
+fn what_arrives_by_another_way_is_discarded() {
+    let mut stations = Stations::new("forwarding", "");
+    stations.gets(0, data(0));
+    stations.host_leaves(ms(0), 0);
+    stations.gets(0, data(0));
+    let effects = stations.hears(0, ack(1, &[]));
+    let has = Effect::Drop(data(0), DropReason::Suppressed);
+    assert_eq!(effects, [Effect::Send(Port::WIRED, ack(1, &[])), has]);
+}
+
+/// Schemes that bring packets to the next base station would bring each twice.
+#[test]
+fn only_one_scheme_brings_packets_to_the_next_base_station() {
+    let schemes: Schemes = toml::from_str("[snoop]\ntransfer = true").expect("sound");
+    for names in ["forwarding + multicast", "snoop + multicast", "snoop + forwarding"] {
+        let problem = format!("{:?}", schemes.combination(names).expect_err(names));
+        assert!(problem.contains("both bring packets to the next base station"), "{problem}");
+    }
+    Schemes::default().combination("snoop + multicast").expect("without the transfer");
+    Schemes::default().combination("forwarding + snoop").expect("without the transfer");
 }
 
 /// A host that returns before anybody has requested its packets gets them.
@@ -254,10 +329,16 @@ fn snoop_sends_its_cache_to_the_next_base_station() {
     for packet in [data(1), data(2), data(3), data(4)] {
         assert_eq!(stations.takes(1, tunnelled(1, packet)), [sends(packet)]);
     }
-    // Segment 1 is lost again: an acknowledgement that requests it is answered and suppressed.
+    // The later segment causes a duplicate, which shows no loss. Another one does: segment 1 is lost again.
     let duplicate = ack(1, &[]);
-    let answer = stations.hears(1, duplicate);
-    assert_eq!(answer, [Effect::Drop(duplicate, DropReason::Suppressed), sends(data(1))]);
+    let suppressed = Effect::Drop(duplicate, DropReason::Suppressed);
+    assert_eq!(stations.hears(1, duplicate), [suppressed]);
+    assert_eq!(stations.hears(1, duplicate), [suppressed, sends(data(1))]);
+    // The peak remains when the cache is empty.
+    let mut counters = Counters::default();
+    stations.agents[0].count(&mut counters);
+    assert_eq!((counters.0["cached_segments"], counters.0["cached_segments_peak"]), (0, 4));
+    assert_eq!(counters.0["transferred_segments"], 3);
     // What the host has acknowledged is not transmitted once more.
     stations.hears(1, ack(4, &[]));
     let late = stations.takes(1, tunnelled(1, data(2)));

@@ -123,12 +123,12 @@ impl Agent {
     fn on_control(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         match self.forwarder.receive(packet) {
             FromPeer::Request if self.forwarder.forwards() => {
-                let Agent { scheme, connections, forwarder, counters, deadline, .. } = self;
+                let Agent { connections, forwarder, counters, deadline, .. } = self;
                 for packet in connections.states().flat_map(SnoopState::segments) {
                     counters.transferred += 1;
                     forwarder.forward(packet, out);
                 }
-                *connections = ConnectionTable::new(scheme.connections, scheme.idle);
+                connections.clear();
                 *deadline = Time::NEVER;
             }
             FromPeer::Request => {}
@@ -155,7 +155,7 @@ impl Component for Agent {
         }
         let Packet { src, dst, flow, .. } = *packet;
         let answer = match &packet.body {
-            Body::Tcp(_) if port == Port::WIRED && self.forwarder.forward(packet, out) => return,
+            _ if port == Port::WIRED && self.forwarder.forward(packet, out) => return,
             Body::Tcp(segment) if !self.scheme.encrypted => match port {
                 Port::WIRED => self.on_downlink(now, Connection { src, dst, flow }, packet, segment, false),
                 _ => self.on_uplink(now, Connection { src: dst, dst: src, flow }, packet, segment),

@@ -13,6 +13,8 @@
 //! causes a duplicate that requests the next segment, which may still be queued, and shows no loss. So many duplicates are
 //! suppressed, unless they report later segments, until a segment that was sent later is acknowledged. Whatever was under
 //! way has arrived or is lost when both ends have been silent for the persist time.
+//! **Reordering.** Segments from another base station may come after later ones from the source. Duplicates that these
+//! cause show no loss.
 //! **Reports.** If the ACKs report later segments that have arrived, those leave the cache, and every segment with an
 //! earlier last transmission is lost. A report of a segment with copies proves nothing about their order.
 //! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no SYN
@@ -101,6 +103,8 @@ pub(super) struct SnoopState {
     last_stray: u64,
     /// Number of segments above the oldest that have arrived.
     beyond: u64,
+    /// Below this number, segments may have been transmitted before earlier ones, which another base station sent.
+    reordered: Option<SeqNum>,
     /// Number of the latest transmission that was reported, and the end of the highest segment reported.
     reported: Option<(u64, SeqNum)>,
     rtt: RttEstimate,
@@ -189,6 +193,7 @@ impl ConnectionState for SnoopState {
             strays: 0,
             last_stray: 0,
             beyond: 0,
+            reordered: None,
             reported: None,
             rtt: RttEstimate::default(),
             timeout_at: Time::NEVER,
@@ -262,7 +267,7 @@ impl SnoopState {
             copies: 0,
             last_copy: None,
             sent: now,
-            repeated: false,
+            repeated: link.is_forwarded,
             doubtful: 0,
             latency: link.latency,
         };
@@ -271,6 +276,11 @@ impl SnoopState {
             self.rtt.timed = None;
             self.cache_again(new);
             self.segments.truncate(scheme.cache as usize);
+            if link.is_forwarded {
+                self.reordered = Some(self.last_seen);
+                let earlier = self.transmitted_earlier();
+                (self.expected, self.unexpected) = (earlier.saturating_sub(self.beyond), 0);
+            }
         } else if self.segments.len() < scheme.cache as usize {
             self.rtt.timed.get_or_insert((end, now));
             self.segments.push_back(new);
@@ -370,8 +380,9 @@ impl SnoopState {
         self.segments.drain(..gone);
         let filled = if self.segments.is_empty() { self.beyond } else { (gone as u64).saturating_sub(1) };
         self.beyond = self.beyond.saturating_sub(filled);
-        self.expected = 0;
-        self.unexpected = if scheme.bursts { self.beyond } else { 0 };
+        let earlier = self.transmitted_earlier();
+        self.expected = earlier.saturating_sub(self.beyond);
+        self.unexpected = if scheme.bursts { self.beyond.saturating_sub(earlier) } else { 0 };
         // With reports, the oldest segment may have been retransmitted before it became the oldest.
         let copied = self.segments.front().filter(|_| scheme.selective).and_then(|oldest| oldest.last_copy);
         self.timeout_at = copied.map_or(Time::NEVER, |copied| (copied + self.timeout(scheme)).max(now));
@@ -382,6 +393,13 @@ impl SnoopState {
             _ => None,
         };
         Answer { to_mobile: copy, ..Answer::FORWARD }
+    }
+
+    /// Number of segments above the oldest that were transmitted before it. Their arrival proves no loss.
+    fn transmitted_earlier(&self) -> u64 {
+        let oldest = self.segments.front().filter(|oldest| self.reordered.is_some_and(|end| oldest.start < end));
+        let Some(oldest) = oldest else { return 0 };
+        self.segments.iter().filter(|cached| cached.number < oldest.number).count() as u64
     }
 
     /// Counts the transmissions of the first `gone` segments, which are acknowledged, that may still arrive.
@@ -573,6 +591,7 @@ impl SnoopState {
         self.quiet_since = now;
         self.timeout_at = Time::NEVER;
         (self.expected, self.unexpected, self.strays, self.beyond) = (0, 0, 0, 0);
+        self.reordered = None;
     }
 
     /// The size of the oldest cached segment.

@@ -52,6 +52,9 @@ const MAX_FLOWS: usize = 65_535;
 /// Links on the paths of all flows together: a few hundred megabytes of memory.
 const MAX_STEPS: usize = 1 << 22;
 
+/// Pairs of base stations of a moving host that have paths to each other: a second of set-up.
+const MAX_STATION_PAIRS: usize = 1 << 20;
+
 impl Resolver<'_> {
     /// Checks the numbers of links and flows, whose ids have 16 bits, as have those of nodes.
     pub(super) fn check_size(&mut self, links: usize) {
@@ -81,6 +84,18 @@ impl Resolver<'_> {
 
     /// Checks the number of components that the flows need.
     pub(super) fn check_components(&mut self) {
+        let needs_pairs = self
+            .combinations
+            .iter()
+            .any(|(_, combination)| combination.splitter().is_some() || !combination.connected().is_empty());
+        let pairs: usize = self.network.moving.iter().map(|moving| moving.stations.len().pow(2)).sum();
+        if needs_pairs && pairs > MAX_STATION_PAIRS {
+            let problem = format!(
+                "found {pairs} pairs of base stations between which a scheme brings packets or connections, expected at \
+                 most {MAX_STATION_PAIRS}; leave some out"
+            );
+            return self.fault(&["mobility"], problem);
+        }
         let Network { graph, links, flows, .. } = &self.network;
         // A link has two directions and possibly an agent; each of its ends may need a router. Mobile hosts may have a
         // meter of their signal, and a mover.

@@ -110,6 +110,7 @@ pub(crate) struct ConnectionComponents {
     pub(crate) id: FlowId,
     /// The host that sends the data.
     pub(crate) source: HostId,
+    pub(crate) destination: HostId,
     pub(crate) sender: ComponentId,
     pub(crate) receiver: ComponentId,
 }
@@ -262,7 +263,7 @@ impl Layout {
     }
 
     /// The two ends of the tunnel over each wireless link.
-    fn tunnels(&self, combination: &Combination<'_>) -> Vec<[ComponentId; 2]> {
+    pub(crate) fn tunnels(&self, combination: &Combination<'_>) -> Vec<[ComponentId; 2]> {
         let Some([at_base_station, at_mobile_host]) = combination.tunnel() else { return Vec::new() };
         let links = (0..).map(LinkId).zip(&self.network.links);
         let tunnel = |(link, kind): (LinkId, &NetworkLink)| {
@@ -432,6 +433,7 @@ impl Layout {
         let connections = ends.enumerate().map(|(index, ends)| ConnectionComponents {
             id: FlowId(index as u16),
             source: self.network.flows[index].source(),
+            destination: self.network.flows[index].destination(),
             sender: ends.source.0,
             receiver: ends.sink.0,
         });

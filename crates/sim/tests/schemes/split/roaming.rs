@@ -38,6 +38,10 @@ fn ack(ack: u32) -> Packet {
     packet(false, Segment { ack: SeqNum(ack), wnd, flags: Flags::ACK, ..Segment::default() })
 }
 
+fn settings() -> Settings {
+    Settings { ack_every: 1, handshake: false, ..Settings::default() }
+}
+
 /// Three base stations of a host, 10 ms from each other but for the last, which is 50 ms away. A hand-off takes 100 ms and
 /// the round trip, and 1 ms for each byte in the buffer.
 struct Stations {
@@ -47,6 +51,10 @@ struct Stations {
 
 impl Stations {
     fn new(holds: Option<Duration>) -> Stations {
+        Stations::with(settings(), holds)
+    }
+
+    fn with(settings: Settings, holds: Option<Duration>) -> Stations {
         let transfer = StateTransfer {
             setup: Duration::from_millis(100),
             rate: BitRate::from_bps(8000).expect("not zero"),
@@ -57,7 +65,6 @@ impl Stations {
             vec![near, Duration::ZERO, far],
             vec![far, far, Duration::ZERO],
         ];
-        let settings = Settings { ack_every: 1, handshake: false, ..Settings::default() };
         let split = Split { wireless: settings.clone(), buffer: Bytes(3000), holds, transfer };
         let mut proxy = Proxy::roaming(transfer, delays);
         proxy.join(CONNECTION, (&settings, &split), Port::WIRED, false, (None, None));
@@ -134,22 +141,24 @@ fn connections_follow_the_host() {
     assert_eq!(stations.receive(ms(360), Port::RADIO, 2, other), [Effect::Send(Port(4), other)]);
 }
 
-/// A transfer that has begun completes; then the state follows the host that has moved on. A host that has returned
-/// meanwhile takes a transfer back.
+/// A transfer that has begun completes; then the state follows the host that has moved on. Where it arrives, the connections
+/// take what has waited.
 #[test]
 fn a_transfer_completes_before_the_next() {
     let mut stations = Stations::new(None);
     stations.attach(ms(10), 1);
     stations.attach(ms(20), 2);
     assert_eq!(stations.receive(ms(25), Port::WIRED, 1, data(0)), []);
-    // At the second base station after 120 ms, and at the third after 200 ms more.
-    assert_eq!(stations.wake(ms(130)), []);
-    assert_eq!(sent(&stations.wake(ms(330))), [(Port(4), "ack", 100), (Port(5), "data", 0)]);
-    stations.attach(ms(400), 0);
-    stations.attach(ms(410), 2);
-    // 100 bytes, and none when the first acknowledgement has come.
-    assert_eq!(stations.wake(ms(700)), []);
-    assert_eq!(stations.proxy.next_wakeup(), ms(1000));
+    // At the second base station after 120 ms, and at the third after 200 ms and 100 bytes more.
+    assert_eq!(sent(&stations.wake(ms(130))), [(Port(2), "ack", 100), (Port(3), "data", 0)]);
+    assert_eq!(stations.receive(ms(140), Port::WIRED, 1, data(100)), []);
+    assert_eq!(sent(&stations.wake(ms(430))), [(Port(4), "ack", 200)]);
+    // The host leaves and returns: there and back.
+    stations.attach(ms(500), 0);
+    stations.attach(ms(510), 2);
+    assert_eq!(stations.receive(ms(520), Port::RADIO, 2, ack(100)), []);
+    assert_eq!(sent(&stations.wake(ms(900))), [(Port(1), "data", 100)]);
+    assert_eq!(stations.proxy.next_wakeup(), ms(1200));
 }
 
 /// Timers that expire during a transfer do so at its end.
@@ -195,4 +204,50 @@ fn the_source_stays_frozen_until_the_connections_arrive() {
     stations.attach(ms(20), 1);
     assert_eq!(stations.signal(ms(20), Signal::Reach(Reach::Back)), []);
     assert_eq!(window(&stations.wake(ms(140))), (Port(2), Some(true)));
+}
+
+/// A host that is at the next base station at once: the loss of the signal comes with the attachment, and freezes the
+/// source from the old base station. A fade during the transfer is known at its end, with the changes after it.
+#[test]
+fn the_loss_of_the_signal_is_known_where_the_host_was() {
+    let mut stations = Stations::new(Some(Duration::from_millis(500)));
+    stations.receive(ms(1), Port::WIRED, 0, data(0));
+    stations.receive(ms(5), Port::RADIO, 0, ack(100));
+    stations.attach(ms(10), 1);
+    let windows = |effects: &[Effect]| -> Vec<(Port, bool)> {
+        let one = |effect: &Effect| match effect {
+            Effect::Send(port, packet) => (*port, packet.segment().is_some_and(|segment| segment.wnd > 0)),
+            other => panic!("{other:?} instead of an acknowledgement"),
+        };
+        effects.iter().map(one).collect()
+    };
+    let lost = stations.signal(ms(10), Signal::Reach(Reach::Lost));
+    assert_eq!(windows(&lost), [(Port::WIRED, false)]);
+    for reach in [Reach::Back, Reach::Lost, Reach::Back, Reach::Fading] {
+        assert_eq!(stations.signal(ms(20), Signal::Reach(reach)), []);
+    }
+    assert_eq!(windows(&stations.wake(ms(130))), [(Port(2), true)]);
+}
+
+/// A host that moves on faster than its connections: they go on for an instant wherever they arrive, so that a connection
+/// without progress ends by the user timeout.
+#[test]
+fn connections_that_never_catch_up_with_the_host_end() {
+    let patience = Some(Duration::from_secs(2));
+    let mut stations = Stations::with(Settings { user_timeout: patience, ..settings() }, None);
+    stations.receive(ms(1), Port::WIRED, 0, data(0));
+    let mut now = ms(10);
+    let mut station = 0;
+    while !stations.proxy.relay(FlowId(0)).expect("it is split").sender().is_aborted() {
+        station = 1 - station;
+        stations.attach(now, station);
+        // 100 ms, a round trip, and 100 bytes.
+        assert_eq!(stations.proxy.next_wakeup(), now + Duration::from_millis(220));
+        now += Duration::from_millis(110);
+        stations.attach(now, 1 - station);
+        now += Duration::from_millis(110);
+        stations.wake(now);
+        assert!(now < ms(5000));
+    }
+    assert!(now > ms(2000));
 }
