@@ -254,6 +254,47 @@ fn agents_at_both_ends_serve_the_wireless_part() {
     assert!(both > 1.1 * split, "{split} and {both}");
 }
 
+/// A trace lists what agents send of their own: copies of segments, acknowledgements and messages, as many as the agents
+/// count. A copy is a transmission of its segment; what passes an agent, or is suppressed, is no copy.
+#[test]
+fn traces_list_what_agents_send() {
+    let lossy = ["tcp.profile=linux", "radio.channel.iid.ber=4e-6"];
+    let arq = ["radio.arq.stop-and-wait={}"];
+    let upload = ["transfer.from=mobile", "transfer.to=fixed"];
+    let stamps = ["tcp.timestamps=true", "tcp.tick=1 ms"];
+    for (scheme, keys, event, counters) in [
+        ("snoop", &lossy[..], "copied", &["snoop.local_retransmissions"][..]),
+        ("snoop", &lossy, "ack-created", &["snoop.answered_segments"]),
+        ("snoop", &lossy, "ack-suppressed", &["snoop.suppressed_dupacks", "snoop.spurious_acks"]),
+        ("eln + snoop", &lossy, "copied", &["snoop.local_retransmissions"]),
+        ("wtcp-timestamps", &stamps, "copied", &["wtcp-timestamps.local_retransmissions"]),
+        ("ebsn", &arq, "notice-created", &["ebsn.notices_sent"]),
+        ("lhack", &[], "notice-created", &["lhack.last_hop_acks"]),
+        ("nack", &upload, "ack-created", &["nack.nacks_sent"]),
+        ("i-tcp + snoop", &["tcp.close=true"], "copied", &["snoop.local_retransmissions"]),
+        ("packet-fec", &lossy, "copied", &[]),
+    ] {
+        let scenario = Scenario::parse(BIT_ERRORS, "test.toml", keys).expect("a sound scenario");
+        let observe = Observe { trace: true, ..Observe::default() };
+        let run = scenario.run(scheme, 1, 0, observe).expect("it runs");
+        let parts = run.connections.iter().flat_map(|connection| &connection.parts);
+        let events: Vec<_> = parts.map(|part| part.events.as_ref().expect("it was traced")).collect();
+        let rows = events.iter().flat_map(|events| {
+            (0..events.event.len()).filter(|&row| events.event[row] == event).map(|row| (*events, row))
+        });
+        let rows: Vec<_> = rows.collect();
+        let counted = run.counters.iter().filter(|each| counters.contains(&each.to_string().as_str()));
+        let counted: u64 = counted.map(|each| each.value).sum();
+        assert_eq!(rows.len() as u64, counted, "{event} with {scheme}");
+        assert_eq!(counters.is_empty(), counted == 0, "{event} with {scheme}");
+        for (events, row) in rows {
+            let of = counters[0].split('.').next().expect("a scheme");
+            assert_eq!(events.reason[row], of);
+            assert!(event != "copied" || events.transmission[row] > 1, "{event} with {scheme}");
+        }
+    }
+}
+
 /// Two schemes may not give the same bit of the header a meaning.
 #[test]
 fn schemes_with_the_same_header_bit_are_refused() {
