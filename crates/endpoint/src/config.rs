@@ -18,6 +18,8 @@ pub struct Config {
     pub send_buffer: usize,
     /// Whether Nagle's algorithm holds back short segments (RFC 9293 section 3.7.4).
     pub nagle: bool,
+    /// Whether window updates are sent sparingly, like Linux: only if the window has doubled since the last one.
+    pub spares_updates: bool,
     /// Keep-alive probes of an idle connection; off by default (RFC 9293 section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Time for which a SYN is retransmitted before the connection fails; at least 3 minutes in RFC 9293
@@ -55,6 +57,7 @@ impl Default for Config {
             window_scaling: true,
             send_buffer: 4 << 20,
             nagle: true,
+            spares_updates: true,
             keep_alive: None,
             syn_timeout: Duration::from_secs(180),
             time_wait: Duration::from_secs(60),

@@ -2,8 +2,12 @@
 //! 9293 section 3.10.7.4).
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::tcp::{Connection as Ends, Flags, Receiver, SackBlocks, Segment, Sender, SeqNum};
-use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port};
+use lasthop_proto::tcp::{
+    Connection as Ends, Flags, Reactions, Receiver, ReceiverReactions, SackBlocks, Segment, Sender, SeqNum,
+};
+use lasthop_proto::{
+    Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, Out, Packet, Port, Reach, Signal,
+};
 use lasthop_wire::TcpHeader;
 
 use crate::buffers::{ReceiveBuffer, SendBuffer};
@@ -76,18 +80,22 @@ impl Connection {
         handshake: &Handshake,
         syn: &PeerSyn,
         owes_ack: bool,
+        (reactions, receiver_reactions): (Reactions, ReceiverReactions),
         io: &mut Io,
     ) -> Connection {
         let agreed = handshake.agreement(syn);
         let (snd_nxt, rcv_nxt) = (handshake.snd_nxt(), syn.rcv_nxt());
         let settings = config.of_half(&agreed, snd_nxt.0, syn.window);
-        let sender = Sender::supplied(ENDS, &settings, Vec::new());
+        let sender = Sender::supplied(ENDS, &settings, reactions);
         let sender = if config.nagle { sender } else { sender.without_nagle() };
         let buffer = config.settings.window_payload();
         let window = if agreed.our_scale > 0 { buffer } else { buffer.min(LARGEST_WINDOW) };
-        let mut receiver = Receiver::new(ENDS, &config.of_half(&agreed, rcv_nxt.0, window));
+        let receiver = Receiver::new(ENDS, &config.of_half(&agreed, rcv_nxt.0, window));
+        let mut receiver = receiver.with_reactions(receiver_reactions);
         receiver.pause();
-        receiver.spare_updates();
+        if config.spares_updates {
+            receiver.spare_updates();
+        }
         let mut connection = Connection {
             sender,
             receiver,
@@ -131,6 +139,11 @@ impl Connection {
         self.agreed.mss
     }
 
+    /// Shift of the windows that we send.
+    pub(crate) fn window_scale(&self) -> u8 {
+        self.agreed.our_scale
+    }
+
     /// Whether our FIN was sent and acknowledged.
     pub(crate) fn fin_is_acknowledged(&self) -> bool {
         self.sender.stats().completed.is_some()
@@ -170,8 +183,23 @@ impl Connection {
 
     /// Opens the window after the application has read `bytes`.
     pub(crate) fn on_read(&mut self, now: Time, bytes: u64, io: &mut Io) {
-        self.receiver.read(now, bytes, &mut self.out);
-        self.after_receiver();
+        self.drive_receiver(|receiver, out| _ = receiver.read(now, bytes, out));
+        self.flush(now, io);
+    }
+
+    /// Passes a scheme's control message to the reactions.
+    pub(crate) fn on_notice(&mut self, now: Time, notice: &Notice, io: &mut Io) {
+        let packet = Packet { body: Body::Notice(*notice), ..to_packet(Segment::default(), Ecn::NotEct) };
+        self.drive_receiver(|receiver, out| receiver.receive(now, &packet, Port::ONLY, out));
+        self.drive_sender(now, io, |sender, out| sender.receive(now, &packet, Port::ONLY, out));
+        self.flush(now, io);
+    }
+
+    /// Notifies the reactions of a change of the peer's radio signal.
+    pub(crate) fn on_reach(&mut self, now: Time, reach: Reach, io: &mut Io) {
+        let signal = Signal::Reach(reach);
+        self.drive_receiver(|receiver, out| receiver.on_signal(now, &signal, out));
+        self.drive_sender(now, io, |sender, out| sender.on_signal(now, &signal, out));
         self.flush(now, io);
     }
 
@@ -316,10 +344,10 @@ impl Connection {
         }
         // The endpoint performs PAWS and writes the echo, so timestamps are not passed to the receiver.
         let segment = Segment { timestamps: None, ..segment };
-        self.receiver.receive(now, &to_packet(segment, packet.ecn), Port::ONLY, &mut self.out);
+        let packet = to_packet(segment, packet.ecn);
+        self.drive_receiver(|receiver, out| receiver.receive(now, &packet, Port::ONLY, out));
         let delivered = self.receiver.stats().delivered - before;
         io.receive_buffer.deliver(delivered.0 as usize);
-        self.after_receiver();
     }
 
     fn pass_to_sender(&mut self, now: Time, mut segment: Segment, io: &mut Io) {
@@ -364,8 +392,7 @@ impl Connection {
             self.give_up_if_stuck(now, io);
         }
         if self.receiver.next_wakeup() <= now {
-            self.receiver.wake(now, &mut self.out);
-            self.after_receiver();
+            self.drive_receiver(|receiver, out| receiver.wake(now, out));
         }
         self.keep_alive(now, io);
         self.flush(now, io);
@@ -432,8 +459,9 @@ impl Connection {
         }
     }
 
-    /// Defers the receiver's ACK to the end of the event, so that data can carry it.
-    fn after_receiver(&mut self) {
+    /// Calls the receiver, and defers its ACK to the end of the event, so that data can carry it.
+    fn drive_receiver(&mut self, act: impl FnOnce(&mut Receiver, &mut Out)) {
+        act(&mut self.receiver, &mut self.out);
         while let Some((_, effect)) = self.out.take() {
             if let Effect::Send(_, Packet { body: Body::Tcp(segment), .. }) = effect {
                 self.ack_due = Some(segment.sack);

@@ -5,7 +5,8 @@ use std::mem;
 use std::net::SocketAddr;
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::tcp::{Flags, Receiver, Segment, Sender};
+use lasthop_proto::tcp::{Flags, Reactions, Receiver, ReceiverReactions, Segment, Sender};
+use lasthop_proto::{Notice, Reach};
 use lasthop_wire::Icmp;
 
 use crate::buffers::{ReceiveBuffer, SendBuffer};
@@ -45,6 +46,8 @@ pub struct Endpoint {
     secret: Secret,
     state: State,
     io: Io,
+    /// Those of a connection that is not synchronised yet.
+    reactions: (Reactions, ReceiverReactions),
     /// Whether the application has closed its direction.
     is_closing: bool,
     end: Option<End>,
@@ -87,7 +90,13 @@ impl Endpoint {
             receive_buffer: ReceiveBuffer::default(),
             outgoing: OutgoingQueue::new(local, remote),
         };
-        Endpoint { config, secret, state, io, is_closing: false, end: None }
+        let reactions = Default::default();
+        Endpoint { config, secret, state, io, reactions, is_closing: false, end: None }
+    }
+
+    /// Adds the reactions of schemes to both halves of the connection that will be established next.
+    pub fn with_reactions(self, reactions: (Reactions, ReceiverReactions)) -> Endpoint {
+        Endpoint { reactions, ..self }
     }
 
     fn handshake(&self, now: Time, opened: Opened) -> Handshake {
@@ -146,6 +155,11 @@ impl Endpoint {
         self.state.connection().map(Connection::mss)
     }
 
+    /// The shift of the windows that a synchronised connection sends (RFC 7323 section 2.2).
+    pub fn window_scale(&self) -> u8 {
+        self.state.connection().map_or(0, Connection::window_scale)
+    }
+
     /// Number of in-order bytes available to read.
     pub fn readable(&self) -> usize {
         self.io.receive_buffer.ready()
@@ -177,6 +191,19 @@ impl Endpoint {
             connection.on_read(now, len as u64, &mut self.io);
         }
         len
+    }
+
+    /// Reads in-order bytes into `buffer` without opening the window, for a reader that passes them on; returns
+    /// their number. [`open_window`](Endpoint::open_window) opens the window later.
+    pub fn take(&mut self, buffer: &mut [u8]) -> usize {
+        self.io.receive_buffer.read(buffer)
+    }
+
+    /// Opens the window by at most `bytes` that were [taken](Endpoint::take).
+    pub fn open_window(&mut self, now: Time, bytes: u64) {
+        if let Some(connection) = self.state.connection_mut().filter(|_| bytes > 0) {
+            connection.on_read(now, bytes, &mut self.io);
+        }
     }
 
     /// Enables or disables Nagle's algorithm (RFC 9293 section 3.7.4). Disabling it sends segments held back.
@@ -330,6 +357,20 @@ impl Endpoint {
         }
     }
 
+    /// Passes a scheme's control message to the reactions of a synchronised connection.
+    pub fn on_notice(&mut self, now: Time, notice: &Notice) {
+        if let Some(connection) = self.state.connection_mut() {
+            connection.on_notice(now, notice, &mut self.io);
+        }
+    }
+
+    /// Notifies the reactions of a synchronised connection of a change of the peer's radio signal.
+    pub fn on_reach(&mut self, now: Time, reach: Reach) {
+        if let Some(connection) = self.state.connection_mut() {
+            connection.on_reach(now, reach, &mut self.io);
+        }
+    }
+
     /// Whether this endpoint is in TIME-WAIT and a segment may start a new incarnation of its connection (RFC
     /// 9293 section 3.10.7.4, RFC 6191). The caller may then replace the endpoint by a listening one.
     pub fn may_be_succeeded_by(&self, now: Time, packet: &Incoming<'_>) -> bool {
@@ -376,12 +417,14 @@ impl Endpoint {
             return;
         }
         let syn = PeerSyn::of(packet);
-        let (config, io) = (&self.config, &mut self.io);
+        let (config, io, reactions) = (&self.config, &mut self.io, &mut self.reactions);
         self.state.change(|state| match state {
             State::SynSent(mut handshake) => {
                 handshake.clock.note_syn(now, &packet.header.segment);
                 if flags.has(Flags::ACK) {
-                    State::Established(Box::new(Connection::new(now, config, &handshake, &syn, true, io)))
+                    let reactions = mem::take(reactions);
+                    let opened = Connection::new(now, config, &handshake, &syn, true, reactions, io);
+                    State::Established(Box::new(opened))
                 } else {
                     // Simultaneous open.
                     handshake.send(now, Some(&syn), &mut io.outgoing);
@@ -426,10 +469,11 @@ impl Endpoint {
         if segment.ack != handshake.snd_nxt() {
             return outgoing.refuse(packet);
         }
-        let (config, io) = (&self.config, &mut self.io);
+        let (config, io, reactions) = (&self.config, &mut self.io, mem::take(&mut self.reactions));
         self.state.change(|state| match state {
             State::SynReceived(handshake, syn) => {
-                State::Established(Box::new(Connection::new(now, config, &handshake, &syn, false, io)))
+                let opened = Connection::new(now, config, &handshake, &syn, false, reactions, io);
+                State::Established(Box::new(opened))
             }
             other => other,
         });

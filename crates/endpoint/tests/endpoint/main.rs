@@ -10,5 +10,6 @@ mod listening;
 mod opening;
 mod path;
 mod peer;
+mod proxy;
 mod streams;
 mod world;

@@ -62,8 +62,18 @@ impl Side {
         }
     }
 
+    /// Makes the application read everything immediately.
+    pub(crate) fn reads_at_once(&mut self) {
+        (self.appetite, self.pause) = (1 << 16, Duration::ZERO);
+    }
+
+    /// Lets the application pause until `time`.
+    pub(crate) fn stop_reading_until(&mut self, time: Time) {
+        self.next_read = time;
+    }
+
     /// Writes what there is room for, and closes after the last byte, or once the peer has.
-    fn write(&mut self, now: Time) {
+    pub(crate) fn write(&mut self, now: Time) {
         let len = (self.to_send - self.written).min(self.endpoint.writable() as u64);
         let bytes: Vec<u8> = (self.written..self.written + len).map(|index| byte(self.key, index)).collect();
         assert_eq!(self.endpoint.send(now, &bytes), bytes.len());
@@ -74,7 +84,7 @@ impl Side {
         }
     }
 
-    fn read(&mut self, now: Time, peer_key: u64, random: &mut Stream) {
+    pub(crate) fn read(&mut self, now: Time, peer_key: u64, random: &mut Stream) {
         if now < self.next_read {
             return;
         }
@@ -88,7 +98,7 @@ impl Side {
     }
 
     /// When the application wants to go on.
-    fn next(&self, now: Time) -> Time {
+    pub(crate) fn next(&self, now: Time) -> Time {
         if self.endpoint.readable() > 0 {
             self.next_read.max(now + Duration::from_micros(1))
         } else {
@@ -254,7 +264,7 @@ fn forge(packet: &Outgoing, random: &mut Stream) -> Outgoing {
 }
 
 /// Changes one field, by little or much.
-fn mutate(packet: &mut Outgoing, random: &mut Stream) {
+pub(crate) fn mutate(packet: &mut Outgoing, random: &mut Stream) {
     let near = |value: u32, random: &mut Stream| match random.below(4) {
         0 => value ^ 1 << random.below(32),
         1 => value.wrapping_add(random.below(3000) as u32),
