@@ -362,8 +362,8 @@ def test_linux_and_the_simulator_agree_on_an_easy_link() -> None:
         (["last-mile", "--mtu", "20"], "greater than or equal to 68"),
         (["last-mile", "--scheme", "nonsense"], 'there is no scheme "nonsense"'),
         (
-            ["last-mile", "--scheme", "snoop + i-tcp"],
-            '"i-tcp" needs a base station that ends real connections',
+            ["last-mile", "--scheme", "snoop + m-tcp"],
+            '"m-tcp" acknowledges to one host only what the other has acknowledged',
         ),
     ],
 )

@@ -87,7 +87,8 @@ impl Connection {
         let (snd_nxt, rcv_nxt) = (handshake.snd_nxt(), syn.rcv_nxt());
         let settings = config.of_half(&agreed, snd_nxt.0, syn.window);
         let sender = Sender::supplied(ENDS, &settings, reactions);
-        let sender = if config.nagle { sender } else { sender.without_nagle() };
+        let mut sender = if config.nagle { sender } else { sender.without_nagle() };
+        sender.limit_mss(agreed.mss);
         let buffer = config.settings.window_payload();
         let window = if agreed.our_scale > 0 { buffer } else { buffer.min(LARGEST_WINDOW) };
         let receiver = Receiver::new(ENDS, &config.of_half(&agreed, rcv_nxt.0, window));

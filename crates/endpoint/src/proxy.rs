@@ -193,14 +193,14 @@ impl<T: Copy> Proxy<T> {
         self.by_hosts.len()
     }
 
+    /// The number of connections at present without those in TIME-WAIT.
+    pub fn open_connections(&self) -> usize {
+        self.relays.iter().flatten().filter(|relay| !relay.is_lingering()).count()
+    }
+
     /// The number of connections at present with an incomplete handshake.
     pub fn half_open(&self) -> usize {
         self.half_open
-    }
-
-    /// The proxy's endpoint towards the host at side `side` of each connection.
-    pub fn endpoints(&self, side: Port) -> impl Iterator<Item = &Endpoint> {
-        self.relays.iter().flatten().filter_map(move |relay| relay.end(index(side)))
     }
 
     /// Processes a segment that arrives from side `from`. Returns false if it belongs to no split connection and

@@ -71,8 +71,9 @@ impl Connection {
         now.since(self.last_active) > if has_ended { LINGER } else { IDLE }
     }
 
-    /// Processes a segment from `side`; returns its window scale.
-    fn update(&mut self, now: Time, side: Side, header: &TcpHeader) -> u8 {
+    /// Processes a segment from `side`; returns its window scale. The ends of a split connection negotiate
+    /// scaling independently, with proxies that support it.
+    fn update(&mut self, now: Time, side: Side, header: &TcpHeader, is_split: bool) -> u8 {
         let flags = header.segment.flags;
         self.last_active = now;
         self.is_reset |= flags.has(Flags::RST);
@@ -83,6 +84,7 @@ impl Connection {
             return 0;
         }
         match self.scales {
+            _ if is_split => self.scales[side as usize].unwrap_or(0),
             [Some(_), Some(_)] => self.scales[side as usize].unwrap_or(0),
             _ => 0,
         }
@@ -94,15 +96,17 @@ impl Connection {
 pub(crate) struct Connections {
     /// The number of lanes.
     most: usize,
+    /// Whether base stations split the connections.
+    are_split: bool,
     lanes: HashMap<Ends, usize>,
     /// By lane.
     connections: Vec<Connection>,
 }
 
 impl Connections {
-    /// An empty table with `most` lanes.
-    pub(crate) fn new(most: usize) -> Connections {
-        Connections { most, lanes: HashMap::new(), connections: Vec::new() }
+    /// An empty table with `most` lanes, for connections that base stations split or do not.
+    pub(crate) fn new(most: usize, are_split: bool) -> Connections {
+        Connections { most, are_split, lanes: HashMap::new(), connections: Vec::new() }
     }
 
     /// The lane and the window scale of a segment from `side`; `None` without a lane.
@@ -119,7 +123,7 @@ impl Connections {
             Some(&lane) => lane,
             None => self.add(now, ends, header)?,
         };
-        Some((lane, self.connections[lane].update(now, side, header)))
+        Some((lane, self.connections[lane].update(now, side, header, self.are_split)))
     }
 
     fn add(&mut self, now: Time, ends: Ends, header: &TcpHeader) -> Option<usize> {
@@ -176,7 +180,7 @@ mod tests {
 
     #[test]
     fn both_directions_share_a_lane_and_windows_are_scaled_once_both_ends_said_so() {
-        let mut table = Connections::new(4);
+        let mut table = Connections::new(4, false);
         let mut at = |side, port, flags, scale| find(&mut table, 0, side, port, flags, scale);
         assert_eq!(at(Side::Source, 1, Flags::SYN, Some(7)), Some((0, 0)));
         assert_eq!(at(Side::Destination, 1, BOTH, Some(3)), Some((0, 0)));
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_lane_passes_on_with_a_syn_once_its_connection_is_over() {
-        let mut table = Connections::new(2);
+        let mut table = Connections::new(2, false);
         let mut at = |seconds, side, port, flags| find(&mut table, seconds, side, port, flags, None);
         let fin = Flags(Flags::FIN.0 | Flags::ACK.0);
         let lane = |found: Option<(usize, u8)>| found.map(|(lane, _)| lane);

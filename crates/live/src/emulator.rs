@@ -16,10 +16,11 @@ use nix::sys::time::TimeSpec;
 use crate::capture::Capture;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
-use crate::frames::{Frame, Frames};
+use crate::frames::Frame;
 use crate::interface::{Interface, Received, Sent};
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 use crate::segments;
+use crate::split::{BaseStation, SharedFrames};
 
 /// Length of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
@@ -36,9 +37,6 @@ const DENSE_NS: u64 = 20_000;
 
 /// The length of a pause.
 const PAUSE_NS: u64 = 50_000;
-
-/// Maximum number of bytes in the network, since unbounded queues grow with an unbounded sender.
-const MAX_BYTES: usize = 256 << 20;
 
 /// The longest frame.
 pub(crate) const BUFFER: usize = 1 << 17;
@@ -62,7 +60,7 @@ pub struct Emulator {
     settings: Settings,
     /// The captures of the source, with losses, and of the destination.
     capture: Option<[Capture; 2]>,
-    frames: Frames,
+    frames: SharedFrames,
     /// Lanes for queues.
     flows: Flows,
     /// Lanes for agents; `None` without agents.
@@ -91,19 +89,27 @@ impl Emulator {
     ///
     /// # Errors
     /// If the capture cannot be written.
-    pub fn new(emulation: Emulation, interfaces: [Interface; 2], settings: Settings) -> io::Result<Emulator> {
+    pub fn new(
+        mut emulation: Emulation,
+        interfaces: [Interface; 2],
+        settings: Settings,
+    ) -> io::Result<Emulator> {
         let capture = settings.capture.as_ref().map(|[source, destination]| {
             let [from, to] = emulation.hosts();
             Ok::<_, io::Error>([Capture::new(source, from, true)?, Capture::new(destination, to, false)?])
         });
+        let frames = SharedFrames::default();
+        emulation.split(|site| Box::new(BaseStation::new(site, frames.clone())));
         let ends = emulation.hosts().clone().map(|host| SideReport { host, ..SideReport::default() });
         Ok(Emulator {
             capture: capture.transpose()?,
-            connections: emulation.has_agents().then(|| Connections::new(emulation.lanes())),
+            connections: emulation
+                .has_agents()
+                .then(|| Connections::new(emulation.lanes(), emulation.splits())),
             emulation,
             interfaces,
             settings,
-            frames: Frames::default(),
+            frames,
             flows: Flows::default(),
             changed: Vec::new(),
             origin_ns: None,
@@ -269,7 +275,8 @@ impl Emulator {
         let checksum = packet.transport_checksum();
         let (lane, entering, scale) = self.classify(now, side, &packet, checksum);
         let len = ETHERNET + packet.bytes.len();
-        let kept = self.frames.insert(&frame[..len], received.waited_ns, entering, scale);
+        let mut frames = self.frames.lock();
+        let kept = frames.insert(&frame[..len], received.waited_ns, entering, scale);
         // The sender offloaded the checksum to its network card, which precedes the links.
         if checksum == Checksum::Partial {
             checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
@@ -277,17 +284,19 @@ impl Emulator {
         if let Some(captures) = &mut self.capture {
             captures[side as usize].cross(now, &kept.bytes)?;
         }
-        self.emulation.enter(side, lane, &kept.entered);
+        let entered = kept.entered;
+        drop(frames);
+        self.emulation.enter(side, lane, &entered);
         self.write()
     }
 
     /// Whether another frame may be kept, after removing frames that agents released.
     fn has_room(&mut self, len: usize) -> bool {
-        let is_full = |frames: &Frames| frames.bytes() + len > MAX_BYTES || frames.len() == Handle::MAX_SLOT;
-        if is_full(&self.frames) {
+        let has_room = self.frames.lock().has_room(len);
+        if !has_room {
             self.drop_unused(true);
         }
-        !is_full(&self.frames)
+        has_room || self.frames.lock().has_room(len)
     }
 
     /// The lane of a packet, the packet as it enters, and its window scale. Agents see only segments that the
@@ -348,12 +357,14 @@ impl Emulator {
     /// Removes frames that are neither in the network nor held by an agent; a full scan only if `all`.
     fn drop_unused(&mut self, all: bool) {
         let Emulator { emulation, frames, .. } = self;
+        let mut frames = frames.lock();
         emulation.take_unused(all, |handle| frames.remove(handle));
     }
 
     /// Handles a packet that leaves the network or was dropped.
     fn leave(&mut self, &Carried { time, packet, outcome }: &Carried) -> io::Result<()> {
-        let Some(frame) = self.frames.get(packet.handle) else {
+        let mut frames = self.frames.lock();
+        let Some(frame) = frames.get(packet.handle) else {
             debug_assert!(false, "an agent sent a packet that it had not kept");
             self.undelivered += 1;
             return Ok(());
@@ -399,14 +410,14 @@ impl Emulator {
 }
 
 /// Whether a packet was changed in the network.
-fn is_changed(frame: &Frame, packet: &Packet) -> bool {
+pub(crate) fn is_changed(frame: &Frame, packet: &Packet) -> bool {
     let Entering { ecn, dscp, segment, .. } = &frame.entered;
     (packet.ecn, packet.dscp) != (*ecn, *dscp)
         || segment.as_ref().is_some_and(|it| packet.segment() != Some(it))
 }
 
 /// Writes the changes into the bytes of a packet.
-fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result<(), Error> {
+pub(crate) fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result<(), Error> {
     edit::set_ecn(bytes, packet.ecn)?;
     edit::set_dscp(bytes, packet.dscp)?;
     match (&frame.entered.segment, packet.segment()) {

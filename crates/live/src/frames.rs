@@ -3,6 +3,9 @@
 use lasthop_proto::Handle;
 use lasthop_scenario::Entering;
 
+/// Maximum number of bytes in the network, since unbounded queues grow with an unbounded sender.
+const MAX_BYTES: usize = 256 << 20;
+
 /// A frame in the network.
 #[derive(Debug)]
 pub(crate) struct Frame {
@@ -70,12 +73,18 @@ impl Frames {
         self.free.push(handle.slot() - 1);
     }
 
+    /// Whether there is room for another frame of `len` bytes.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        self.bytes + len <= MAX_BYTES && self.len() < Handle::MAX_SLOT
+    }
+
     /// The number of frames.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     /// The total length of all frames.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

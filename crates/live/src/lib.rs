@@ -22,6 +22,7 @@ mod frames;
 mod interface;
 mod report;
 mod segments;
+mod split;
 
 pub use driver::{Driver, Link, now};
 pub use emulator::{Emulator, Settings};

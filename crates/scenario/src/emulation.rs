@@ -28,10 +28,15 @@ use lasthop_sim::queue::{Management, Queue};
 use lasthop_sim::{Engine, Node, RadioStats, Tap, Wire};
 use serde::Serialize;
 
-use crate::build::{Layout, Network, NetworkLink, Workload, World};
+use crate::build::{ConnectionPart, Layout, Network, NetworkLink, Workload, World};
 use crate::file::{Location, ScenarioError};
 use crate::measure::{AgentCounters, by_scheme};
+use crate::run::Setup;
 use crate::schema::Scenario;
+
+mod split;
+
+pub use split::SplitSite;
 
 /// Maximum duration of an emulation. Random processes are drawn on demand.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -124,6 +129,15 @@ enum Role {
     Inside,
     Gateway(Side),
     Agent,
+    /// Splits connections: packets that it sends are new.
+    Proxy,
+}
+
+impl Role {
+    /// Whether the component may send a packet again, or another instead.
+    fn is_agent(self) -> bool {
+        matches!(self, Role::Agent | Role::Proxy)
+    }
 }
 
 /// Records the packets that leave the network, and counts the copies of each real packet in it.
@@ -167,6 +181,14 @@ impl Handles {
     /// The slot of a handle in use.
     fn slot(&mut self, handle: Handle) -> Option<&mut Slot> {
         self.slots.get_mut(handle.slot()).filter(|slot| slot.handle == handle)
+    }
+
+    /// A proxy sends the packet, whose handle may be new.
+    fn add_or_begin(&mut self, handle: Handle) {
+        match self.slot(handle) {
+            Some(_) => self.add(handle),
+            None => self.begin(handle),
+        }
     }
 
     /// An agent sends the packet.
@@ -221,8 +243,10 @@ impl Tap for Boundary {
             return;
         }
         let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[usize::from(id.0)]);
-        if from == Role::Agent {
-            self.handles.add(packet.handle);
+        match from {
+            Role::Agent => self.handles.add(packet.handle),
+            Role::Proxy => self.handles.add_or_begin(packet.handle),
+            Role::Inside | Role::Gateway(_) => {}
         }
         if to != Role::Inside {
             self.handles.remove(packet.handle);
@@ -246,7 +270,7 @@ impl Tap for Boundary {
 
     fn sees_wire(&self, wire: &Wire) -> bool {
         let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[usize::from(id.0)]);
-        to != Role::Inside || from == Role::Agent
+        to != Role::Inside || from.is_agent()
     }
 
     fn sees_signals(&self) -> bool {
@@ -268,12 +292,14 @@ pub struct Emulation {
     names: [String; 2],
     links: Vec<(ComponentId, String)>,
     agents: Vec<Agent>,
+    /// The base stations that split connections, with the sites whose proxies are not installed yet.
+    proxies: Vec<(Agent, Option<SplitSite>)>,
     packet_size: Bytes,
     start: Time,
     simulated: usize,
 }
 
-/// An agent of a scheme.
+/// An agent of a scheme, or a proxy.
 struct Agent {
     id: ComponentId,
     scheme: &'static str,
@@ -297,10 +323,12 @@ impl Scenario {
     /// the first connection, whose TCP settings are ignored. All random streams are those of
     /// [`run`](Scenario::run) with the same seed and run number: links have the same fades at the same times.
     ///
+    /// If the scheme splits connections, the caller [installs](Emulation::split) the proxies before the first packet.
+    ///
     /// # Errors
     /// As [`set_up`](Scenario::set_up), and if there is no connection, or the scheme needs more than
-    /// links and agents: a source or a destination with a TCP of its own, or a base station that splits
-    /// connections.
+    /// links and base stations: a source or a destination with a TCP of its own, or a proxy that real hosts do
+    /// not support.
     pub fn emulate(&self, scheme: &str, seed: u64, run: u64) -> Result<Emulation, ScenarioError> {
         let refuse = |message: String| {
             ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
@@ -321,14 +349,11 @@ impl Scenario {
                 scheme.name()
             )));
         }
-        if let Some(what) = beyond_agents(combination, &network) {
+        if let Some(what) = beyond_base_stations(&setup) {
             let usable: Vec<String> = self
                 .schemes
                 .iter()
-                .filter(|name| {
-                    let other = self.scheme.combination(name).ok();
-                    other.is_some_and(|other| beyond_agents(&other, &network).is_none())
-                })
+                .filter(|name| long.set_up(name).is_ok_and(|other| beyond_base_stations(&other).is_none()))
                 .map(|name| format!("\"{name}\""))
                 .collect();
             let remedy = match usable.as_slice() {
@@ -345,7 +370,9 @@ impl Scenario {
         let gateway = |flow: FlowId| real.contains(&flow).then(|| Node::from(boxed(Gateway)));
         let world = layout.world_with(combination, Streams::new(seed, run), gateway);
         let counters = layout.agent_counters(combination);
-        Ok(Emulation::new(&layout, world, &real, counters))
+        let mut emulation = Emulation::new(&layout, world, &real, counters);
+        emulation.proxies = split::sites(self, &setup, &layout, &real, Streams::new(seed, run));
+        Ok(emulation)
     }
 }
 
@@ -370,19 +397,27 @@ fn has_agents(combination: &Combination<'_>) -> bool {
         .any(|end| combination.agents(end).next().is_some())
 }
 
-/// What a combination needs that no real host has, as a sentence; `None` if links and agents are all.
-fn beyond_agents(combination: &Combination<'_>, network: &Network) -> Option<String> {
+/// What a combination needs that real hosts do not have, as a sentence; `None` if links and base stations are all.
+fn beyond_base_stations(setup: &Setup<'_>) -> Option<String> {
+    let (combination, layout) = (setup.combination(), setup.layout());
+    let network = layout.network();
     let [source, destination] = [network.flows[0].source(), network.flows[0].destination()]
         .map(|host| &network.names[usize::from(host.0)]);
     let changes = |name: &str, what: &str, host: &str, summary: &str| {
         format!("\"{name}\" changes the TCP of the {what} \"{host}\", which is a real host here: {summary}")
     };
-    if network.settings().any(|tcp| combination.split(tcp).is_some()) {
-        let name = combination.splitter().unwrap_or_default();
-        Some(format!("\"{name}\" needs a base station that ends real connections and begins others"))
-    } else if let Some(scheme) = combination.changes_sender() {
+    // The reactions of a split connection are at the ends of its wireless parts.
+    let parts = &layout.parts()[0];
+    let is_whole = combination.splitter().is_none();
+    let reacts = |part: Option<&ConnectionPart>| part.is_some_and(|part| is_whole || part.wireless);
+    if let Some(problem) = split::beyond_proxies(combination, network) {
+        return Some(problem);
+    }
+    let sender = combination.changes_sender().filter(|_| reacts(parts.first()));
+    let receiver = combination.changes_receiver().filter(|_| reacts(parts.last()));
+    if let Some(scheme) = sender {
         Some(changes(scheme.name(), "source", source, scheme.summary()))
-    } else if let Some(scheme) = combination.changes_receiver() {
+    } else if let Some(scheme) = receiver {
         Some(changes(scheme.name(), "destination", destination, scheme.summary()))
     } else if combination.copies_to_base_stations() {
         Some(format!("\"{}\" sends packets to several base stations", combination.name()))
@@ -432,6 +467,7 @@ impl Emulation {
         });
         let agents: Vec<Agent> = agents.collect();
         agents.iter().for_each(|agent| roles[usize::from(agent.id.0)] = Role::Agent);
+        layout.proxies().for_each(|(id, _)| roles[usize::from(id.0)] = Role::Proxy);
         let (drops, handles) = (vec![[0; 5]; roles.len()], Handles::default());
         let tap = Boundary { drops, roles, carried: Vec::new(), handles };
         let first = &network.flows[0];
@@ -452,6 +488,7 @@ impl Emulation {
             packet_size: first.tcp.packet_size,
             start,
             simulated: network.flows.len() - real.len(),
+            proxies: Vec::new(),
             engine: world.builder.build(tap),
         }
     }
@@ -495,10 +532,11 @@ impl Emulation {
     /// Lets a real packet enter at `side` now; its flow is number `lane` modulo [`lanes`](Emulation::lanes).
     ///
     /// # Panics
-    /// If its handle is [`Handle::NONE`].
+    /// If its handle is [`Handle::NONE`], or [proxies](Emulation::split) are missing.
     pub fn enter(&mut self, side: Side, lane: usize, entering: &Entering) {
         let Entering { handle, size, dscp, ecn, segment } = *entering;
         assert!(handle != Handle::NONE, "a real packet has a handle");
+        assert!(self.proxies.iter().all(|(_, site)| site.is_none()), "the proxies are installed");
         let lanes = &self.lanes[side as usize];
         let (port, flow) = lanes[lane % lanes.len()];
         let (src, dst) = (self.hosts[side as usize], self.hosts[1 - side as usize]);
@@ -554,13 +592,17 @@ impl Emulation {
     /// The name of the link or of the agent that dropped a packet.
     pub fn dropper(&self, id: ComponentId) -> &str {
         let link = self.links.iter().find(|link| link.0 == id).map(|(_, name)| name);
-        let agent = || self.agents.iter().find(|agent| agent.id == id).map(|agent| &agent.name);
+        let agent = || self.all_agents().find(|agent| agent.id == id).map(|agent| &agent.name);
         link.or_else(agent).map_or("network", |name| name)
     }
 
-    /// Whether a component is an agent.
+    /// Whether a component is an agent or a proxy.
     pub fn is_agent(&self, id: ComponentId) -> bool {
-        self.agents.iter().any(|agent| agent.id == id)
+        self.all_agents().any(|agent| agent.id == id)
+    }
+
+    fn all_agents(&self) -> impl Iterator<Item = &Agent> {
+        self.proxies.iter().map(|(proxy, _)| proxy).chain(&self.agents)
     }
 
     /// The counters of all links and agents.
@@ -594,8 +636,8 @@ impl Emulation {
             self.engine.node(agent.id).count(&mut counters);
             counters.since(&agent.counters)
         };
-        let agents: Vec<AgentCounters> = self.agents.iter().map(now).collect();
-        let schemes = by_scheme(self.agents.iter().map(|agent| agent.scheme).zip(&agents));
+        let agents: Vec<AgentCounters> = self.all_agents().map(now).collect();
+        let schemes = by_scheme(self.all_agents().map(|agent| agent.scheme).zip(&agents));
         let schemes = schemes.iter().map(|counter| (counter.to_string(), counter.value)).collect();
         EmulationCounters { links, schemes }
     }

@@ -22,7 +22,7 @@ pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;
 
 pub use build::Fault;
-pub use emulation::{Carried, Emulation, EmulationCounters, Entering, LinkCounters, Side};
+pub use emulation::{Carried, Emulation, EmulationCounters, Entering, LinkCounters, Side, SplitSite};
 pub use file::{Preset, ScenarioError};
 pub use measure::{
     ActivityMetrics, ApplicationMetrics, ApplicationRun, Better, ChannelBursts, ConnectionMetrics, Delays,

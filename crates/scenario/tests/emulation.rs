@@ -342,15 +342,27 @@ fn what_changes_real_hosts_is_refused() {
             "\"delayed-dupacks\" changes the TCP of the destination \"mobile\", which is a real host here: the receiver \
              delays the third and later duplicate ACKs, to give the link time to retransmit",
         ),
-        ("i-tcp", "\"i-tcp\" needs a base station that ends real connections and begins others"),
-        ("snoop + m-tcp", "\"m-tcp\" needs a base station that ends real connections and begins others"),
+        (
+            "snoop + m-tcp",
+            "\"m-tcp\" acknowledges to one host only what the other has acknowledged, which the proxy of real hosts cannot",
+        ),
+        (
+            "metp",
+            "\"metp\" retransmits everything from a loss on, which it detects by an echo of each segment's timestamp; \
+             real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", SACK stands in",
+        ),
+        (
+            "i-tcp + delayed-dupacks",
+            "\"delayed-dupacks\" changes the TCP of the destination \"mobile\", which is a real host here: the receiver \
+             delays the third and later duplicate ACKs, to give the link time to retransmit",
+        ),
     ] {
         let error = scenario.emulate(scheme, 1, 0).err().expect("refused").to_string();
         assert_eq!(
             error,
             format!(
                 "scheme: found \"{scheme}\". {what}. Expected a scheme of links and base stations alone: \"basic\" or \
-                 \"local-recovery\" or \"snoop\"\n --> test.toml"
+                 \"local-recovery\" or \"snoop\" or \"i-tcp\"\n --> test.toml"
             )
         );
     }
@@ -358,6 +370,30 @@ fn what_changes_real_hosts_is_refused() {
     let error = read(&without).emulate("basic", 1, 0).err().expect("refused").to_string();
     assert!(error.contains("at whose ends real hosts are; add a table [transfer]"), "{error}");
     assert!(scenario.emulate("nonsense", 1, 0).is_err());
+}
+
+/// Schemes whose split relies on echoes of each segment use SACK towards real hosts; others of ns-2's are refused.
+#[test]
+fn splits_are_refused_if_real_hosts_cannot_take_part() {
+    let with = |changes: &str| read(&format!("{FADING}{changes}"));
+    let selective = with("[scheme.metp]\nrecovery = \"selective-repeat\"\n");
+    selective.emulate("metp", 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    assert!(selective.emulate("vs-tcp", 1, 0).is_err(), "go-back-n");
+    let refused = |text: &str, what: &str| {
+        let error = read(text).emulate("i-tcp", 1, 0).err().expect("refused").to_string();
+        assert!(error.contains(what), "{error}");
+    };
+    let tcp = |settings: &str| FADING.replace("[tcp]\n", &format!("[tcp]\n{settings}\n"));
+    refused(&tcp("flavour = \"go-back-n\""), "\"i-tcp\" needs standard TCP on the wired part");
+    let ns2 = tcp("profile = \"ns2\"").replace("timestamps = true\n", "");
+    refused(&ns2, "\"i-tcp\" needs the rules of RFCs towards real hosts");
+}
+
+/// Packets of a scheme that splits do not pass before the proxies are installed.
+#[test]
+#[should_panic(expected = "the proxies are installed")]
+fn an_emulation_without_its_proxies_carries_nothing() {
+    emulate(&read(FADING), "i-tcp", 0).enter(Side::Source, 0, &datagram(1, 100));
 }
 
 /// Every registered scheme is either refused or can be emulated, whatever it installs.
@@ -371,15 +407,29 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
             Err(error) => {
                 let text = error.to_string();
                 assert!(
-                    text.contains("which is a real host here") || text.contains("needs a base station"),
+                    [
+                        "which is a real host here",
+                        "real receivers do not send it",
+                        "which the proxy of real hosts cannot"
+                    ]
+                    .into_iter()
+                    .any(|reason| text.contains(reason)),
                     "{text}"
                 );
             }
         }
     }
-    let expected = ["basic", "local-recovery", "arq", "snoop", "packet-fec", "airmail", "wtcp-timestamps"];
+    let expected =
+        ["basic", "local-recovery", "i-tcp", "arq", "snoop", "packet-fec", "airmail", "wtcp-timestamps"];
     assert_eq!(emulated, expected);
-    for scheme in ["snoop + arq", "snoop + airmail", "snoop + packet-fec", "wtcp-timestamps + arq"] {
+    for scheme in [
+        "snoop + arq",
+        "snoop + airmail",
+        "snoop + packet-fec",
+        "wtcp-timestamps + arq",
+        "i-tcp + snoop",
+        "i-tcp + ebsn + arq",
+    ] {
         scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     }
 }

@@ -1,7 +1,7 @@
 //! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
-use lasthop_proto::{Body, ComponentId, DropReason, Effect, Out, Outcomes, Packet, Port, Signal};
+use lasthop_proto::{Body, Component, ComponentId, DropReason, Effect, Out, Outcomes, Packet, Port, Signal};
 
 use crate::look_ahead::Place;
 use crate::node::Node;
@@ -165,6 +165,13 @@ impl Builder {
             tap,
         }
     }
+}
+
+/// Stands in for a component that is being replaced.
+struct Vacancy;
+
+impl Component for Vacancy {
+    fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 }
 
 /// Drives components through simulated time.
@@ -433,6 +440,19 @@ impl<T: Tap> Engine<T> {
     /// The next deadline, or an earlier time; [`Time::NEVER`] without one.
     pub fn next_wakeup(&self) -> Time {
         self.wakeups.earliest().0
+    }
+
+    /// Replaces a component, before the first event, by one that needs the same signals.
+    ///
+    /// # Panics
+    /// If the component is a link.
+    pub fn replace(&mut self, id: ComponentId, replacement: impl FnOnce(Node) -> Node) {
+        let index = usize::from(id.0);
+        assert!(!self.places[index].is_served && !self.nodes[index].is_line(), "links are not replaced");
+        let vacancy: Box<dyn Component> = Box::new(Vacancy);
+        let before = std::mem::replace(&mut self.nodes[index], vacancy.into());
+        self.nodes[index] = replacement(before);
+        self.wakeups.set(index, self.nodes[index].next_wakeup());
     }
 
     /// Completes the counters of all components, as at the end of a run at this time.

@@ -161,6 +161,11 @@ impl Node {
         dispatch!(self, component => component.show(probe));
     }
 
+    /// The component, for an owner that embeds it.
+    pub fn into_component(self) -> Box<dyn Component> {
+        dispatch!(self, component => component)
+    }
+
     /// Whether the component is a [`Line`].
     pub(crate) fn is_line(&self) -> bool {
         match self {

@@ -194,9 +194,9 @@ impl World {
 
     fn carry(&mut self) {
         for number in 0..self.conversations.len() {
-            for side in 0..2 {
+            for (side, from) in SIDES.into_iter().enumerate() {
                 while let Some(packet) = self.conversations[number].sides[side].endpoint.poll() {
-                    self.put(side, Place::Proxy(SIDES[side]), packet);
+                    self.put(side, Place::Proxy(from), packet);
                 }
             }
         }

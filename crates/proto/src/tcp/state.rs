@@ -31,6 +31,8 @@ use crate::packet::{Ecn, Notice};
 pub struct SenderState {
     connection: Connection,
     pub(super) mss: u32,
+    /// Limit of `mss` by the peer and the path.
+    pub(super) largest_mss: u32,
     header: Bytes,
     pub(super) settings: Settings,
     /// Initial sequence number: that of SYN, or of the first byte if there is no handshake.
@@ -117,6 +119,7 @@ impl SenderState {
         SenderState {
             connection,
             mss,
+            largest_mss: u32::MAX,
             header: settings.header,
             iss,
             snd_una: iss,
@@ -218,14 +221,14 @@ impl SenderState {
         wanted
     }
 
-    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes. Windows keep
-    /// their size in bytes, and the congestion controller keeps its segment size.
+    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes, or to the
+    /// [limit](super::Sender::limit_mss). Windows keep their size in bytes, and the congestion controller keeps its segment size.
     ///
     /// # Panics
     /// If `mss` is zero.
     pub fn set_mss(&mut self, mss: u32) {
         assert!(mss > 0, "a segment holds at least one byte");
-        self.mss = mss;
+        self.mss = mss.min(self.largest_mss);
     }
 
     // ---- state visible to reactions --------------------------------------------------------------

@@ -20,8 +20,13 @@ impl Layout {
         tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
 
-    /// The proxy of a link, which splits the connections that cross the link.
-    pub(super) fn proxy(&self, link: LinkId, combination: &Combination<'_>) -> Proxy {
+    /// The proxy of a link, which splits the connections that cross the link and whose flows are `simulated`.
+    pub(super) fn proxy(
+        &self,
+        link: LinkId,
+        combination: &Combination<'_>,
+        simulated: impl Fn(FlowId) -> bool,
+    ) -> Proxy {
         let crossed = self.split_at.get(&link).map_or(&[][..], Vec::as_slice);
         let mut proxy = match (&self.network.links[usize::from(link.0)], crossed.first()) {
             (NetworkLink::Radio(hop), Some((flow, _))) if let Some((moving, _)) = hop.place => {
@@ -31,7 +36,7 @@ impl Layout {
             }
             _ => Proxy::new(),
         };
-        for &(flow, from) in crossed {
+        for &(flow, from) in crossed.iter().filter(|(flow, _)| simulated(*flow)) {
             let Some(split) = &self.splits[usize::from(flow.0)] else { continue };
             let reactions = match from == Port::WIRED {
                 true => (combination.reactions(), ReceiverReactions::default()),

@@ -228,6 +228,16 @@ impl Layout {
         })
     }
 
+    /// The proxies at base stations, each with the name of its node.
+    pub(crate) fn proxies(&self) -> impl Iterator<Item = (ComponentId, &str)> {
+        (0..).zip(&self.wiring.components).filter_map(|(index, kind)| match kind {
+            ComponentKind::Agent(place) if self.agent_number(place).is_none() => {
+                Some((ComponentId(index), self.node_name(place)))
+            }
+            _ => None,
+        })
+    }
+
     /// The name of each agent: that of its link, or of the access point of its BSS or of its base station with a shared
     /// radio; if there are several at a link,
     /// preceded by the scheme, and followed by the mobile host if it is there, and by a number if the scheme has several
@@ -383,6 +393,9 @@ impl Layout {
         for kind in &self.wiring.components {
             let other = match kind {
                 ComponentKind::Source(flow) | ComponentKind::Sink(flow) => end(*flow),
+                ComponentKind::Agent(place) if self.agent_number(place).is_none() => {
+                    Some(self.proxy(place.link, combination, |flow| end(flow).is_none()).into())
+                }
                 _ => None,
             };
             let node = other.unwrap_or_else(|| self.component(kind, combination, streams));
@@ -475,7 +488,7 @@ impl Layout {
             ComponentKind::Shared(radio) => self.shared(*radio, combination, streams).into(),
             ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
             ComponentKind::Agent(place) => match self.agent_number(place) {
-                None => self.proxy(place.link, combination).into(),
+                None => self.proxy(place.link, combination, |_| true).into(),
                 Some((end, number)) => combination
                     .agent(number, &self.site(place, end, &self.link_name(place.link, end), streams))
                     .into(),
