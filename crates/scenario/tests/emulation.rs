@@ -349,7 +349,7 @@ fn what_changes_real_hosts_is_refused() {
         (
             "metp",
             "\"metp\" retransmits everything from a loss on, which it detects by an echo of each segment's timestamp; \
-             real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", SACK stands in",
+             real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", RACK stands in",
         ),
         (
             "i-tcp + delayed-dupacks",
@@ -372,7 +372,7 @@ fn what_changes_real_hosts_is_refused() {
     assert!(scenario.emulate("nonsense", 1, 0).is_err());
 }
 
-/// Schemes whose split relies on echoes of each segment use SACK towards real hosts; others of ns-2's are refused.
+/// Selective repeat is replaced towards real hosts; go-back-n and the rules of ns-2 are refused.
 #[test]
 fn splits_are_refused_if_real_hosts_cannot_take_part() {
     let with = |changes: &str| read(&format!("{FADING}{changes}"));

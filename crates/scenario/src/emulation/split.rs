@@ -8,7 +8,7 @@ use std::fmt;
 use lasthop_base::{Bytes, Stream, Streams};
 use lasthop_proto::scheme::Combination;
 use lasthop_proto::split::Split;
-use lasthop_proto::tcp::{Flavour, Reactions, ReceiverReactions, Rules, Settings};
+use lasthop_proto::tcp::{Detection, Flavour, Reactions, ReceiverReactions, Rules, Settings};
 use lasthop_proto::{Component, FlowId};
 
 use super::{Agent, AgentCounters, Emulation};
@@ -40,14 +40,16 @@ impl fmt::Debug for SplitSite {
     }
 }
 
-/// The settings of the proxy's end of the wireless part. Retransmission of lost segments alone relies on an echo of
-/// each segment's timestamp, which real receivers do not send; SACK reports the same losses.
+/// The settings of the proxy's end of the wireless part. Selective repeat relies on an echo of each segment's timestamp,
+/// which real receivers do not send. RACK (RFC 8985) detects the same losses by SACK and the times at which segments
+/// were sent.
 fn towards_real_host(wireless: &Settings) -> Settings {
-    let flavour = match wireless.flavour {
-        Flavour::SelectiveRepeat => Flavour::Sack,
-        other => other,
-    };
-    Settings { flavour, ..wireless.clone() }
+    match wireless.flavour {
+        Flavour::SelectiveRepeat => {
+            Settings { flavour: Flavour::Prr, detection: Detection::Rack, ..wireless.clone() }
+        }
+        _ => wireless.clone(),
+    }
 }
 
 /// What the split of a combination needs that real hosts do not have, as a sentence.
@@ -69,7 +71,7 @@ pub(super) fn beyond_proxies(combination: &Combination<'_>, network: &Network) -
     } else if wireless.flavour == Flavour::GoBackN {
         Some(format!(
             "\"{name}\" retransmits everything from a loss on, which it detects by an echo of each segment's timestamp; \
-             real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", SACK stands in"
+             real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", RACK stands in"
         ))
     } else if [wired, &wireless].iter().any(|tcp| tcp.rules == Rules::Ns2) {
         Some(format!("\"{name}\" needs the rules of RFCs towards real hosts, and those of tcp are ns-2's"))
