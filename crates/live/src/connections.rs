@@ -191,6 +191,12 @@ mod tests {
         assert_eq!(at(Side::Source, 2, BOTH, None), Some((1, 0)));
         assert_eq!(at(Side::Destination, 2, Flags::ACK, None), Some((1, 0)));
         assert_eq!(at(Side::Source, 3, Flags::ACK, None), Some((2, 0)));
+        // A proxy scales whether the other end does or not.
+        let mut table = Connections::new(4, true);
+        assert_eq!(find(&mut table, 0, Side::Source, 1, Flags::SYN, Some(7)), Some((0, 0)));
+        assert_eq!(find(&mut table, 0, Side::Destination, 1, BOTH, None), Some((0, 0)));
+        assert_eq!(find(&mut table, 0, Side::Source, 1, Flags::ACK, None), Some((0, 7)));
+        assert_eq!(find(&mut table, 0, Side::Destination, 1, Flags::ACK, None), Some((0, 0)));
     }
 
     #[test]

@@ -64,6 +64,7 @@ fn the_table_tells_the_truth() {
     let mut tests = tests_under("crates/sim/tests/tcp");
     tests.extend(tests_in(&workspace().join("crates/endpoint/tests/smoltcp.rs"), "smoltcp"));
     tests.extend(tests_in(&workspace().join("crates/live/tests/linux.rs"), "linux"));
+    tests.extend(tests_in(&workspace().join("crates/live/tests/split.rs"), "split"));
     tests.extend(tests_in(&workspace().join("crates/sim/tests/ns2/main.rs"), "ns2"));
     for (file, scheme) in files_of_schemes() {
         let is_dialogue = read(&file).contains("use lasthop_testing::dialogue");

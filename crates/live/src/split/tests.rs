@@ -39,6 +39,12 @@ fn address(side: Side, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, side as u8 + 1], port))
 }
 
+/// The Ethernet header of frames from the host at `side`.
+fn header(side: Side) -> [u8; ETHERNET] {
+    let (from, to) = (side as u8 + 1, 2 - side as u8);
+    [2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from, 0x08, 0x00]
+}
+
 /// One end of a conversation: writes a pattern and checks that of the other end.
 struct Application {
     endpoint: Endpoint,
@@ -192,7 +198,7 @@ impl Lab {
             (lane, scale) = connections.find(self.now, side, &packet, &tcp.header).expect("a lane");
             entering.segment = Some(segments::read(&tcp.header, scale));
         }
-        let frame = [&[0; ETHERNET], bytes].concat();
+        let frame = [&header(side)[..], bytes].concat();
         let entered = self.frames.lock().insert(&frame, 0, entering, scale).entered;
         self.emulation.enter(side, lane, &entered);
     }
@@ -203,6 +209,8 @@ impl Lab {
             let Ok(side) = carried.outcome else { continue };
             let mut frames = self.frames.lock();
             let frame = frames.get(carried.packet.handle).expect("its bytes are kept");
+            let from = Side::BOTH[1 - side as usize];
+            assert_eq!(frame.bytes[..ETHERNET], header(from), "it looks as if the other host had sent it");
             let mut bytes = frame.bytes[ETHERNET..].to_vec();
             if is_changed(frame, &carried.packet) {
                 change(&mut bytes, frame, &carried.packet).expect("well-formed");
@@ -450,6 +458,26 @@ fn simulated_traffic_goes_on_beside_a_split() {
     let (alone, _) = measured(&read(LAST_MILE), "i-tcp", 0, 10);
     let (beside, _) = measured(&read(&busy), "i-tcp", 0, 10);
     assert!(alone > 7.5e6 && beside < 5e6 && beside > 2e6, "{alone} {beside}");
+}
+
+/// Another connection of the scenario is simulated, and split by the same scheme: its pace depends on the buffer.
+#[test]
+fn simulated_connections_are_split_beside_real_ones() {
+    let pairs = LAST_MILE.replace("[transfer]", "[topology.dumbbell]\npairs = 2\n[transfer]")
+        + "[connection.real]\nfrom = \"S1\"\nto = \"D1\"\n[connection.simulated]\nfrom = \"S2\"\nto = \"D2\"\n";
+    let sent = |buffer: &str| {
+        let mut lab = Lab::new(&read(&format!("{pairs}[scheme]\ni-tcp.buffer = \"{buffer}\"\n")), "i-tcp", 0);
+        lab.talk(Side::Source, &Profile::Linux.settings(), [100_000, 100_000]);
+        lab.run(seconds(20));
+        lab.assert_complete();
+        assert_eq!(lab.emulation.simulated_flows(), 1);
+        let counters = lab.finish();
+        assert_eq!(counters.schemes["i-tcp.connections"], 1);
+        let link = counters.links.iter().find(|each| each.link == "right-D2").expect("there is a link");
+        link.link_attempts.expect("it is wireless")
+    };
+    let (small, large) = (sent("3 KB"), sent("64 KiB"));
+    assert!(small > 200 && large > 5 * small, "{small} {large}");
 }
 
 /// Segments with any numbers on many connections never stop the base station, and all bytes are returned.
