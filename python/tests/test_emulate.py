@@ -179,6 +179,8 @@ for thread in threads:
         ("snoop + arq", "cubic", "fd00::1", 80),
         # Its timeouts double, so that a bad row of losses may take a while.
         ("wtcp-timestamps", "cubic", "10.0.0.1", 20),
+        ("i-tcp", "cubic", "10.0.0.1", 80),
+        ("i-tcp + snoop", "reno", "fd00::1", 40),
     ],
 )
 def test_agents_serve_linux_hosts(
@@ -210,7 +212,11 @@ def test_agents_serve_linux_hosts(
     report = json.loads(shown.stdout)
     assert shown.stderr.count("equal") == 8, shown.stderr
     assert report["exit_code"] == 0
-    if "arq" in scheme:
+    if "i-tcp" in scheme:
+        assert report["schemes"]["i-tcp.connections"] == 4
+        assert report["schemes"]["i-tcp.reset_connections"] == 0
+        assert report["schemes"].get("snoop.cached_segments_peak", 100) > 10
+    elif "arq" in scheme:
         # The ARQ leaves nothing to repair.
         assert report["schemes"]["snoop.cached_segments_peak"] > 100
     else:
