@@ -8,6 +8,8 @@
 //! One thread reads frames, handles the due events of the links, and writes the frames that leave them. It measures the
 //! lateness of each packet.
 //!
+//! With a scheme that splits connections, the base stations in the network have our TCP towards both hosts.
+//!
 //! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface, so that Lasthop's TCP talks to
 //! real hosts. Linux only.
 

@@ -221,8 +221,9 @@ impl SenderState {
         wanted
     }
 
-    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes, or to the
-    /// [limit](super::Sender::limit_mss). Windows keep their size in bytes, and the congestion controller keeps its segment size.
+    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes, at most the
+    /// [limit](super::Sender::limit_mss). Windows keep their size in bytes, and the congestion controller keeps
+    /// its segment size.
     ///
     /// # Panics
     /// If `mss` is zero.
