@@ -31,7 +31,7 @@ const DEVICES: [[&str; 2]; 2] = [["k0", "k1"], ["e0", "e1"]];
 
 /// A last mile that loses packets in both directions.
 const SCENARIO: &str = "
-schemes = ['i-tcp']
+schemes = ['i-tcp', 'metp', 'vs-tcp']
 [transfer]
 size = 'unlimited'
 [wired]
@@ -44,6 +44,10 @@ queue = '200 packets'
 channel.frame-loss.loss = LOSS
 [scheme.i-tcp]
 buffer = '1 MiB'
+[scheme.metp]
+recovery = 'selective-repeat'
+[scheme.vs-tcp]
+recovery = 'selective-repeat'
 ";
 
 fn ip(arguments: &str) {
@@ -100,11 +104,11 @@ fn enter(side: usize, gate: &Gate) {
 }
 
 /// Emulates while both hosts talk, each in its namespace.
-fn emulate(loss: f64, hosts: [Box<dyn FnOnce() + Send>; 2]) -> Report {
+fn emulate(scheme: &str, loss: f64, hosts: [Box<dyn FnOnce() + Send>; 2]) -> Report {
     let text = SCENARIO.replace("LOSS", &loss.to_string());
     let scenario =
         Scenario::parse(&text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = scenario.emulate("i-tcp", 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     for [device, ours] in DEVICES {
         ip(&format!("link add {device} address 02:00:00:00:00:01 type veth peer name {ours}"));
         ip(&format!("link set dev {ours} arp off up"));
@@ -199,12 +203,8 @@ fn counter(report: &Report, name: &str) -> u64 {
     report.schemes[&format!("i-tcp.{name}")]
 }
 
-#[test]
-fn every_byte_passes_between_two_kernels() {
-    if !is_inside("every_byte_passes_between_two_kernels") {
-        return;
-    }
-    let scale = if env::var("LASTHOP_TRANSFERS").is_ok() { 10_000_000 } else { 1_000_000 };
+/// Sends and receives over one connection, with a loss of 1 %.
+fn transfer(scheme: &str, scale: u64) -> Report {
     let (up, down) = ((1, 5 * scale), (2, 2 * scale));
     let server = move || {
         let listener = TcpListener::bind(address(1, 7000)).expect("a port");
@@ -218,12 +218,38 @@ fn every_byte_passes_between_two_kernels() {
         let seconds = begin.elapsed().as_secs_f64();
         println!("{} up and {} down in {seconds:.2} s, equal", up.1, down.1);
     };
-    let report = emulate(0.01, [Box::new(server), Box::new(client)]);
+    let report = emulate(scheme, 0.01, [Box::new(server), Box::new(client)]);
     println!("{report:?}");
-    assert_eq!(counter(&report, "connections"), 1);
-    assert_eq!(counter(&report, "reset_connections") + counter(&report, "acknowledged_undelivered_bytes"), 0);
-    assert!(counter(&report, "held_bytes_peak") <= 1 << 20);
+    let counter = |name: &str| report.schemes[&format!("{scheme}.{name}")];
+    assert_eq!(counter("connections"), 1);
+    assert_eq!(counter("reset_connections") + counter("acknowledged_undelivered_bytes"), 0);
+    assert!(counter("held_bytes_peak") <= 1 << 20);
+    report
+}
+
+#[test]
+fn every_byte_passes_between_two_kernels() {
+    if !is_inside("every_byte_passes_between_two_kernels") {
+        return;
+    }
+    let scale = if env::var("LASTHOP_TRANSFERS").is_ok() { 10_000_000 } else { 1_000_000 };
+    let report = transfer("i-tcp", scale);
     assert!(report.lost_packets > 20, "{}", report.lost_packets);
+}
+
+/// Without congestion control, and with segments of variable size, on the wireless part.
+#[test]
+fn metp_serves_kernels() {
+    if is_inside("metp_serves_kernels") {
+        transfer("metp", 500_000);
+    }
+}
+
+#[test]
+fn vs_tcp_serves_kernels() {
+    if is_inside("vs_tcp_serves_kernels") {
+        transfer("vs-tcp", 500_000);
+    }
 }
 
 /// Refusals, resets, many connections at once, a reader that waits, and what is not TCP.
@@ -304,7 +330,7 @@ fn failures_windows_and_other_protocols_pass() {
         datagrams.send(&[7]).expect("it is sent");
         assert_eq!(datagrams.recv(&mut [0]).expect_err("unreachable").kind(), ErrorKind::ConnectionRefused);
     };
-    let report = emulate(0.0, [Box::new(server), Box::new(client)]);
+    let report = emulate("i-tcp", 0.0, [Box::new(server), Box::new(client)]);
     println!("{report:?}");
     assert!(counter(&report, "connections") >= ECHOES as u64 + 3);
     assert!(counter(&report, "refused_connections") >= 1);
