@@ -387,6 +387,20 @@ fn splits_are_refused_if_real_hosts_cannot_take_part() {
     refused(&tcp("flavour = \"go-back-n\""), "\"i-tcp\" needs standard TCP on the wired part");
     let ns2 = tcp("profile = \"ns2\"").replace("timestamps = true\n", "");
     refused(&ns2, "\"i-tcp\" needs the rules of RFCs towards real hosts");
+    let moving = r#"
+        [topology.hand-off]
+        [mobility.mobile.moves.periodic]
+        stay = "5 s"
+        [transfer]
+        size = "1 MB"
+        [tcp]
+        close = true
+        [wired]
+        rate = "10 Mbps"
+        [radio]
+        rate = "1 Mbps"
+    "#;
+    refused(moving, "\"i-tcp\" moves connections with a mobile host");
 }
 
 /// Packets of a scheme that splits do not pass before the proxies are installed.

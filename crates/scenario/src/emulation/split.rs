@@ -66,6 +66,8 @@ pub(super) fn beyond_proxies(combination: &Combination<'_>, network: &Network) -
             "\"{name}\" acknowledges to one host only what the other has acknowledged, which the proxy of real hosts \
              cannot"
         ))
+    } else if network.flows[0].path.all().count() > 1 {
+        Some(format!("\"{name}\" moves connections with a mobile host, which the proxy of real hosts cannot"))
     } else if let Some(flavour) = flavour(wired) {
         Some(format!("\"{name}\" needs standard TCP on the wired part, and tcp.flavour is \"{flavour}\""))
     } else if wireless.flavour == Flavour::GoBackN {
