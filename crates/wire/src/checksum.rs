@@ -140,6 +140,21 @@ pub fn repair(bytes: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Completes the checksum that a sender left to its network card: over the bytes from `start` on, into the field at
+/// `at`, which has the sum of the pseudo-header.
+///
+/// # Errors
+/// If the field is not within the covered bytes.
+pub fn complete(bytes: &mut [u8], start: usize, at: usize) -> Result<(), Error> {
+    let needed = at.saturating_add(2);
+    if start > at || needed > bytes.len() {
+        return Err(Error::Truncated { header: "transport", needed, found: bytes.len() });
+    }
+    let total = Sum16BitWords::new().add_slice(&bytes[start..]);
+    store(bytes, at, total.to_ones_complement_with_no_zero());
+    Ok(())
+}
+
 /// etherparse sums words in the byte order of the machine.
 fn store(bytes: &mut [u8], at: usize, checksum: u16) {
     bytes[at..at + 2].copy_from_slice(&checksum.to_ne_bytes());

@@ -38,6 +38,7 @@ mod error;
 mod icmp;
 mod ip;
 mod link;
+pub mod offload;
 mod tcp;
 pub mod write;
 

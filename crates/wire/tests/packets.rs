@@ -6,7 +6,8 @@ use lasthop_base::{Stream, Streams};
 use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn, NoticeCode};
 use lasthop_wire::{
-    Checksum, Error, Fragment, Ip, IpPacket, LinkType, Quote, TcpHeader, Transport, checksum, edit, write,
+    Checksum, Error, Fragment, Ip, IpPacket, LinkType, Quote, TcpHeader, Transport, checksum, edit, offload,
+    write,
 };
 
 const V4: Ip = Ip {
@@ -260,6 +261,104 @@ fn super_packets_are_recognised() {
     assert_eq!(IpPacket::parse(&bytes).expect("well-formed").transport_checksum(), Checksum::Partial);
     bytes[37] ^= 1;
     assert_eq!(IpPacket::parse(&bytes).expect("well-formed").transport_checksum(), Checksum::Wrong);
+}
+
+/// The segments of a super-packet, put together, are its payload; each has the header of the super-packet, with the
+/// fields of its own place. The kernel's segments are compared in `crates/live/tests/linux.rs`.
+#[test]
+fn super_packets_are_cut_into_segments() {
+    let mut random = Streams::new(5, 0).stream("segments");
+    for _ in 0..300 {
+        let ip = random_ip(&mut random);
+        let (size, len) = (1 + random.below(1500) as usize, random.below(20_000) as u32);
+        let data = payload(&mut random, len);
+        let is_tcp = random.bernoulli(0.5);
+        let header = random_tcp(&mut random);
+        let whole = match is_tcp {
+            true => write::tcp(&ip, &header, &data),
+            false => write::udp(&ip, (header.src_port, header.dst_port), &data),
+        }
+        .expect("short enough");
+        let packet = IpPacket::parse(&whole).expect("well-formed");
+        let pieces: Vec<_> = offload::segments(&packet, size).expect("TCP or UDP").collect();
+        assert_eq!(pieces.len(), data.len().div_ceil(size).max(1));
+        let mut joined = Vec::new();
+        for (number, piece) in pieces.iter().enumerate() {
+            let (is_first, is_last) = (number == 0, number + 1 == pieces.len());
+            let segment = IpPacket::parse(piece).expect("well-formed");
+            assert_eq!((segment.len, segment.transport_checksum()), (piece.len(), Checksum::Correct));
+            assert_ne!(segment.header_checksum(), Checksum::Wrong);
+            let identification = match ip.src.is_ipv4() {
+                true => ip.identification.wrapping_add(number as u16),
+                false => 0,
+            };
+            assert_eq!(segment.ip, Ip { identification, ..ip });
+            match segment.transport {
+                Transport::Tcp(tcp) => {
+                    let mut flags = packet.tcp().expect("a segment").header.segment.flags.0;
+                    flags &= if is_first { !0 } else { !0x80 };
+                    flags &= if is_last { !0 } else { !0x09 };
+                    let expected = Segment {
+                        seq: packet.tcp().expect("a segment").header.segment.seq + joined.len() as u32,
+                        flags: Flags(flags),
+                        len: tcp.payload.len() as u32,
+                        ..packet.tcp().expect("a segment").header.segment
+                    };
+                    assert_eq!(tcp.header.segment, expected);
+                    joined.extend_from_slice(tcp.payload);
+                }
+                Transport::Udp(udp) => joined.extend_from_slice(udp.payload),
+                other => panic!("{other:?}"),
+            }
+            assert!(is_last || joined.len() == (number + 1) * size);
+        }
+        assert_eq!(joined, data);
+    }
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() {
+    let whole = with_payload(&V4, 3000);
+    let packet = IpPacket::parse(&whole).expect("well-formed");
+    assert!(offload::segments(&packet, 0).is_err());
+    let mut fragment = whole.clone();
+    fragment[6] |= 0x20;
+    assert!(offload::segments(&IpPacket::parse(&fragment).expect("well-formed"), 1448).is_err());
+    let cut = IpPacket::parse_captured(&whole[..200], whole.len()).expect("well-formed");
+    assert!(offload::segments(&cut, 1448).is_err());
+    let ping = write::icmp(&V4, NoticeCode { kind: 8, code: 0 }, 5, &[6; 3000]).expect("short enough");
+    assert!(offload::segments(&IpPacket::parse(&ping).expect("well-formed"), 1448).is_err());
+}
+
+/// What a network card makes of the sum of the pseudo-header.
+#[test]
+fn partial_checksums_are_completed() {
+    let mut random = Streams::new(6, 0).stream("partial");
+    for _ in 0..200 {
+        let ip = random_ip(&mut random);
+        let len = random.below(1000) as u32;
+        let right =
+            write::tcp(&ip, &random_tcp(&mut random), &payload(&mut random, len)).expect("short enough");
+        let packet = IpPacket::parse(&right).expect("well-formed");
+        let start = packet.header_len;
+        let octets = |address: IpAddr| match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        let mut pseudo = [octets(ip.src), octets(ip.dst)].concat();
+        pseudo.extend([0, 6]);
+        pseudo.extend(((right.len() - start) as u16).to_be_bytes());
+        let sum: u32 = pseudo.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let folded = ((folded & 0xffff) + (folded >> 16)) as u16;
+        let mut bytes = right.clone();
+        bytes[start + 16..start + 18].copy_from_slice(&folded.to_be_bytes());
+        checksum::complete(&mut bytes, start, start + 16).expect("within the packet");
+        assert_eq!(bytes, right);
+    }
+    assert!(checksum::complete(&mut [0; 20], 10, 19).is_err());
+    assert!(checksum::complete(&mut [0; 20], 10, 5).is_err());
+    assert!(checksum::complete(&mut [0; 20], 0, usize::MAX).is_err());
 }
 
 #[test]
