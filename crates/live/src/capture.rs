@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Dscp, Ecn, NoticeCode};
-use lasthop_wire::{Ip, IpPacket, write};
+use lasthop_wire::{Ip, write};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -18,7 +18,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use crate::emulator::ETHERNET;
+use crate::emulator::{ETHERNET, ip_packet};
 
 /// Maximum number of packets in a capture, as in a simulation.
 const MAX_RECORDS: usize = 4_000_000;
@@ -89,8 +89,15 @@ impl Capture {
         dropper: &str,
         reason: DropReason,
     ) -> io::Result<()> {
-        let packet = &frame[ETHERNET..];
-        let lost = IpPacket::parse(packet).map_err(io::Error::other)?.ip;
+        let comment = match reason {
+            DropReason::Suppressed => format!("suppressed by {dropper}"),
+            _ => format!("lost on {dropper}: {reason}"),
+        };
+        // No message can quote a packet of another protocol than IP.
+        let Some(packet) = ip_packet(frame) else {
+            return self.record(LOSSES, now, frame, Some(comment));
+        };
+        let lost = packet.ip;
         let (address, code): (IpAddr, _) = match lost.src {
             IpAddr::V4(_) => {
                 let of_component = Ipv4Addr::new(10, 128, 0, 0).to_bits() + u32::from(at.0);
@@ -110,13 +117,9 @@ impl Capture {
             identification: 0,
             dont_fragment: true,
         };
-        let quoted = &packet[..packet.len().min(QUOTE)];
+        let quoted = &packet.bytes[..packet.bytes.len().min(QUOTE)];
         let message = write::icmp(&ip, code, 0, quoted).map_err(io::Error::other)?;
         let framed = [&frame[..ETHERNET], &message].concat();
-        let comment = match reason {
-            DropReason::Suppressed => format!("suppressed by {dropper}"),
-            _ => format!("lost on {dropper}: {reason}"),
-        };
         self.record(LOSSES, now, &framed, Some(comment))
     }
 

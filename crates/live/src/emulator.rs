@@ -6,9 +6,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use lasthop_base::{Bytes, Duration, Histogram, Time};
-use lasthop_proto::{Handle, Packet};
+use lasthop_proto::{Dscp, Ecn, Handle, Packet};
 use lasthop_scenario::{Carried, Emulation, EmulationCounters, Entering, Side};
-use lasthop_wire::{Checksum, Error, IpPacket, LinkType, checksum, edit};
+use lasthop_wire::{Checksum, Error, IpPacket, LinkType, checksum, edit, offload};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -16,14 +16,18 @@ use nix::sys::time::TimeSpec;
 use crate::capture::Capture;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
-use crate::frames::Frame;
+use crate::frames::{Frame, Origin};
 use crate::interface::{Interface, Received, Sent};
+use crate::recorder::Recorder;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 use crate::segments;
 use crate::split::{BaseStation, SharedFrames};
 
 /// Length of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
+
+/// Length of a VLAN tag, by which a frame may exceed the MTU.
+const VLAN_TAG: usize = 4;
 
 /// The longest time between two calls of `keep_going`, in nanoseconds.
 const WATCH_NS: u64 = 20_000_000;
@@ -50,6 +54,26 @@ pub struct Settings {
     pub longest_wait: Duration,
     /// Paths of the two pcapng files: the source's, with losses, and the destination's.
     pub capture: Option<[PathBuf; 2]>,
+    /// Whether frames of all protocols are carried, as by a wire; otherwise IP packets between the two ends.
+    pub whole_frames: bool,
+    /// Whether to record a [trace](Report::traces) of each TCP connection.
+    pub trace: bool,
+    /// Whether to [record](Report::packets) how late each packet is.
+    pub record_lateness: bool,
+}
+
+impl Default for Settings {
+    /// IP packets of Ethernet's size, without recordings.
+    fn default() -> Settings {
+        Settings {
+            mtu: 1500,
+            longest_wait: Duration::from_millis(50),
+            capture: None,
+            whole_frames: false,
+            trace: false,
+            record_lateness: false,
+        }
+    }
 }
 
 /// The network of a scenario between two interfaces.
@@ -61,6 +85,7 @@ pub struct Emulator {
     /// The captures of the source, with losses, and of the destination.
     capture: Option<[Capture; 2]>,
     frames: SharedFrames,
+    recorder: Recorder,
     /// Lanes for queues.
     flows: Flows,
     /// Lanes for agents; `None` without agents.
@@ -79,6 +104,7 @@ pub struct Emulator {
     suppressed: u64,
     marked: u64,
     opaque: u64,
+    segmented: u64,
     undelivered: u64,
     overload: u64,
     cpu_ns: u64,
@@ -108,6 +134,7 @@ impl Emulator {
                 .then(|| Connections::new(emulation.lanes(), emulation.splits())),
             emulation,
             interfaces,
+            recorder: Recorder::new(settings.trace, settings.record_lateness),
             settings,
             frames,
             flows: Flows::default(),
@@ -122,6 +149,7 @@ impl Emulator {
             suppressed: 0,
             marked: 0,
             opaque: 0,
+            segmented: 0,
             undelivered: 0,
             overload: 0,
             cpu_ns: 0,
@@ -169,6 +197,7 @@ impl Emulator {
         let simulated_flows = self.emulation.simulated_flows();
         let (in_network, kept) = self.emulation.held();
         let EmulationCounters { links, schemes } = self.emulation.finish();
+        let (connections, traces, packets) = self.recorder.finish();
         Ok(Report {
             duration_s,
             cpu_s: Duration::from_nanos(self.cpu_ns).as_secs_f64(),
@@ -177,6 +206,7 @@ impl Emulator {
             suppressed_packets: self.suppressed,
             opaque_packets: self.opaque,
             marked_packets: self.marked,
+            segmented_packets: self.segmented,
             in_network_packets: in_network as u64,
             kept_packets: kept as u64,
             undelivered_packets: self.undelivered,
@@ -190,6 +220,9 @@ impl Emulator {
             simulated_flows,
             links,
             schemes,
+            connections,
+            traces,
+            packets,
         })
     }
 
@@ -230,7 +263,7 @@ impl Emulator {
     fn read(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
             let Some(received) = self.interfaces[side as usize].receive(buffer)? else { return Ok(()) };
-            self.accept(side, &buffer[..received.len.min(BUFFER)], received)?;
+            self.accept(side, &mut buffer[..received.len.min(BUFFER)], received)?;
             if monotonic_ns() >= self.due_ns() {
                 self.advance()?;
             }
@@ -240,21 +273,56 @@ impl Emulator {
         Ok(())
     }
 
-    /// Lets a frame enter the network, if it is for the other end.
-    fn accept(&mut self, side: Side, frame: &[u8], received: Received) -> io::Result<()> {
-        let packet = match LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse) {
-            // The network does not carry VLAN tags.
-            Ok(packet) if frame.len() - ETHERNET >= packet.bytes.len() && !received.is_cut => packet,
-            _ => {
-                self.unforwarded.not_ip += 1;
-                return Ok(());
+    /// Does the work that the sender left to a network card, and lets the frame enter the network, or the segments of
+    /// a super-packet.
+    fn accept(&mut self, side: Side, frame: &mut [u8], received: Received) -> io::Result<()> {
+        if received.is_cut {
+            self.unforwarded.oversized += 1;
+            return Ok(());
+        }
+        if let Some(size) = received.offload.segment_size
+            && let Ok(packet) = LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse)
+            && let Ok(segments) = offload::segments(&packet, size)
+        {
+            self.segmented += 1;
+            let link_header = &frame[..frame.len() - packet.bytes.len()];
+            let mut framed = Vec::with_capacity(ETHERNET + self.settings.mtu);
+            for segment in segments {
+                framed.clear();
+                framed.extend_from_slice(link_header);
+                framed.extend_from_slice(&segment);
+                self.accept_frame(side, &framed, received.waited_ns)?;
             }
-        };
-        if is_link_local(packet.ip.dst) || is_link_local(packet.ip.src) {
+            return Ok(());
+        }
+        if let Some((start, at)) = received.offload.checksum {
+            // The kernel has checked the places of frames that it describes.
+            let _ = checksum::complete(frame, start, at);
+        }
+        self.accept_frame(side, frame, received.waited_ns)
+    }
+
+    /// Lets a frame enter the network, if it is for the other end.
+    fn accept_frame(&mut self, side: Side, frame: &[u8], waited_ns: u64) -> io::Result<()> {
+        let is_wire = self.settings.whole_frames;
+        let packet = ip_packet(frame);
+        if packet.is_none() && !(is_wire && frame.len() > ETHERNET) {
+            self.unforwarded.not_ip += 1;
+            return Ok(());
+        }
+        let len = packet.map_or(frame.len() - ETHERNET, |packet| packet.len);
+        if let Some(packet) = &packet
+            && !is_wire
+            && (is_link_local(packet.ip.dst) || is_link_local(packet.ip.src))
+        {
             self.unforwarded.link_local += 1;
             return Ok(());
         }
-        if packet.is_super_packet(self.settings.mtu) {
+        let is_oversized = match &packet {
+            Some(packet) => packet.is_super_packet(self.settings.mtu),
+            None => len > self.settings.mtu + VLAN_TAG,
+        };
+        if is_oversized {
             self.unforwarded.oversized += 1;
             return Ok(());
         }
@@ -265,18 +333,35 @@ impl Emulator {
             self.origin_ns = Some(monotonic_ns().saturating_sub(start.as_nanos()));
         }
         let end = &mut self.ends[side as usize];
-        (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + packet.len as u64);
-        if received.waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
+        (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + len as u64);
+        if waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
             self.overload += 1;
             return Ok(());
         }
         let now = self.now();
         self.emulation.advance(now);
-        let checksum = packet.transport_checksum();
-        let (lane, entering, scale) = self.classify(now, side, &packet, checksum);
-        let len = ETHERNET + packet.bytes.len();
+        let mut origin = Origin { at: now, side, connection: None };
+        let (mut lane, mut scale) = (0, 0);
+        let mut entering = Entering {
+            handle: Handle::NONE,
+            size: Bytes(len as u64),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            segment: None,
+        };
+        let mut checksum = Checksum::Absent;
+        if let Some(packet) = &packet {
+            checksum = packet.transport_checksum();
+            (lane, entering, scale) = self.classify(now, side, packet, checksum);
+            origin.connection = self.recorder.enter(now, side, packet)?;
+        }
+        // A trailer is padding of the sender's link, which a wire keeps.
+        let bytes = match &packet {
+            Some(packet) if !is_wire => &frame[..ETHERNET + packet.bytes.len()],
+            _ => frame,
+        };
         let mut frames = self.frames.lock();
-        let kept = frames.insert(&frame[..len], received.waited_ns, entering, scale);
+        let kept = frames.insert(bytes, waited_ns, entering, scale, origin);
         // The sender offloaded the checksum to its network card, which precedes the links.
         if checksum == Checksum::Partial {
             checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
@@ -377,13 +462,19 @@ impl Emulator {
                 if let Some([source, _]) = &mut self.capture {
                     source.lose(time, &frame.bytes, at, self.emulation.dropper(at), reason)?;
                 }
+                if let Some(number) = frame.origin.connection {
+                    let (from, scheme) = (frame.origin.side, self.emulation.scheme_of_agent(at));
+                    self.recorder.drop(time, number, from, &frame.bytes[ETHERNET..], reason, scheme)?;
+                }
                 return Ok(());
             }
         };
         self.marked += u64::from(packet.ecn != frame.entered.ecn);
         let bytes = if is_changed(frame, &packet) {
             self.changed.clone_from(&frame.bytes);
-            change(&mut self.changed[ETHERNET..], frame, &packet).expect("the packet has been read");
+            // No link or agent changes a packet of another protocol than IP.
+            let is_done = change(&mut self.changed[ETHERNET..], frame, &packet);
+            debug_assert!(is_done.is_ok());
             &self.changed
         } else {
             &frame.bytes
@@ -400,12 +491,16 @@ impl Emulator {
             Sent::NoRoom => self.overload += 1,
             Sent::Gone => self.undelivered += 1,
         }
+        if let Some(number) = frame.origin.connection {
+            self.recorder.arrive(time, number, frame.origin.side, &bytes[ETHERNET..])?;
+        }
         let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
         let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.waited_ns;
         // Later copies did not wait to be read.
         frame.waited_ns = 0;
-        self.lateness.record(Duration::from_nanos(late_ns));
-        Ok(())
+        let late = Duration::from_nanos(late_ns);
+        self.lateness.record(late);
+        self.recorder.late(frame.origin.at, time, side, packet.size.0, late.as_secs_f64())
     }
 }
 
@@ -424,6 +519,13 @@ pub(crate) fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result
         (Some(before), Some(after)) => segments::write(bytes, before, after, frame.scale),
         _ => Ok(()),
     }
+}
+
+/// The IP packet of a frame without a VLAN tag.
+pub(crate) fn ip_packet(frame: &[u8]) -> Option<IpPacket<'_>> {
+    let bytes = LinkType::Ethernet.network_layer(frame).ok()?;
+    let is_untagged = frame.len() - bytes.len() == ETHERNET;
+    IpPacket::parse(bytes).ok().filter(|_| is_untagged)
 }
 
 /// Whether an address is confined to the link.

@@ -1,7 +1,17 @@
 //! The bytes of the packets in the network, by their handles.
 
+use lasthop_base::Time;
 use lasthop_proto::Handle;
-use lasthop_scenario::Entering;
+use lasthop_scenario::{Entering, Side};
+
+/// Where and when a frame entered the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) at: Time,
+    pub(crate) side: Side,
+    /// The recorded TCP connection to which it belongs.
+    pub(crate) connection: Option<u32>,
+}
 
 /// Maximum number of bytes in the network, since unbounded queues grow with an unbounded sender.
 const MAX_BYTES: usize = 256 << 20;
@@ -18,6 +28,7 @@ pub(crate) struct Frame {
     pub(crate) entered: Entering,
     /// The window scale applied to its segment.
     pub(crate) scale: u8,
+    pub(crate) origin: Origin,
 }
 
 /// Frames by handle. Slots and their memory are reused.
@@ -39,6 +50,7 @@ impl Frames {
         waited_ns: u64,
         entering: Entering,
         scale: u8,
+        origin: Origin,
     ) -> &mut Frame {
         self.bytes += bytes.len();
         if let Some(index) = self.free.pop() {
@@ -47,14 +59,14 @@ impl Frames {
             frame.handle = Handle::new(index + 1, generation);
             frame.bytes.clear();
             frame.bytes.extend_from_slice(bytes);
-            (frame.waited_ns, frame.scale) = (waited_ns, scale);
+            (frame.waited_ns, frame.scale, frame.origin) = (waited_ns, scale, origin);
             frame.entered = Entering { handle: frame.handle, ..entering };
             return frame;
         }
         let index = self.slots.len();
         let handle = Handle::new(index + 1, 0);
         let entered = Entering { handle, ..entering };
-        self.slots.push(Frame { handle, bytes: bytes.to_vec(), waited_ns, entered, scale });
+        self.slots.push(Frame { handle, bytes: bytes.to_vec(), waited_ns, entered, scale, origin });
         &mut self.slots[index]
     }
 
@@ -106,7 +118,9 @@ mod tests {
             segment: None,
         };
         let mut frames = Frames::default();
-        let insert = |frames: &mut Frames, byte: u8| frames.insert(&[byte; 3], 0, entering, 0).entered.handle;
+        let origin = Origin { at: Time::ZERO, side: Side::Source, connection: None };
+        let insert =
+            |frames: &mut Frames, byte: u8| frames.insert(&[byte; 3], 0, entering, 0, origin).entered.handle;
         let (one, two) = (insert(&mut frames, 1), insert(&mut frames, 2));
         assert_eq!((frames.len(), frames.bytes()), (2, 6));
         frames.remove(one);

@@ -1,28 +1,68 @@
 //! Network interfaces, as sockets that read and write frames.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
+use nix::libc;
 use nix::sys::socket::{
-    self, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, sockopt,
+    self, AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, sockopt,
 };
 use nix::sys::time::TimeSpec;
 
 use crate::clock;
 
+/// Options of packet sockets (packet(7)), which nix does not define.
+mod options {
+    use nix::{libc, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// Whether each frame is preceded by a virtio header, which describes offloaded work.
+        VirtioHeader, SetOnly, libc::SOL_PACKET, libc::PACKET_VNET_HDR, bool
+    );
+    sockopt_impl!(
+        /// Whether frames that this host sends over the interface are left out.
+        IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool
+    );
+    sockopt_impl!(
+        /// Whether each frame comes with the VLAN tag that the kernel has removed from it.
+        Auxiliary, SetOnly, libc::SOL_PACKET, libc::PACKET_AUXDATA, bool
+    );
+    sockopt_impl!(
+        /// Promiscuous mode, for as long as the socket is open.
+        Membership, SetOnly, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, libc::packet_mreq
+    );
+}
+
 /// Receive and send buffers of a socket, in bytes. Packets wait there while the thread is busy.
 const BUFFER: usize = 4 << 20;
+
+/// Length of a virtio header, in the byte order of the machine (virtio 1.2 section 5.1.6).
+const VIRTIO_HEADER: usize = 10;
+
+/// Length of the two hardware addresses, behind which VLAN tags are.
+const ADDRESSES: usize = 12;
 
 /// An interface that reads and writes whole Ethernet frames.
 #[derive(Debug)]
 pub struct Interface {
     socket: OwnedFd,
     control: Vec<u8>,
+    /// Whether frames are preceded by a virtio header.
+    has_virtio_header: bool,
     /// Frames that overflowed the buffer of the socket.
     overflowed: u32,
+}
+
+/// Work on a frame that its sender left to a network card, or that a receiving card has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offload {
+    /// Where the bytes covered by an incomplete checksum begin, and where its field is.
+    pub(crate) checksum: Option<(usize, usize)>,
+    /// Payload per segment, of a super-packet of TCP or UDP.
+    pub(crate) segment_size: Option<usize>,
 }
 
 /// A received frame.
@@ -32,8 +72,10 @@ pub(crate) struct Received {
     pub(crate) len: usize,
     /// Time for which the frame waited to be read, in nanoseconds.
     pub(crate) waited_ns: u64,
-    /// Whether the frame exceeded the buffer.
+    /// Whether the frame exceeded the buffer, or is a super-packet of a kind that the kernel cannot describe.
     pub(crate) is_cut: bool,
+    /// Offloaded work.
+    pub(crate) offload: Offload,
 }
 
 /// The outcome of a write.
@@ -54,6 +96,30 @@ impl Interface {
     /// # Errors
     /// If there is no such interface, or the privilege is missing.
     pub fn open(name: &str) -> io::Result<Interface> {
+        Ok(Interface::bind(name)?.0)
+    }
+
+    /// Opens an interface as a port of a wire: also frames for other hardware addresses are read (promiscuous mode), with
+    /// their VLAN tags, and those that this host sends are not.
+    ///
+    /// # Errors
+    /// As [`open`](Interface::open).
+    pub fn open_port(name: &str) -> io::Result<Interface> {
+        let (mut interface, address) = Interface::bind(name)?;
+        socket::setsockopt(&interface.socket, options::IgnoreOutgoing, &true)?;
+        socket::setsockopt(&interface.socket, options::Auxiliary, &true)?;
+        let everything = libc::packet_mreq {
+            mr_ifindex: address.ifindex() as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        socket::setsockopt(&interface.socket, options::Membership, &everything)?;
+        interface.control = cmsg_space!(TimeSpec, u32, [u32; 5]);
+        Ok(interface)
+    }
+
+    fn bind(name: &str) -> io::Result<(Interface, LinkAddr)> {
         // An address with the interface's number.
         let address = getifaddrs()?
             .filter(|each| each.interface_name == name)
@@ -63,8 +129,10 @@ impl Interface {
         })?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket::socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
+        socket::setsockopt(&socket, options::VirtioHeader, &true)?;
         socket::bind(socket.as_raw_fd(), &address)?;
-        Interface::new(socket)
+        let interface = Interface::new(socket)?;
+        Ok((Interface { has_virtio_header: true, ..interface }, address))
     }
 
     /// An interface that is a datagram socket: each datagram is a frame.
@@ -79,12 +147,15 @@ impl Interface {
         socket::setsockopt(&socket, sockopt::SndBuf, &BUFFER)?;
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         socket::setsockopt(&socket, sockopt::RxqOvfl, &1)?;
-        Ok(Interface { socket, control: cmsg_space!(TimeSpec, u32), overflowed: 0 })
+        let control = cmsg_space!(TimeSpec, u32);
+        Ok(Interface { socket, control, has_virtio_header: false, overflowed: 0 })
     }
 
     /// Reads a frame; `None` if there is none.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        let mut slices = [IoSliceMut::new(buffer)];
+        let mut header = [0; VIRTIO_HEADER];
+        let header_len = if self.has_virtio_header { VIRTIO_HEADER } else { 0 };
+        let mut slices = [IoSliceMut::new(&mut header[..header_len]), IoSliceMut::new(buffer)];
         let flags = MsgFlags::MSG_DONTWAIT;
         let message =
             match socket::recvmsg::<()>(self.socket.as_raw_fd(), &mut slices, Some(&mut self.control), flags)
@@ -93,9 +164,14 @@ impl Interface {
                 // The other end has left, with its namespace.
                 Err(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV | Errno::ECONNRESET) => return Ok(None),
                 Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+                // The header cannot describe this super-packet, such as one within a tunnel. It is gone.
+                Err(Errno::EINVAL) if self.has_virtio_header => {
+                    let offload = Offload::default();
+                    return Ok(Some(Received { len: 0, waited_ns: 0, is_cut: true, offload }));
+                }
                 Err(error) => return Err(error.into()),
             };
-        let mut waited_ns = 0;
+        let (mut waited_ns, mut tag) = (0, None);
         for control in message.cmsgs()? {
             match control {
                 ControlMessageOwned::ScmTimestampns(time) => {
@@ -103,17 +179,29 @@ impl Interface {
                     waited_ns = clock::age_of_timestamp(ns);
                 }
                 ControlMessageOwned::RxqOvfl(total) => self.overflowed = total,
+                ControlMessageOwned::Unknown(other) => tag = vlan_tag(&other.data_bytes),
                 _ => {}
             }
         }
         let is_cut = message.flags.contains(MsgFlags::MSG_TRUNC);
-        Ok(Some(Received { len: message.bytes, waited_ns, is_cut }))
+        let mut len = message.bytes.saturating_sub(header_len);
+        let mut offload = if self.has_virtio_header { Offload::parse(&header) } else { Offload::default() };
+        if let Some(tag) = tag.filter(|_| !is_cut && len >= ADDRESSES && len + 4 <= buffer.len()) {
+            buffer.copy_within(ADDRESSES..len, ADDRESSES + 4);
+            buffer[ADDRESSES..ADDRESSES + 4].copy_from_slice(&tag);
+            len += 4;
+            offload.checksum = offload.checksum.map(|(start, at)| (start + 4, at + 4));
+        }
+        Ok(Some(Received { len, waited_ns, is_cut, offload }))
     }
 
     /// Writes a frame.
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<Sent> {
+        let header_len = if self.has_virtio_header { VIRTIO_HEADER } else { 0 };
+        let slices = [IoSlice::new(&[0; VIRTIO_HEADER][..header_len]), IoSlice::new(frame)];
+        let flags = MsgFlags::MSG_DONTWAIT;
         loop {
-            return match socket::send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT) {
+            return match socket::sendmsg::<()>(self.socket.as_raw_fd(), &slices, &[], flags, None) {
                 Ok(_) => Ok(Sent::Delivered),
                 Err(Errno::EINTR) => continue,
                 // Nor is a frame sent that exceeds the interface's MTU.
@@ -136,6 +224,34 @@ impl AsFd for Interface {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+impl Offload {
+    /// Reads a virtio header.
+    fn parse(header: &[u8; VIRTIO_HEADER]) -> Offload {
+        /// Flag: the checksum is incomplete.
+        const NEEDS_CHECKSUM: u8 = 1;
+        /// Kinds of super-packets: TCP over IPv4 and IPv6, and UDP in datagrams. The highest bit is set with CWR.
+        const KINDS: [u8; 3] = [1, 4, 5];
+        let word = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
+        let (start, offset) = (word(6), word(8));
+        Offload {
+            checksum: (header[0] & NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
+            segment_size: KINDS.contains(&(header[1] & 0x7f)).then(|| word(4)),
+        }
+    }
+}
+
+/// The VLAN tag in the auxiliary data of a frame (`struct tpacket_auxdata`).
+fn vlan_tag(data: &[u8]) -> Option<[u8; 4]> {
+    let status = u32::from_ne_bytes(data.get(..4)?.try_into().ok()?);
+    let word = |at: usize| Some(u16::from_ne_bytes(data.get(at..at + 2)?.try_into().ok()?));
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let kind = if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 { 0x8100 } else { word(18)? };
+    let ([a, b], [c, d]) = (kind.to_be_bytes(), word(16)?.to_be_bytes());
+    Some([a, b, c, d])
 }
 
 /// Drops all capabilities of this thread and of the programs that it executes. Open files stay open.

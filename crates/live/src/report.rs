@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use lasthop_scenario::LinkCounters;
 use serde::Serialize;
 
+use crate::recorder::{ConnectionReport, ConnectionTrace, LatenessRecord};
+
 /// The result of an emulation, serialised by `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -22,6 +24,8 @@ pub struct Report {
     pub opaque_packets: u64,
     /// Packets that were marked by a queue (ECN).
     pub marked_packets: u64,
+    /// Super-packets that were cut into segments on entry.
+    pub segmented_packets: u64,
     /// Packets in the network at the end.
     pub in_network_packets: u64,
     /// Packets held only by agents at the end.
@@ -41,6 +45,14 @@ pub struct Report {
     pub schemes: BTreeMap<String, u64>,
     /// The number of simulated flows that share the network.
     pub simulated_flows: usize,
+    /// TCP connections with data, those with most first.
+    pub connections: Vec<ConnectionReport>,
+    /// Their traces, if wanted.
+    #[serde(skip)]
+    pub traces: Vec<ConnectionTrace>,
+    /// The lateness of each packet that left the network, if wanted.
+    #[serde(skip)]
+    pub packets: Option<LatenessRecord>,
 }
 
 /// One end of the network.
@@ -76,6 +88,6 @@ pub struct Unforwarded {
     pub not_ip: u64,
     /// For the local link only: multicast, broadcast, link-local addresses.
     pub link_local: u64,
-    /// Larger than the MTU: super-packets of segmentation offload.
+    /// Larger than the MTU: super-packets that cannot be cut into segments.
     pub oversized: u64,
 }

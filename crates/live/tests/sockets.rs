@@ -57,6 +57,16 @@ fn emulate_scheme<T>(
     capture: Option<[PathBuf; 2]>,
     talk: impl FnOnce(&Hosts) -> T,
 ) -> (T, Report) {
+    emulate_with(scheme, text, Settings { capture, ..Settings::default() }, talk)
+}
+
+/// The same with settings; packets may wait for 200 ms.
+fn emulate_with<T>(
+    scheme: &str,
+    text: &str,
+    settings: Settings,
+    talk: impl FnOnce(&Hosts) -> T,
+) -> (T, Report) {
     let scenario =
         Scenario::parse(text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
     let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
@@ -67,7 +77,7 @@ fn emulate_scheme<T>(
     }
     let interfaces = [ours, theirs].map(|socket| Interface::new(socket.into()).expect("a datagram socket"));
     let longest_wait = lasthop_base::Duration::from_millis(200);
-    let settings = Settings { mtu: 1500, longest_wait, capture };
+    let settings = Settings { longest_wait, ..settings };
     let mut emulator = Emulator::new(emulation, interfaces, settings).expect("a new file");
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -184,6 +194,144 @@ fn a_capture_has_the_losses() {
     assert_eq!((quote.src, quote.ports), (ip(1, 2, Ecn::NotEct).src, Some((9, 9))));
 }
 
+/// A frame with a VLAN tag.
+fn tagged(frame: &[u8]) -> Vec<u8> {
+    [&frame[..12], &[0x81, 0x00, 0x00, 0x2a], &frame[12..]].concat()
+}
+
+/// A datagram whose checksum the network card was to complete: the sum of the pseudo-header alone.
+fn partial() -> Vec<u8> {
+    let mut bytes = datagram(7);
+    let pseudo: u16 = (10 << 8) + 1 + (10 << 8) + 2 + 17 + 15;
+    bytes[40..42].copy_from_slice(&pseudo.to_be_bytes());
+    assert_eq!(IpPacket::parse(&bytes[14..]).expect("well-formed").transport_checksum(), Checksum::Partial);
+    bytes
+}
+
+/// A wire carries every protocol, each frame unchanged and at the links' pace; IP packets are as before.
+#[test]
+fn a_wire_carries_frames_of_all_protocols() {
+    let paths = ["wire-a", "wire-b"]
+        .map(|end| std::env::temp_dir().join(format!("lasthop-{}-{end}.pcapng", std::process::id())));
+    let arp = [&[0xff; 6][..], &[2; 6], &[0x08, 0x06], &[7; 28]].concat();
+    let lldp = [&[1, 0x80, 0xc2, 0, 0, 0x0e][..], &[2; 6], &[0x88, 0xcc], &[9; 80]].concat();
+    let mut multicast = datagram(30);
+    multicast[30] = 224;
+    checksum::repair(&mut multicast[14..]).expect("well-formed");
+    let padded = [&datagram(3)[..], &[0; 20]].concat();
+    let largest = tagged(&datagram(1472));
+    let frames = [arp, lldp, multicast, padded, largest, tagged(&tagged(&datagram(9)))];
+    let settings = Settings { whole_frames: true, capture: Some(paths.clone()), ..Settings::default() };
+    let ((), report) = emulate_with("basic", SCENARIO, settings, |hosts| {
+        for frame in &frames {
+            let begin = Instant::now();
+            hosts.source.send(frame).expect("room");
+            assert_eq!(&Hosts::receive(&hosts.destination).expect("it arrives"), frame);
+            let least = 30e-3 + 2.0 * (frame.len() - 34) as f64 * 8.0 / 10e6;
+            assert!(begin.elapsed().as_secs_f64() > least, "{frame:?}");
+        }
+        hosts.source.send(&datagram(1473)).expect("room");
+        hosts.source.send(&[0; 14]).expect("room");
+        hosts.destination.send(&partial()).expect("room");
+        let completed = Hosts::receive(&hosts.source).expect("it arrives");
+        let packet = IpPacket::parse(&completed[14..]).expect("well-formed");
+        assert_eq!(packet.transport_checksum(), Checksum::Correct);
+    });
+    assert_eq!((report.unforwarded.oversized, report.unforwarded.not_ip), (1, 1));
+    assert_eq!((report.unforwarded.link_local, report.overload_drops), (0, 0));
+    assert_eq!((report.ends[1].received_packets, report.ends[0].received_packets), (6, 1));
+    for path in &paths {
+        std::fs::remove_file(path).expect("it was written");
+    }
+
+    // A lost frame of another protocol is in the capture as it was.
+    let lossy = SCENARIO.replace("[radio]\n", "[radio]\nchannel.frame-loss.loss = 1.0\n");
+    let settings = Settings { whole_frames: true, capture: Some(paths.clone()), ..Settings::default() };
+    let ((), report) = emulate_with("basic", &lossy, settings, |hosts| {
+        hosts.source.send(&frames[0]).expect("room");
+        hosts.source.send(&frames[4]).expect("room");
+        thread::sleep(Duration::from_millis(150));
+    });
+    assert_eq!(report.lost_packets, 2);
+    let [source, _] = paths.map(|path| std::fs::read(path).expect("it was written"));
+    let twice = |frame: &[u8]| source.windows(frame.len()).filter(|window| *window == frame).count() == 2;
+    assert!(twice(&frames[0]) && twice(&frames[4]));
+}
+
+/// The trace and the metrics of a scripted connection over a link that loses every second packet or so.
+#[test]
+fn connections_are_traced_by_the_definitions_of_a_simulation() {
+    let lossy = SCENARIO.replace("[radio]\n", "[radio]\nchannel.frame-loss.loss = 0.5\n");
+    let settings = Settings { trace: true, record_lateness: true, ..Settings::default() };
+    let start = SeqNum(u32::MAX - 1500);
+    let data = |number: u32| {
+        let segment = Segment { seq: start + 1 + 500 * number, flags: Flags::ACK, ..Segment::default() };
+        tcp(true, true, segment, &[number as u8; 500])
+    };
+    let ((), report) = emulate_with("basic", &lossy, settings, |hosts| {
+        let syn = Segment { seq: start, flags: Flags::SYN, ..Segment::default() };
+        hosts.source.send(&tcp(true, true, syn, &[])).expect("room");
+        for number in 0..10 {
+            // Each until it arrives; the destination acknowledges it once.
+            while {
+                hosts.source.send(&data(number)).expect("room");
+                !std::iter::from_fn(|| Hosts::receive(&hosts.destination)).any(|bytes| bytes == data(number))
+            } {}
+            let ack = start + 501 + 500 * number;
+            let segment = Segment { seq: SeqNum(77), ack, flags: Flags::ACK, ..Segment::default() };
+            hosts.destination.send(&tcp(true, false, segment, &[])).expect("room");
+        }
+        thread::sleep(Duration::from_millis(100));
+    });
+    let ([metrics], [trace]) = (&report.connections[..], &report.traces[..]) else { panic!("{report:?}") };
+    assert_eq!(trace.name, "10.0.0.1.1000-10.0.0.2.2000");
+    assert_eq!((metrics.source.as_str(), metrics.destination.as_str()), ("10.0.0.1:1000", "10.0.0.2:2000"));
+    let events = &trace.events;
+    let count = |name: &str| events.event.iter().filter(|event| **event == name).count() as u64;
+    assert_eq!(metrics.delivered_bytes, 5_000);
+    let lost = count("lost") + count("ack-lost");
+    assert_eq!((count("ack-sent"), metrics.acks_sent), (10, 10));
+    assert_eq!(count("ack-received"), report.ends[0].received_packets);
+    assert_eq!((count("sent"), metrics.segments_sent), (metrics.segments_sent, report.ends[0].sent_packets));
+    assert_eq!((lost, metrics.lost_on_air), (report.lost_packets, report.lost_packets));
+    assert!(count("lost") > 0 && count("ack-lost") > 0, "the seed has losses");
+    assert_eq!(count("delivered"), report.ends[1].received_packets);
+    assert_eq!(metrics.retransmitted_segments, metrics.segments_sent - 11);
+    assert_eq!(metrics.retransmitted_bytes, 540 * metrics.retransmitted_segments);
+    let goodput = 10.0 / (metrics.segments_sent - 1) as f64;
+    assert!((metrics.goodput.expect("data") - goodput).abs() < 1e-12 && !metrics.finished);
+    // Rows of one packet number: sent, lost or delivered, in turn; its transmissions are counted from 1.
+    for number in 0..10 {
+        let rows: Vec<_> = (0..events.event.len())
+            .filter(|&row| events.packet[row] == number && !events.event[row].starts_with("ack"))
+            .map(|row| (events.event[row], events.transmission[row], events.size_bytes[row]))
+            .collect();
+        let last = rows.len() as i64 / 2;
+        for (at, row) in rows.iter().enumerate() {
+            let transmission = at as i64 / 2 + 1;
+            let event = match (at % 2, transmission == last) {
+                (0, _) => "sent",
+                (_, false) => "lost",
+                (_, true) => "delivered",
+            };
+            assert_eq!(*row, (event, transmission, 540), "{number}: {rows:?}");
+        }
+    }
+    let acks = (0..events.event.len()).filter(|&row| events.event[row] == "ack-sent");
+    assert!(acks.map(|row| events.packet[row]).eq(1..=10));
+
+    let late = report.packets.expect("recorded");
+    let received: u64 = report.ends.iter().map(|end| end.received_packets).sum();
+    assert_eq!(late.time_s.len() as u64, received);
+    let max = late.late_s.iter().copied().fold(0.0, f64::max);
+    assert!((max - report.lateness.max_s).abs() < 0.01 * max);
+    let delays = late.time_s.iter().zip(&late.entered_s).map(|(left, entered)| left - entered);
+    assert!(delays.zip(&late.size_bytes).all(|(delay, size)| {
+        let least = 30e-3 + 2.0 * *size as f64 * 8.0 / 10e6;
+        delay > least - 1e-9
+    }));
+}
+
 #[test]
 fn what_is_not_for_the_other_end_stays_out() {
     let ((), report) = emulate(SCENARIO, None, |hosts| {
@@ -193,7 +341,8 @@ fn what_is_not_for_the_other_end_stays_out() {
         multicast[16] = 224;
         let mut broadcast = to(2);
         broadcast[16..20].fill(255);
-        for frame in [arp, vec![], vec![1; 13], frame(&multicast), frame(&broadcast), datagram(1473)] {
+        let frames = [arp, vec![], vec![1; 13], frame(&multicast), frame(&broadcast), datagram(1473)];
+        for frame in frames.into_iter().chain([tagged(&partial()), tagged(&tagged(&partial()))]) {
             hosts.source.send(&frame).expect("room");
         }
         let last = datagram(3);
@@ -201,7 +350,7 @@ fn what_is_not_for_the_other_end_stays_out() {
         assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), last);
     });
     let not = report.unforwarded;
-    assert_eq!((not.not_ip, not.link_local, not.oversized), (3, 2, 1));
+    assert_eq!((not.not_ip, not.link_local, not.oversized), (5, 2, 1));
     assert_eq!(report.ends[0].sent_packets, 1);
 }
 
@@ -494,7 +643,14 @@ fn a_capture_that_cannot_be_written_is_reported() {
     let interfaces = [a, b].map(|socket| Interface::new(socket.into()).expect("a datagram socket"));
     let capture = Some(["x", "y"].map(|name| PathBuf::from(format!("/nowhere/{name}.pcapng"))));
     let longest_wait = lasthop_base::Duration::from_millis(200);
-    assert!(Emulator::new(emulation, interfaces, Settings { mtu: 1500, longest_wait, capture }).is_err());
+    assert!(
+        Emulator::new(
+            emulation,
+            interfaces,
+            Settings { mtu: 1500, longest_wait, capture, ..Settings::default() }
+        )
+        .is_err()
+    );
     let error = Interface::open("no-such-device").expect_err("there is none");
     assert_eq!(error.to_string(), "there is no network interface no-such-device");
 }

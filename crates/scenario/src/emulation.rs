@@ -605,6 +605,11 @@ impl Emulation {
         self.proxies.iter().map(|(proxy, _)| proxy).chain(&self.agents)
     }
 
+    /// The scheme of an agent; `None` for other components.
+    pub fn scheme_of_agent(&self, id: ComponentId) -> Option<&'static str> {
+        self.agents.iter().find(|agent| agent.id == id).map(|agent| agent.scheme)
+    }
+
     /// The counters of all links and agents.
     pub fn finish(mut self) -> EmulationCounters {
         self.engine.settle_counters();
