@@ -463,10 +463,15 @@ class Emulator:
         mtu: int,
         longest_wait: float,
         pcap: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
+        wire: bool = False,
+        trace: bool = False,
+        lateness: bool = False,
     ) -> Emulator: ...
     @staticmethod
     def drop_privileges() -> None: ...
-    def run(self, keep_going: Callable[[], bool]) -> str: ...
+    def run(
+        self, keep_going: Callable[[], bool]
+    ) -> tuple[str, list[tuple[str, dict[str, Any]]], dict[str, Any] | None]: ...
 
 @final
 class UnknownMetric:

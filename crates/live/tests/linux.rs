@@ -451,6 +451,56 @@ fn super_packets_are_cut_as_the_kernel_cuts_them() {
     }
 }
 
+/// The kernel takes the VLAN tag out of a frame that it receives; a port of a wire puts it back. Frames that the host of
+/// the port sends are not for the other port.
+#[test]
+fn a_port_reads_tags_and_no_frames_of_its_own_host() {
+    if !is_inside("a_port_reads_tags_and_no_frames_of_its_own_host") {
+        return;
+    }
+    let [mut port, mut plain] =
+        [Interface::open_port("e1"), Interface::open("e1")].map(|it| it.expect("a device"));
+    let mut host = Interface::open("e0").expect("a device");
+    let ip = Ip {
+        src: [192, 0, 2, 1].into(),
+        dst: [192, 0, 2, 2].into(),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        hop_limit: 9,
+        identification: 0,
+        dont_fragment: true,
+    };
+    let packet = write::udp(&ip, (9, 99), &[7; 100]).expect("short enough");
+    let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+    let mut buffer = vec![0; 1 << 17];
+    let mut next = |interface: &mut Interface| {
+        let until = now() + Duration::from_secs(5);
+        while now() < until {
+            let Some(len) = Link::receive(interface, &mut buffer).expect("a device") else { continue };
+            if buffer[..12] == addresses {
+                return buffer[..len].to_vec();
+            }
+        }
+        panic!("no frame");
+    };
+    for tags in [&[0x81, 0x00, 0x60, 0x07][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7], &[]] {
+        let [tagged, untagged] = [tags, tags.get(4..).unwrap_or_default()]
+            .map(|tags| [&addresses, tags, &[8, 0], &packet].concat());
+        Link::send(&mut host, &tagged).expect("room");
+        assert_eq!(next(&mut port), tagged);
+        assert_eq!(next(&mut plain), untagged);
+    }
+    // Sent by this host over e1, read at the other end and by every packet socket but a port.
+    let frame = [&addresses[..], &[8, 0], &packet].concat();
+    let mut beside = Interface::open("e1").expect("a device");
+    Link::send(&mut plain, &frame).expect("room");
+    assert_eq!(next(&mut beside), frame);
+    // Others are those of the kernel at the other end.
+    while let Some(len) = Link::receive(&mut port, &mut buffer).expect("a device") {
+        assert_ne!(buffer[..len], frame);
+    }
+}
+
 /// An endpoint on the other end of the kernel's device.
 fn beside_the_kernel(endpoint: Endpoint) -> Driver {
     Driver::new(endpoint, Interface::open("k1").expect("a device"), [MAC; 2])

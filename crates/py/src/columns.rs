@@ -61,6 +61,24 @@ pub(crate) fn delays<'py>(py: Python<'py>, delays: &Delays) -> PyResult<Bound<'p
     Ok(columns)
 }
 
+/// When packets entered and left an emulated network between two `hosts`, and how late.
+#[cfg(target_os = "linux")]
+pub(crate) fn lateness<'py>(
+    py: Python<'py>,
+    packets: &lasthop_live::LatenessRecord,
+    hosts: [&str; 2],
+) -> PyResult<Bound<'py, PyDict>> {
+    let numpy = py.import("numpy")?;
+    let names = numpy.call_method1("array", (hosts.to_vec(), "str"))?;
+    let columns = PyDict::new(py);
+    columns.set_item("entered_s", PyArray1::from_slice(py, &packets.entered_s))?;
+    columns.set_item("time_s", PyArray1::from_slice(py, &packets.time_s))?;
+    columns.set_item("to", names.call_method1("take", (PyArray1::from_slice(py, &packets.end),))?)?;
+    columns.set_item("size_bytes", PyArray1::from_slice(py, &packets.size_bytes))?;
+    columns.set_item("late_s", PyArray1::from_slice(py, &packets.late_s))?;
+    Ok(columns)
+}
+
 fn words<'py>(py: Python<'py>, words: &[&str]) -> Bound<'py, PyArray1<PyFixedUnicode<WORD>>> {
     let fixed = words.iter().map(|word| {
         let mut letters = [0; WORD];

@@ -8,9 +8,14 @@ use lasthop_live::{Interface, Settings};
 use lasthop_scenario::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use crate::columns;
 use crate::error::scenario_error;
 use crate::scenario::Scenario;
+
+/// A report as JSON, named traces, and the record of lateness.
+type Recorded<'py> = (String, Vec<(String, Bound<'py, PyDict>)>, Option<Bound<'py, PyDict>>);
 
 /// The network of a scenario in real time, between two network interfaces. Linux only.
 ///
@@ -35,6 +40,12 @@ use crate::scenario::Scenario;
 ///     Packets that waited longer to be read, in seconds, are dropped.
 /// pcap : pair of str or os.PathLike, optional
 ///     Two pcapng files to write: of the source, with losses, and of the destination.
+/// wire : bool, default False
+///     Whether frames of all protocols are carried, as by a wire; otherwise IP packets between the two ends.
+/// trace : bool, default False
+///     Whether to record the trace of each TCP connection.
+/// lateness : bool, default False
+///     Whether to record how late each packet is.
 ///
 /// Raises
 /// ------
@@ -48,7 +59,10 @@ pub(crate) struct Emulator(Mutex<Option<lasthop_live::Emulator>>);
 #[pymethods]
 impl Emulator {
     #[new]
-    #[pyo3(signature = (scenario, scheme, interfaces, *, seed=1, run=0, mtu, longest_wait, pcap=None))]
+    #[pyo3(signature = (
+        scenario, scheme, interfaces, *, seed=1, run=0, mtu, longest_wait, pcap=None, wire=false, trace=false,
+        lateness=false,
+    ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -60,6 +74,9 @@ impl Emulator {
         mtu: usize,
         longest_wait: f64,
         pcap: Option<(PathBuf, PathBuf)>,
+        wire: bool,
+        trace: bool,
+        lateness: bool,
     ) -> PyResult<Emulator> {
         if !(longest_wait > 0.0 && longest_wait < 3600.0) {
             return Err(PyValueError::new_err(format!(
@@ -69,12 +86,14 @@ impl Emulator {
         let emulation = scenario.inner().emulate(scheme, seed, run);
         let emulation = emulation.map_err(|error| scenario_error(py, &error))?;
         let open = |name: &str| {
-            Interface::open(name).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+            let opened = if wire { Interface::open_port(name) } else { Interface::open(name) };
+            opened.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
         };
         let interfaces = [open(&interfaces.0)?, open(&interfaces.1)?];
         let longest_wait = Duration::from_secs_f64(longest_wait);
         let capture = pcap.map(|(source, destination)| [source, destination]);
-        let settings = Settings { mtu, longest_wait, capture };
+        let settings =
+            Settings { mtu, longest_wait, capture, whole_frames: wire, trace, record_lateness: lateness };
         let emulator = lasthop_live::Emulator::new(emulation, interfaces, settings)?;
         Ok(Emulator(Mutex::new(Some(emulator))))
     }
@@ -99,14 +118,15 @@ impl Emulator {
     ///
     /// Returns
     /// -------
-    /// str
-    ///     The report as JSON: docs/json.md.
+    /// (str, list of (str, dict), dict or None)
+    ///     The report as JSON, by docs/json.md; the traces of TCP connections with their names, those with most
+    ///     data first, in the columns of `Run.events`; and the record of lateness.
     ///
     /// Raises
     /// ------
     /// OSError
     ///     If an interface fails, or the file cannot be written.
-    fn run(&self, py: Python<'_>, keep_going: Py<PyAny>) -> PyResult<String> {
+    fn run<'py>(&self, py: Python<'py>, keep_going: Py<PyAny>) -> PyResult<Recorded<'py>> {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut emulator = taken.ok_or_else(|| PyRuntimeError::new_err("an emulation can run once"))?;
         let mut raised = None;
@@ -127,6 +147,11 @@ impl Emulator {
         if let Some(error) = raised {
             return Err(error);
         }
-        serde_json::to_string(&ended?).map_err(|error| PyValueError::new_err(error.to_string()))
+        let report = ended?;
+        let json = serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let traces = report.traces.iter().map(|trace| Ok((trace.name.clone(), columns::events(py, &trace.events)?)));
+        let hosts = report.ends.each_ref().map(|end| end.host.as_str());
+        let lateness = report.packets.as_ref().map(|packets| columns::lateness(py, packets, hosts));
+        Ok((json, traces.collect::<PyResult<_>>()?, lateness.transpose()?))
     }
 }

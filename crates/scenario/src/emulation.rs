@@ -93,7 +93,7 @@ pub struct Carried {
 }
 
 /// Counters of one direction of a link, of a cell, or of a shared radio, including simulated traffic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkCounters {
     /// The nodes from and to which the direction leads, as `FROM-TO`; for a cell, the access point; for a
     /// shared radio, the base station.
@@ -114,6 +114,10 @@ pub struct LinkCounters {
     pub link_attempts: Option<u64>,
     /// Transmissions with an error, of links with a channel.
     pub link_failures: Option<u64>,
+    /// Bits transmitted on the air, after expansion and coding, of links with a channel.
+    pub link_bits: Option<u64>,
+    /// Transmission time in seconds, of links with a channel.
+    pub air_time_s: Option<f64>,
 }
 
 /// A component at an end of the emulated network. The driver sends and receives for it.
@@ -310,7 +314,7 @@ struct Agent {
 }
 
 /// Counters of an emulation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EmulationCounters {
     /// Those of all links.
     pub links: Vec<LinkCounters>,
@@ -376,15 +380,17 @@ impl Scenario {
     }
 }
 
-/// Packets marked by the links of a radio; attempts on the air and those that failed.
-fn of_radio<'a>(links: impl IntoIterator<Item = &'a RadioStats>) -> (u64, Option<(u64, u64)>) {
-    let (mut marked, mut attempts, mut failed) = (0, 0, 0);
+/// The sums over the links of a radio.
+fn of_radio<'a>(links: impl IntoIterator<Item = &'a RadioStats>) -> RadioStats {
+    let mut sums = RadioStats::default();
     for stats in links {
-        marked += stats.marked;
-        attempts += stats.attempts;
-        failed += stats.failed_attempts;
+        sums.marked += stats.marked;
+        sums.attempts += stats.attempts;
+        sums.failed_attempts += stats.failed_attempts;
+        sums.bits_on_air += stats.bits_on_air;
+        sums.air_time += stats.air_time;
     }
-    (marked, Some((attempts, failed)))
+    sums
 }
 
 fn boxed(component: impl Component + 'static) -> Box<dyn Component> {
@@ -616,9 +622,10 @@ impl Emulation {
         let counters = |(id, link): &(ComponentId, String)| {
             let [queue_drops, aqm_drops, lost_on_air, link_discards, unreachable] =
                 self.engine.tap().drops[usize::from(id.0)];
+            let radio = |stats: RadioStats| (stats.marked, Some(stats));
             let (marked, on_air) = match self.engine.node(*id) {
-                Node::Radio(radio) => of_radio([radio.stats()]),
-                Node::Shared(radio) => of_radio(radio.stats()),
+                Node::Radio(it) => radio(*it.stats()),
+                Node::Shared(it) => radio(of_radio(it.stats())),
                 Node::Managed(link) => (link.stats().marked, None),
                 Node::Varying(link) => (link.stats().marked, None),
                 _ => (0, None),
@@ -631,8 +638,10 @@ impl Emulation {
                 lost_on_air,
                 link_discards,
                 unreachable,
-                link_attempts: on_air.map(|it| it.0),
-                link_failures: on_air.map(|it| it.1),
+                link_attempts: on_air.map(|stats| stats.attempts),
+                link_failures: on_air.map(|stats| stats.failed_attempts),
+                link_bits: on_air.map(|stats| stats.bits_on_air),
+                air_time_s: on_air.map(|stats| stats.air_time.as_secs_f64()),
             }
         };
         let links = self.links.iter().map(counters).collect();

@@ -200,21 +200,41 @@ def emulate(
         float,
         typer.Option(metavar="MS", help="Fail if 1 % of the packets are later than this, in milliseconds."),
     ] = 5.0,
+    between: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="IF IF",
+            help="Put the network between two existing interfaces, in place of a wire; data come from the "
+            "first. Needs CAP_NET_RAW.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Use interfaces that have addresses or the default route of this host."),
+    ] = False,
     json: AsJson = False,
-    out: Annotated[Path | None, directory("Directory of the report and the capture.")] = None,
+    out: Annotated[Path | None, directory("Directory of the report and the recordings.")] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Record the packets of TCP connections as CSV. Needs --out.")
+    ] = False,
     pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,
+    record_lateness: Annotated[
+        bool, typer.Option("--record-lateness", help="Record how late each packet was as CSV. Needs --out.")
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
     """Run real programs at the two ends of a scenario's network, in real time. Linux only.
 
     The server is where the scenario's transfer begins, the client where it ends; each has a network namespace
-    of its own. Needs no privileges where the kernel allows user namespaces.
+    of its own. Needs no privileges where the kernel allows user namespaces. With --between, the network takes
+    the place of a wire between two interfaces of yours, until the command ends, or Ctrl-C.
     """
     with reporting_errors():
         from lasthop.cli.emulate import Request, execute
 
         settings = (scheme, seed, run, overrides or [], mtu, lateness)
-        execute(Request(scenario, command or [], server, *settings, json, out, pcap))
+        recordings = (out, pcap, trace, record_lateness)
+        execute(Request(scenario, command or [], server, *settings, json, *recordings, between, force))
 
 
 @app.command()

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -34,9 +34,6 @@ from lasthop.cli.failure import LATE, RefusedError
 from lasthop.cli.output import Output, run_stem
 from lasthop.cli.scenario import describe, load
 from lasthop.cli.streams import detail, emit_document, notify
-
-if TYPE_CHECKING:
-    from lasthop._lasthop import Emulator
 
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 """The addresses of the source and the destination of the data: `{server}` and `{client}` in commands."""
@@ -82,14 +79,18 @@ class Request:
     as_json: bool
     out: Path | None
     pcap: bool
+    trace: bool
+    record_lateness: bool
+    between: tuple[str, str] | None
+    force: bool
 
 
 def execute(request: Request) -> None:
     """Emulate the scenario while the command runs."""
     if sys.platform != "linux":
         raise RefusedError("emulate needs Linux, with its network namespaces and packet sockets")
-    if request.pcap and request.out is None:
-        raise RefusedError("--pcap writes a file and needs --out DIR")
+    if (request.pcap or request.trace or request.record_lateness) and request.out is None:
+        raise RefusedError("--pcap, --trace and --record-lateness write files and need --out DIR")
     if not 0 < request.lateness <= 1000:
         raise RefusedError(
             f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {request.lateness:g}"
@@ -97,6 +98,13 @@ def execute(request: Request) -> None:
     scenario = load(request.path, request.overrides, [request.scheme] if request.scheme else [])
     scheme = scenario.schemes[0]
     facts = scenario.emulated(scheme)
+    if request.between is not None:
+        from lasthop.cli.between import carry
+
+        describe(request.path, scenario)
+        raise typer.Exit(carry(request, scenario, scheme, request.between))
+    if request.force:
+        raise RefusedError("--force is about the interfaces of --between, which is not given")
     mtu = request.mtu or max(68, facts["packet_size"])
     lifeline = os.environ.get(_LIFELINE)
     if lifeline is None:
@@ -118,7 +126,7 @@ def _enter_namespaces() -> None:
         if shutil.which(tool) is None:
             raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
     inherited, lifeline = os.pipe()
-    _leave_interrupts_to_programs()
+    leave_interrupts_to_programs()
     foreground = _in_foreground()
     arguments = ["unshare", *_isolation(), "--net", "--pid", "--fork", "--kill-child"]
     inner = subprocess.Popen(
@@ -142,7 +150,14 @@ def _enter_namespaces() -> None:
     raise typer.Exit(code if code >= 0 else 128 - code)
 
 
-def _leave_interrupts_to_programs() -> None:
+def drop_privileges() -> None:
+    """Give up all capabilities of this thread."""
+    from lasthop._lasthop import Emulator
+
+    Emulator.drop_privileges()
+
+
+def leave_interrupts_to_programs() -> None:
     """Leave Ctrl-C to the command; the emulation ends when the command does.
 
     This needs a handler, since child processes would inherit SIG_IGN.
@@ -269,22 +284,69 @@ def _spread() -> str:
     return f"unshare --mount sh -c '{steps}' 2>/dev/null || true"
 
 
-def _backlog_drops() -> int:
+def backlog_drops() -> int:
     """Return how many packets this machine has dropped between two devices, since it was started."""
     with suppress(OSError), open("/proc/net/softnet_stat") as lines:
         return sum(int(line.split()[1], 16) for line in lines)
     return 0
 
 
-class _Carrier:
+class Carrier:
     """The thread that carries packets. It drops its privileges, since packets are untrusted input.
 
     It has real-time priority if the user is permitted to set it.
+
+    Parameters
+    ----------
+    request : Request
+        The arguments of the command.
+    scenario : Scenario
+        The scenario.
+    scheme : str
+        The scheme.
+    interfaces : (str, str)
+        The interfaces at the source and at the destination of the data.
+    mtu : int
+        Their MTU.
+    output : Output or None
+        The directory of results.
+    stop : threading.Event
+        Ends the emulation.
     """
 
-    def __init__(self, emulator: Emulator, stop: threading.Event) -> None:
-        self._emulator, self._stop = emulator, stop
+    def __init__(
+        self,
+        request: Request,
+        scenario: Scenario,
+        scheme: str,
+        interfaces: tuple[str, str],
+        mtu: int,
+        output: Output | None,
+        stop: threading.Event,
+    ) -> None:
+        from lasthop._lasthop import Emulator
+
+        self._stop, self._output, self._stem = stop, output, run_stem(scheme)
+        pcap = None
+        if output is not None and request.pcap:
+            server, client = (f"{self._stem}-{end}.pcapng" for end in ("server", "client"))
+            pcap = (output.path(server, "pcapng"), output.path(client, "pcapng"))
+        self._emulator = Emulator(
+            scenario,
+            scheme,
+            interfaces,
+            seed=request.seed,
+            run=request.run,
+            mtu=mtu,
+            longest_wait=max(_LONGEST_WAIT, 10 * request.lateness / 1e3),
+            pcap=pcap,
+            wire=request.between is not None,
+            trace=request.trace,
+            lateness=request.record_lateness,
+        )
         self._begin = threading.Event()
+        self._traces: list[tuple[str, dict[str, Any]]] = []
+        self._lateness: dict[str, Any] | None = None
         self._report: dict[str, Any] = {}
         self._failure: OSError | None = None
         self._thread = threading.Thread(target=self._carry, daemon=True)
@@ -297,7 +359,8 @@ class _Carrier:
         self._emulator.drop_privileges()
         self._begin.wait()
         try:
-            self._report |= json.loads(self._emulator.run(lambda: not self._stop.is_set()))
+            report, self._traces, self._lateness = self._emulator.run(lambda: not self._stop.is_set())
+            self._report |= json.loads(report)
         except OSError as error:
             self._failure = error
             self._stop.set()
@@ -313,17 +376,28 @@ class _Carrier:
             raise self._failure
         return {"real_time": False, **self._report}
 
+    def write(self) -> None:
+        """Write the recordings."""
+        from lasthop import plots
+
+        if self._output is None:
+            return
+        for number, (name, events) in enumerate(self._traces):
+            # As those of `lasthop run`, for the connection with most data.
+            stem = f"{self._stem}.{name}" if number else self._stem
+            plots.write_csv(self._output.path(f"{run_stem(stem)}.events.csv", "traces"), events)
+        if self._lateness is not None:
+            plots.write_csv(self._output.path(f"{self._stem}.lateness.csv", "lateness"), self._lateness)
+
 
 def _emulate(
     request: Request, scenario: Scenario, scheme: str, mtu: int, lifeline: int, *, foreground: bool
 ) -> int:
     """Set up both ends, carry packets until the command ends, and report; returns the exit code."""
-    from lasthop._lasthop import Emulator
-
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
-    _leave_interrupts_to_programs()
+    leave_interrupts_to_programs()
     threading.Thread(target=_watch, args=(lifeline, stop), daemon=True).start()
     program = [_with_addresses(each) for each in request.command] or [os.environ.get("SHELL", "/bin/sh")]
     server = ["sh", "-c", _with_addresses(request.server)] if request.server else None
@@ -335,23 +409,8 @@ def _emulate(
         for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
             end.expect("made")
             _connect(device, end.process.pid)
-        pcap = None
-        if output is not None and request.pcap:
-            stem = run_stem(scheme)
-            server_file, client_file = (f"{stem}-{end}.pcapng" for end in ("server", "client"))
-            pcap = (output.path(server_file, "pcapng"), output.path(client_file, "pcapng"))
-        emulator = Emulator(
-            scenario,
-            scheme,
-            _DEVICES,
-            seed=request.seed,
-            run=request.run,
-            mtu=mtu,
-            longest_wait=max(_LONGEST_WAIT, 10 * request.lateness / 1e3),
-            pcap=pcap,
-        )
-        carrier = _Carrier(emulator, stop)
-        Emulator.drop_privileges()
+        carrier = Carrier(request, scenario, scheme, _DEVICES, mtu, output, stop)
+        drop_privileges()
         detail(f"{_names(scenario, scheme)} at {' and '.join(ADDRESSES)}, MTU {mtu}")
         at_server.go()
         at_server.expect("ready")
@@ -361,7 +420,7 @@ def _emulate(
             notify(f"the server is at {ADDRESSES[0]}; `exit` ends the emulation")
         at_client.go()
         at_client.expect("ready")
-        dropped = _backlog_drops()
+        dropped = backlog_drops()
         carrier.begin()
         code = _wait(at_client.process, stop)
         if foreground:
@@ -372,11 +431,17 @@ def _emulate(
             with suppress(subprocess.TimeoutExpired):
                 at_server.process.wait(_PATIENCE / 2)
         stop.set()
-        carried = carrier.report() | {"backlog_drops": _backlog_drops() - dropped}
-        report = _report(request, scenario, scheme, carried, code)
+        carried = carrier.report() | {"backlog_drops": backlog_drops() - dropped}
+        report = report_of(request, scenario, scheme, carried, code)
         if output is not None:
+            carrier.write()
             output.text("scenario.toml", scenario.to_toml())
             output.text("results.json", json.dumps(report, indent=2) + "\n")
+    return publish(request, report, code)
+
+
+def publish(request: Request, report: dict[str, Any], code: int) -> int:
+    """Print the report; return the exit code of an emulation whose command has ended with `code`."""
     if request.as_json:
         emit_document(json.dumps(report, indent=2))
     else:
@@ -436,7 +501,7 @@ def _names(scenario: Scenario, scheme: str) -> str:
     return " and ".join(scenario.emulated(scheme)["hosts"])
 
 
-def _report(
+def report_of(
     request: Request, scenario: Scenario, scheme: str, carried: dict[str, Any], code: int
 ) -> dict[str, Any]:
     """Return the document of the emulation."""
@@ -458,8 +523,8 @@ def _report(
         )
     if oversized := carried["unforwarded"]["oversized"]:
         problems.append(
-            f"{oversized:,} packets above the MTU were not carried; turn segmentation offload off in the "
-            "program that sends them"
+            f"{oversized:,} packets above the MTU were not carried; turn large receive offload off "
+            "(ethtool -K INTERFACE lro off), and segmentation offload in tunnels, or raise the MTU"
         )
     return {
         "title": scenario.title,
@@ -472,14 +537,35 @@ def _report(
         "lateness_bound_s": bound,
         "problems": problems,
         "without_sweep": list(scenario.sweep),
+        "interfaces": list(request.between) if request.between else None,
+        "metrics": _metrics(carried),
         **carried,
     }
+
+
+def _metrics(carried: dict[str, Any]) -> dict[str, Any]:
+    """Return the metrics of the whole network, with the names and definitions of a simulation."""
+    sums = {
+        "link_discards": ("link_discards", "unreachable"),
+        "lost_on_air": ("lost_on_air",),
+        "queue_drops": ("queue_drops",),
+        "aqm_drops": ("aqm_drops",),
+        "link_attempts": ("link_attempts",),
+        "link_failures": ("link_failures",),
+        "link_bits": ("link_bits",),
+        "air_time_s": ("air_time_s",),
+        "ecn_marks": ("marked",),
+    }
+    links = carried["links"]
+    metrics = {name: sum(link[key] or 0 for link in links for key in keys) for name, keys in sums.items()}
+    return {**metrics, **carried["schemes"]}
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the printed report."""
     what = f"{Path(report['scenario']).stem}, {report['scheme']}, seed {report['seed']}, run {report['run']}"
-    yield f"\nemulated {report['duration_s']:,.2f} s of {what}"
+    between = f", between {' and '.join(report['interfaces'])}" if report["interfaces"] else ""
+    yield f"\nemulated {report['duration_s']:,.2f} s of {what}{between}"
     for end, other in zip(report["ends"], reversed(report["ends"]), strict=True):
         yield (
             f"  {end['host']} sent {end['sent_packets']:,} packets, {other['host']} received "
@@ -503,6 +589,8 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
             yield f"  {counter} {value:,}"
     if report["opaque_packets"]:
         yield f"  agents could not read {report['opaque_packets']:,} packets of TCP"
+    if report["segmented_packets"]:
+        yield f"  {report['segmented_packets']:,} super-packets were cut into segments"
     if report["marked_packets"]:
         yield f"  queues marked {report['marked_packets']:,} packets"
     if report["simulated_flows"]:

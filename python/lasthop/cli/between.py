@@ -1,0 +1,208 @@
+"""`lasthop emulate --between`: the network of a scenario in place of a wire between two existing interfaces.
+
+```text
+host A ── veth, cable or port ── IF1 ══ links of the scenario ══ IF2 ── veth, cable or port ── host B
+                                 source                       destination
+```
+
+Frames are read and written by packet sockets in the network namespace of the command, which makes no
+interfaces and changes none. The kernel leaves promiscuous mode when the sockets close, also after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from lasthop.cli import emulate
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.output import Output
+from lasthop.cli.streams import notify
+from lasthop.suggest import unknown
+
+if TYPE_CHECKING:
+    from lasthop import Scenario
+
+_GLANCE = 0.05
+"""Seconds between two looks at the command and at the interfaces."""
+
+_PATIENCE = 2.0
+"""Seconds between SIGTERM and SIGKILL when the command is ended."""
+
+_SIT = "ip link set dev {name} addrgenmode none arp off up"
+"""How an interface comes up without a word of its own."""
+
+
+def carry(request: emulate.Request, scenario: Scenario, scheme: str, interfaces: tuple[str, str]) -> int:
+    """Carry all frames between the interfaces until the command ends, or Ctrl-C; returns the exit code.
+
+    Raises
+    ------
+    RefusedError
+        If an interface is unfit, or the privilege is missing.
+    """
+    if request.server is not None or request.mtu is not None:
+        raise RefusedError(
+            "--server and --mtu set up the ends that emulate makes; with --between, the ends are yours"
+        )
+    mtu = _checked(interfaces, force=request.force)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    if request.command:
+        emulate.leave_interrupts_to_programs()
+    else:
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+    output = None if request.out is None else Output(request.out)
+    with output or nullcontext():
+        try:
+            carrier = emulate.Carrier(request, scenario, scheme, interfaces, mtu, output, stop)
+        except PermissionError:
+            raise RefusedError(
+                "--between: reading frames needs CAP_NET_RAW; run the command as root, or in a network "
+                "namespace of your own (unshare --user --map-root-user --net)"
+            ) from None
+        dropped = emulate.backlog_drops()
+        carrier.begin()
+        numbers = _numbers(interfaces)
+        with _command(request) as process:
+            if process is None:
+                notify(
+                    f"frames between {' and '.join(interfaces)} cross the links; Ctrl-C ends the emulation"
+                )
+            code = _wait(process, interfaces, numbers, stop)
+        stop.set()
+        carried = carrier.report() | {"backlog_drops": emulate.backlog_drops() - dropped}
+        report = emulate.report_of(request, scenario, scheme, carried, code)
+        gone = [name for name, number in zip(interfaces, numbers, strict=True) if _number(name) != number]
+        report["problems"] += [f"the interface {name} has disappeared" for name in gone]
+        if output is not None:
+            carrier.write()
+            output.text("scenario.toml", scenario.to_toml())
+            output.text("results.json", json.dumps(report, indent=2) + "\n")
+    return emulate.publish(request, report, code)
+
+
+def _checked(interfaces: tuple[str, str], *, force: bool) -> int:
+    """Return the MTU of both interfaces.
+
+    Raises
+    ------
+    RefusedError
+        If one is unfit to be a port of a wire.
+    """
+    if shutil.which("ip") is None:
+        raise RefusedError("emulate needs the program `ip`; install iproute2")
+    if interfaces[0] == interfaces[1]:
+        raise RefusedError(f"--between: found {interfaces[0]} twice, expected two interfaces")
+    links = [_link(name) for name in interfaces]
+    for name, link in zip(interfaces, links, strict=True):
+        for problem in _problems(name, link, force=force):
+            raise RefusedError(f"--between: {name} {problem}")
+    first, second = (int(link["mtu"]) for link in links)
+    if first != second:
+        raise RefusedError(
+            f"--between: {interfaces[0]} has an MTU of {first} and {interfaces[1]} of {second}; give both "
+            f"the same: ip link set dev {interfaces[0]} mtu {min(first, second)}"
+        )
+    return first
+
+
+def _link(name: str) -> dict[str, Any]:
+    """Return what `ip` says of an interface of this namespace."""
+    if _number(name) is None:
+        known = [each for _, each in socket.if_nameindex()]
+        raise RefusedError(f"--between: {unknown('interface', name, known)}")
+    (link,) = (each for each in _ip("address", "show", "dev", name) if each)
+    return dict(link)
+
+
+def _ip(*words: str) -> list[dict[str, Any]]:
+    done = subprocess.run(["ip", "-json", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RefusedError(
+            f"emulate cannot look at the interfaces: ip {' '.join(words)}: {done.stderr.strip()}"
+        )
+    return list(json.loads(done.stdout or "[]"))
+
+
+def _problems(name: str, link: dict[str, Any], *, force: bool) -> Iterator[str]:
+    """Yield why an interface is no port of a wire."""
+    if "LOOPBACK" in link["flags"]:
+        yield "is the loopback, whose frames have no other end"
+    if link["link_type"] != "ether":
+        yield f"carries no Ethernet frames (its type is {link['link_type']})"
+    if master := link.get("master"):
+        yield f"is a port of {master}, which carries its frames as well; `ip link set dev {name} nomaster`"
+    if "UP" not in link["flags"]:
+        yield f"is down; `{_SIT.format(name=name)}`"
+    if force:
+        return
+    default = [*_ip("-4", "route", "show", "default"), *_ip("-6", "route", "show", "default")]
+    if any(route.get("dev") == name for route in default):
+        yield (
+            "has the default route of this namespace, so that a scenario would come between this host and "
+            "its network; use another interface, or insist by --force"
+        )
+    if addresses := [each["local"] for each in link["addr_info"] if "local" in each]:
+        yield (
+            f"has the address {addresses[0]}, so that this host would answer beside the hosts at both ends; "
+            f"`ip address flush dev {name} && ip link set dev {name} addrgenmode none arp off`, or insist by "
+            "--force"
+        )
+
+
+def _number(name: str) -> int | None:
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        return None
+
+
+def _numbers(interfaces: tuple[str, str]) -> list[int | None]:
+    return [_number(name) for name in interfaces]
+
+
+@contextmanager
+def _command(request: emulate.Request) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Run the command in this namespace, with the privileges of its user; end it with the block."""
+    if not request.command:
+        yield None
+        return
+    try:
+        process = subprocess.Popen(request.command, stdout=sys.stderr if request.as_json else None)
+    except OSError as error:
+        raise RefusedError(f"cannot run {request.command[0]}: {error.strerror}") from None
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait(
+    process: subprocess.Popen[bytes] | None,
+    interfaces: tuple[str, str],
+    numbers: list[int | None],
+    stop: threading.Event,
+) -> int:
+    """Wait until the command ends, the user ends the emulation, or an interface disappears."""
+    while not stop.is_set() and _numbers(interfaces) == numbers:
+        code = process.poll() if process is not None else None
+        if code is not None:
+            return code if code >= 0 else 128 - code
+        time.sleep(_GLANCE)
+    return 0 if process is None else 128 + signal.SIGTERM
