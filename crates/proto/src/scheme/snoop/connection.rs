@@ -18,9 +18,11 @@
 //! **Reports.** If the ACKs report later segments that have arrived, those leave the cache, and every segment with an
 //! earlier last transmission is lost. A report of a segment with copies proves nothing about their order.
 //! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no SYN
-//! or FIN, and data outstanding, which here means cached segments. The first acknowledgement seen counts as a
-//! duplicate if it acknowledges none of these. A receiver with a closed window discards data, so the segment
-//! that it requests then was not lost.
+//! or FIN, and data outstanding, which here means cached segments. With a report of later segments, the window may
+//! change (RFC 6675 section 2): a receiver such as Linux's opens it further with every segment that arrives, in order
+//! or not, until its buffer has the full size. The first acknowledgement seen counts as a duplicate if it
+//! acknowledges none of these. A receiver with a closed window discards data, so the segment that it requests then
+//! was not lost.
 
 use alloc::collections::VecDeque;
 
@@ -164,6 +166,13 @@ impl RttEstimate {
         self.smoothed = Some(smoothed);
         self.smallest = Some(self.smallest.map_or(sample, |smallest| smallest.min(sample)));
     }
+}
+
+/// Whether the window of an acknowledgement without data, with the last number again, lets it be a duplicate; `last` is
+/// the window before.
+fn is_duplicate(last: u32, segment: &Segment) -> bool {
+    let is_closed = last == 0 || segment.wnd == 0;
+    segment.wnd == last || (!is_closed && segment.sack.iter().any(|block| segment.ack < block.start))
 }
 
 /// Smoothing with a gain of a quarter.
@@ -358,7 +367,7 @@ impl SnoopState {
         }
         let first = self.segments.front().map(|cached| cached.start);
         match last {
-            Some(last) if last.ack == ack && (!bare || last.wnd != wnd) => Answer::FORWARD,
+            Some(last) if last.ack == ack && !(bare && is_duplicate(last.wnd, segment)) => Answer::FORWARD,
             Some(last) if last.ack == ack => self.on_duplicate(now, segment, scheme, counters),
             None if bare && first == Some(ack) => self.on_duplicate(now, segment, scheme, counters),
             _ => self.on_new_ack(now, segment, scheme, counters),

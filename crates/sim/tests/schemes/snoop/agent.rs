@@ -339,6 +339,27 @@ fn what_is_no_duplicate_passes() {
     assert_eq!(station.shows("local_retransmissions"), 0.0);
 }
 
+/// RFC 6675 section 2: with a report of later segments, also an ACK with another window is a duplicate. Linux opens its
+/// window further with every segment, as long as its buffer grows. A window that was closed is news.
+#[test]
+fn a_report_with_another_window_is_a_duplicate() {
+    let mut station = Station::with("");
+    let report = |wnd: u32| {
+        let mut segment = Segment { wnd, ..ack(LEN) };
+        segment.sack.push(SackBlock { start: SeqNum(2 * LEN), end: SeqNum(3 * LEN) });
+        Station::returned(ONE, segment)
+    };
+    station.sends(0..5).passes(LEN);
+    let suppressed = |came: Packet| Effect::Drop(came, DropReason::Suppressed);
+    let repaired = [suppressed(report(8003)), Effect::Send(Port::RADIO, copy(nth(1)))];
+    assert_eq!(station.receive(Port::RADIO, &report(8003)), repaired);
+    assert_eq!(station.receive(Port::RADIO, &report(8006)), [suppressed(report(8006))]);
+    for wnd in [0, 8006] {
+        assert_eq!(station.receive(Port::RADIO, &report(wnd)), [Effect::Send(Port::WIRED, report(wnd))]);
+    }
+    assert_eq!((station.shows("local_retransmissions"), station.shows("suppressed_dupacks")), (1.0, 2.0));
+}
+
 /// A new acknowledgement after a repair that covers less than what had arrived reveals the next loss at once
 /// (ToN 1997, section 4.5); one that covers it does not.
 #[test]
