@@ -356,7 +356,8 @@ def draw(rows: list[Row], stem: str) -> None:
             if abs(row.difference) > GOAL:
                 x, y = statistics.fmean(row.measured), statistics.fmean(row.predicted)
                 place = {"xytext": (6, -3), "textcoords": "offset points", "fontsize": 7}
-                axes.annotate(f"{row.case.losses}, {row.case.rtt} ms", (x, y), **place)
+                text = f"{row.case.losses}, {row.case.rtt} ms, queue {row.case.packets}"
+                axes.annotate(text, (x, y), **place)
         axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
         ticks = [tick for tick in (0.5, 1, 2, 3, 5, 7, 10) if ends[0] <= tick <= ends[1]]
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pty
@@ -359,6 +360,30 @@ def test_linux_and_the_simulator_agree_on_an_easy_link() -> None:
     kernel, simulator = (float(cell.split(" ± ")[0]) for cell in cells[5:7])
     assert "1 of 1 rows (100%) are within 10%" in shown.stdout
     assert simulator == pytest.approx(kernel, rel=0.05)
+
+
+def test_the_grid_of_fidelity_has_scenarios_that_can_be_emulated() -> None:
+    place = importlib.util.spec_from_file_location("fidelity", ROOT / "scripts" / "fidelity.py")
+    assert place is not None
+    assert place.loader is not None
+    fidelity = importlib.util.module_from_spec(place)
+    place.loader.exec_module(fidelity)
+    case = fidelity.Case.parse("10,60,0.01,burst=5,queue=0.25,arq")
+    assert case == (10, 60, 0.01, "5", 0.25, True)
+    assert (case.packets, case.losses, case.is_random) == (12, "1 % in bursts of 5, ARQ", False)
+    with pytest.raises(ValueError, match="unknown settings: bursts"):
+        fidelity.Case.parse("10,60,0.01,bursts=5")
+    for link in [case, *fidelity.GRID]:
+        for sender in fidelity.SENDERS.values():
+            scenario = lasthop.Scenario.parse(link.scenario(sender, 10.0))
+            assert scenario.emulated("basic")["hosts"] == ("fixed", "mobile")
+    # Runs of the same number have the same losses: what all runs share tells nothing of the difference.
+    row = fidelity.Row(case, "reno", "basic", [1.0, 2.0, 4.0], [1.1, 2.2, 4.4])
+    assert row.difference == pytest.approx(0.1)
+    assert row.uncertainty == pytest.approx(0.0, abs=1e-12)
+    row = fidelity.Row(case, "reno", "basic", [2.0, 2.0], [1.9, 2.1])
+    # Student's t for two runs is 12.7.
+    assert (row.difference, row.uncertainty) == pytest.approx((0.0, 12.706 * 0.1 / 2), abs=1e-3)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="emulation needs Linux")
