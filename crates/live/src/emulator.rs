@@ -281,11 +281,11 @@ impl Emulator {
             return Ok(());
         }
         if let Some(size) = received.offload.segment_size
-            && let Ok(packet) = LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse)
-            && let Ok(segments) = offload::segments(&packet, size)
+            && let Ok(network) = LinkType::Ethernet.network_layer(frame)
+            && let Ok(segments) = IpPacket::parse(network).and_then(|packet| offload::segments(&packet, size))
         {
             self.segmented += 1;
-            let link_header = &frame[..frame.len() - packet.bytes.len()];
+            let link_header = &frame[..frame.len() - network.len()];
             let mut framed = Vec::with_capacity(ETHERNET + self.settings.mtu);
             for segment in segments {
                 framed.clear();
