@@ -148,8 +148,10 @@ impl Emulator {
             return Err(error);
         }
         let report = ended?;
-        let json = serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let traces = report.traces.iter().map(|trace| Ok((trace.name.clone(), columns::events(py, &trace.events)?)));
+        let json =
+            serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let traces =
+            report.traces.iter().map(|trace| Ok((trace.name.clone(), columns::events(py, &trace.events)?)));
         let hosts = report.ends.each_ref().map(|end| end.host.as_str());
         let lateness = report.packets.as_ref().map(|packets| columns::lateness(py, packets, hosts));
         Ok((json, traces.collect::<PyResult<_>>()?, lateness.transpose()?))
