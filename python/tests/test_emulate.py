@@ -207,7 +207,7 @@ def test_agents_serve_linux_hosts(
         "emulate",
         "last-mile",
         *(word for setting in settings for word in ("--set", setting)),
-        *("--scheme", scheme, *PATIENT, "--json"),
+        *("--scheme", scheme, *PATIENT, "--json", "--out", tmp_path / "out", "--trace"),
         *("--server", " ".join([*program, "server", *arguments])),
         *("--", *program, "client", *arguments),
     )
@@ -224,6 +224,13 @@ def test_agents_serve_linux_hosts(
     else:
         assert report["schemes"][f"{scheme}.local_retransmissions"] > 100
     assert report["opaque_packets"] == 0
+    stem, place = scheme.replace(" ", ""), address.replace(":", "%3A")
+    traces = {path.name for path in (tmp_path / "out").glob("*.events.csv")}
+    others = traces - {f"{stem}.events.csv"}
+    assert (len(traces), len(others)) == (4, 3)
+    # Of both directions, the one with more data comes first in a name.
+    assert all(f"{place}.5002" in name and name.startswith(f"{stem}.") for name in others)
+    assert [connection["finished"] for connection in report["connections"]] == [True] * 4
     for link in report["links"]:
         assert (link["link_failures"] or 0) > 50 or link["link"] not in ("base-mobile", "mobile-base"), link
 
