@@ -114,12 +114,17 @@ impl Emulator {
     /// An emulator between the interfaces of the two ends.
     ///
     /// # Errors
-    /// If the capture cannot be written.
+    /// If the capture cannot be written, or if a trace is requested of connections that are split.
     pub fn new(
         mut emulation: Emulation,
         interfaces: [Interface; 2],
         settings: Settings,
     ) -> io::Result<Emulator> {
+        if settings.trace && emulation.splits() {
+            let problem = "there is no trace of split connections, whose parts have numbers of their own; leave it out, and \
+                           capture the packets instead";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
         let capture = settings.capture.as_ref().map(|[source, destination]| {
             let [from, to] = emulation.hosts();
             Ok::<_, io::Error>([Capture::new(source, from, true)?, Capture::new(destination, to, false)?])
@@ -353,7 +358,10 @@ impl Emulator {
         if let Some(packet) = &packet {
             checksum = packet.transport_checksum();
             (lane, entering, scale) = self.classify(now, side, packet, checksum);
-            origin.connection = self.recorder.enter(now, side, packet)?;
+            // The parts of a split connection have the same addresses, and numbers of their own.
+            if !self.emulation.splits() {
+                origin.connection = self.recorder.enter(now, side, packet)?;
+            }
         }
         // A trailer is padding of the sender's link, which a wire keeps.
         let bytes = match &packet {

@@ -20,11 +20,11 @@ use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, FlowId, Handle, HostId, LinkOutcome, Out, Packet, Port,
     Signal, Tally,
 };
-use lasthop_scenario::{Entering, SplitSite};
+use lasthop_scenario::{Entering, Side, SplitSite};
 use lasthop_wire::{Checksum, IpPacket, Transport};
 
 use crate::emulator::{ETHERNET, change, is_changed};
-use crate::frames::Frames;
+use crate::frames::{Frames, Origin};
 use crate::segments;
 
 /// The frames in the network, which the emulator shares with base stations.
@@ -102,7 +102,7 @@ impl BaseStation {
         } else {
             &frame.bytes
         };
-        let parsed = IpPacket::parse(&bytes[ETHERNET..]).ok()?;
+        let Ok(parsed) = IpPacket::parse(&bytes[ETHERNET..]) else { return Some(Ok(*packet)) };
         if let Transport::Icmp(icmp) = &parsed.transport
             && parsed.transport_checksum() == Checksum::Correct
             && self.proxy.receive_icmp(now, from, icmp)
@@ -159,8 +159,9 @@ impl BaseStation {
         if !frames.has_room(frame.len()) {
             return None;
         }
+        let origin = Origin { at: now, side: Side::BOTH[1 - side], connection: None };
         let Entering { handle, size, dscp, ecn, segment } =
-            frames.insert(&frame, self.waited_ns, entering, *scale).entered;
+            frames.insert(&frame, self.waited_ns, entering, *scale, origin).entered;
         let body = segment.map_or(Body::Datagram(Datagram { seq: 0, sent: now }), Body::Tcp);
         let (src, dst) = (tag.hosts[1 - side], tag.hosts[side]);
         Some(Packet { src, dst, flow: tag.flow, size, dscp, ecn, handle, body })

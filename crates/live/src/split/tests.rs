@@ -199,7 +199,8 @@ impl Lab {
             entering.segment = Some(segments::read(&tcp.header, scale));
         }
         let frame = [&header(side)[..], bytes].concat();
-        let entered = self.frames.lock().insert(&frame, 0, entering, scale).entered;
+        let origin = Origin { at: self.now, side, connection: None };
+        let entered = self.frames.lock().insert(&frame, 0, entering, scale, origin).entered;
         self.emulation.enter(side, lane, &entered);
     }
 
