@@ -447,6 +447,7 @@ WORDS = [
     ("cell.phy.ofdm", "band"),
     ("scheme.metp", "recovery"),
     ("scheme.vs-tcp", "growth"),
+    ("scheme.vs-tcp", "loss_rate"),
     ("scheme.selective-fec", "protect"),
 ]
 

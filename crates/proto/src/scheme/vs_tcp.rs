@@ -8,7 +8,9 @@
 //! **Parameters.** `method`: 1, a loss halves the size and an acknowledgement increases it; 2, the size
 //! follows the loss rate: if more than `wanted_loss` (e_w, 0.1) of the last `loss_window` (L_w, 5) packets
 //! were lost, it decreases, by half if it is above half the largest size and by one step otherwise; below
-//! that rate it increases. `initial_size` (s_i, 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn,
+//! that rate it increases. `loss_rate`: how method 2 measures the loss rate, the `"average"` over these packets,
+//! or a `"low-pass"` filter, which the paper names as an alternative: each packet has the weight 2/(L_w + 1), so
+//! that the packets counted are as old on average. `initial_size` (s_i, 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn,
 //! 128 B) and `step` (Δs, 128 B) are bytes of payload. `growth`: one step `"per-window"` of acknowledgements,
 //! or `"per-ack"`. `recovery`, `buffer`, `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the
 //! scheme: the largest size plus the header.
@@ -58,6 +60,8 @@ pub struct VsTcp {
     pub wanted_loss: Probability,
     /// Number of packets over which method 2 computes the loss rate.
     pub loss_window: u32,
+    /// How method 2 measures the loss rate.
+    pub loss_rate: LossRate,
     /// Loss recovery on the wireless part.
     pub recovery: LossRecovery,
     /// Capacity of the base station's buffer per connection.
@@ -109,6 +113,16 @@ pub enum Growth {
     PerAck,
 }
 
+/// Measurement of the loss rate (section IV-B.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossRate {
+    /// The share of losses among the last packets.
+    Average,
+    /// An exponentially weighted average of all packets.
+    LowPass,
+}
+
 impl Default for VsTcp {
     fn default() -> VsTcp {
         VsTcp {
@@ -120,6 +134,7 @@ impl Default for VsTcp {
             growth: Growth::PerWindow,
             wanted_loss: Probability::new(0.1).expect("a probability"),
             loss_window: 5,
+            loss_rate: LossRate::Average,
             recovery: LossRecovery::default(),
             buffer: Bytes(65_536),
             wireless: Changes::default(),
@@ -218,7 +233,7 @@ impl Scheme for VsTcp {
             scheme: self.clone(),
             size: self.initial_size.0 as f64,
             packets: None,
-            outcomes: LossWindow::of(self.loss_window),
+            outcomes: Outcomes::of(self),
         });
     }
 }
@@ -231,7 +246,7 @@ struct SizeController {
     size: f64,
     /// Packets in a window that is counted in packets.
     packets: Option<u32>,
-    outcomes: LossWindow,
+    outcomes: Outcomes,
 }
 
 impl SizeController {
@@ -305,22 +320,37 @@ impl Reaction for SizeController {
 
 /// Outcomes of the most recent packets.
 #[derive(Debug)]
-struct LossWindow {
-    lost: VecDeque<bool>,
-    losses: u32,
+enum Outcomes {
+    /// Those of the last packets, oldest first.
+    Window { lost: VecDeque<bool>, losses: u32 },
+    /// The loss rate, and the weight of the next packet in it.
+    Filter { rate: f64, weight: f64 },
 }
 
-impl LossWindow {
-    /// `count` packets without losses.
-    fn of(count: u32) -> LossWindow {
-        LossWindow { lost: (0..count).map(|_| false).collect(), losses: 0 }
+impl Outcomes {
+    /// Without losses.
+    fn of(scheme: &VsTcp) -> Outcomes {
+        let count = scheme.loss_window;
+        match scheme.loss_rate {
+            LossRate::Average => Outcomes::Window { lost: (0..count).map(|_| false).collect(), losses: 0 },
+            // Packets are (1 - w) / w older than the last on average, those of a window (L_w - 1) / 2.
+            LossRate::LowPass => Outcomes::Filter { rate: 0.0, weight: 2.0 / (f64::from(count) + 1.0) },
+        }
     }
 
     /// Adds an outcome and returns the loss rate.
-    fn note(&mut self, lost: bool) -> f64 {
-        self.lost.push_back(lost);
-        let oldest = self.lost.pop_front().unwrap_or(false);
-        self.losses = self.losses + u32::from(lost) - u32::from(oldest);
-        f64::from(self.losses) / self.lost.len() as f64
+    fn note(&mut self, is_lost: bool) -> f64 {
+        match self {
+            Outcomes::Window { lost, losses } => {
+                lost.push_back(is_lost);
+                let oldest = lost.pop_front().unwrap_or(false);
+                *losses = *losses + u32::from(is_lost) - u32::from(oldest);
+                f64::from(*losses) / lost.len() as f64
+            }
+            Outcomes::Filter { rate, weight } => {
+                *rate += *weight * (f64::from(u8::from(is_lost)) - *rate);
+                *rate
+            }
+        }
     }
 }

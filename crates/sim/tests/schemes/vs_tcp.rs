@@ -278,6 +278,30 @@ fn the_loss_window_is_a_parameter() {
     tcp.at(300).heard(0, 200_001).losses(3).has_mss(320).sizes();
 }
 
+/// The low-pass filter by hand: with L_w = 5 each packet has a weight of a third. A loss is 1/3, then 2/9 and
+/// 4/27; with the third delivery, 8/81 is below 0.1. The average takes five deliveries.
+#[test]
+fn a_low_pass_filter_is_an_option() {
+    let parameters = "method = 2\ngrowth = \"per-ack\"\ninitial_size = \"1024 B\"\nloss_rate = \"low-pass\"";
+    let mut tcp = start(parameters, PACKETS);
+    tcp.sizes();
+    tcp.at(100).heard(0, 1).losses(1).has_mss(512).sizes();
+    tcp.at(200);
+    for (number, size) in (1..).zip([384, 256, 384, 512, 640]) {
+        tcp.heard(512 * number, 99_999 + number).has_mss(size).losses(1).sizes();
+    }
+    // 1 of one packet, then 0: as with the average of one.
+    let mut tcp = start(&format!("{parameters}\nloss_window = 1"), PACKETS);
+    tcp.sizes();
+    tcp.at(100).heard(0, 1).has_mss(512).sizes();
+    tcp.at(200).heard(512, 100_000).has_mss(640).sizes();
+    // 20 packets: a loss is 2/21, below 0.1, and the second 0.1814, above.
+    let mut tcp = start(&format!("{parameters}\nloss_window = 20"), PACKETS);
+    tcp.sizes();
+    tcp.at(100).heard(0, 1).losses(1).has_mss(1024).sizes();
+    tcp.at(200).heard(0, 100_001).losses(2).has_mss(512).sizes();
+}
+
 /// With selective repeat one arrival indicates at most one loss, and retransmissions have the new size.
 #[test]
 fn selective_repeat_counts_one_loss_per_arrival() {
@@ -309,7 +333,7 @@ fn the_wireless_part_has_the_schemes_settings() {
 #[test]
 fn omitted_parameters_default_to_the_paper() {
     let stated = "method = 1\ninitial_size = \"512 B\"\nlargest_size = \"1024 B\"\nsmallest_size = \"128 B\"\n\
-                  step = \"128 B\"\nwanted_loss = 0.1\nloss_window = 5\ngrowth = \"per-window\"\n\
+                  step = \"128 B\"\nwanted_loss = 0.1\nloss_window = 5\nloss_rate = \"average\"\ngrowth = \"per-window\"\n\
                   recovery = \"go-back-n\"\nbuffer = \"64 KiB\"";
     assert_eq!(schemes(stated), Schemes::default());
 }
