@@ -45,6 +45,19 @@ fn a_sweep_is_the_product_of_its_axes_the_last_fastest() {
     }
 }
 
+/// A setting with the name of a range's key, such as `step`, can be swept by a list or by a range.
+#[test]
+fn a_setting_called_like_a_key_of_ranges_can_be_varied() {
+    for sweep in
+        ["scheme.vs-tcp.step = [\"64 B\", \"128 B\"]", "\"scheme.vs-tcp\" = { step = [\"64 B\", \"128 B\"] }"]
+    {
+        assert_eq!(grid(&read(sweep, &[])), [["64 B"], ["128 B"]], "{sweep}");
+    }
+    let range = "scheme.vs-tcp.step = { from = \"64 B\", to = \"128 B\", count = 2 }";
+    assert_eq!(grid(&read(range, &[])), [["64 B"], ["128 B"]]);
+    assert_eq!(grid(&read("", &["sweep.scheme.vs-tcp.step=[\"64 B\"]"])), [["64 B"]]);
+}
+
 #[test]
 fn without_a_sweep_there_is_one_point() {
     for text in [String::from(SCENARIO), format!("{SCENARIO}\n[sweep]\n")] {

@@ -153,9 +153,11 @@ fn collect(
     Ok(())
 }
 
-/// Whether a table is a range, not part of a path.
+/// Whether a table is a range, not part of a path. A list at one of its keys is an axis: `scheme.vs-tcp.step`.
 fn is_range(table: &DeTable<'_>) -> bool {
-    let plain = |key: &&str| table.get(*key).is_some_and(|value| !value.get_ref().is_table());
+    let plain = |key: &&str| {
+        table.get(*key).is_some_and(|value| !value.get_ref().is_table() && !value.get_ref().is_array())
+    };
     range::KEYS.iter().any(plain)
 }
 

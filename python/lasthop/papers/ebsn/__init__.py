@@ -1,7 +1,9 @@
 """TR-96-014: packet size, local recovery and explicit feedback over a wireless last hop."""
 
+import json
+
 from lasthop.papers.ebsn.claims import CLAIMS
-from lasthop.papers.ebsn.figures import FIGURES, THROUGHPUT
+from lasthop.papers.ebsn.figures import BEYOND, CLOCKS, FIGURES, NOISE, THROUGHPUT
 from lasthop.papers.ebsn.readings import READINGS
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.study import Target
@@ -26,6 +28,48 @@ def _campaign(least: int, transfer: float) -> Campaign:
 # The paper shows one run; verdicts are about the share of our runs like it.
 _TRACES = 100
 
+_BAD = "radio.channel.two-state.bad"
+
+
+def _clock(area: str, overrides: tuple[str, ...], bads: tuple[str, ...], quick: int, most: int) -> Experiment:
+    """Return the experiment with local recovery and EBSN under clocks of several granularities."""
+    return Experiment(
+        f"clock-{area}",
+        {"tick": "tcp.tick", "bad": _BAD},
+        quick=quick,
+        full=Campaign(
+            (
+                "A finer clock has at least a tenth more timeouts, in paired runs, and changes the throughput"
+                " by one to three per cent."
+            ),
+            [_THROUGHPUT, Target("timeouts", relative=0.05, absolute=0.05)],
+            least=300,
+            most=most,
+        ),
+        scenario=area,
+        overrides=(
+            f"sweep.tcp.tick={json.dumps(CLOCKS)}",
+            f"sweep.{_BAD}={json.dumps(bads)}",
+            'schemes=["local-recovery", "ebsn"]',
+            # Below two ticks of each clock, which are the minimum.
+            "tcp.rto_min=1 ms",
+            *overrides,
+        ),
+    )
+
+
+def _lossier(name: str, axis: str, *sweeps: str) -> Experiment:
+    """Return the experiment with a wide area of more losses, for packets of 1536 B."""
+    return Experiment(
+        name,
+        {name: axis},
+        quick=100,
+        full=_campaign(least=800, transfer=100e3),
+        scenario="wide",
+        overrides=('schemes=["basic", "ebsn"]', 'sweep.tcp.packet_size=["1536 B"]', *sweeps),
+    )
+
+
 PAPER = Paper(
     name="ebsn",
     title="Improving Performance of TCP over Wireless Networks",
@@ -34,6 +78,14 @@ PAPER = Paper(
     readings=READINGS,
     experiments=(
         Experiment("trace", quick=_TRACES, full=_TRACES, fixed=("retransmissions",)),
+        Experiment(
+            "trace-coarse",
+            quick=20,
+            full=_TRACES,
+            scenario="trace",
+            overrides=('schemes=["local-recovery"]', "tcp.tick=500 ms", "tcp.rto_min=1 s"),
+            fixed=("retransmissions", "min-rto"),
+        ),
         Experiment(
             "wide",
             {"bad": "radio.channel.two-state.bad", "size": "tcp.packet_size"},
@@ -63,6 +115,15 @@ PAPER = Paper(
                 most=4000,
             ),
             fixed=("retransmissions",),
+        ),
+        _clock("wide", ('sweep.tcp.packet_size=["576 B"]',), ("1 s", "4 s"), 100, 4000),
+        _clock("local", (), ("400 ms", "1.6 s"), 20, 1500),
+        _lossier("bad", _BAD, f"sweep.{_BAD}={json.dumps(BEYOND)}"),
+        _lossier(
+            "ber",
+            "radio.channel.two-state.good_ber",
+            f"sweep.radio.channel.two-state.good_ber={json.dumps(NOISE)}",
+            f'sweep.{_BAD}=["4 s"]',
         ),
     ),
     figures=FIGURES,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lasthop import Run
@@ -24,15 +26,20 @@ from lasthop.papers.evidence import Evidence, total
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
     CLOSE,
+    GREATLY,
+    PLAIN,
     VERY_CLOSE,
     Part,
     Quantity,
+    Region,
     Unit,
     about_gain,
     above,
     below,
     calculated,
     clearly_above,
+    clearly_below,
+    difference,
     doubles,
     largest,
     never,
@@ -215,6 +222,82 @@ def _basic_local(evidence: Evidence) -> Finding:
     return Finding(parts, text)
 
 
+_FINE, _COARSE = "100 ms", "500 ms"
+"""The clock of section 3.3, and the coarsest of those that section 4.2.1 calls current."""
+
+_WORST_BAD = {"wide": "4 s", "local": "1.6 s"}
+"""The bad period with the most timeouts, by area."""
+
+
+def _coarse(evidence: Evidence) -> Finding:
+    def in_time(run: Run) -> bool:
+        return bool(_times(run, "timeout", 10, 14))
+
+    share = evidence.share("trace-coarse", "local-recovery", in_time)
+    fine = evidence.share("trace", "local-recovery", in_time)
+    text = f"a timeout between 10 and 14 s {_in_runs(share)}; with a clock of 100 ms {_in_runs(fine)}"
+    return Finding([Part(share, never())], text)
+
+
+def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Quantity:
+    """Return a metric with the fine clock relative to the coarse one, in paired runs."""
+    fine, coarse = ((scheme, {"tick": tick, "bad": _WORST_BAD[area]}) for tick in (_FINE, _COARSE))
+    return evidence.sweep(f"clock-{area}").ratio(metric, fine, coarse)
+
+
+def _clock_cost(evidence: Evidence) -> Finding:
+    parts = [
+        Part(_fine_clock(evidence, area, metric, "local-recovery"), clearly_below(), f"{area} area, {label}")
+        for area in _WORST_BAD
+        for metric, label in ((THROUGHPUT, "throughput"), ("goodput", "goodput"))
+    ]
+    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} {part.label}" for part in parts)
+    return Finding(parts, f"100 ms beside 500 ms: {text}")
+
+
+def _clock_matters_less(evidence: Evidence) -> Finding:
+    parts, texts = [], []
+    region = above(0.0, "what the clock changes is less by at least a fifth with EBSN: greatly")
+    for area in _WORST_BAD:
+        ours, theirs = (_fine_clock(evidence, area, THROUGHPUT, name) for name in ("ebsn", "local-recovery"))
+        left = Quantity((1 - GREATLY) * (1 - theirs.values))
+        parts.append(Part(difference(left, Quantity(1 - ours.values)), region, f"{area} area"))
+        texts.append(f"{as_gain(ours.at(), 1)} for {as_gain(theirs.at(), 1)}, {area} area")
+    return Finding(parts, f"100 ms beside 500 ms: {'; '.join(texts)}")
+
+
+def _clock_prevented(evidence: Evidence) -> Finding:
+    region = above(0.5, "none in over half of the transfers with each clock: our margin for a large number")
+    parts = []
+    for area in _WORST_BAD:
+        sweep = evidence.sweep(f"clock-{area}")
+        parts += [
+            Part(
+                share_of(~sweep.nonzero_runs("timeouts", "ebsn", at)), region, ", ".join([area, *at.values()])
+            )
+            for at in sweep.points()
+        ]
+    least = min(parts, key=lambda part: part.quantity.at().mean)
+    return Finding(parts, f"none in {least.quantity.at().mean:.1%} of the transfers or more")
+
+
+def _lossier(axis: str, base: str, least: float, region: Region, evidence: Evidence) -> Finding:
+    """Compare the gain of EBSN beyond a value of the axis with `least` times the gain there."""
+    sweep = evidence.sweep(axis)
+    values = sweep.values(axis)
+    gains = {
+        value: sweep.ratio(THROUGHPUT, *((scheme, {axis: value}) for scheme in ("ebsn", "basic")))
+        for value in values
+    }
+    there = Quantity(least * (gains[base].values - 1))
+    parts = [
+        Part(difference(Quantity(gains[value].values - 1), there), region, value)
+        for value in values[values.index(base) + 1 :]
+    ]
+    text = ", ".join(f"{as_gain(gains[value].at())} at {value}" for value in values)
+    return Finding(parts, text)
+
+
 _UP = "no notice is sent while the mobile host keeps retransmitting an acknowledgement"
 _BASIC_512 = ("basic", {"bad": "1 s", "size": "512 B"})
 _BASIC_1536 = ("basic", {"bad": "1 s", "size": "1536 B"})
@@ -280,6 +363,63 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace",
         fails_if="fewer than 5 % of the runs have neither timeouts nor retransmissions",
         evaluate=_clean,
+    ),
+    CustomClaim(
+        id="coarse-clock",
+        section="4.2.1",
+        statement="local recovery, worked example: no timeouts with coarse clocks, of 300 to 500 ms",
+        printed="none",
+        experiment="trace-coarse",
+        fails_if="with a clock of 500 ms over 1 % of the runs have a timeout between 10 and 14 s",
+        further=("trace",),
+        evaluate=_coarse,
+    ),
+    *(
+        Trend(
+            id=f"finer-clock-{area}",
+            section="6",
+            statement=f"local recovery, {area} area: a finer clock has more timeouts",
+            printed="more",
+            experiment=f"clock-{area}",
+            metric="timeouts",
+            scheme="local-recovery",
+            axis="tick",
+            rises=False,
+            unit=PLAIN,
+            margin=SCATTER,
+            reason=ONCE,
+        )
+        for area in _WORST_BAD
+    ),
+    CustomClaim(
+        id="fine-clock",
+        section="6",
+        statement="local recovery: the timeouts of a fine clock significantly degrade throughput and goodput",
+        printed="significant",
+        experiment="clock-wide",
+        fails_if="with 100 ms one of them is at most 5 % less than with 500 ms",
+        further=("clock-local",),
+        evaluate=_clock_cost,
+    ),
+    CustomClaim(
+        id="ebsn-clock",
+        section="6",
+        statement="EBSN greatly reduces the effect of the clock's granularity on performance",
+        printed="greatly",
+        experiment="clock-wide",
+        fails_if="from 500 to 100 ms the throughput changes by over four fifths of what it does without EBSN",
+        further=("clock-local",),
+        evaluate=_clock_matters_less,
+    ),
+    CustomClaim(
+        id="ebsn-any-clock",
+        section="6",
+        statement="EBSN prevents timeouts in a large number of cases, whatever the clock",
+        printed="-",
+        experiment="clock-wide",
+        fails_if="with some clock half of the transfers or more have timeouts",
+        further=("clock-local",),
+        evaluate=_clock_prevented,
     ),
     CustomClaim(
         id="quench",
@@ -427,6 +567,32 @@ CLAIMS: tuple[Claim, ...] = (
         over=("ebsn", _WORST),
         under=("basic", _WORST),
         region=doubles(),
+    ),
+    CustomClaim(
+        id="longer-gain",
+        section="5.1",
+        statement="1536 B: the improvement is expected to be much higher for bad periods longer than 4 s",
+        printed="much higher",
+        experiment="bad",
+        fails_if="the gain at 8 s or 16 s is less than a fifth higher than at 4 s",
+        evaluate=partial(
+            _lossier,
+            "bad",
+            "4 s",
+            1 + GREATLY,
+            above(0.0, "a gain higher than at 4 s by at least a fifth: much"),
+        ),
+    ),
+    CustomClaim(
+        id="noisier-gain",
+        section="6",
+        statement="1536 B, bad 4 s: improvements are expected to be greater for higher bit error rates",
+        printed="greater",
+        experiment="ber",
+        fails_if="the gain at a higher bit error rate in good periods is no larger than at 1e-6",
+        evaluate=partial(
+            _lossier, "ber", "0.000001", 1.0, above(0.0, "a larger gain than at the printed rate of 1e-6")
+        ),
     ),
     Trend(
         id="ebsn-size",

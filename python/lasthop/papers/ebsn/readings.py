@@ -4,6 +4,20 @@ from lasthop.papers.paper import Choice, Reading
 
 _ARQ = "radio.arq.stop-and-wait"
 
+
+def _congested(packet_size: str, rate: str) -> tuple[str, ...]:
+    """Return the overrides for a wired link with other traffic."""
+    law = f'law={{poisson={{rate="{rate}"}}}}'
+    return (
+        f'traffic.cross={{from="fixed", to="base", packet_size="{packet_size}", {law}}}',
+        "wired.queue=50 packets",
+    )
+
+
+_CONGESTED = dict.fromkeys(
+    ("trace", "trace-coarse", "wide", "limit", "clock-wide", "bad", "ber"), _congested("576 B", "50.4 kbps")
+) | dict.fromkeys(("local", "clock-local"), _congested("1536 B", "9 Mbps"))
+
 READINGS = (
     Reading(
         "retransmissions",
@@ -113,6 +127,24 @@ READINGS = (
         (
             Choice("0", "negligible"),
             Choice("10ms", "10 ms one way", {"local": ("wired.delay=10 ms",)}),
+        ),
+    ),
+    Reading(
+        "congestion",
+        (
+            "Is the wired network congested? Section 6 assumes that it is not, and leaves congestion to a "
+            "separate study."
+        ),
+        (
+            Choice("none", "no: the wired link carries this connection only"),
+            Choice(
+                "cross",
+                (
+                    "Poisson traffic takes nine tenths of the wired link, which leaves half of what the "
+                    "wireless link carries, behind a buffer of 50 packets"
+                ),
+                _CONGESTED,
+            ),
         ),
     ),
     Reading(

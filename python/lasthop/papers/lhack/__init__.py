@@ -2,7 +2,16 @@
 
 from lasthop.papers.lhack.claims import CLAIMS
 from lasthop.papers.lhack.figures import FIGURES
-from lasthop.papers.lhack.network import BER, CEILING, PAYLOAD_BITS, RATES, bit_error_rate, swept
+from lasthop.papers.lhack.network import (
+    BER,
+    CEILING,
+    MOBILES,
+    PAYLOAD_BITS,
+    RATES,
+    bit_error_rate,
+    several,
+    swept,
+)
 from lasthop.papers.lhack.readings import READINGS
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.study import Target
@@ -41,6 +50,8 @@ _FURTHER = Campaign(
     least=20,
     most=200,
 )
+# Gains go down to a thousandth with eight mobile hosts, in paired runs.
+_SEVERAL = 100
 # A mobile source gains a thousandth, which is visible in paired runs but not in the means of the stopping
 # rule.
 _PAIRS = 100
@@ -103,7 +114,7 @@ PAPER = Paper(
             full=_FURTHER,
             scenario=_FILE,
             overrides=(
-                'sweep.tcp.flavour=["tahoe", "reno", "newreno", "sack"]',
+                'sweep.tcp.flavour=["tahoe", "reno", "newreno", "sack", "go-back-n"]',
                 swept((75, 150, 250)),
             ),
             fixed=("recovery",),
@@ -115,6 +126,17 @@ PAPER = Paper(
             full=_FURTHER,
             scenario=_FILE,
             overrides=(f"sweep.{BER}=[3e-7, 1e-6, 3e-6, 1e-5, 3e-5]",),
+        ),
+        *(
+            Experiment(
+                f"several-{mobiles}",
+                quick=8,
+                full=_SEVERAL,
+                scenario=_FILE,
+                overrides=(f"{BER}={bit_error_rate(150)}", *several(mobiles)),
+                traced=False,
+            )
+            for mobiles in MOBILES
         ),
         _handoff("handoff", "last", _FURTHER),
         _handoff("handoff-source", "first", _PAIRS),

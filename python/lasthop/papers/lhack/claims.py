@@ -14,6 +14,7 @@ from lasthop.papers.claims import Contradiction, CustomClaim, Exceeds, Finding, 
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.lhack.network import (
     CEILING,
+    MOBILES,
     MSS,
     OPTIMUM,
     PAYLOAD_BITS,
@@ -34,6 +35,7 @@ from lasthop.papers.verdicts import (
     below,
     calculated,
     clearly_above,
+    difference,
     doubles,
     halves,
     never,
@@ -341,6 +343,38 @@ def _third_traffic(evidence: Evidence) -> Finding:
 def _doubles(evidence: Evidence) -> Finding:
     found = _per_message(evidence, "rate", ("acks_sent", "notices"), "acks_sent")
     return Finding([Part(found, doubles())], f"{found.at().mean:.2f} times as many with lhacks")
+
+
+def _several_gains(evidence: Evidence) -> dict[int, Quantity]:
+    """Return the throughput with lhacks relative to that without, by the number of mobile hosts."""
+    return {
+        mobiles: ratio(
+            *(
+                evidence.values(f"several-{mobiles}", scheme, "throughput_bps")
+                for scheme in ("lhack", "basic")
+            )
+        )
+        for mobiles in MOBILES
+    }
+
+
+def _several(evidence: Evidence) -> Finding:
+    gains = _several_gains(evidence)
+    parts = [Part(gain, above(), f"{mobiles} mobiles") for mobiles, gain in gains.items() if mobiles > 1]
+    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} with {part.label}" for part in parts)
+    return Finding(parts, text)
+
+
+def _smaller_product(evidence: Evidence) -> Finding:
+    gains = _several_gains(evidence)
+    region = below(0.0, "a smaller gain than with one mobile host")
+    parts = [
+        Part(difference(gain, gains[1]), region, f"{mobiles} mobiles")
+        for mobiles, gain in gains.items()
+        if mobiles > 1
+    ]
+    text = ", ".join(f"{as_gain(gain.at(), 1)} with {mobiles}" for mobiles, gain in gains.items())
+    return Finding(parts, text)
 
 
 def _misprint(evidence: Evidence) -> Finding:
@@ -658,6 +692,26 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         further=("rate",),
         evaluate=partial(_variant, "every-third", "an acknowledgement of each"),
+    ),
+    CustomClaim(
+        id="several-mobiles",
+        section="2, 4",
+        statement="several mobile hosts at a router: lhacks increase the throughput",
+        printed="-",
+        experiment="several-2",
+        fails_if="with 2, 4 or 8 mobile hosts the throughput of all is no larger than without lhacks",
+        further=tuple(f"several-{mobiles}" for mobiles in MOBILES if mobiles != 2),
+        evaluate=_several,
+    ),
+    CustomClaim(
+        id="smaller-product",
+        section="3",
+        statement="corruption costs most with a large bandwidth-delay product: less if several share it",
+        printed="-",
+        experiment="several-1",
+        fails_if="lhacks gain no less with 2, 4 or 8 mobile hosts than with one",
+        further=tuple(f"several-{mobiles}" for mobiles in MOBILES if mobiles != 1),
+        evaluate=_smaller_product,
     ),
     Exceeds(
         id="handoff",

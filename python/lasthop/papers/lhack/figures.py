@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from lasthop.papers.evidence import At, Evidence, along
-from lasthop.papers.lhack.network import CEILING, MSS, OPTIMUM, PAYLOAD_BITS, messages_per_corruption
+from lasthop.papers.lhack.network import (
+    CEILING,
+    MOBILES,
+    MSS,
+    OPTIMUM,
+    PAYLOAD_BITS,
+    messages_per_corruption,
+)
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
@@ -125,6 +132,20 @@ def _handoff(evidence: Evidence) -> DataFigure:
     return curve(lines, _LASTS, _THROUGHPUT, references={"ceiling": CEILING})
 
 
+def _several(evidence: Evidence) -> DataFigure:
+    x = [float(mobiles) for mobiles in MOBILES]
+    lines = []
+    for scheme, label in (("lhack", "with lhacks"), ("basic", "without")):
+        found = [
+            evidence.measured(f"several-{mobiles}", scheme, "throughput_bps").at() for mobiles in MOBILES
+        ]
+        y, low, high = (
+            [getattr(each, name) / PAYLOAD_BITS for each in found] for name in ("mean", "low", "high")
+        )
+        lines.append(Line(label, x, y, low, high, scheme))
+    return curve(lines, Reading("mobile hosts", "", 1.0), _THROUGHPUT, references={"ceiling": CEILING})
+
+
 FIGURES = (
     Plot(
         "3",
@@ -185,6 +206,16 @@ FIGURES = (
         ("recovery",),
         _recovery,
         "Distinguishing corruption from congestion is worth as much as a better recovery.",
+    ),
+    Plot(
+        "several",
+        "Several mobile hosts at a router, one message in 150 corrupted: the throughput of all",
+        tuple(f"several-{mobiles}" for mobiles in MOBILES),
+        _several,
+        (
+            "Each has a connection of its own and an equal share of the last hop. The more share the path,"
+            " the smaller are the windows that fill it, and the less there is to gain."
+        ),
     ),
     Plot(
         "printed",

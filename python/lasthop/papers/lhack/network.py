@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from math import expm1, log1p
 
@@ -22,6 +23,9 @@ RATES = (75, 100, 125, 150, 200, 250)
 MSS = 460.0
 
 BER = "radio.channel.iid.ber"
+
+MOBILES = (1, 2, 4, 8)
+"""The numbers of mobile hosts that share the last hop."""
 
 
 def bit_error_rate(messages: int) -> str:
@@ -49,3 +53,23 @@ def messages_per_corruption(ber: float) -> float:
 def swept(rates: Sequence[int]) -> str:
     """Return the override that sweeps the bit error rate over these corruption rates."""
     return f"sweep.{BER}=[{', '.join(map(bit_error_rate, rates))}]"
+
+
+def several(mobiles: int) -> tuple[str, ...]:
+    """Return the overrides for several mobile hosts, which have equal shares of the last hop.
+
+    Each has a source and a connection of its own over the four routers; the names of the first are those of
+    a single one.
+    """
+    ends = ["", *map(str, range(2, mobiles + 1))]
+    wired = [*(f"source{end}-R1" for end in ends), "R1-R2", "R2-R3", "R3-R4"]
+    radio = [f"R4-destination{end}" for end in ends]
+    return (
+        f"topology={{graph={{wired={json.dumps(wired)}, radio={json.dumps(radio)}}}}}",
+        f"radio.rate={100 / mobiles:g} kB/s",
+        *(f"link.source{end}-R1.delay=5 ms" for end in ends),
+        *(
+            f'connection.{number}={{from="source{end}", to="destination{end}"}}'
+            for number, end in enumerate(ends, 1)
+        ),
+    )

@@ -24,6 +24,16 @@ READINGS = (
                 {"": ("tcp.flavour=reno",)},
             ),
             Choice(
+                "window",
+                (
+                    "the current window is retransmitted, from the loss on, as section 3 words it; the first "
+                    "duplicate caused by later data reveals the loss, so that copies of what had arrived "
+                    "reveal none"
+                ),
+                # A loss is answered once by this recovery, whatever `careful` is.
+                {"": ("tcp.flavour=go-back-n", "tcp.careful=true")},
+            ),
+            Choice(
                 "sack", "selective acknowledgements, as later TCPs have them", {"": ("tcp.flavour=sack",)}
             ),
         ),

@@ -5,7 +5,19 @@ import json
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.papers.vstcp.claims import CLAIMS
 from lasthop.papers.vstcp.figures import FIGURES
-from lasthop.papers.vstcp.network import CHANNEL, HEADER, RATES, SIZE, SIZES, SOME, TABLE_4, channel, swept
+from lasthop.papers.vstcp.network import (
+    CHANNEL,
+    HEADER,
+    PARAMETERS,
+    RATES,
+    SIZE,
+    SIZES,
+    SOME,
+    TABLE_4,
+    channel,
+    experiment,
+    swept,
+)
 from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, counted, windows
 from lasthop.study import Target
 
@@ -13,7 +25,9 @@ _FILE = "wlan"
 _RATE = {"channel": CHANNEL}
 # Six of these runs have the length of one run in the paper.
 _SHORT = "limit=300 s"
+_SHORTER = "limit=100 s"
 _METHOD_2 = "scheme.vs-tcp.method=2"
+_METHODS = "sweep.scheme.vs-tcp.method=[1, 2]"
 _EXTREMES = swept((3.0, 11.0))
 
 
@@ -57,9 +71,17 @@ def _variant(name: str, reading: str, *overrides: str) -> Experiment:
     return _experiment(name, _RATE, 4, _GAINS, _SHORT, schemes, swept(SOME), *overrides, fixed=(reading,))
 
 
-def _trace(rate: float) -> Experiment:
-    overrides = ("limit=120 s", _schemes("vs-tcp"), f"{CHANNEL}={channel(rate)}")
-    return _experiment(f"trace-{rate:.0f}", {}, 4, _TRACES, *overrides)
+def _trace(rate: float, name: str = "trace", *overrides: str) -> Experiment:
+    overrides = ("limit=120 s", _schemes("vs-tcp"), f"{CHANNEL}={channel(rate)}", *overrides)
+    return _experiment(f"{name}-{rate:.0f}", {}, 4, _TRACES, *overrides)
+
+
+def _parameter(key: str) -> Experiment:
+    """Return the experiment with both methods and several values of a parameter in bytes."""
+    axes = {key: f"scheme.vs-tcp.{key}", "method": "scheme.vs-tcp.method", "channel": CHANNEL}
+    values = json.dumps([f"{size} B" for size in PARAMETERS[key]])
+    overrides = (_SHORTER, _schemes("vs-tcp"), f"sweep.scheme.vs-tcp.{key}={values}", _METHODS, _EXTREMES)
+    return _experiment(experiment(key), axes, 4, _BEST, *overrides)
 
 
 # A window equal to the capacity of the path, with one lost packet.
@@ -98,6 +120,8 @@ PAPER = Paper(
         ),
         _trace(3.0),
         _trace(11.0),
+        _trace(3.0, "trace-2", _METHOD_2),
+        _trace(11.0, "trace-2", _METHOD_2),
         _experiment("normal", {}, 1, 1, *_BURST),
         _experiment("uncontrolled", {}, 1, 1, *_BURST, "tcp.congestion=none"),
         # Experiments for statements without a figure, and for readings.
@@ -123,6 +147,18 @@ PAPER = Paper(
             "sweep.scheme.vs-tcp.wanted_loss=[0.0, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0]",
             _EXTREMES,
         ),
+        *map(_parameter, PARAMETERS),
+        _experiment(
+            "filter",
+            {"loss_rate": "scheme.vs-tcp.loss_rate", "channel": CHANNEL},
+            4,
+            _GAINS,
+            _SHORTER,
+            _schemes("metp", "vs-tcp"),
+            _METHOD_2,
+            'sweep.scheme.vs-tcp.loss_rate=["average", "low-pass"]',
+            swept(RATES),
+        ),
         *(_variant(f"window-{packets}", "window", *windows(packets)) for packets in (8, 10, 12)),
         _variant("selective", "recovery", *SELECTIVE),
         _experiment(
@@ -146,7 +182,7 @@ PAPER = Paper(
             _schemes("metp", "vs-tcp"),
             'sweep.scheme.vs-tcp.growth=["per-window", "per-ack"]',
             counted(12),
-            "sweep.scheme.vs-tcp.method=[1, 2]",
+            _METHODS,
             swept(SOME),
             fixed=("growth", "window-counts"),
         ),

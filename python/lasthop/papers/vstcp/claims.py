@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from lasthop import Run, Scenario
 from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain, best
-from lasthop.papers.evidence import Evidence
+from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
+    CLEARLY,
     Part,
     Quantity,
     Region,
@@ -29,6 +30,7 @@ from lasthop.papers.verdicts import (
 )
 from lasthop.papers.vstcp.figures import (
     LOSS,
+    NAMES,
     SPAN,
     at_rate,
     best_size,
@@ -38,7 +40,7 @@ from lasthop.papers.vstcp.figures import (
     rates,
     sizes_sent,
 )
-from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_4
+from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_3, TABLE_4, experiment
 from lasthop.study.statistics import Sample
 
 FLAT = 0.01
@@ -203,11 +205,11 @@ def _moves_left(evidence: Evidence) -> Finding:
     return Finding(parts, text, note)
 
 
-def _smaller(evidence: Evidence) -> Finding:
+def _smaller(trace: str, evidence: Evidence) -> Finding:
     def mean(run: Run) -> float:
         return float(sizes_sent(run).mean())
 
-    low, high = (evidence.quantity(f"trace-{rate}", "vs-tcp", mean) for rate in (3, 11))
+    low, high = (evidence.quantity(f"{trace}-{rate}", "vs-tcp", mean) for rate in (3, 11))
     text = f"{low.at().mean:.0f} B on average at 3 %, {high.at().mean:.0f} B at 11 %"
     return Finding([Part(ratio(high.values, low.values), below(text="smaller at 11 % than at 3 %"))], text)
 
@@ -226,36 +228,56 @@ def _lasting(evidence: Evidence) -> Finding:
     return Finding([Part(longer, region)], text)
 
 
-def _loss_windows(evidence: Evidence, rate: float, beside: str) -> dict[str, Quantity]:
-    """Return the throughput for each L_w, relative to that of `beside`."""
-    sweep = evidence.sweep("loss-window")
+def _beside(
+    evidence: Evidence, experiment: str, rate: float, axis: str, beside: str, **rest: str
+) -> dict[str, Quantity]:
+    """Return the throughput for each other value of an axis, relative to that for `beside`."""
+    sweep = evidence.sweep(experiment)
     points = {
-        value: at_rate(evidence, "loss-window", rate, loss_window=value)
-        for value in sweep.values("loss_window")
+        value: at_rate(evidence, experiment, rate, **{axis: value}, **rest) for value in sweep.values(axis)
     }
-    return {
+    found = {
         value: sweep.ratio("throughput_bps", ("vs-tcp", at), ("vs-tcp", points[beside]))
         for value, at in points.items()
         if value != beside
     }
+    # Runs that are equal to the bit show that the values are equivalent, however few they are.
+    return {
+        value: calculated(1.0) if len(each.values) and bool(np.all(each.values == 1)) else each
+        for value, each in found.items()
+    }
 
 
-def _loss_window(evidence: Evidence) -> Finding:
-    parts, texts = [], []
+def _cases(evidence: Evidence, experiment: str) -> list[tuple[float, dict[str, str], str]]:
+    """Return the loss rates and methods at which parameters are compared, with their names."""
+    sweep = evidence.sweep(experiment)
+    methods = sweep.values("method") if "method" in sweep.axes else []
+    return [
+        (rate, rest, f"{rate:g} %" + "".join(f" with method {each}" for each in rest.values()))
+        for rest in ([{"method": method} for method in methods] or [{}])
+        for rate in (3.0, 11.0)
+    ]
+
+
+def _optimal(experiment: str, axis: str, value: str, evidence: Evidence) -> Finding:
+    """Compare every other value of a parameter with the one that the paper calls best, at 3 % and 11 %."""
+    sweep = evidence.sweep(experiment)
     region = below(1 + FLAT, f"no other is better by over {FLAT:.0%}: {OURS}")
-    for rate in (3.0, 11.0):
-        found = _loss_windows(evidence, rate, "5")
-        parts += [Part(each, region, f"{value} at {rate:g} %") for value, each in found.items()]
-        ahead = max(found, key=lambda value: found[value].at().mean)
-        texts.append(f"{ahead} at {rate:g} %: {_percent(found[ahead])} beside 5")
+    parts, texts = [], []
+    for rate, rest, where in _cases(evidence, experiment):
+        found = _beside(evidence, experiment, rate, axis, value, **rest)
+        parts += [Part(each, region, f"{other} at {where}") for other, each in found.items()]
+        ahead = max(found, key=lambda other: found[other].at().mean)
+        texts.append(f"{ahead} at {where}: {_percent(found[ahead])} beside {value}")
     better = labels_outside(parts)
     note = f"clearly better: {', '.join(better)}; " if better else ""
-    note += "the best besides 5, of 1, 2, 3, 10, 20, 50 and 100"
+    others = [other for other in sweep.values(axis) if other != value]
+    note += f"the best besides {value}, of {', '.join(others[:-1])} and {others[-1]}"
     return Finding(parts, "; ".join(texts), note)
 
 
 def _hundred(evidence: Evidence) -> Finding:
-    found = {rate: _loss_windows(evidence, rate, "5")["100"] for rate in (3.0, 11.0)}
+    found = {rate: _beside(evidence, "loss-window", rate, "loss_window", "5")["100"] for rate in (3.0, 11.0)}
     text = ", ".join(f"{_percent(each)} at {rate:g} %" for rate, each in found.items())
     parts = [Part(each, below(), f"at {rate:g} %") for rate, each in found.items()]
     return Finding(parts, f"100 beside 5: {text}")
@@ -288,6 +310,57 @@ def _above_real(evidence: Evidence) -> Finding:
         texts.append(f"{above_it} at {rate:g} %: {shown}")
     note = "e_c of five packets is a multiple of 0.2, so all e_w between two multiples have the same effect"
     return Finding(parts, "; ".join(texts), note)
+
+
+_MEAN_SIZE = ("relay_payload_bytes", "relay_segments_sent")
+"""The mean payload of the base station's segments: the less it is, the larger is the share of the header."""
+
+_SENT = ("relay_payload_bytes", "delivered_bytes")
+"""The payload that the base station sent for each byte delivered."""
+
+_LOST = ("lost_on_air", "relay_segments_sent")
+"""The share of packets that are lost."""
+
+_THROUGHPUT = ("throughput_bps", "")
+
+Effect = tuple[str, tuple[str, str], Region]
+"""An effect of a parameter: its name, the metric and what it is divided by, and the region of the ratio."""
+
+
+def _effects(
+    experiment: str, axis: str, ours: str, theirs: str, effects: Sequence[Effect], evidence: Evidence
+) -> Finding:
+    """Compare one value of a parameter with another, at 3 % and 11 %."""
+    sweep = evidence.sweep(experiment)
+
+    def measure(metric: str, per: str, at: At) -> Sample:
+        found = sweep.sample(metric, "vs-tcp", at)
+        return found / sweep.sample(per, "vs-tcp", at) if per else found
+
+    parts = []
+    for label, metrics, region in effects:
+        for rate, rest, where in _cases(evidence, experiment):
+            over, under = (
+                measure(*metrics, at_rate(evidence, experiment, rate, **{axis: value}, **rest))
+                for value in (ours, theirs)
+            )
+            parts.append(Part(ratio(over, under), region, f"{label} at {where}"))
+    text = ", ".join(f"{_percent(part.quantity)} {part.label}" for part in parts)
+    return Finding(parts, f"{ours} beside {theirs}: {text}")
+
+
+def _filter(evidence: Evidence) -> Finding:
+    sweep = evidence.sweep("filter")
+    region = below(1 + CLEARLY, "a filter is not better by over 5 %, clearly: averaging is enough")
+    parts = []
+    for rate in rates(evidence, "filter"):
+        ours, theirs = (
+            ("vs-tcp", at_rate(evidence, "filter", rate, loss_rate=value))
+            for value in ("low-pass", "average")
+        )
+        parts.append(Part(sweep.ratio("throughput_bps", ours, theirs), region, f"{rate:g} %"))
+    text = ", ".join(f"{_percent(part.quantity)} at {part.label}" for part in parts)
+    return Finding(parts, f"a filter beside the average: {text}")
 
 
 def _range(_evidence: Evidence) -> Finding:
@@ -572,7 +645,17 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace-3",
         fails_if="the mean size is not smaller at 11 % than at 3 %",
         further=("trace-11",),
-        evaluate=_smaller,
+        evaluate=partial(_smaller, "trace"),
+    ),
+    CustomClaim(
+        id="smaller-2",
+        section="IV-B",
+        statement="VS-TCP 2 decreases the segment size when packets are frequently lost",
+        printed="-",
+        experiment="trace-2-3",
+        fails_if="the mean size is not smaller at 11 % than at 3 %",
+        further=("trace-2-11",),
+        evaluate=partial(_smaller, "trace-2"),
     ),
     CustomClaim(
         id="loss-window-5",
@@ -586,7 +669,7 @@ CLAIMS: tuple[Claim, ...] = (
             "recovers sooner; an error state ends within a packet, so a loss says little about the "
             "next packets"
         ),
-        evaluate=_loss_window,
+        evaluate=partial(_optimal, "loss-window", "loss_window", "5"),
     ),
     CustomClaim(
         id="loss-window-100",
@@ -605,6 +688,106 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="wanted-loss",
         fails_if="an e_w below the loss rate is better than the next one above it",
         evaluate=_above_real,
+    ),
+    CustomClaim(
+        id="wanted-loss-0-1",
+        section="V-B, table 3",
+        statement="e_w is selected for the largest throughput: 0.1",
+        printed="0.1",
+        experiment="wanted-loss",
+        fails_if="another e_w is more than 1 % better at 3 % or 11 %",
+        evaluate=partial(_optimal, "wanted-loss", "wanted_loss", "0.1"),
+    ),
+    CustomClaim(
+        id="wanted-loss-overheads",
+        section="IV-B.1",
+        statement="a small e_w decreases the mean segment size; a large one increases what is retransmitted",
+        printed="-",
+        experiment="wanted-loss",
+        fails_if="with e_w = 0 the mean size, or the payload sent for that delivered, is no less than with 1",
+        evaluate=partial(
+            _effects,
+            "wanted-loss",
+            "wanted_loss",
+            "0.0",
+            "1.0",
+            (
+                ("mean size", _MEAN_SIZE, below(text="smaller segments, so more header")),
+                ("payload sent", _SENT, below(text="less payload sent per payload delivered")),
+            ),
+        ),
+    ),
+    *(
+        CustomClaim(
+            id=f"{key.removesuffix('_size')}-{size}",
+            section="V-B, table 3",
+            statement=f"the {NAMES[key]} is selected to perform the best: {size} B",
+            printed=f"{size} B",
+            experiment=experiment(key),
+            fails_if="another value is more than 1 % better with a method at 3 % or 11 %",
+            evaluate=partial(_optimal, experiment(key), key, f"{size} B"),
+        )
+        for key, size in TABLE_3.items()
+    ),
+    CustomClaim(
+        id="larger-maximum",
+        section="IV-B.1",
+        statement="a larger s_mx may increase the packet loss rate, and decrease the header overhead",
+        printed="-",
+        experiment="largest-size",
+        fails_if="from 512 B to 1536 B packets are lost no more often, or segments are no larger",
+        evaluate=partial(
+            _effects,
+            "largest-size",
+            "largest_size",
+            "1536 B",
+            "512 B",
+            (
+                ("loss rate", _LOST, above(text="a higher packet loss rate")),
+                ("mean size", _MEAN_SIZE, above(text="larger segments, so less header")),
+            ),
+        ),
+    ),
+    CustomClaim(
+        id="too-high-minimum",
+        section="IV-B.1",
+        statement="too high an s_mn decreases the effectiveness of VS-TCP",
+        printed="-",
+        experiment="smallest-size",
+        fails_if="512 B gives no less throughput than 128 B",
+        evaluate=partial(
+            _effects,
+            "smallest-size",
+            "smallest_size",
+            "512 B",
+            "128 B",
+            (("throughput", _THROUGHPUT, below(text="less throughput")),),
+        ),
+    ),
+    CustomClaim(
+        id="smaller-minimum",
+        section="IV-B.1",
+        statement="a smaller s_mn increases the header overhead",
+        printed="-",
+        experiment="smallest-size",
+        fails_if="with 64 B segments are no smaller on average than with 128 B",
+        evaluate=partial(
+            _effects,
+            "smallest-size",
+            "smallest_size",
+            "64 B",
+            "128 B",
+            (("mean size", _MEAN_SIZE, below(text="smaller segments, so more header")),),
+        ),
+    ),
+    CustomClaim(
+        id="averaging",
+        section="IV-B.1",
+        statement="to measure the loss rate averaging is enough; a low-pass filter can be used instead",
+        printed="-",
+        experiment="filter",
+        fails_if="at a loss rate the filter gives over 5 % more throughput",
+        evaluate=_filter,
     ),
     Contradiction(
         id="growth",

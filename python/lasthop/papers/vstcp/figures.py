@@ -12,7 +12,7 @@ from lasthop import Run
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
-from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of
+from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, experiment, rate_of
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 from lasthop.study.quantity import number
@@ -141,11 +141,11 @@ def sizes_sent(run: Run) -> npt.NDArray[np.int64]:
     return np.asarray(events["size_bytes"][sent]) - HEADER
 
 
-def _distribution(evidence: Evidence) -> DataFigure:
+def _distribution(trace: str, evidence: Evidence) -> DataFigure:
     lines = []
     for rate in (3, 11):
         counts: Counter[int] = Counter()
-        for run in evidence.runs(f"trace-{rate}", "vs-tcp"):
+        for run in evidence.runs(f"{trace}-{rate}", "vs-tcp"):
             counts.update((sizes_sent(run) // 64 * 64).tolist())
         total = sum(counts.values())
         share = [100 * counts[size] / total for size in SIZES]
@@ -153,10 +153,10 @@ def _distribution(evidence: Evidence) -> DataFigure:
     return curve(lines, _SIZE, Reading("share of segments", "%", 1.0))
 
 
-def _over_time(evidence: Evidence) -> DataFigure:
+def _over_time(trace: str, evidence: Evidence) -> DataFigure:
     lines = []
     for rate in (3, 11):
-        series = evidence.traces(f"trace-{rate}")["vs-tcp"].series(part=1)
+        series = evidence.traces(f"{trace}-{rate}")["vs-tcp"].series(part=1)
         time = np.arange(10.0, 12.0, 0.02)
         rows = np.searchsorted(series["time_s"], time, side="right") - 1
         lines.append(Line(f"{rate} % of packets lost", time.tolist(), series["mss_bytes"][rows].tolist()))
@@ -191,6 +191,29 @@ def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) ->
         ]
         lines.append(_line(f"{rate:g} %", [number(value) for value in values], found, 1 / 8))
     return curve(lines, Reading(label, "", 1.0), _THROUGHPUT)
+
+
+def _by_bytes(key: str, evidence: Evidence) -> DataFigure:
+    name = experiment(key)
+    sweep = evidence.sweep(name)
+    values = sweep.values(key)
+    lines = []
+    for rate in rates(evidence, name):
+        for method in sweep.values("method"):
+            points = [at_rate(evidence, name, rate, **{key: value, "method": method}) for value in values]
+            found = [throughput(evidence, name, "vs-tcp", at) for at in points]
+            label = f"VS-TCP {method}, {rate:g} %"
+            lines.append(_line(label, [number(value) for value in values], found, 1 / 8))
+    return curve(lines, Reading(NAMES[key], "B", 1.0), _THROUGHPUT)
+
+
+def _filters(evidence: Evidence) -> DataFigure:
+    x = rates(evidence, "filter")
+    lines = []
+    for value in evidence.sweep("filter").values("loss_rate"):
+        points = [at_rate(evidence, "filter", rate, loss_rate=value) for rate in x]
+        lines.append(_line(f"VS-TCP 2, {value}", x, [gain(evidence, "filter", at) for at in points]))
+    return curve(lines, _RATE, _NORMALISED, references={"nocon": 1.0})
 
 
 def gain(evidence: Evidence, experiment: str, at: At) -> Estimate:
@@ -238,6 +261,14 @@ def _recoveries(evidence: Evidence) -> DataFigure:
     return curve(lines, _RATE, _THROUGHPUT)
 
 
+NAMES = {
+    "largest_size": "largest size s_mx",
+    "smallest_size": "smallest size s_mn",
+    "step": "step Δs",
+    "initial_size": "initial size s_i",
+}
+"""The parameters in bytes, with the paper's symbols."""
+
 _WINDOWS = {f"window-{packets}": f"{packets} packets" for packets in (8, 10, 12)}
 
 FIGURES = (
@@ -271,8 +302,24 @@ FIGURES = (
         _table,
         "The largest of several similar means: see figure 3.",
     ),
-    Plot("8", "Sizes of the segments that VS-TCP 1 sends", ("trace-3", "trace-11"), _distribution),
-    Plot("8-time", "The segment size of VS-TCP 1 over two seconds", ("trace-3", "trace-11"), _over_time),
+    *(
+        plot
+        for method, suffix, trace in ((1, "", "trace"), (2, "-2", "trace-2"))
+        for plot in (
+            Plot(
+                f"8{suffix}",
+                f"Sizes of the segments that VS-TCP {method} sends",
+                (f"{trace}-3", f"{trace}-11"),
+                partial(_distribution, trace),
+            ),
+            Plot(
+                f"8{suffix}-time",
+                f"The segment size of VS-TCP {method} over two seconds",
+                (f"{trace}-3", f"{trace}-11"),
+                partial(_over_time, trace),
+            ),
+        )
+    ),
     Plot(
         "loss-window",
         "VS-TCP 2: the number of packets L_w over which losses are counted",
@@ -284,6 +331,17 @@ FIGURES = (
         "VS-TCP 2: the wanted loss rate e_w",
         ("wanted-loss",),
         partial(_by_parameter, "wanted-loss", "wanted_loss", "e_w"),
+    ),
+    *(
+        Plot(experiment(key), f"VS-TCP 1 and 2: the {name}", (experiment(key),), partial(_by_bytes, key))
+        for key, name in NAMES.items()
+    ),
+    Plot(
+        "filter",
+        "VS-TCP 2: the loss rate as an average, and by a low-pass filter",
+        ("filter",),
+        _filters,
+        "Section IV-B.1 names the filter; its packets are as old on average as those of the window.",
     ),
     Plot(
         "growth",

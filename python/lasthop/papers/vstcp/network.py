@@ -29,6 +29,17 @@ TABLE_4 = {1.0: 448, 2.0: 384, 3.0: 384, 5.0: 320, 9.5: 256, 11.0: 256}
 SIZES = tuple(range(128, 1025, 64))
 """The segment sizes swept, in the steps of table 4, in bytes."""
 
+PARAMETERS = {
+    "largest_size": (512, 768, 1024, 1280, 1536),
+    "smallest_size": (64, 128, 192, 256, 384, 512),
+    "step": (32, 64, 128, 256, 512),
+    "initial_size": (128, 256, 512, 1024),
+}
+"""The values swept of each parameter of VS-TCP in bytes."""
+
+TABLE_3 = {"largest_size": 1024, "smallest_size": 128, "step": 128, "initial_size": 512}
+"""The parameters of VS-TCP in bytes that table 3 prints: s_mx, s_mn, Δs and s_i."""
+
 # P_EG, P_GE and e. All three are varied together over their printed ranges, from (0.4, 0.5, 0.003) to
 # (0.1, 0.9, 0.01), and lose 1.5 % to 12.2 % of the packets: the ends of the axis, 1 % and 13 %, take e beyond
 # its range.
@@ -90,3 +101,14 @@ def rate_of(value: str) -> float:
             if f"leave_error = {p_eg}, leave_error_free = {p_ge}, error_rate = {e}" in value:
                 return rate
     raise ValueError(f"{value} is none of the paper's channels")
+
+
+def experiment(key: str) -> str:
+    """Return the name of the experiment, and of the figure, with several values of a parameter.
+
+    Examples
+    --------
+    >>> experiment("largest_size")
+    'largest-size'
+    """
+    return key.replace("_", "-")

@@ -5,7 +5,7 @@ import json
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.papers.wenp.claims import CLAIMS
 from lasthop.papers.wenp.figures import ALPHAS, DIVISORS, FIGURES, FLAVOURS, THRESHOLDS
-from lasthop.papers.wenp.network import DIVISOR, STATIONS, drops
+from lasthop.papers.wenp.network import DIVISOR, SEVERAL, STATIONS, drops, uploads
 from lasthop.papers.wenp.readings import READINGS
 from lasthop.study import Target
 
@@ -14,6 +14,11 @@ _FILE = "wlan"
 
 # Figures show the first run; definitions hold in each.
 _TRACES = 4
+# A run has about 200 recoveries, of which 30 are from several losses.
+_RECOVERIES = 10
+_TRACED = ("limit=120 s", "warmup=0 s")
+# Readings of the cell and its stations, which this network does not have.
+_CELL = ("divisor", "careful", "direction", "queue", "control-rate")
 
 
 def _stations(relative: float) -> list[Target]:
@@ -73,8 +78,29 @@ PAPER = Paper(
             quick=_TRACES,
             full=_TRACES,
             scenario=_FILE,
-            overrides=(*drops(DIVISOR), "limit=120 s", "warmup=0 s"),
+            overrides=(*drops(DIVISOR), *_TRACED),
         ),
+        Experiment(
+            "recoveries",
+            quick=_TRACES,
+            full=_RECOVERIES,
+            scenario=_FILE,
+            overrides=(*drops(DIVISOR), *_TRACED, *SEVERAL),
+            fixed=("careful",),
+        ),
+        *(
+            Experiment(
+                f"flight-{threshold}",
+                {"window": "tcp.initial_window"},
+                quick=1,
+                full=1,
+                scenario="flight",
+                overrides=(f"scheme.wenp.threshold={threshold}",),
+                fixed=_CELL,
+            )
+            for threshold in (2, 3)
+        ),
+        _experiment("upload", *uploads(DIVISOR), fixed=("divisor", "direction")),
         *(_experiment(f"alpha-{alpha}", f"scheme.wenp.alpha={alpha}") for alpha in ALPHAS),
         *(
             _experiment(f"threshold-{threshold}", f"scheme.wenp.threshold={threshold}")

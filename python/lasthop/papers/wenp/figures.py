@@ -155,6 +155,41 @@ def _office(evidence: Evidence) -> DataFigure:
     return curve(lines, _DROP, _THROUGHPUT)
 
 
+def _flights(evidence: Evidence) -> DataFigure:
+    cases = (
+        ("standard", "flight-2", "basic"),
+        ("WENP, threshold 2", "flight-2", "wenp"),
+        ("WENP, threshold 3", "flight-3", "wenp"),
+    )
+    lines = []
+    for label, experiment, scheme in cases:
+        windows, timeouts = zip(*flights(evidence, experiment, scheme), strict=True)
+        lines.append(Line(label, [float(window) for window in windows], list(timeouts), scheme=scheme))
+    return curve(lines, Reading("window with two losses", "segments", 1.0), Reading("timeouts", "", 1.0))
+
+
+def flights(evidence: Evidence, experiment: str, scheme: str) -> list[tuple[int, float]]:
+    """Return each window in segments, and the timeouts after the loss of its first two segments."""
+    sweep = evidence.sweep(experiment)
+    return [
+        (int(value.split()[0]), sweep.mean("timeouts", scheme, {"window": value}).mean)
+        for value in sweep.values("window")
+    ]
+
+
+def _uploads(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(
+            f"{label}, {where}",
+            [mean(evidence, experiment, scheme, station) for station in STATIONS],
+            scheme=scheme,
+        )
+        for experiment, where in (("table", "downloads"), ("upload", "uploads"))
+        for scheme, label in SCHEMES.items()
+    ]
+    return curve(lines, _DROP, _THROUGHPUT)
+
+
 _ALPHA = {f"alpha-{alpha}": f"alpha {alpha}" for alpha in ALPHAS}
 _THRESHOLD = {f"threshold-{threshold}": f"threshold {threshold}" for threshold in THRESHOLDS}
 _FLAVOUR = {f"flavour-{flavour}": flavour for flavour in FLAVOURS}
@@ -194,6 +229,24 @@ FIGURES = (
         "Little: nearly all of the effect is alpha.",
     ),
     Plot("flavour", "WENP over four flavours of TCP", tuple(_FLAVOUR), partial(_gains, _FLAVOUR)),
+    Plot(
+        "two-drops",
+        "The first two segments of a window are lost: timeouts against the window",
+        ("flight-2", "flight-3"),
+        _flights,
+        (
+            "Section V-B prints that more than (N + 3)/alpha are required for N = 2 losses: 10 segments with "
+            "alpha 0.5, 6.7 with 0.75. From (N + d)/alpha segments on, d new ones cause the duplicates that "
+            "reveal the second loss; d is the threshold."
+        ),
+    ),
+    Plot(
+        "upload",
+        "Uploads: throughput of each station",
+        ("table", "upload"),
+        _uploads,
+        "No acknowledgement comes from the stations, so WENP sees no loss and changes nothing.",
+    ),
     Plot(
         "office",
         "With fixed hosts that browse, query and mail beside the downloads",

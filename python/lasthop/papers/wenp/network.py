@@ -17,6 +17,9 @@ PRINTED = {
 MARGIN = 0.05
 """The error margin stated in the paper for its means."""
 
+SEVERAL = ("tcp.careful=false",)
+"""The override for several fast retransmits in a window, which the formula of section V-B counts on."""
+
 DIVISOR = 8
 """The number of packets dropped by a MAC per segment lost by TCP."""
 
@@ -32,4 +35,15 @@ def drops(divisor: float) -> tuple[str, ...]:
     return tuple(
         f"link.ap-MH{station}.drop.down={drop / 100 / divisor:.7g}"
         for station, drop in zip(STATIONS, DROPS, strict=True)
+    )
+
+
+def uploads(divisor: float) -> tuple[str, ...]:
+    """Return the overrides for stations that upload and lose as much as in downloads."""
+    return (
+        *(
+            f"link.ap-MH{station}.drop={{down=0.0, up={drop / 100 / divisor:.7g}}}"
+            for station, drop in zip(STATIONS, DROPS, strict=True)
+        ),
+        *(f"connection.{station}={{from='MH{station}', to='server'}}" for station in STATIONS),
     )

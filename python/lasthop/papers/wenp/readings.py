@@ -1,7 +1,7 @@
 """Ambiguities of the paper, and the possible readings of each."""
 
 from lasthop.papers.paper import Choice, Reading
-from lasthop.papers.wenp.network import STATIONS, drops
+from lasthop.papers.wenp.network import DIVISOR, SEVERAL, STATIONS, drops, uploads
 
 _STATIONS = tuple(f"{row}-{station}" for row in ("standard", "wenp") for station in STATIONS[1:])
 
@@ -49,6 +49,36 @@ READINGS = (
             Choice("newreno", "one recovery repairs all holes", {"": ("tcp.flavour=newreno",)}),
             Choice(
                 "sack", "selective acknowledgements, which table II disables", {"": ("tcp.flavour=sack",)}
+            ),
+        ),
+    ),
+    Reading(
+        "careful",
+        (
+            "May a window have several fast retransmits? Section II does not say; the formula of section V-B "
+            "counts the duplicates of a second loss."
+        ),
+        (
+            Choice("true", "one per window of data, as in later TCPs (RFC 6582)"),
+            Choice(
+                "false",
+                (
+                    "yes: a second loss is then often repaired without a timeout; WENP then has a third of "
+                    "the timeouts, and gains more than printed"
+                ),
+                {"": SEVERAL},
+            ),
+        ),
+    ),
+    Reading(
+        "direction",
+        "Do the stations download, as in section VI, or upload, as in the captions of figures 4 and 5?",
+        (
+            Choice("download", "download: packets from the server are dropped at the stations"),
+            Choice(
+                "upload",
+                "upload: data are lost on the way to the access point, where WENP cannot tell",
+                {"": uploads(DIVISOR)},
             ),
         ),
     ),
