@@ -21,7 +21,7 @@ class Mutation:
     """What takes a mechanism away: another scheme, point or experiment in its place.
 
     Where a claim compares two sides they are exchanged: with one side in place of both it would compare a
-    sample with itself, of which nothing can be told.
+    sample with itself, of which nothing can be told. `overrides` and `runs`, if not 0, are for experiments.
     """
 
     mechanism: str
@@ -30,6 +30,8 @@ class Mutation:
     schemes: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     experiments: Mapping[str, str] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
+    runs: int = 0
 
 
 def _exchange(one: str, other: str) -> dict[str, str]:
@@ -60,6 +62,29 @@ MUTATIONS = (
     Mutation("notices, over a local area", "ebsn", "local-better", _exchange("ebsn", "basic")),
     Mutation("headers of small packets", "ebsn", "ebsn-size", values=_exchange("128 B", "1536 B")),
     Mutation("timeouts for lack of notices", "ebsn", "local-basic", _exchange("basic", "ebsn")),
+    *(
+        Mutation(
+            f"a fine clock, {area} area",
+            "ebsn",
+            f"finer-clock-{area}",
+            values=_exchange("10 ms", "500 ms"),
+            overrides=(
+                'sweep.tcp.tick=["10 ms", "100 ms", "500 ms"]',
+                f'sweep.radio.channel.two-state.bad=["{bad}"]',
+            ),
+        )
+        for area, bad in (("wide", "4 s"), ("local", "1.6 s"))
+    ),
+    Mutation("notices, whatever the clock", "ebsn", "ebsn-clock", _exchange("ebsn", "local-recovery")),
+    Mutation("notices, with each clock", "ebsn", "ebsn-any-clock", {"ebsn": "local-recovery"}),
+    Mutation("longer bad periods", "ebsn", "longer-gain", values=_exchange("4 s", "16 s"), runs=300),
+    Mutation("more bit errors", "ebsn", "noisier-gain", values=_exchange("0.000001", "0.00002")),
+    Mutation(
+        "a path for one mobile alone",
+        "lhack",
+        "smaller-product",
+        experiments=_exchange("several-1", "several-8"),
+    ),
     Mutation("last-hop acknowledgements", "lhack", "reduced", _exchange("lhack", "basic")),
     Mutation(
         "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
@@ -81,6 +106,13 @@ MUTATIONS = (
         "no congestion control", "vstcp", "long-recovery", experiments=_exchange("uncontrolled", "normal")
     ),
     Mutation("loss windows of a hundred", "vstcp", "loss-window-100", values=_exchange("100", "5")),
+    Mutation(
+        "sizes by the loss rate", "vstcp", "smaller-2", experiments=_exchange("trace-2-3", "trace-2-11")
+    ),
+    Mutation("a wanted loss rate", "vstcp", "wanted-loss-overheads", values=_exchange("0.0", "1.0")),
+    Mutation("a low smallest size", "vstcp", "too-high-minimum", values=_exchange("512 B", "128 B")),
+    Mutation("a smaller cut, and the window after it", "wenp", "quarter", _exchange("wenp", "basic")),
+    Mutation("a smaller cut, and further losses", "wenp", "several-losses", _exchange("wenp", "basic")),
     Mutation("feedback of the radio network", "wenp", "fairer", _exchange("wenp", "basic")),
     Mutation(
         "traffic that takes the buffer", "lhack", "premature", experiments=_exchange("decrease", "window-125")
@@ -134,10 +166,10 @@ SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
 def test_without_its_mechanism_a_claim_differs(mutation: Mutation) -> None:
     found = paper(mutation.paper)
     claim = next(each for each in found.claims if each.id == mutation.claim)
-    runs = RUNS[found.name]
+    runs = mutation.runs or RUNS[found.name]
+    overrides = (*SHORT.get(found.name, ()), *mutation.overrides)
     experiments = [
-        replace(each, quick=runs, overrides=(*each.overrides, *SHORT.get(found.name, ())))
-        for each in found.experiments
+        replace(each, quick=runs, overrides=(*each.overrides, *overrides)) for each in found.experiments
     ]
     small = replace(found, experiments=experiments)
     claims = (claim, Broken(claim, mutation))

@@ -79,14 +79,6 @@ PAPER = Paper(
     experiments=(
         Experiment("trace", quick=_TRACES, full=_TRACES, fixed=("retransmissions",)),
         Experiment(
-            "trace-coarse",
-            quick=20,
-            full=_TRACES,
-            scenario="trace",
-            overrides=('schemes=["local-recovery"]', "tcp.tick=500 ms", "tcp.rto_min=1 s"),
-            fixed=("retransmissions", "min-rto"),
-        ),
-        Experiment(
             "wide",
             {"bad": "radio.channel.two-state.bad", "size": "tcp.packet_size"},
             quick=200,
@@ -115,6 +107,14 @@ PAPER = Paper(
                 most=4000,
             ),
             fixed=("retransmissions",),
+        ),
+        Experiment(
+            "trace-coarse",
+            quick=20,
+            full=_TRACES,
+            scenario="trace",
+            overrides=('schemes=["local-recovery"]', "tcp.tick=500 ms", "tcp.rto_min=1 s"),
+            fixed=("retransmissions", "min-rto"),
         ),
         _clock("wide", ('sweep.tcp.packet_size=["576 B"]',), ("1 s", "4 s"), 100, 4000),
         _clock("local", (), ("400 ms", "1.6 s"), 20, 1500),

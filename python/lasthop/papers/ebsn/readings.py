@@ -14,9 +14,8 @@ def _congested(packet_size: str, rate: str) -> tuple[str, ...]:
     )
 
 
-_CONGESTED = dict.fromkeys(
-    ("trace", "trace-coarse", "wide", "limit", "clock-wide", "bad", "ber"), _congested("576 B", "50.4 kbps")
-) | dict.fromkeys(("local", "clock-local"), _congested("1536 B", "9 Mbps"))
+_WIDE = ("wide", "clock-wide", "bad", "ber")
+_LOCAL = ("local", "clock-local")
 
 READINGS = (
     Reading(
@@ -39,10 +38,8 @@ READINGS = (
                     "the printed limit, with a uniform backoff up to 800 ms (160 ms in the local area), so "
                     "that 14 attempts almost always outlast a bad period of 4 s (0.8 s)"
                 ),
-                {
-                    "wide": (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=800 ms"),
-                    "local": (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=160 ms"),
-                },
+                dict.fromkeys(_WIDE, (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=800 ms"))
+                | dict.fromkeys(_LOCAL, (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=160 ms")),
             ),
         ),
         fitted=("ebsn-timeouts", "ebsn-resent", "local-goodput"),
@@ -126,7 +123,7 @@ READINGS = (
         "How long is the wired line of the local area?",
         (
             Choice("0", "negligible"),
-            Choice("10ms", "10 ms one way", {"local": ("wired.delay=10 ms",)}),
+            Choice("10ms", "10 ms one way", dict.fromkeys(_LOCAL, ("wired.delay=10 ms",))),
         ),
     ),
     Reading(
@@ -143,7 +140,8 @@ READINGS = (
                     "Poisson traffic takes nine tenths of the wired link, which leaves half of what the "
                     "wireless link carries, behind a buffer of 50 packets"
                 ),
-                _CONGESTED,
+                dict.fromkeys(("trace", "trace-coarse", "limit", *_WIDE), _congested("576 B", "50.4 kbps"))
+                | dict.fromkeys(_LOCAL, _congested("1536 B", "9 Mbps")),
             ),
         ),
     ),

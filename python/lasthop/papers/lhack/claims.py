@@ -90,7 +90,9 @@ def _cuts(run: Run, kind: str = "fast-retransmit") -> list[Cut]:
         # The last row of this time has the window after the reduction; there may be several rows.
         row = int(np.searchsorted(series["time_s"], time))
         windows = series["cwnd_bytes"] / MSS
-        found.append(Cut(time, float(windows[row - 1]), float(windows[row]), why))
+        # Without a row of this time or later the window stays.
+        after = windows[min(row, len(windows) - 1)]
+        found.append(Cut(time, float(windows[row - 1]), float(after), why))
     return found
 
 

@@ -15,7 +15,7 @@ from lasthop.papers.vstcp.network import (
     SOME,
     TABLE_4,
     channel,
-    experiment,
+    sweep_of,
     swept,
 )
 from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, counted, windows
@@ -81,7 +81,7 @@ def _parameter(key: str) -> Experiment:
     axes = {key: f"scheme.vs-tcp.{key}", "method": "scheme.vs-tcp.method", "channel": CHANNEL}
     values = json.dumps([f"{size} B" for size in PARAMETERS[key]])
     overrides = (_SHORTER, _schemes("vs-tcp"), f"sweep.scheme.vs-tcp.{key}={values}", _METHODS, _EXTREMES)
-    return _experiment(experiment(key), axes, 4, _BEST, *overrides)
+    return _experiment(sweep_of(key), axes, 4, _BEST, *overrides)
 
 
 # A window equal to the capacity of the path, with one lost packet.

@@ -40,7 +40,7 @@ from lasthop.papers.vstcp.figures import (
     rates,
     sizes_sent,
 )
-from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_3, TABLE_4, experiment
+from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_3, TABLE_4, sweep_of
 from lasthop.study.statistics import Sample
 
 FLAT = 0.01
@@ -723,9 +723,9 @@ CLAIMS: tuple[Claim, ...] = (
             section="V-B, table 3",
             statement=f"the {NAMES[key]} is selected to perform the best: {size} B",
             printed=f"{size} B",
-            experiment=experiment(key),
+            experiment=sweep_of(key),
             fails_if="another value is more than 1 % better with a method at 3 % or 11 %",
-            evaluate=partial(_optimal, experiment(key), key, f"{size} B"),
+            evaluate=partial(_optimal, sweep_of(key), key, f"{size} B"),
         )
         for key, size in TABLE_3.items()
     ),

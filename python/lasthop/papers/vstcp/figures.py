@@ -12,7 +12,7 @@ from lasthop import Run
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
-from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, experiment, rate_of
+from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of, sweep_of
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 from lasthop.study.quantity import number
@@ -194,7 +194,7 @@ def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) ->
 
 
 def _by_bytes(key: str, evidence: Evidence) -> DataFigure:
-    name = experiment(key)
+    name = sweep_of(key)
     sweep = evidence.sweep(name)
     values = sweep.values(key)
     lines = []
@@ -333,7 +333,7 @@ FIGURES = (
         partial(_by_parameter, "wanted-loss", "wanted_loss", "e_w"),
     ),
     *(
-        Plot(experiment(key), f"VS-TCP 1 and 2: the {name}", (experiment(key),), partial(_by_bytes, key))
+        Plot(sweep_of(key), f"VS-TCP 1 and 2: the {name}", (sweep_of(key),), partial(_by_bytes, key))
         for key, name in NAMES.items()
     ),
     Plot(

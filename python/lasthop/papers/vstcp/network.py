@@ -103,12 +103,12 @@ def rate_of(value: str) -> float:
     raise ValueError(f"{value} is none of the paper's channels")
 
 
-def experiment(key: str) -> str:
+def sweep_of(key: str) -> str:
     """Return the name of the experiment, and of the figure, with several values of a parameter.
 
     Examples
     --------
-    >>> experiment("largest_size")
+    >>> sweep_of("largest_size")
     'largest-size'
     """
     return key.replace("_", "-")

@@ -41,7 +41,11 @@ READINGS = (
                 {
                     **dict.fromkeys(("rate", "method-2"), (swept(RATES, "bit"),)),
                     "sizes": (swept(tuple(TABLE_4), "bit"),),
-                    **{f"trace-{rate:.0f}": (f"{CHANNEL}={channel(rate, 'bit')}",) for rate in (3.0, 11.0)},
+                    **{
+                        f"{name}-{rate:.0f}": (f"{CHANNEL}={channel(rate, 'bit')}",)
+                        for name in ("trace", "trace-2")
+                        for rate in (3.0, 11.0)
+                    },
                 },
             ),
         ),
