@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,12 +23,11 @@ from lasthop.papers.claims import (
     as_gain,
 )
 from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, LOCAL_MAX, RESENT, THROUGHPUT, WIDE_MAX, ceiling
-from lasthop.papers.evidence import Evidence, total
+from lasthop.papers.evidence import Evidence, along, total
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
     CLOSE,
     GREATLY,
-    PLAIN,
     VERY_CLOSE,
     Part,
     Quantity,
@@ -239,6 +239,23 @@ def _coarse(evidence: Evidence) -> Finding:
     return Finding([Part(share, never())], text)
 
 
+def _finer_clock(area: str, evidence: Evidence) -> Finding:
+    """Compare neighbouring clocks, and the coarsest with the finest, which has the most timeouts."""
+    sweep = evidence.sweep(f"clock-{area}")
+    ticks = sweep.values("tick")
+    step = below(1 + SCATTER, f"no coarser clock has over {SCATTER:.0%} more: {ONCE}")
+    whole = below(text="fewer with the coarsest clock than with the finest")
+    parts, texts = [], []
+    for bad in sweep.values("bad"):
+        for finer, coarser in (*pairwise(ticks), (ticks[0], ticks[-1])):
+            over, under = (("local-recovery", {"tick": tick, "bad": bad}) for tick in (coarser, finer))
+            region = whole if (finer, coarser) == (ticks[0], ticks[-1]) else step
+            parts.append(Part(sweep.ratio("timeouts", over, under), region, f"{finer} to {coarser}, {bad}"))
+        means = along(sweep, "tick", {"bad": bad}, "timeouts", "local-recovery")
+        texts.append(f"{', '.join(f'{mean.mean:.2f}' for mean in means)} per transfer, bad {bad}")
+    return Finding(parts, f"with clocks of {', '.join(ticks)}: {'; '.join(texts)}")
+
+
 def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Quantity:
     """Return a metric with the fine clock relative to the coarse one, in paired runs."""
     fine, coarse = ((scheme, {"tick": tick, "bad": _WORST_BAD[area]}) for tick in (_FINE, _COARSE))
@@ -371,23 +388,22 @@ CLAIMS: tuple[Claim, ...] = (
         printed="none",
         experiment="trace-coarse",
         fails_if="with a clock of 500 ms over 1 % of the runs have a timeout between 10 and 14 s",
+        why=(
+            "a round trip takes 2.4 s, so the timeout is 3.8 s with a clock of 100 ms, 4.0 s with 500 ms and "
+            "5.0 s with 1 s; only the last is longer than the bad period"
+        ),
         further=("trace",),
         evaluate=_coarse,
     ),
     *(
-        Trend(
+        CustomClaim(
             id=f"finer-clock-{area}",
             section="6",
             statement=f"local recovery, {area} area: a finer clock has more timeouts",
             printed="more",
             experiment=f"clock-{area}",
-            metric="timeouts",
-            scheme="local-recovery",
-            axis="tick",
-            rises=False,
-            unit=PLAIN,
-            margin=SCATTER,
-            reason=ONCE,
+            fails_if="a coarser clock has over 4 % more than the next finer one, or the coarsest no fewer",
+            evaluate=partial(_finer_clock, area),
         )
         for area in _WORST_BAD
     ),
@@ -398,6 +414,10 @@ CLAIMS: tuple[Claim, ...] = (
         printed="significant",
         experiment="clock-wide",
         fails_if="with 100 ms one of them is at most 5 % less than with 500 ms",
+        why=(
+            "a clock of 500 ms still has 71 % of the timeouts in the wide area (29 % in the local area), and "
+            "with none, as with EBSN, the throughput is only 9 % (4 %) higher than with 100 ms"
+        ),
         further=("clock-local",),
         evaluate=_clock_cost,
     ),
