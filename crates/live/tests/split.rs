@@ -130,7 +130,7 @@ fn emulate(scheme: &str, loss: f64, hosts: [Box<dyn FnOnce() + Send>; 2]) -> Rep
         }
         let interfaces = DEVICES.map(|[_, ours]| Interface::open(ours).expect("a device"));
         let settings =
-            Settings { mtu: 1500, longest_wait: lasthop_base::Duration::from_secs(1), capture: None };
+            Settings { mtu: 1500, longest_wait: lasthop_base::Duration::from_secs(1), ..Settings::default() };
         let mut emulator = Emulator::new(emulation, interfaces, settings).expect("no capture");
         gates.iter().for_each(|(_, pass)| pass.send(()).expect("the host waits"));
         let stop = AtomicBool::new(false);
