@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use lasthop_base::Time;
 
 use crate::application::Request;
+use crate::arq::FrameSizes;
 use crate::packet::{DropReason, HostId, Packet};
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
@@ -141,6 +142,9 @@ pub enum Signal {
     /// The receiving end of a link has sent a message about several units to the sending end of its ARQ, or
     /// will by the next attempt.
     Status,
+    /// Outcome of a frame, for the sending end of an ARQ that [cuts frames](crate::arq::Config::cuts_frames). The
+    /// [link events](Signal::Link) of the packets in it come first.
+    Frame(FrameEvent),
     /// A packet arrived over a link with errors and was dropped, for the receiving end. Only links without an
     /// ARQ of their own pass packets with errors.
     Corrupted(Packet),
@@ -204,6 +208,16 @@ pub struct LinkEvent {
     pub packet: Packet,
     /// Number of this transmission of the unit, from 1.
     pub attempt: u32,
+}
+
+/// The outcome of one transmission of a frame, which carries bytes of one or several packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameEvent {
+    /// Outcome of the transmission. [`Discarded`](LinkOutcome::Discarded) if it was the last one permitted: packets are
+    /// given up.
+    pub outcome: LinkOutcome,
+    /// Sizes of this frame, and of full frames that are cut now.
+    pub sizes: FrameSizes,
 }
 
 /// Outcome of a transmission.

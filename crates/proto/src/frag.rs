@@ -104,6 +104,14 @@ impl Reassembly {
         self.pending = self.pending.checked_sub(1).expect("a fragment ends once");
     }
 
+    /// Several fragments have arrived.
+    ///
+    /// # Panics
+    /// If that are more than are pending.
+    pub fn arrived_together(&mut self, fragments: u32) {
+        self.pending = self.pending.checked_sub(fragments).expect("a fragment ends once");
+    }
+
     /// The missing fragments will not arrive.
     pub fn abandon(&mut self) {
         *self = Reassembly { pending: 0, outcome: Reassembled::Abandoned };

@@ -11,24 +11,30 @@
 //! Any number of packets may be in transmission, their units may be interleaved in any order, and the ARQ may
 //! wait until any instant. An ARQ is one module and one variant of [`Config`]; the link does not change.
 //! [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many, and the
-//! [window with status messages](status_window) a limited number.
+//! [window with status messages](status_window) a limited number. The [radio link protocol](rlp) cuts the bytes of packets
+//! into frames itself: its units are single bytes.
 
 mod backoff;
+pub mod frame_size;
 mod retransmissions;
+pub mod rlp;
 pub mod selective_repeat;
 pub mod status_window;
 pub mod stop_and_wait;
 
 use alloc::boxed::Box;
 
-use lasthop_base::{Invalid, Stream, Time};
+use lasthop_base::{Bytes, Invalid, Stream, Time};
 use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
 pub use retransmissions::Retransmissions;
+pub use rlp::Rlp;
 pub use selective_repeat::SelectiveRepeat;
 pub use status_window::StatusWindow;
 pub use stop_and_wait::StopAndWait;
+
+use crate::component::LinkOutcome;
 
 /// The ARQ of the sending end, for one direction of a link.
 ///
@@ -43,7 +49,8 @@ pub trait Arq: Send {
     fn next(&self, now: Time, backlog: bool) -> Next;
 
     /// Whether the receiving end sends messages about several units. Only then are [`started`](Arq::started),
-    /// [`wants_code`](Arq::wants_code) and [`statuses`](Arq::statuses) called.
+    /// [`wants_code`](Arq::wants_code), [`statuses`](Arq::statuses), [`frame`](Arq::frame) and [`shares`](Arq::shares)
+    /// called.
     fn has_statuses(&self) -> bool {
         false
     }
@@ -67,6 +74,38 @@ pub trait Arq: Send {
     fn statuses(&self) -> u64 {
         0
     }
+
+    /// Size of the frame that has [started](Arq::started) last, and the current size of full frames. `None` unless the
+    /// ARQ [cuts frames](Config::cuts_frames).
+    fn frame(&self) -> Option<FrameSizes> {
+        None
+    }
+
+    /// The effects of the frame that has [ended](Arq::ended) last on packets, which replace the verdict; for ARQs that cut
+    /// frames.
+    fn shares(&self) -> &[Share] {
+        &[]
+    }
+}
+
+/// Sizes of frames in bytes, overhead included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSizes {
+    /// The frame on the air.
+    pub this: Bytes,
+    /// Full frames that are cut now.
+    pub full: Bytes,
+}
+
+/// What the end of a frame means for one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The packet's number.
+    pub packet: u64,
+    /// Number of units of the packet in the frame.
+    pub units: u32,
+    /// Whether these units arrived, or the packet is given up.
+    pub outcome: LinkOutcome,
 }
 
 /// One transmission of a unit.
@@ -126,19 +165,27 @@ pub enum Config {
     SelectiveRepeat(selective_repeat::Params),
     /// A window of units, and status messages about all of them.
     StatusWindow(status_window::Params),
+    /// Frames cut from the bytes of packets, with selective reject; their size may adapt to the channel.
+    Rlp(rlp::Params),
 }
 
 impl Config {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A random backoff with a mean or maximum of zero; a window or reports of no units.
+    /// A random backoff with a mean or maximum of zero; a window or reports of no units; frames without data.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Config::None | Config::SelectiveRepeat(_) => Ok(()),
             Config::StopAndWait(params) => params.validate(),
             Config::StatusWindow(params) => params.validate(),
+            Config::Rlp(params) => params.validate(),
         }
+    }
+
+    /// Whether the ARQ cuts frames itself. The link's units are then single bytes, and one attempt carries several.
+    pub fn cuts_frames(&self) -> bool {
+        matches!(self, Config::Rlp(_))
     }
 
     /// Builds the ARQ with nothing to send; `backoff` is its random stream. `None` without an ARQ: each unit
@@ -155,6 +202,7 @@ impl Config {
             Config::StopAndWait(params) => Some(Box::new(StopAndWait::new(params, backoff))),
             Config::SelectiveRepeat(params) => Some(Box::new(SelectiveRepeat::new(params))),
             Config::StatusWindow(params) => Some(Box::new(StatusWindow::new(params))),
+            Config::Rlp(params) => Some(Box::new(Rlp::new(params))),
         }
     }
 }

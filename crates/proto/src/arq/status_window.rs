@@ -105,6 +105,10 @@ pub struct StatusWindow {
     arrived: u32,
     /// End of the last attempt.
     ended: Time,
+    /// Whether the sending end polls after a time without reports instead of one without transmissions.
+    has_checkpoints: bool,
+    /// With checkpoints: start of the time without reports.
+    silent_since: Time,
     /// With periodic reports: time of the last status message that changes the state.
     last_tick: Time,
     statuses: u64,
@@ -140,15 +144,23 @@ impl StatusWindow {
             sent: VecDeque::new(),
             arrived: 0,
             ended: Time::ZERO,
+            has_checkpoints: false,
+            silent_since: Time::ZERO,
             last_tick: Time::ZERO,
             statuses: 0,
             is_lossy: false,
         }
     }
 
+    /// The sending end polls when attempts have been unreported for the timeout, although it transmits (a checkpoint).
+    pub(super) fn with_checkpoints(self) -> StatusWindow {
+        StatusWindow { has_checkpoints: true, ..self }
+    }
+
     /// When the sending end polls if it stays idle; [`Time::NEVER`] with periodic reports.
     fn polls_at(&self) -> Time {
         match self.params.reports {
+            Reports::Every(_) if self.has_checkpoints => self.silent_since + self.params.timeout,
             Reports::Every(_) => self.ended + self.params.timeout,
             Reports::Period(_) => Time::NEVER,
         }
@@ -170,6 +182,7 @@ impl StatusWindow {
 
     /// Reports all unreported units; the sending end knows them at `known_at` or earlier.
     fn report(&mut self, known_at: Time) {
+        self.silent_since = known_at;
         for sent in self.sent.iter_mut().rev().take_while(|sent| sent.known_at > known_at) {
             sent.known_at = known_at;
         }
@@ -199,7 +212,33 @@ impl StatusWindow {
         }
     }
 
-    fn give_up(&mut self, packet: u64) {
+    /// Polls for unreported units if the timeout has passed before the attempt that starts at `now`.
+    pub(super) fn poll(&mut self, now: Time) {
+        if self.polls_at() <= now && self.sent.back().is_some_and(|sent| sent.known_at == Time::NEVER) {
+            self.statuses += 1;
+            self.arrived = 0;
+            self.report(self.polls_at() + self.params.report_delay + self.params.report_delay);
+        }
+    }
+
+    /// Processes what the sending end knows by `now`; calls `learned` for each attempt whose outcome it did not know
+    /// before, in the order of the attempts.
+    pub(super) fn learn(&mut self, now: Time, mut learned: impl FnMut(Attempt, bool)) {
+        let mut last = Time::ZERO;
+        for sent in self.sent.iter_mut().take_while(|sent| sent.known_at <= now) {
+            if !sent.is_known {
+                self.is_lossy = !sent.arrived || (self.is_lossy && sent.known_at == last);
+                (sent.is_known, last) = (true, sent.known_at);
+                learned(sent.attempt, sent.arrived);
+            }
+        }
+        while self.sent.front().is_some_and(|sent| sent.is_known && sent.arrived) {
+            self.sent.pop_front();
+        }
+    }
+
+    /// Forgets a packet that is given up.
+    pub(super) fn give_up(&mut self, packet: u64) {
         self.sent.retain(|sent| sent.attempt.packet != packet);
         if self.packet == packet {
             self.fresh = self.units;
@@ -236,21 +275,8 @@ impl Arq for StatusWindow {
     }
 
     fn started(&mut self, now: Time) {
-        if self.polls_at() <= now && self.sent.back().is_some_and(|sent| sent.known_at == Time::NEVER) {
-            self.statuses += 1;
-            self.arrived = 0;
-            self.report(self.polls_at() + self.params.report_delay + self.params.report_delay);
-        }
-        let mut last = Time::ZERO;
-        for sent in self.sent.iter_mut().take_while(|sent| sent.known_at <= now) {
-            if !sent.is_known {
-                self.is_lossy = !sent.arrived || (self.is_lossy && sent.known_at == last);
-                (sent.is_known, last) = (true, sent.known_at);
-            }
-        }
-        while self.sent.front().is_some_and(|sent| sent.is_known && sent.arrived) {
-            self.sent.pop_front();
-        }
+        self.poll(now);
+        self.learn(now, |_, _| {});
     }
 
     fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict {
@@ -264,6 +290,9 @@ impl Arq for StatusWindow {
             self.sent.remove(before);
         }
         self.ended = now;
+        if self.sent.back().is_none_or(|last| last.known_at != Time::NEVER) {
+            self.silent_since = self.silent_since.max(now);
+        }
         self.sent.push_back(Sent { attempt, arrived, known_at: Time::NEVER, is_known: false });
         self.receive(now, arrived);
         if arrived {

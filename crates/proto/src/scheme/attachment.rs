@@ -28,6 +28,7 @@ impl Attachment {
             Signal::Detached { .. } => false,
             Signal::Link(_)
             | Signal::Status
+            | Signal::Frame(_)
             | Signal::Corrupted(_)
             | Signal::Reach(_)
             | Signal::Request(_)

@@ -46,6 +46,7 @@ registry::register! {
     vs_tcp: VsTcp,
     wenp: Wenp,
     delayed_dupacks: DelayedDupacks,
+    rlp: Rlp,
     arq: Arq,
     snoop: Snoop,
     smart: Smart,

@@ -592,6 +592,7 @@ impl From<&Signal> for PySignal {
                 ..kind("link")
             },
             Signal::Status => kind("status"),
+            Signal::Frame(event) => PySignal { outcome: Some(outcome_name(event.outcome)), ..kind("frame") },
             Signal::Corrupted(packet) => PySignal { packet: Some(PyPacket(packet)), ..kind("corrupted") },
             Signal::Attached { host, station } => {
                 PySignal { host: Some(host.0), station: Some(station), ..kind("attached") }

@@ -48,7 +48,8 @@ impl Unit {
 
 impl Air {
     pub(super) fn new(config: &RadioConfig, channel: Box<dyn Channel>, bits: Stream) -> Air {
-        let RadioConfig { rate, expansion, exposed, unit, .. } = *config;
+        let RadioConfig { rate, expansion, exposed, .. } = *config;
+        let unit = config.fixed_unit();
         let (size, coding, time) = (Bytes::ZERO, Coding::Uncoded, Duration::ZERO);
         let none = Unit { size, coding, on_air: 0, exposed: 0, time };
         let decoder = config.fec.map(|fec| Decoder::new(fec.code));

@@ -67,7 +67,11 @@ impl Units {
 
 impl Fragmenter {
     pub(super) fn new(config: &RadioConfig) -> Fragmenter {
-        let RadioConfig { mtu, unit, fec, .. } = *config;
+        let RadioConfig { mtu, fec, .. } = *config;
+        let (mtu, unit) = match config.arq.cuts_frames() {
+            true => (Mtu::new(Bytes(1)), None),
+            false => (mtu, config.fixed_unit()),
+        };
         assert!(mtu.is_none() || unit.is_none(), "a fixed unit size excludes an MTU");
         let covers = |covers| fec.is_some_and(|fec| fec.covers == covers);
         let (repeats, requested) = (covers(Covers::Repeats), covers(Covers::Requested));

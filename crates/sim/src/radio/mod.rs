@@ -35,7 +35,8 @@ pub struct RadioConfig {
     pub queue: QueueLimit,
     /// Overhead of the lower layers.
     pub expansion: Expansion,
-    /// Maximum unit size (MTU); without it, every packet is one unit.
+    /// Maximum unit size (MTU); without it, every packet is one unit. Ignored, like `unit`, if the ARQ [cuts
+    /// frames](arq::Config::cuts_frames).
     pub mtu: Option<Mtu>,
     /// Fixed unit size; the last unit of a packet is padded. Excludes an MTU.
     pub unit: Option<Mtu>,
@@ -45,6 +46,13 @@ pub struct RadioConfig {
     pub exposed: Exposed,
     /// Recovery of lost units by the sending end.
     pub arq: arq::Config,
+}
+
+impl RadioConfig {
+    /// The fixed unit size in effect.
+    fn fixed_unit(&self) -> Option<Mtu> {
+        self.unit.filter(|_| !self.arq.cuts_frames())
+    }
 }
 
 /// Counters of a link. Attempts and their bits are counted when they end if the link has an ARQ, otherwise

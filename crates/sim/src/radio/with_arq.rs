@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
 use lasthop_proto::frag::{Reassembled, Reassembly};
-use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Signal};
+use lasthop_proto::{DropReason, FrameEvent, LinkEvent, LinkOutcome, Out, Packet, Signal};
 
 use super::air::{Air, Unit};
 use super::fragmenter::{Fragmenter, Units};
@@ -238,26 +238,58 @@ impl<P: Pace> WithArq<P> {
         self.started += 1;
     }
 
-    /// Tells the ARQ that an attempt starts; returns whether it asks for a code. Out of line, as few links have such an ARQ.
+    /// The unit of an attempt that starts, for an ARQ with status messages. A frame is coded as the packet of its first byte.
+    /// Out of line, as few links have such an ARQ.
     #[cold]
-    fn asks_for_code(&mut self, start: Time) -> bool {
+    fn unit_with_statuses(&mut self, attempt: Attempt, start: Time) -> Unit {
         self.arq.started(start);
-        self.arq.wants_code()
+        let units = &self.packets[self.place(attempt)].units;
+        let coding = self.fragmenter.coding_of(units, attempt.number, self.arq.wants_code());
+        let size = self.arq.frame().map_or_else(|| units.size(attempt.unit), |frame| frame.this);
+        self.air.unit(size, coding)
     }
 
+    /// Signals the status messages that follow from the end of an attempt; for an ARQ that cuts frames, also ends the frame.
+    /// Returns whether it does.
     #[cold]
-    fn signal_statuses(&mut self, out: &mut Out) {
+    fn end_with_statuses(&mut self, number: u32, verdict: Verdict, out: &mut Out) -> bool {
         for _ in self.statuses..self.arq.statuses() {
             out.signal(Signal::Status);
         }
         self.statuses = self.arq.statuses();
+        let Some(sizes) = self.arq.frame() else { return false };
+        for share in self.arq.shares() {
+            let place = self.completed + (share.packet - self.first) as usize;
+            let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];
+            match share.outcome {
+                LinkOutcome::Delivered => reassembly.arrived_together(share.units),
+                LinkOutcome::AttemptFailed => {}
+                LinkOutcome::Discarded => reassembly.abandon(),
+            }
+            let event = LinkEvent { outcome: share.outcome, packet: *packet, attempt: number };
+            out.signal(Signal::Link(event));
+            if share.outcome == LinkOutcome::Discarded {
+                out.drop(*packet, DropReason::AttemptsExhausted);
+                self.stats.discarded += 1;
+            }
+        }
+        let outcome = match verdict {
+            Verdict::Delivered => LinkOutcome::Delivered,
+            Verdict::Again => LinkOutcome::AttemptFailed,
+            Verdict::GiveUp => LinkOutcome::Discarded,
+        };
+        out.signal(Signal::Frame(FrameEvent { outcome, sizes }));
+        true
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
-        let is_requested = self.has_statuses && self.asks_for_code(start);
-        let units = &self.packets[self.place(attempt)].units;
-        let coding = self.fragmenter.coding_of(units, attempt.number, is_requested);
-        let mut unit = self.air.unit(units.size(attempt.unit), coding);
+        let mut unit = if self.has_statuses {
+            self.unit_with_statuses(attempt, start)
+        } else {
+            let units = &self.packets[self.place(attempt)].units;
+            let coding = self.fragmenter.coding_of(units, attempt.number, false);
+            self.air.unit(units.size(attempt.unit), coding)
+        };
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
         unit.time = time;
         Transmitter::Sending { attempt, unit, start: begin, end }
@@ -274,8 +306,9 @@ impl<P: Pace> WithArq<P> {
         unit.count(&mut self.stats);
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
-        if self.has_statuses {
-            self.signal_statuses(out);
+        if self.has_statuses && self.end_with_statuses(attempt.number, verdict, out) {
+            self.release(end);
+            return arrived;
         }
         let place = self.place(attempt);
         let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];

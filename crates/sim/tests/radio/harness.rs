@@ -8,8 +8,8 @@ use lasthop_proto::arq::{Backoff, Config, Retransmissions, selective_repeat, sto
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::SeqNum;
 use lasthop_proto::{
-    Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, LinkOutcome, Notice, NoticeCode,
-    Out, Packet, Port, Signal,
+    Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, FrameEvent, Handle, HostId, LinkOutcome, Notice,
+    NoticeCode, Out, Packet, Port, Signal,
 };
 use lasthop_sim::{RadioConfig, RadioLink};
 use lasthop_testing::net::plain_radio;
@@ -118,6 +118,7 @@ pub(crate) enum Did {
 pub(crate) struct Bench {
     pub(crate) link: RadioLink,
     pub(crate) log: Vec<(Time, Did)>,
+    pub(crate) frames: Vec<(Time, FrameEvent)>,
     out: Out,
     now: Time,
 }
@@ -128,7 +129,7 @@ impl Bench {
         let streams = Streams::new(seed, 0);
         let (bits, backoff) = (streams.stream("bits"), streams.stream("backoff"));
         let link = RadioLink::new(config, channel, bits, backoff);
-        Bench { link, log: Vec::new(), out: Out::default(), now: Time::ZERO }
+        Bench { link, log: Vec::new(), frames: Vec::new(), out: Out::default(), now: Time::ZERO }
     }
 
     pub(crate) fn new(config: RadioConfig, channel: Box<dyn Channel>) -> Bench {
@@ -177,6 +178,10 @@ impl Bench {
                 Effect::Drop(packet, reason) => Did::Drop(id(&packet), reason),
                 Effect::Signal(Signal::Link(event)) => {
                     Did::Signal(id(&event.packet), event.outcome, event.attempt)
+                }
+                Effect::Signal(Signal::Frame(event)) => {
+                    self.frames.push((self.now, event));
+                    continue;
                 }
                 Effect::Signal(signal) => panic!("a link does not say {signal:?}"),
             };

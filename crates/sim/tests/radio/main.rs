@@ -5,4 +5,5 @@ mod coding;
 mod every_pattern;
 mod harness;
 mod in_the_engine;
+mod rlp;
 mod timing;

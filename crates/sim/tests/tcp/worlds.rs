@@ -125,6 +125,7 @@ fn radio(random: &mut Stream, link: LinkUse) -> [RadioConfig; 2] {
     let rate = BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero");
     let arqs = match link.arq {
         ArqUse::Kept | ArqUse::Off => [arq::Config::None; 2],
+        ArqUse::Supplied(arq) if arq.cuts_frames() => [arq; 2],
         ArqUse::Required | ArqUse::Supplied(_) => [recovery; 2],
         ArqUse::Replaced(arqs) => arqs,
     };

@@ -264,6 +264,10 @@ impl Resolver<'_> {
                 let problem = "found it without a code; add fec = \"bch-255-131-18\"";
                 (String::from("protect"), problem)
             }),
+            (radio.arq.cuts_frames() && radio.unit.or(radio.mtu).is_some()).then(|| {
+                let problem = "found it together with mtu or unit, which its frames replace; remove them";
+                (String::from("arq"), problem)
+            }),
             cramped.map(|_| {
                 (String::from("unit"), "found a size below a codeword of fec, expected a larger one")
             }),
