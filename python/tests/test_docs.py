@@ -93,6 +93,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
     "radio.arq.selective-repeat": ("radio.arq.selective-repeat", {}),
     "radio.arq.status-window": ("radio.arq.status-window", {}),
+    "radio.arq.rlp": ("radio.arq.rlp", {}),
     "cell": ("cell", {}),
     "cell.phy.dsss": ("cell.phy.dsss", {}),
     "cell.phy.ofdm": ("cell.phy.ofdm", {}),

@@ -387,3 +387,61 @@ fn two_schemes_cannot_both_bring_an_arq() {
     let unneeded = ["schemes=[\"ebsn + airmail\"]"];
     assert!(Scenario::parse(BIT_ERRORS, "test.toml", &unneeded).is_ok(), "EBSN has the ARQ that it needs");
 }
+
+/// Frames of adaptive size, for links without an ARQ: nothing is lost, TCP never times out, and the scheme's frames are counted
+/// and replace the link's fragments. On a good channel they carry more than GSM's of 30 B.
+#[test]
+fn rlp_adapts_its_frames_and_counts_them() {
+    let link = ["tcp.window=\"16 KB\"", "radio.rate=\"200 kbps\"", "tcp.profile=linux"];
+    let run = |more: &[&str]| {
+        let overrides = [&link[..], more].concat();
+        let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect("a sound scenario");
+        let run = scenario.run("rlp", 1, 0, Observe::default()).expect("it runs");
+        let connections = &run.metrics.connections;
+        assert_eq!((connections.link_discards, connections.timeouts), (0, 0));
+        let counters: std::collections::BTreeMap<_, _> =
+            run.counters.iter().map(|each| (each.to_string(), each.value)).collect();
+        (connections.throughput_bps, counters)
+    };
+    let fixed = "scheme.rlp.largest=\"30 B\"";
+    for (ber, least, most) in [("1e-5", 150, 600), ("1e-3", 30, 60)] {
+        let channel = format!("radio.channel={{iid={{ber={ber}}}}}");
+        let (adaptive, counters) = run(&[&channel]);
+        let (gsm, of_gsm) = run(&[&channel, fixed]);
+        let gain = adaptive / gsm;
+        assert!(gain > if ber == "1e-5" { 1.15 } else { 0.97 }, "{gain} times the throughput at {ber}");
+        let size = counters["rlp.downlink_frame_bytes"];
+        assert!((least..=most).contains(&size), "{size} B at {ber}");
+        assert!(counters["rlp.size_changes"] > 0 || ber == "1e-3");
+        assert_eq!((of_gsm["rlp.downlink_frame_bytes"], of_gsm["rlp.size_changes"]), (30, 0));
+        // 1 MB in frames of 24 B of data at most, and the acknowledgements.
+        assert!(of_gsm["rlp.frames_delivered"] > 41_667 && of_gsm["rlp.frames_lost"] > 50);
+        assert_eq!(of_gsm["rlp.failures"], 0);
+        assert_eq!(run(&[&channel, fixed, "radio.mtu=\"128 B\""]), (gsm, of_gsm), "frames replace fragments");
+    }
+    let limited = ["scheme.rlp.retransmissions=0", "scheme.rlp.failure=\"discard\""];
+    let overrides = [&link[..], &limited[..], &["radio.channel={iid={ber=1e-5}}"]].concat();
+    let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect("a sound scenario");
+    let run = scenario.run("rlp", 1, 0, Observe::default()).expect("it runs");
+    let failures = run.counters.iter().find(|each| each.to_string() == "rlp.failures").expect("it counts");
+    let lost = run.metrics.connections.link_discards;
+    assert!(failures.value > 20 && lost >= failures.value, "{}, {lost} lost", failures.value);
+}
+
+#[test]
+fn frames_and_fragments_exclude_each_other() {
+    for (overrides, expected) in [
+        (["radio.arq={rlp={}}", "radio.mtu=\"128 B\""], "which its frames replace"),
+        (["radio.arq={rlp={}}", "radio.unit=\"128 B\""], "which its frames replace"),
+        (
+            ["radio.arq={rlp={largest=\"100 B\"}}", ""],
+            "radio.arq.largest: found a size that is not a multiple",
+        ),
+        (["schemes=[\"rlp\"]", "scheme.rlp.frame=\"6 B\""], "scheme.rlp.frame: found no more bytes"),
+        (["schemes=[\"rlp + arq\"]", ""], "\"rlp\" and \"arq\" both bring an ARQ for the link"),
+    ] {
+        let overrides: Vec<_> = overrides.into_iter().filter(|each| !each.is_empty()).collect();
+        let error = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect_err("a fault").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

@@ -16,9 +16,10 @@
 //!
 //! *Source.* GSM 04.22 (3GPP TS 24.022): frames of 240 bits, of which 6 bytes are header, check sequence and the status octet
 //! of the layer above; selective reject; a window of up to 61 frames; `T1` = 480 ms; `N2` = 6; a reset after that.
-//! Ludwig, Konrad, Joseph and Katz, "Optimizing the end-to-end performance of reliable flows over wireless links",
-//! MobiCom 1999, argue for larger and adaptive frames and for attempts without limit. Read were the contents and
-//! summaries of the standard, its defaults in manuals of GSM modems, and the abstracts of the papers.
+//! These are the defaults but for `N2`, since the papers argue for attempts without a limit. Ludwig, Konrad, Joseph and Katz, "Optimizing the end-to-end performance of reliable flows over wireless links",
+//! MobiCom 1999 and Wireless Networks 8, 2002; Ludwig, Rathonyi, Konrad, Oden and Joseph, "Multi-layer tracing of TCP over a
+//! reliable wireless link", SIGMETRICS 1999. Read were the contents and summaries of the standard, its defaults in manuals
+//! of GSM modems, and the abstracts of the papers.
 //!
 //! *Parameters.* See [`Params`].
 //!
@@ -53,7 +54,7 @@ pub struct Params {
     pub memory: u32,
     /// Maximum number of unacknowledged frames. By default 61.
     pub window: u32,
-    /// Maximum number of retransmissions of a frame (`N2`). By default 6.
+    /// Maximum number of retransmissions of a frame (`N2`). Unlimited by default.
     pub retransmissions: Retransmissions,
     /// The consequence of a frame whose last attempt has failed. By default a reset.
     pub failure: Failure,
@@ -71,7 +72,7 @@ impl Default for Params {
             overhead: Bytes(6),
             memory: 100,
             window: 61,
-            retransmissions: Retransmissions::AtMost(6),
+            retransmissions: Retransmissions::Unlimited,
             failure: Failure::Reset,
             report_delay: Duration::from_millis(20),
             timeout: Duration::from_millis(480),
