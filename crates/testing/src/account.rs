@@ -179,7 +179,7 @@ impl Account {
             }
             // Tail loss probes and window probes have timers of their own; retransmissions requested by a
             // reaction are not paced.
-            let urgent = did.tail_loss_probes + did.window_probes + did.notices > 0;
+            let urgent = did.tail_loss_probes + did.window_probes + did.notices + did.requested_segments > 0;
             self.sendings.push_back(Sending { segments: did.segments_sent, rate: rate.0, urgent });
         }
     }
@@ -217,7 +217,9 @@ impl Account {
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats) {
         let found = did.fast_retransmits + did.timeouts > 0;
         let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
-        if did.undone_reductions > 0 && !found && !own {
+        // A reaction may have opened the window to that of the receiver.
+        let opened = self.reacting && view.cwnd == f64::from(self.settings.window_payload());
+        if did.undone_reductions > 0 && !found && !own && !opened {
             let mss = f64::from(self.settings.mss());
             // Hybla grows by more than the bytes acknowledged.
             let growth = match self.settings.congestion {

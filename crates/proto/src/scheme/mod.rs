@@ -60,6 +60,7 @@ registry::register! {
     airmail: Airmail,
     m_tcp: MTcp,
     wtcp_timestamps: WtcpTimestamps,
+    wtcp: Wtcp,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.

@@ -196,6 +196,17 @@ impl SenderState {
         self.window_was_set = true;
     }
 
+    /// Paces segments at `rate` bytes of payload per second from now on, instead of a rate of the controller. Only recovery
+    /// with [records](Settings::keeps_records) is paced.
+    ///
+    /// # Panics
+    /// If the rate is not positive.
+    pub fn set_pacing_rate(&mut self, rate: f64) {
+        assert!(rate > 0.0, "a pacing rate of {rate}");
+        self.is_paced = false;
+        self.pace.rate = Some(rate);
+    }
+
     /// Whether a reaction has requested a retransmission.
     pub(super) fn has_requested(&self) -> bool {
         !self.requested.is_empty()
@@ -257,6 +268,11 @@ impl SenderState {
     /// Current payload of a full segment, in bytes.
     pub fn mss(&self) -> u32 {
         self.mss
+    }
+
+    /// The round-trip estimator.
+    pub fn round_trip(&self) -> &RttEstimator {
+        &self.rtt
     }
 
     /// The congestion window in bytes, without inflation by recovery.

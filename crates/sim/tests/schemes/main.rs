@@ -18,4 +18,5 @@ mod snoop;
 mod split;
 mod vs_tcp;
 mod wenp;
+mod wtcp;
 mod wtcp_timestamps;
