@@ -27,27 +27,72 @@ fn run(scheme: &str, number: u64, overrides: &[&str]) -> Metrics {
     scenario.run(scheme, 1, number, Observe::default()).expect("it runs").metrics
 }
 
+/// Mean throughputs in 60 runs with this loss and this delay of the link, of WTCP, NewReno, Vegas and Snoop. WTCP overflows no
+/// queue and times out at most for SYN.
+fn throughputs(loss: &str, delay: &str) -> [f64; 4] {
+    const RUNS: u64 = 60;
+    let channel = format!("radio.channel={{frame-loss={{loss={loss}}}}}");
+    let delay = format!("radio.delay=\"{delay}\"");
+    let newreno = ["tcp.profile=rfc", "tcp.flavour=newreno", "tcp.congestion=aimd"];
+    let senders: [(&str, &[&str]); 4] =
+        [("wtcp", &[]), ("basic", &newreno), ("basic", &["tcp.congestion=vegas"]), ("snoop", &newreno)];
+    senders.map(|(scheme, sender)| {
+        let overrides = [&[&*channel, &delay], sender].concat();
+        let runs: Vec<_> = (0..RUNS).map(|number| run(scheme, number, &overrides)).collect();
+        if scheme == "wtcp" {
+            assert_eq!(runs.iter().map(|run| run.connections.queue_drops).sum::<u64>(), 0);
+            let timeouts: u64 = runs.iter().map(|run| run.connections.timeouts).sum();
+            assert!(timeouts < RUNS + RUNS / 5, "{timeouts} timeouts in {RUNS} runs");
+        }
+        runs.iter().map(|run| run.connections.throughput_bps).sum::<f64>() / RUNS as f64
+    })
+}
+
+/// The longer the delay and the more losses, the more the others fall behind. The paper's "20 % to 200 %" comes out at a delay of
+/// 1 s and losses of 2 % and more, not at 300 ms. The bounds are far from the means: their intervals are ±5 %.
 #[test]
-fn look() {
-    for loss in ["0.0", "0.01", "0.02", "0.04"] {
-        let channel = format!("radio.channel={{frame-loss={{loss={loss}}}}}");
-        for (name, scheme, extra) in [
-            ("wtcp", "wtcp", vec![]),
-            ("newreno", "basic", vec!["tcp.profile=rfc", "tcp.flavour=newreno", "tcp.congestion=aimd"]),
-            ("vegas", "basic", vec!["tcp.congestion=vegas"]),
-            ("snoop", "snoop", vec!["tcp.profile=rfc", "tcp.flavour=newreno", "tcp.congestion=aimd"]),
-            ("linux", "basic", vec![]),
-        ] {
-            let overrides = [&[&*channel][..], &extra].concat();
-            let runs: Vec<_> = (0..20).map(|n| run(scheme, n, &overrides)).collect();
-            let mean = |f: fn(&Metrics) -> f64| runs.iter().map(f).sum::<f64>() / runs.len() as f64;
-            println!(
-                "{loss} {name}: {:.0} b/s, timeouts {:.1}, retransmitted {:.1}, drops {:.1}",
-                mean(|m| m.connections.throughput_bps),
-                mean(|m| m.connections.timeouts as f64),
-                mean(|m| m.connections.retransmitted_segments as f64),
-                mean(|m| m.connections.queue_drops as f64),
-            );
+fn wtcp_gains_where_losses_and_delays_are_large() {
+    let [wtcp, newreno, vegas, snoop] = throughputs("0.04", "1 s");
+    assert!(
+        wtcp > 1.4 * newreno && wtcp > 1.2 * vegas && wtcp > 1.4 * snoop,
+        "{wtcp} {newreno} {vegas} {snoop}"
+    );
+    let [wtcp, newreno, vegas, snoop] = throughputs("0.01", "300 ms");
+    assert!(wtcp > 1.02 * newreno && wtcp > 1.2 * snoop, "{wtcp} {newreno} {snoop}");
+    assert!((0.9..1.1).contains(&(wtcp / vegas)), "{wtcp} {vegas}");
+}
+
+/// Connections that share a link get equal shares, by Jain's index, of most of it, with few losses by congestion: 40 B of each
+/// 576 are headers, so that the most is 71.5 kb/s.
+#[test]
+fn connections_have_equal_shares() {
+    for connections in [2, 4] {
+        let table = |n| format!("[connection.c{n}]\nsize = \"unlimited\"\nstart = \"{} s\"\n", 20 * n);
+        let text = [CDPD, &(1..=connections).map(table).collect::<String>()].concat();
+        let overrides = ["limit=\"2000 s\"", "radio.rate=\"76.8 kbps\"", "warmup=\"300 s\""];
+        let scenario = Scenario::parse(&text, "test.toml", &overrides).expect("a sound scenario");
+        for number in 0..5 {
+            let metrics = scenario.run("wtcp", 1, number, Observe::default()).expect("it runs").metrics;
+            let fairness = metrics.network.fairness.expect("data were delivered");
+            let throughput = metrics.connections.throughput_bps;
+            assert!(fairness > 0.98, "{connections} connections: {fairness}");
+            assert!(throughput > 55_000.0, "{connections} connections: {throughput} b/s");
+            assert!(metrics.connections.queue_drops < 300, "{:?}", metrics.connections.queue_drops);
+            assert_eq!(metrics.connections.timeouts, 0);
         }
     }
+}
+
+/// A blackout of 20 s costs 28 s: a probe and its acknowledgement, and the repair of what was lost. It costs 41 s with a timer
+/// that doubles.
+#[test]
+fn a_blackout_ends_with_a_probe() {
+    let times = |scheme: &str, outage: bool| {
+        let outage: &[&str] = if outage { &["radio.outage={first=\"30 s\", lasts=\"20 s\"}"] } else { &[] };
+        let overrides = [&["radio.channel=perfect"], outage].concat();
+        let runs = (0..5).map(|number| run(scheme, number, &overrides));
+        runs.map(|run| run.connections.completion_time_s.expect("it is complete")).sum::<f64>() / 5.0
+    };
+    let [wtcp, basic] = ["wtcp", "basic"].map(|scheme| times(scheme, true) - times(scheme, false));
+    assert!((20.0..30.0).contains(&wtcp) && basic > wtcp + 8.0, "{wtcp} s, {basic} s without WTCP");
 }

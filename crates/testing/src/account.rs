@@ -217,17 +217,17 @@ impl Account {
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats) {
         let found = did.fast_retransmits + did.timeouts > 0;
         let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
-        // A reaction may have opened the window to that of the receiver.
-        let opened = self.reacting && view.cwnd == f64::from(self.settings.window_payload());
-        if did.undone_reductions > 0 && !found && !own && !opened {
+        if did.undone_reductions > 0 && !found && !own {
             let mss = f64::from(self.settings.mss());
             // Hybla grows by more than the bytes acknowledged.
             let growth = match self.settings.congestion {
                 Congestion::Hybla => f64::INFINITY,
                 _ => f64::from(view.delivered_since(before)) + 2.0 * mss,
             };
+            // A reaction may have opened the window to that of the receiver.
+            let opened = if self.reacting { f64::from(self.settings.window_payload()) } else { 0.0 };
             let restored = |&(cwnd, ssthresh): &(f64, f64)| {
-                let whole = view.cwnd >= cwnd && view.cwnd <= cwnd.max(before.cwnd) + growth;
+                let whole = view.cwnd >= cwnd && view.cwnd <= cwnd.max(before.cwnd).max(opened) + growth;
                 // Vegas lifts its threshold to three quarters of a window that grows.
                 let lifted = match self.settings.congestion {
                     Congestion::Vegas => view.ssthresh == 0.75 * view.cwnd,

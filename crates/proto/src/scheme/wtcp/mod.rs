@@ -9,8 +9,10 @@
 //!
 //! - *Start.* The source sends two segments back to back. The time between their arrivals gives the first rate (packet pair).
 //! - *Rate.* Of each `epoch` packets, ρ is the time between the arrivals of the first and the last, divided by the time between
-//!   their departures. If ρ exceeds `congested`, the rate becomes `decrease`·rate/ρ. Otherwise it grows by the share `increase`
-//!   of the first rate, unless the source has sent at less than half the rate, for lack of data.
+//!   their departures. The sum of all such differences is the queueing delay, relative to the least of the last 32 to 64
+//!   epochs. If ρ exceeds `congested`, or if it is 1 at least and the queueing delay exceeds what such an epoch would add,
+//!   the rate becomes `decrease`·rate/max(ρ, 1). While a queue drains, the rate stays. Otherwise it grows by the share
+//!   `increase` of the first rate, unless the source has sent at less than half the rate, for lack of data.
 //! - *Losses.* The receiver keeps mean and mean deviation of the number of losses in an epoch without congestion. More
 //!   losses than the mean plus `deviations` deviations, and one, are congestion too, and multiply the rate by `decrease`.
 //! - *Silence.* If no acknowledgement arrives for half the time after a round trip in which a timeout would follow, the source
@@ -26,7 +28,10 @@
 //! it; it takes the place of the oldest block if there is no room.
 //! **Differences from the paper.** Only the abstract was at hand, which names the parts: a rate controlled by the
 //! receiver, by inter-packet delays, end to end. The rules are ours where it is silent, and so are all values; the thresholds
-//! of the paper and its two averages of different length are not known. The source does not tune the frequency of
+//! of the paper and its averages are not known. Without the queueing delay, several sources keep a queue full: packets then
+//! arrive as far apart as they were sent, and losses by congestion become the usual ones. That still happens with many
+//! sources and a short queue. During recovery, each acknowledgement releases about as much as it reports (PRR), at most at
+//! the rate. The source does not tune the frequency of
 //! acknowledgements, which is that of the receiver's settings. A timeout is possible if the round-trip time shrinks
 //! suddenly; it neither reduces the rate nor counts as congestion. It needs a source with SACK and timestamps, whose
 //! recovery is that of today (RACK, tail loss probes).

@@ -15,6 +15,9 @@ const FIRST_ARRIVALS: u32 = 4;
 const MEAN_GAIN: f64 = 1.0 / 8.0;
 const DEVIATION_GAIN: f64 = 1.0 / 4.0;
 
+/// The least delay is that of so many epochs to twice as many, so that it follows the path.
+const LONG_TERM: u32 = 32;
+
 /// The rate never falls below this share of the first one.
 const LEAST_SHARE: f64 = 1.0 / 64.0;
 
@@ -32,6 +35,30 @@ pub(super) struct RateControl {
     first_rate: f64,
     epoch: Epoch,
     usual: Losses,
+    /// Delay of the last packet relative to the first, in nanoseconds: the sum of arrival spacings minus departure spacings.
+    delay: i64,
+    least: LeastDelay,
+}
+
+/// The least delay in the last epochs, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct LeastDelay {
+    epochs: u32,
+    /// In the current period of epochs, and in the one before.
+    current: i64,
+    before: i64,
+}
+
+impl LeastDelay {
+    /// The least delay, given that of another epoch.
+    fn update(&mut self, delay: i64) -> i64 {
+        if self.epochs == LONG_TERM {
+            *self = LeastDelay { epochs: 0, current: delay, before: self.current };
+        }
+        self.epochs += 1;
+        self.current = self.current.min(delay);
+        self.current.min(self.before)
+    }
 }
 
 /// The search for the first rate.
@@ -52,6 +79,8 @@ struct Epoch {
     /// Time between the first and the last departure, and between their arrivals.
     sent: Duration,
     received: Duration,
+    /// The least delay of a packet; `None` without packets.
+    delay: Option<i64>,
 }
 
 /// The number of losses in an epoch without congestion.
@@ -85,6 +114,8 @@ impl RateControl {
             first_rate: 0.0,
             epoch: Epoch::default(),
             usual: Losses::default(),
+            delay: 0,
+            least: LeastDelay::default(),
         }
     }
 
@@ -117,8 +148,10 @@ impl RateControl {
             }
             return;
         }
+        self.delay += received.as_nanos() as i64 - sent.as_nanos() as i64;
         let epoch = &mut self.epoch;
         epoch.packets += 1;
+        epoch.delay = Some(epoch.delay.map_or(self.delay, |least| least.min(self.delay)));
         epoch.bytes += u64::from(bytes);
         epoch.sent += sent;
         epoch.received += received;
@@ -130,11 +163,16 @@ impl RateControl {
     /// Ends an epoch: changes the rate.
     fn decide(&mut self) {
         let Wtcp { congested, increase, decrease, deviations, .. } = self.params;
-        let Epoch { bytes, losses, sent, received, .. } = core::mem::take(&mut self.epoch);
+        let Epoch { bytes, losses, sent, received, delay, .. } = core::mem::take(&mut self.epoch);
+        let delay = delay.expect("an epoch has packets");
+        let queue = (delay - self.least.update(delay)) as f64 / 1e9;
         let (sent, received) = (sent.as_secs_f64(), received.as_secs_f64());
         let ratio = if sent > 0.0 { received / sent } else { 1.0 };
-        if ratio > congested {
-            self.rate *= decrease / ratio;
+        let is_queued = queue > (congested - 1.0) * sent;
+        if ratio > congested || (is_queued && ratio >= 1.0) {
+            self.rate *= decrease / ratio.max(1.0);
+        } else if is_queued {
+            // The queue drains.
         } else if f64::from(losses) > self.usual.most(deviations) {
             self.rate *= decrease;
         } else {
@@ -217,7 +255,24 @@ mod tests {
         assert_eq!(epoch(&mut control, 500, 550, 0), 1_100.0);
         // 600 ms instead of 480: 1.25.
         assert_eq!(epoch(&mut control, 480, 600, 0), 1_100.0 * 0.75 / 1.25);
+        // The queue drains, at first not below the threshold: 680 - 240 ms are left, of which 304 ms would be little.
+        assert_eq!(epoch(&mut control, 760, 700, 0), 660.0);
         assert_eq!(epoch(&mut control, 760, 700, 0), 710.0);
+    }
+
+    /// Each epoch adds 60 ms, which is little for its 2 s: after four of them, the least delay of an epoch is 195 ms; after
+    /// five, 255 ms.
+    #[test]
+    fn a_queue_that_grows_slowly_counts() {
+        let mut control = started();
+        for rate in [1_050.0, 1_100.0, 1_150.0, 1_200.0] {
+            assert_eq!(epoch(&mut control, 500, 515, 0), rate);
+        }
+        assert_eq!(epoch(&mut control, 500, 515, 0), 1_200.0 * (0.75 / 1.03));
+        // A longer path: the rate falls until its delay is the least of the last 64 epochs, and grows again.
+        let rates: alloc::vec::Vec<f64> = (0..80).map(|_| epoch(&mut control, 500, 500, 0)).collect();
+        assert!(rates[0] > rates[1] && rates[20] == 1_000.0 / 64.0, "{rates:?}");
+        assert!(rates[64..].is_sorted() && rates[79] > 700.0, "{rates:?}");
     }
 
     /// A source without enough data shows nothing about the path.

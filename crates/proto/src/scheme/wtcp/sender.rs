@@ -23,11 +23,16 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// The window does not limit a paced source, but the receiver's does.
-    fn open_window(&self, sender: &mut SenderState) {
+    /// Before the first acknowledgement of data, the window has room for a pair. It does not limit a paced source, but the
+    /// receiver's does.
+    fn set_window(&self, sender: &mut SenderState, is_start: bool) {
         let pair = PAIR * sender.mss();
         let window = sender.settings().window_payload().max(pair);
-        sender.set_window(if self.is_paced { window } else { pair });
+        if is_start {
+            sender.set_window(pair);
+        } else if self.is_paced && sender.cwnd() < f64::from(window) {
+            sender.set_window(window);
+        }
     }
 
     /// Half the time in which a timeout would follow, after a round trip.
@@ -40,7 +45,7 @@ impl Pacer {
 
 impl Reaction for Pacer {
     fn on_start(&mut self, _now: Time, sender: &mut SenderState) {
-        self.open_window(sender);
+        self.set_window(sender, true);
         if !sender.settings().handshake {
             self.measure(sender);
         }
@@ -51,7 +56,7 @@ impl Reaction for Pacer {
             self.is_paced = true;
             sender.set_pacing_rate(f64::from(rate));
         }
-        self.open_window(sender);
+        self.set_window(sender, segment.flags.has(Flags::SYN));
         self.measure(sender);
         let is_done = segment.ack >= sender.snd_max();
         self.probe_at = (!is_done).then(|| now + self.patience);
