@@ -45,7 +45,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Deployment, Installer, Scheme};
+use super::{Installer, Scheme};
 use crate::tcp::{Congestion, Flavour, SackBlock, SackBlocks, SeqNum, Settings};
 use receiver::RateControl;
 use sender::Pacer;
@@ -83,16 +83,6 @@ impl Scheme for Wtcp {
 
     fn source(&self) -> &'static str {
         "Sinha et al., MobiCom 1999"
-    }
-
-    fn deployment(&self) -> Option<Deployment> {
-        Some(Deployment {
-            place: "sender and receiver",
-            products: None,
-            cost: "changes at both ends; less than its share beside TCP with a window",
-            reads_tcp: false,
-            variants: &[&[]],
-        })
     }
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
