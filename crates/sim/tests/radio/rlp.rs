@@ -180,7 +180,7 @@ fn world(random: &mut Stream, seed: u64, failure: Option<Failure>) -> (usize, us
     let mut bench = Bench::seeded(config, model.build(Streams::new(seed, 0).stream("channel")), seed);
     let (mut at, count, spread) = (Time::ZERO, 60, random.below(1_000));
     for id in 0..count {
-        at = at + Duration::from_millis(random.below(2) * random.below(1 + spread));
+        at += Duration::from_millis(random.below(2) * random.below(1 + spread));
         bench.send(at, packet(id, 1 + random.below(600)));
     }
     let log = bench.finish().to_vec();

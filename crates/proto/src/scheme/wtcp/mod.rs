@@ -87,17 +87,16 @@ impl Scheme for Wtcp {
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         let Wtcp { epoch, congested, increase, decrease, deviations } = *self;
-        let found =
-            |key: &str, value: f64, expected| (key.into(), format!("found {value}, expected {expected}"));
+        let fault = |is_sound: bool, key: &str, value: f64, expected| {
+            (!is_sound).then(|| (key.into(), format!("found {value}, expected {expected}")))
+        };
+        let is_share = increase > 0.0 && increase <= 1.0;
         [
-            (epoch < 2).then(|| found("epoch", epoch.into(), "at least 2 packets")),
-            (!(congested > 1.0)).then(|| found("congested", congested, "a ratio above 1, such as 1.1")),
-            (!(increase > 0.0 && increase <= 1.0))
-                .then(|| found("increase", increase, "a share above 0, up to 1")),
-            (!(decrease > 0.0 && decrease < 1.0))
-                .then(|| found("decrease", decrease, "a factor between 0 and 1")),
-            (!(0.0..1e6).contains(&deviations))
-                .then(|| found("deviations", deviations, "a number from 0, such as 2")),
+            fault(epoch >= 2, "epoch", epoch.into(), "at least 2 packets"),
+            fault(congested > 1.0, "congested", congested, "a ratio above 1, such as 1.1"),
+            fault(is_share, "increase", increase, "a share above 0, up to 1"),
+            fault(decrease > 0.0 && decrease < 1.0, "decrease", decrease, "a factor between 0 and 1"),
+            fault(deviations >= 0.0, "deviations", deviations, "a number from 0, such as 2"),
         ]
         .into_iter()
         .flatten()
