@@ -1,25 +1,26 @@
 //! The size of a link's frames, chosen at run time from the fate of earlier ones.
 //!
-//! *What it does.* Frames are multiples of a step, and each has a fixed overhead. Long frames have little overhead
-//! and are lost often; short ones the opposite. If each byte survives with probability exp(−λ), a frame of `S` bytes
-//! with an overhead of `h` bytes carries
+//! *What it does.* Frames are multiples of a step, and each has a fixed overhead. Long frames have little
+//! overhead and are lost often; short ones the opposite. If each byte survives with probability exp(−λ), a
+//! frame of `S` bytes with an overhead of `h` bytes carries
 //!
 //! ```text
 //! G(S) = (1 − h/S) · exp(−λ S)
 //! ```
 //!
-//! bytes of data per byte on the air, which is greatest at `S* = (h + √(h² + 4h/λ)) / 2`. The policy estimates λ from
-//! the outcomes of frames and chooses the multiple of the step for which G is greatest. A change must raise G by at
-//! least 1 % ([`GAIN`]), so that the size does not follow noise.
+//! bytes of data per byte on the air, which is greatest at `S* = (h + √(h² + 4h/λ)) / 2`. The policy
+//! estimates λ from the outcomes of frames and chooses the multiple of the step for which G is greatest. A
+//! change must raise G by at least 1 % ([`GAIN`]), so that the size does not follow noise.
 //!
-//! *The estimate.* Recent outcomes count more: each outcome reduces the weight of those before it by the factor
-//! 1 − 1/`memory`. With `l` bytes in lost frames of mean size `s`, and `a` bytes in frames that arrived,
-//! `λ = ln(1 + l/a) / s`, which is the maximum-likelihood estimate if all frames have the same size. Half a lost frame is
-//! added, so that a link without losses moves to larger frames step by step: each size must prove itself first.
+//! *The estimate.* Recent outcomes count more: each outcome reduces the weight of those before it by the
+//! factor 1 − 1/`memory`. With `l` bytes in lost frames of mean size `s`, and `a` bytes in frames that
+//! arrived, `λ = ln(1 + l/a) / s`, which is the maximum-likelihood estimate if all frames have the same size.
+//! Half a lost frame is added, so that a link without losses moves to larger frames step by step: each size
+//! must prove itself first.
 //!
-//! *Source.* Ludwig, Konrad, Joseph and Katz (MobiCom 1999; only the abstract was at hand) found that GSM's link would
-//! gain by larger frames, and suggest that their length adapt to the channel. They are not known to state an algorithm:
-//! this one is ours. The optimum follows from the formula by differentiation.
+//! *Source.* Ludwig, Konrad, Joseph and Katz (MobiCom 1999; only the abstract was at hand) found that GSM's
+//! link would gain by larger frames, and suggest that their length adapt to the channel. They are not known
+//! to state an algorithm: this one is ours. The optimum follows from the formula by differentiation.
 
 use lasthop_base::Bytes;
 

@@ -1,31 +1,33 @@
 //! Radio link protocol: frames cut from the bytes of packets, with selective reject and checkpoints.
 //!
-//! *What it does.* The bytes of packets form a stream, which is cut into frames: a frame may have the end of one packet and the
-//! start of the next. A frame that the stream does not fill is sent at once, padded. Frames are sent in order, as long
-//! as no more than a window of them is unacknowledged. The receiving end acknowledges every frame that arrives, and with it
-//! rejects those missing before it; they are retransmitted before new ones. If no acknowledgement arrives for a time, the
-//! sending end polls the receiving end (a checkpoint). Packets are delivered in order.
+//! *What it does.* The bytes of packets form a stream, which is cut into frames: a frame may have the end of
+//! one packet and the start of the next. A frame that the stream does not fill is sent at once, padded.
+//! Frames are sent in order, as long as no more than a window of them is unacknowledged. The receiving end
+//! acknowledges every frame that arrives, and with it rejects those missing before it; they are retransmitted
+//! before new ones. If no acknowledgement arrives for a time, the sending end polls the receiving end (a
+//! checkpoint). Packets are delivered in order.
 //!
-//! When the last permitted attempt of a frame has failed ([`Failure`]), the link is *reset*: both ends forget their buffers,
-//! and all packets that have started are lost. Or only the packets with bytes in the frame are *discarded*, and the receiving
-//! end skips them.
+//! When the last permitted attempt of a frame has failed ([`Failure`]), the link is *reset*: both ends forget
+//! their buffers, and all packets that have started are lost. Or only the packets with bytes in the frame are
+//! *discarded*, and the receiving end skips them.
 //!
-//! The size of frames [adapts](super::frame_size) to their losses. Each frame carries its size and the position of its
-//! bytes, so both ends need not agree beforehand. A lost frame that is longer than those sent now is cut: its first bytes are
-//! retransmitted as the frame, the others follow in new frames.
+//! The size of frames [adapts](super::frame_size) to their losses. Each frame carries its size and the
+//! position of its bytes, so both ends need not agree beforehand. A lost frame that is longer than those sent
+//! now is cut: its first bytes are retransmitted as the frame, the others follow in new frames.
 //!
-//! *Source.* GSM 04.22 (3GPP TS 24.022): frames of 240 bits, of which 6 bytes are header, check sequence and the status octet
-//! of the layer above; selective reject; a window of up to 61 frames; `T1` = 480 ms; `N2` = 6; a reset after that.
-//! These are the defaults but for `N2`, since the papers argue for attempts without a limit. Ludwig, Konrad, Joseph and Katz, "Optimizing the end-to-end performance of reliable flows over wireless links",
-//! MobiCom 1999 and Wireless Networks 8, 2002; Ludwig, Rathonyi, Konrad, Oden and Joseph, "Multi-layer tracing of TCP over a
-//! reliable wireless link", SIGMETRICS 1999. Read were the contents and summaries of the standard, its defaults in manuals
-//! of GSM modems, and the abstracts of the papers.
+//! *Source.* GSM 04.22 (3GPP TS 24.022): frames of 240 bits, of which 6 bytes are header, check sequence and
+//! the status octet of the layer above; selective reject; a window of up to 61 frames; `T1` = 480 ms; `N2` =
+//! 6; a reset after that. These are the defaults but for `N2`, since the papers argue for attempts without a
+//! limit: Ludwig, Konrad, Joseph and Katz, "Optimizing the end-to-end performance of reliable flows over
+//! wireless links", MobiCom 1999 and Wireless Networks 8, 2002; Ludwig, Rathonyi, Konrad, Oden and Joseph,
+//! "Multi-layer tracing of TCP over a reliable wireless link", SIGMETRICS 1999. Read were the contents and
+//! summaries of the standard, its defaults in manuals of GSM modems, and the abstracts of the papers.
 //!
 //! *Parameters.* See [`Params`].
 //!
-//! *Differences from GSM.* Acknowledgements and polls have a constant delay, are never lost, and use no air time. The window
-//! counts unacknowledged frames; the span of their numbers is not limited. Frames start when there is something to send, not
-//! every 20 ms. A reset takes no time.
+//! *Differences from GSM.* Acknowledgements and polls have a constant delay, are never lost, and use no air
+//! time. The window counts unacknowledged frames; the span of their numbers is not limited. Frames start when
+//! there is something to send, not every 20 ms. A reset takes no time.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

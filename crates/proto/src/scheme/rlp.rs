@@ -1,16 +1,18 @@
 //! Radio link protocol with frames whose size adapts to the channel.
 //!
-//! **What it does.** The wireless link retransmits lost frames until they arrive, as `arq` does, but cuts the bytes of
-//! packets into frames of its own, whose size follows the losses: long frames with little overhead on a good channel,
-//! short ones that survive on a bad channel. TCP sees neither losses nor reordering, only delay.
-//! **Source.** Ludwig, Konrad, Joseph and Katz, "Optimizing the end-to-end performance of reliable flows over wireless links",
-//! MobiCom 1999; GSM 04.22 (radio link protocol). See `arq/rlp.rs` for what was read, and `arq/frame_size.rs` for the
-//! rule that chooses the size.
-//! **Parameters.** Those of `[radio.arq.rlp]`: the ARQ of links for which the scenario has none. `largest`, equal to
-//! `frame`, makes the size fixed, as in GSM.
-//! **Differences from the source.** The paper is a study of recorded losses: it compares fixed sizes and suggests
-//! adaptive ones without an algorithm, so that the rule is ours. The recorded losses are not public, and the paper's figures
-//! are not reproduced. `radio.mtu` and `radio.unit` have no effect: the frames replace them.
+//! **What it does.** The wireless link retransmits lost frames until they arrive, as `arq` does, but cuts the
+//! bytes of packets into frames of its own, whose size follows the losses: long frames with little overhead
+//! on a good channel, short ones that survive on a bad channel. TCP sees neither losses nor reordering, only
+//! delay.
+//! **Source.** Ludwig, Konrad, Joseph and Katz, "Optimizing the end-to-end performance of reliable flows over
+//! wireless links", MobiCom 1999; GSM 04.22 (radio link protocol). See `arq/rlp.rs` for what was read, and
+//! `arq/frame_size.rs` for the rule that chooses the size.
+//! **Parameters.** Those of `[radio.arq.rlp]`: the ARQ of links for which the scenario has none. `largest`,
+//! equal to `frame`, makes the size fixed, as in GSM.
+//! **Differences from the source.** The paper is a study of recorded losses: it compares fixed sizes and
+//! suggests adaptive ones without an algorithm, so that the rule is ours. The recorded losses are not public,
+//! and the paper's figures are not reproduced. `radio.mtu` and `radio.unit` have no effect: the frames
+//! replace them.
 
 use alloc::string::String;
 use alloc::vec;

@@ -1,40 +1,44 @@
 //! WTCP of Sinha, Venkitaraman, Sivakumar and Bharghavan: the receiver sets the rate of the source.
 //!
-//! **What it does.** The source is paced at a rate instead of being limited by a congestion window. The receiver computes the
-//! rate: it compares the time between the arrivals of packets with the time between their departures. If packets arrive
-//! farther apart than they were sent, a queue grows, and the rate decreases before packets are lost. Losses that are as
-//! many as usual on this path are random, and do not change the rate. Acknowledgements carry the rate. There is no
-//! retransmission timeout: selective acknowledgements show what is missing, and if none arrive, the source probes.
-//! Nothing changes on the way.
+//! **What it does.** The source is paced at a rate instead of being limited by a congestion window. The
+//! receiver computes the rate: it compares the time between the arrivals of packets with the time between
+//! their departures. If packets arrive farther apart than they were sent, a queue grows, and the rate
+//! decreases before packets are lost. Losses that are as many as usual on this path are random, and do not
+//! change the rate. Acknowledgements carry the rate. There is no retransmission timeout: selective
+//! acknowledgements show what is missing, and if none arrive, the source probes. Nothing changes on the way.
 //!
-//! - *Start.* The source sends two segments back to back. The time between their arrivals gives the first rate (packet pair).
-//! - *Rate.* Of each `epoch` packets, ρ is the time between the arrivals of the first and the last, divided by the time between
-//!   their departures. The sum of all such differences is the queueing delay, relative to the least of the last 32 to 64
-//!   epochs. If ρ exceeds `congested`, or if it is 1 at least and the queueing delay exceeds what such an epoch would add,
-//!   the rate becomes `decrease`·rate/max(ρ, 1). While a queue drains, the rate stays. Otherwise it grows by the share
-//!   `increase` of the first rate, unless the source has sent at less than half the rate, for lack of data.
-//! - *Losses.* The receiver keeps mean and mean deviation of the number of losses in an epoch without congestion. More
-//!   losses than the mean plus `deviations` deviations, and one, are congestion too, and multiply the rate by `decrease`.
-//! - *Silence.* If no acknowledgement arrives for half the time after a round trip in which a timeout would follow, the source
-//!   stops (a blackout) and retransmits the first missing segment, as a probe, again after each such time. Its timer restarts,
-//!   and never doubles.
+//! - *Start.* The source sends two segments back to back. The time between their arrivals gives the first
+//!   rate (packet pair).
+//! - *Rate.* Of each `epoch` packets, ρ is the time between the arrivals of the first and the last, divided
+//!   by the time between their departures. The sum of all such differences is the queueing delay, relative to
+//!   the least of the last 32 to 64 epochs. If ρ exceeds `congested`, or if it is 1 at least and the queueing
+//!   delay exceeds what such an epoch would add, the rate becomes `decrease`·rate/max(ρ, 1). While a queue
+//!   drains, the rate stays. Otherwise it grows by the share `increase` of the first rate, unless the source
+//!   has sent at less than half the rate, for lack of data.
+//! - *Losses.* The receiver keeps mean and mean deviation of the number of losses in an epoch without
+//!   congestion. More losses than the mean plus `deviations` deviations, and one, are congestion too, and
+//!   multiply the rate by `decrease`.
+//! - *Silence.* If no acknowledgement arrives for SRTT + (RTO − SRTT)/2, the source stops (a blackout) and
+//!   retransmits the first missing segment as a probe; and again after each such time. Each probe restarts
+//!   the retransmission timer, which never doubles.
 //!
-//! **Source.** "WTCP: A reliable transport protocol for wireless wide-area networks", MobiCom 1999 and Wireless Networks 8,
-//! 2002.
-//! **Parameters.** `epoch`: packets per decision, 16. `congested`: the ratio ρ above which a queue grows, 1.1. `increase`:
-//! 0.05. `decrease`: 0.75. `deviations`: 2.
-//! **Format.** A packet's departure is that of the timestamps option. The rate, in bytes of payload per second, is both edges of
-//! the last SACK block of an acknowledgement. An empty block reports nothing, so that a source without the scheme ignores
-//! it; it takes the place of the oldest block if there is no room.
-//! **Differences from the paper.** Only the abstract was at hand, which names the parts: a rate controlled by the
-//! receiver, by inter-packet delays, end to end. The rules are ours where it is silent, and so are all values; the thresholds
-//! of the paper and its averages are not known. Without the queueing delay, several sources keep a queue full: packets then
-//! arrive as far apart as they were sent, and losses by congestion become the usual ones. That still happens with many
-//! sources and a short queue. During recovery, each acknowledgement releases about as much as it reports (PRR), at most at
-//! the rate. The source does not tune the frequency of
-//! acknowledgements, which is that of the receiver's settings. A timeout is possible if the round-trip time shrinks
-//! suddenly; it neither reduces the rate nor counts as congestion. It needs a source with SACK and timestamps, whose
-//! recovery is that of today (RACK, tail loss probes).
+//! **Source.** "WTCP: A reliable transport protocol for wireless wide-area networks", MobiCom 1999 and
+//! Wireless Networks 8, 2002.
+//! **Parameters.** `epoch`: packets per decision, 16. `congested`: the ratio ρ above which a queue grows,
+//! 1.1. `increase`: 0.05. `decrease`: 0.75. `deviations`: 2.
+//! **Format.** A packet's departure is that of the timestamps option. The rate, in bytes of payload per
+//! second, is both edges of the last SACK block of an acknowledgement. An empty block reports nothing, so
+//! that a source without the scheme ignores it; it takes the place of the oldest block if there is no room.
+//! **Differences from the paper.** Only the abstract was at hand, which names the parts: a rate controlled by
+//! the receiver, by inter-packet delays, end to end. The rules are ours where it is silent, and so are all
+//! values; the thresholds of the paper and its averages are not known. Without the queueing delay, several
+//! sources keep a queue full: packets then arrive as far apart as they were sent, and losses by congestion
+//! become the usual ones. That still happens with many sources and a short queue. During recovery, each
+//! acknowledgement releases about as much as it reports (PRR), at most at the rate. The source does not tune
+//! the frequency of acknowledgements, which is that of the receiver's settings. ECN marks have no effect. A
+//! timeout is possible if the round-trip time shrinks suddenly; it neither reduces the rate nor counts as
+//! congestion. It needs a source with SACK and timestamps, whose recovery is that of today (RACK, tail loss
+//! probes).
 
 mod receiver;
 mod sender;
