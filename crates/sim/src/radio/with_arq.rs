@@ -8,7 +8,7 @@ use lasthop_proto::frag::{Reassembled, Reassembly};
 use lasthop_proto::{DropReason, FrameEvent, LinkEvent, LinkOutcome, Out, Packet, Signal};
 
 use super::air::{Air, Unit};
-use super::fragmenter::{Fragmenter, Units};
+use super::fragmenter::{Coding, Fragmenter, Units};
 use super::{RadioConfig, RadioStats};
 use crate::pace::{OnAir, Pace};
 use crate::queue::{Discipline, QueueLimit};
@@ -238,15 +238,15 @@ impl<P: Pace> WithArq<P> {
         self.started += 1;
     }
 
-    /// The unit of an attempt that starts, for an ARQ with status messages. A frame is coded as the packet of its first byte.
-    /// Out of line, as few links have such an ARQ.
+    /// Size and coding of an attempt that starts, for an ARQ with status messages. A frame is coded as the packet of its
+    /// first byte. Out of line, as few links have such an ARQ.
     #[cold]
-    fn unit_with_statuses(&mut self, attempt: Attempt, start: Time) -> Unit {
+    fn unit_with_statuses(&mut self, attempt: Attempt, start: Time) -> (Bytes, Coding) {
         self.arq.started(start);
         let units = &self.packets[self.place(attempt)].units;
         let coding = self.fragmenter.coding_of(units, attempt.number, self.arq.wants_code());
         let size = self.arq.frame().map_or_else(|| units.size(attempt.unit), |frame| frame.this);
-        self.air.unit(size, coding)
+        (size, coding)
     }
 
     /// Signals the status messages that follow from the end of an attempt; for an ARQ that cuts frames, also ends the frame.
@@ -283,13 +283,13 @@ impl<P: Pace> WithArq<P> {
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
-        let mut unit = if self.has_statuses {
+        let (size, coding) = if self.has_statuses {
             self.unit_with_statuses(attempt, start)
         } else {
             let units = &self.packets[self.place(attempt)].units;
-            let coding = self.fragmenter.coding_of(units, attempt.number, false);
-            self.air.unit(units.size(attempt.unit), coding)
+            (units.size(attempt.unit), self.fragmenter.coding_of(units, attempt.number, false))
         };
+        let mut unit = self.air.unit(size, coding);
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
         unit.time = time;
         Transmitter::Sending { attempt, unit, start: begin, end }
