@@ -236,4 +236,5 @@ impl Component for BaseStation {
 }
 
 #[cfg(test)]
+#[path = "split_tests.rs"]
 mod tests;

@@ -434,8 +434,17 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
             }
         }
     }
-    let expected =
-        ["basic", "local-recovery", "i-tcp", "rlp", "arq", "snoop", "packet-fec", "airmail", "wtcp-timestamps"];
+    let expected = [
+        "basic",
+        "local-recovery",
+        "i-tcp",
+        "rlp",
+        "arq",
+        "snoop",
+        "packet-fec",
+        "airmail",
+        "wtcp-timestamps",
+    ];
     assert_eq!(emulated, expected);
     for scheme in [
         "snoop + arq",
