@@ -1,9 +1,11 @@
 //! Schemes as a scenario installs them.
 
+use std::collections::BTreeMap;
+
 use lasthop_base::{BitRate, Duration, Streams};
-use lasthop_proto::Component;
 use lasthop_proto::scheme::{Combination, LinkEnd, Scheme, Schemes, Site};
 use lasthop_proto::tcp::Settings;
+use lasthop_proto::{Component, Tally};
 
 /// The combination of schemes called `name`.
 pub fn installed<'a>(schemes: &'a Schemes, name: &str) -> Combination<'a> {
@@ -34,4 +36,22 @@ pub fn site() -> Site<'static> {
     let (end, streams) = (LinkEnd::BaseStation, Streams::new(1, 0));
     let (arriving_rate, hosts, peers) = (rate, None, &[][..]);
     Site { end, node: "BS", station: None, link: "BS-MH", rate, delay, arriving_rate, hosts, peers, streams }
+}
+
+/// The counters of an agent by name.
+#[derive(Clone, Debug, Default)]
+pub struct Counters(pub BTreeMap<&'static str, u64>);
+
+impl Tally for Counters {
+    fn total(&mut self, name: &'static str, value: u64) {
+        self.0.insert(name, value);
+    }
+
+    fn level(&mut self, name: &'static str, value: u64) {
+        self.0.insert(name, value);
+    }
+
+    fn peak(&mut self, name: &'static str, value: u64) {
+        self.0.insert(name, value);
+    }
 }

@@ -1,15 +1,13 @@
 //! Forwarding by the old base station of a moving host, by hand: three base stations, and what each sends.
 
-use std::collections::BTreeMap;
-
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::scheme::{Schemes, Site};
 use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port,
-    Signal, Tally,
+    Signal,
 };
-use lasthop_testing::schemes::{installed, site};
+use lasthop_testing::schemes::{Counters, installed, site};
 
 const HOST: HostId = HostId(1);
 /// The addresses of the agents at the three base stations.
@@ -111,24 +109,6 @@ impl Stations {
 
     fn hears(&mut self, station: usize, packet: Packet) -> Vec<Effect> {
         self.receive(ms(0), station, Port::RADIO, packet)
-    }
-}
-
-/// The counters of a base station by name.
-#[derive(Default)]
-struct Counters(BTreeMap<&'static str, u64>);
-
-impl Tally for Counters {
-    fn total(&mut self, name: &'static str, value: u64) {
-        self.0.insert(name, value);
-    }
-
-    fn level(&mut self, name: &'static str, value: u64) {
-        self.0.insert(name, value);
-    }
-
-    fn peak(&mut self, name: &'static str, value: u64) {
-        self.0.insert(name, value);
     }
 }
 

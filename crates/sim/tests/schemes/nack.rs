@@ -1,17 +1,14 @@
 //! Negative acknowledgements to the mobile host: the base station and the sender by hand.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::slice;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::{Schemes, Site};
 use lasthop_proto::tcp::{Flags, Flavour, SackBlock, SackBlocks, Segment, SeqNum, Settings, Timestamps};
-use lasthop_proto::{
-    Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal, Tally,
-};
+use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 use lasthop_testing::dialogue::{Client, MSS, ms, settings};
-use lasthop_testing::schemes::{installed, site};
+use lasthop_testing::schemes::{Counters, installed, site};
 
 /// The bit for "the blocks are missing at the base station".
 const NACK: Flags = Flags(0x400);
@@ -119,24 +116,6 @@ impl Station {
         let mut counters = Counters::default();
         self.agent.count(&mut counters);
         counters
-    }
-}
-
-/// The counters of a base station by name.
-#[derive(Default)]
-struct Counters(BTreeMap<&'static str, u64>);
-
-impl Tally for Counters {
-    fn total(&mut self, name: &'static str, value: u64) {
-        self.0.insert(name, value);
-    }
-
-    fn level(&mut self, name: &'static str, value: u64) {
-        self.0.insert(name, value);
-    }
-
-    fn peak(&mut self, name: &'static str, value: u64) {
-        self.0.insert(name, value);
     }
 }
 

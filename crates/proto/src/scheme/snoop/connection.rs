@@ -406,7 +406,8 @@ impl SnoopState {
 
     /// Number of segments above the oldest that were transmitted before it. Their arrival proves no loss.
     fn transmitted_earlier(&self) -> u64 {
-        let oldest = self.segments.front().filter(|oldest| self.reordered.is_some_and(|end| oldest.start < end));
+        let oldest =
+            self.segments.front().filter(|oldest| self.reordered.is_some_and(|end| oldest.start < end));
         let Some(oldest) = oldest else { return 0 };
         self.segments.iter().filter(|cached| cached.number < oldest.number).count() as u64
     }
