@@ -180,7 +180,7 @@ for thread in threads:
         ("snoop", "reno", "10.0.0.1", 80),
         ("snoop + arq", "cubic", "fd00::1", 80),
         # Its timeouts double, so that a bad row of losses may take a while.
-        ("wtcp-timestamps", "cubic", "10.0.0.1", 20),
+        ("wtcp-timestamps", "cubic", "10.0.0.1", 8),
         ("i-tcp", "cubic", "10.0.0.1", 80),
         ("i-tcp + snoop", "reno", "fd00::1", 40),
     ],
@@ -188,7 +188,7 @@ for thread in threads:
 def test_agents_serve_linux_hosts(
     command: Command, tmp_path: Path, scheme: str, control: str, address: str, blocks: int
 ) -> None:
-    """Four connections at once carry 5 or 20 MB in each direction over a lossy link, with equal hashes."""
+    """Four connections at once carry 2 to 20 MB in each direction over a lossy link, with equal hashes."""
     if control not in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split():
         pytest.skip(f"this kernel has no {control}")
     if ":" in address and not Path("/proc/net/if_inet6").exists():
@@ -207,7 +207,9 @@ def test_agents_serve_linux_hosts(
         "emulate",
         "last-mile",
         *(word for setting in settings for word in ("--set", setting)),
-        *("--scheme", scheme, *PATIENT, "--json", "--out", tmp_path / "out", "--trace"),
+        *("--scheme", scheme, *PATIENT, "--json", "--out", tmp_path / "out"),
+        # The parts of a split connection have numbers of their own.
+        *([] if "i-tcp" in scheme else ["--trace"]),
         *("--server", " ".join([*program, "server", *arguments])),
         *("--", *program, "client", *arguments),
     )
@@ -223,7 +225,12 @@ def test_agents_serve_linux_hosts(
         assert report["schemes"]["snoop.cached_segments_peak"] > 100
     else:
         assert report["schemes"][f"{scheme}.local_retransmissions"] > 100
+    for link in report["links"]:
+        assert (link["link_failures"] or 0) > 50 or link["link"] not in ("base-mobile", "mobile-base"), link
     assert report["opaque_packets"] == 0
+    if "i-tcp" in scheme:
+        assert report["connections"] == []
+        return
     stem, place = scheme.replace(" ", ""), address.replace(":", "%3A")
     traces = {path.name for path in (tmp_path / "out").glob("*.events.csv")}
     others = traces - {f"{stem}.events.csv"}
@@ -231,8 +238,6 @@ def test_agents_serve_linux_hosts(
     # Of both directions, the one with more data comes first in a name.
     assert all(f"{place}.5002" in name and name.startswith(f"{stem}.") for name in others)
     assert [connection["finished"] for connection in report["connections"]] == [True] * 4
-    for link in report["links"]:
-        assert (link["link_failures"] or 0) > 50 or link["link"] not in ("base-mobile", "mobile-base"), link
 
 
 @in_namespaces

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -159,7 +161,7 @@ def test_a_store_that_failed_refuses_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("undamaged", "told"),
     [
-        (0.5, "cannot be written to: database disk image is malformed; the file is damaged: restore a copy"),
+        (0.7, "cannot be written to: database disk image is malformed; the file is damaged: restore a copy"),
         (0.1, "cannot be opened as a study: database disk image is malformed"),
     ],
 )
@@ -178,6 +180,18 @@ def test_a_damaged_store_is_reported_as_damaged(
     assert result.returncode == 2
     assert result.stderr.startswith(f"error: {store}: {told}")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_damaged_text_in_a_store_is_not_shown(command: Command, tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios/ebsn-wide-area.toml"
+    store = tmp_path / "study.sqlite"
+    with Study(scenario, runs=(1, 1), store=store) as study:
+        study.run()
+    with closing(sqlite3.connect(store)) as sql, sql:
+        sql.execute("UPDATE point SET scenario = CAST(X'66FF' AS TEXT)")
+    result = command("study", scenario, "--runs", "1", "--out", tmp_path)
+    told = "cannot be read: a text is no UTF-8; the file is damaged: restore a copy of it, or delete it"
+    assert (result.returncode, result.stderr) == (2, f"error: {store}: {told} to start again\n")
 
 
 def test_a_paper_on_a_full_disk_names_the_file(tmp_path: Path) -> None:

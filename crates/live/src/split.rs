@@ -236,5 +236,4 @@ impl Component for BaseStation {
 }
 
 #[cfg(test)]
-#[path = "split_tests.rs"]
 mod tests;

@@ -40,6 +40,9 @@ APPLICATION = 0x4C617374
 """The application_id of SQLite's file header: "Last"."""
 
 SECONDS_TO_WAIT = 20
+
+DAMAGED = "the file is damaged: restore a copy of it, or delete it to start again"
+"""What a file is that cannot be read, and what to do."""
 """The timeout for the lock of another process."""
 
 
@@ -259,7 +262,7 @@ class Store:
         except sqlite3.Error as error:
             # The low byte of an extended code is the primary one. Python's own errors have none.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-                remedy = "the file is damaged: restore a copy of it, or delete it to start again"
+                remedy = DAMAGED
             else:
                 remedy = "the runs stored so far are kept: solve the problem and run the same command again"
             self._failure = f"{self.path}: cannot be written to: {error}; {remedy}"
@@ -513,7 +516,15 @@ class Store:
         try:
             return self._sql.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
-            raise StudyError(f"{self.path}: cannot be read: {error}") from None
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: sqlite3.Error) -> StudyError:
+        """Return the error of a failed query."""
+        told, decoding = str(error), "Could not decode to UTF-8"
+        if told.startswith(decoding):
+            # SQLite goes on with all of the text.
+            return StudyError(f"{self.path}: cannot be read: a text is no UTF-8; {DAMAGED}")
+        return StudyError(f"{self.path}: cannot be read: {told}")
 
     def identity(self) -> Identity:
         """Return the identity of the stored study, with the points and schemes that it no longer has."""
@@ -590,7 +601,7 @@ class Store:
         try:
             yield from self._sql.execute(query, (self._ids[point], scheme, below))
         except sqlite3.Error as error:
-            raise StudyError(f"{self.path}: cannot be read: {error}") from None
+            raise self._unreadable(error) from None
 
 
 def measured(cells: Any, runs: int) -> Any:
