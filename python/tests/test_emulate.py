@@ -224,7 +224,8 @@ def test_agents_serve_linux_hosts(
         # The ARQ leaves nothing to repair.
         assert report["schemes"]["snoop.cached_segments_peak"] > 100
     else:
-        assert report["schemes"][f"{scheme}.local_retransmissions"] > 100
+        # Of the segments of a block, 45, the link loses one on average.
+        assert report["schemes"][f"{scheme}.local_retransmissions"] > blocks
     for link in report["links"]:
         assert (link["link_failures"] or 0) > 50 or link["link"] not in ("base-mobile", "mobile-base"), link
     assert report["opaque_packets"] == 0
