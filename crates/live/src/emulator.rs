@@ -121,7 +121,7 @@ impl Emulator {
         settings: Settings,
     ) -> io::Result<Emulator> {
         if settings.trace && emulation.splits() {
-            let problem = "there is no trace of split connections, whose parts have numbers of their own; leave it out, and \
+            let problem = "a trace cannot show split connections, whose two parts have sequence numbers of their own; \
                            capture the packets instead";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }

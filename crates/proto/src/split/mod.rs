@@ -21,7 +21,7 @@ pub use relay::Relay;
 pub use roaming::StateTransfer;
 use roaming::{Reception, Roaming};
 
-use crate::component::{Component, Effect, Out, Port, Reach, Signal};
+use crate::component::{Component, Effect, LinkOutcome, Out, Port, Reach, Signal};
 use crate::packet::{DropReason, FlowId, Packet};
 use crate::tcp::{
     Changes, Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings, WindowCounts,
@@ -248,20 +248,26 @@ impl Component for Proxy {
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        let held = self.held();
-        match (*signal, &mut self.roaming) {
-            (Signal::Attached { station, .. }, Some(roaming)) => {
-                roaming.attach(now, station, held);
-                self.find_next_wakeup();
+        match *signal {
+            Signal::Attached { station, .. } => {
+                let held = self.held();
+                if let Some(roaming) = &mut self.roaming {
+                    roaming.attach(now, station, held);
+                    self.find_next_wakeup();
+                }
             }
-            (Signal::Reach(reach), roaming) => {
-                let is_deferred = roaming.as_mut().is_some_and(|roaming| roaming.defers(now, reach));
+            Signal::Reach(reach) => {
+                let is_deferred = self.roaming.as_mut().is_some_and(|roaming| roaming.defers(now, reach));
                 if !is_deferred {
                     self.reach(now, reach, out);
                 }
             }
             _ => {}
         }
+    }
+
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
+        false
     }
 
     fn kept(&self, visit: &mut dyn FnMut(&Packet)) {

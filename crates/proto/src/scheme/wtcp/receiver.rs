@@ -125,10 +125,9 @@ impl RateControl {
         match self.highest {
             Some(highest) if end <= highest => {}
             Some(highest) => {
-                // A number from the wire: no more losses than an epoch has packets count.
                 let missing = if segment.seq > highest { (segment.seq - highest).div_ceil(mss) } else { 0 };
-                self.epoch.losses =
-                    (self.epoch.losses + missing.min(self.params.epoch)).min(self.params.epoch);
+                // The numbers are from the wire: at most as many losses count as an epoch has packets.
+                self.epoch.losses = self.epoch.losses.saturating_add(missing).min(self.params.epoch);
                 self.highest = Some(end);
             }
             None => self.highest = Some(end),
