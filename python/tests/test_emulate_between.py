@@ -223,7 +223,11 @@ def test_an_interface_that_disappears_ends_it() -> None:
         ("", "w0 w9", 'there is no interface "w9"; there are lo, w0, w1'),
         ("", "lo w1", "lo is the loopback, whose frames have no other end"),
         ("", "lo w1 --force", "lo is the loopback, whose frames have no other end"),
-        ("ip link set dev w1 down", "w0 w1", "w1 is down; `ip link set dev w1 addrgenmode none arp off up`"),
+        (
+            "ip link set dev w1 down",
+            "w0 w1",
+            "w1 is down; bring it up: `ip link set dev w1 addrgenmode none arp off up`",
+        ),
         ("ip link set dev w1 mtu 1400", "w0 w1", "give both the same: ip link set dev w0 mtu 1400"),
         (
             "ip address add 10.9.0.1/24 dev w0",
@@ -234,7 +238,7 @@ def test_an_interface_that_disappears_ends_it() -> None:
         (
             "ip link add b0 type bridge && ip link set dev w0 master b0 || exit 77",
             "w0 w1",
-            "w0 is a port of b0, which carries its frames as well; `ip link set dev w0 nomaster`",
+            "w0 is a port of b0, which carries its frames as well; remove it there: `ip link set dev w0 nomaster`",
         ),
         ("", "w0 w1 --mtu 1400", "--server and --mtu set up the ends that emulate makes"),
         ('lasthop="setpriv --bounding-set -net_raw $lasthop"', "w0 w1", "reading frames needs CAP_NET_RAW"),

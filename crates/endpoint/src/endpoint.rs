@@ -46,7 +46,7 @@ pub struct Endpoint {
     secret: Secret,
     state: State,
     io: Io,
-    /// Those of a connection that is not synchronised yet.
+    /// The reactions of a connection that is not synchronised yet.
     reactions: (Reactions, ReceiverReactions),
     /// Whether the application has closed its direction.
     is_closing: bool,

@@ -29,9 +29,9 @@ type Ends = [(IpAddr, u16); 2];
 pub(crate) struct Recorder {
     index: HashMap<Ends, u32>,
     connections: Vec<Connection>,
-    /// The events of all connections, in order; `None` if they are not wanted.
+    /// The events of all connections, in order; `None` if they are not recorded.
     rows: Option<Vec<Row>>,
-    /// `None` if it is not wanted.
+    /// The lateness of packets; `None` if it is not recorded.
     lateness: Option<LatenessRecord>,
 }
 
@@ -134,15 +134,15 @@ pub struct ConnectionReport {
     pub goodput: Option<f64>,
     /// Time until all data and the FIN were acknowledged.
     pub completion_time_s: Option<f64>,
-    /// Whether they were.
+    /// Whether all data and the FIN were acknowledged.
     pub finished: bool,
     /// Payload that the receiver acknowledged.
     pub delivered_bytes: u64,
     /// Segments of any kind that the sender sent.
     pub segments_sent: u64,
-    /// Those with data that had been sent before.
+    /// Segments with data that had been sent before.
     pub retransmitted_segments: u64,
-    /// Their bytes with headers, except new payload.
+    /// Bytes of retransmitted segments with headers, except new payload.
     pub retransmitted_bytes: u64,
     /// Segments without data, and resets, that the receiver sent.
     pub acks_sent: u64,

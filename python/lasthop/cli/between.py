@@ -32,14 +32,14 @@ from lasthop.suggest import unknown
 if TYPE_CHECKING:
     from lasthop import Scenario
 
-_GLANCE = 0.05
-"""Seconds between two looks at the command and at the interfaces."""
+_CHECK_INTERVAL = 0.05
+"""Seconds between two checks of the command and of the interfaces."""
 
 _PATIENCE = 2.0
 """Seconds between SIGTERM and SIGKILL when the command is ended."""
 
-_SIT = "ip link set dev {name} addrgenmode none arp off up"
-"""How an interface comes up without a word of its own."""
+_SILENT_UP = "ip link set dev {name} addrgenmode none arp off up"
+"""The command that brings an interface up without packets of its own."""
 
 
 def carry(request: emulate.Request, scenario: Scenario, scheme: str, interfaces: tuple[str, str]) -> int:
@@ -142,9 +142,9 @@ def _problems(name: str, link: dict[str, Any], *, force: bool) -> Iterator[str]:
     if link["link_type"] != "ether":
         yield f"carries no Ethernet frames (its type is {link['link_type']})"
     if master := link.get("master"):
-        yield f"is a port of {master}, which carries its frames as well; `ip link set dev {name} nomaster`"
+        yield f"is a port of {master}, which carries its frames as well; remove it there: `ip link set dev {name} nomaster`"
     if "UP" not in link["flags"]:
-        yield f"is down; `{_SIT.format(name=name)}`"
+        yield f"is down; bring it up: `{_SILENT_UP.format(name=name)}`"
     if force:
         return
     default = [*_ip("-4", "route", "show", "default"), *_ip("-6", "route", "show", "default")]
@@ -156,7 +156,7 @@ def _problems(name: str, link: dict[str, Any], *, force: bool) -> Iterator[str]:
     if addresses := [each["local"] for each in link["addr_info"] if "local" in each]:
         yield (
             f"has the address {addresses[0]}, so that this host would answer beside the hosts at both ends; "
-            f"`ip address flush dev {name} && ip link set dev {name} addrgenmode none arp off`, or insist by "
+            f"remove it: `ip address flush dev {name} && ip link set dev {name} addrgenmode none arp off`, or insist by "
             "--force"
         )
 
@@ -204,5 +204,5 @@ def _wait(
         code = process.poll() if process is not None else None
         if code is not None:
             return code if code >= 0 else 128 - code
-        time.sleep(_GLANCE)
+        time.sleep(_CHECK_INTERVAL)
     return 0 if process is None else 128 + signal.SIGTERM
