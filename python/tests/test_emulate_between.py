@@ -238,7 +238,8 @@ def test_an_interface_that_disappears_ends_it() -> None:
         (
             "ip link add b0 type bridge && ip link set dev w0 master b0 || exit 77",
             "w0 w1",
-            "w0 is a port of b0, which carries its frames as well; remove it there: `ip link set dev w0 nomaster`",
+            "w0 is a port of b0, which carries its frames as well; remove it there: "
+            "`ip link set dev w0 nomaster`",
         ),
         ("", "w0 w1 --mtu 1400", "--server and --mtu set up the ends that emulate makes"),
         ('lasthop="setpriv --bounding-set -net_raw $lasthop"', "w0 w1", "reading frames needs CAP_NET_RAW"),

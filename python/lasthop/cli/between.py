@@ -142,7 +142,10 @@ def _problems(name: str, link: dict[str, Any], *, force: bool) -> Iterator[str]:
     if link["link_type"] != "ether":
         yield f"carries no Ethernet frames (its type is {link['link_type']})"
     if master := link.get("master"):
-        yield f"is a port of {master}, which carries its frames as well; remove it there: `ip link set dev {name} nomaster`"
+        yield (
+            f"is a port of {master}, which carries its frames as well; remove it there: "
+            f"`ip link set dev {name} nomaster`"
+        )
     if "UP" not in link["flags"]:
         yield f"is down; bring it up: `{_SILENT_UP.format(name=name)}`"
     if force:
@@ -156,8 +159,8 @@ def _problems(name: str, link: dict[str, Any], *, force: bool) -> Iterator[str]:
     if addresses := [each["local"] for each in link["addr_info"] if "local" in each]:
         yield (
             f"has the address {addresses[0]}, so that this host would answer beside the hosts at both ends; "
-            f"remove it: `ip address flush dev {name} && ip link set dev {name} addrgenmode none arp off`, or insist by "
-            "--force"
+            f"remove it: `ip address flush dev {name} && ip link set dev {name} addrgenmode none arp off`, "
+            "or insist by --force"
         )
 
 
