@@ -17,6 +17,7 @@ from lasthop.cli.scenario import describe, load
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.study import p_value, read_runs, read_share
 from lasthop.cli.table import Table, printable
+from lasthop.combination import schemes_of
 from lasthop.comparison import Arm, Comparison, ComparisonError, grid, report
 from lasthop.notebook import comparison_columns
 from lasthop.study.paired_quantiles import runs_to_reject
@@ -138,7 +139,7 @@ def _schemes(request: Request, scenario: Scenario) -> list[str]:
     known = [each.name for each in lasthop.schemes()]
     if request.schemes == [ALL]:
         return known
-    for name in (name.strip() for combined in request.schemes for name in combined.split("+")):
+    for name in (name for combined in request.schemes for name in schemes_of(combined)):
         if name not in known:
             raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
     return request.schemes
@@ -194,7 +195,7 @@ def _baseline(text: str | None, scenario: Scenario, senders: list[str]) -> Arm |
     first, _, rest = name.partition(" ")
     sender, scheme = (first, rest) if first in senders and rest else (scenario.sender, name)
     known = [each.name for each in lasthop.schemes()]
-    for each in (each.strip() for each in scheme.split("+")):
+    for each in schemes_of(scheme):
         if each not in known:
             raise RefusedError(f"--baseline: {unknown('scheme', each, known)}; expected SENDER SCHEME")
     pairs = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in settings)}

@@ -13,6 +13,7 @@ import lasthop
 from lasthop import Scenario, ScenarioError, packaged
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.streams import detail
+from lasthop.combination import schemes_of
 from lasthop.suggest import unknown
 
 
@@ -74,7 +75,7 @@ def unused_by_schemes(scenarios: Iterable[Scenario]) -> list[str]:
 def scheme_override(schemes: Sequence[str]) -> Iterator[list[str]]:
     """Yield the override for `--scheme`, if it was given, and attribute errors in it to that option."""
     known = [each.name for each in lasthop.schemes()]
-    for name in (name.strip() for combined in schemes for name in combined.split("+")):
+    for name in (name for combined in schemes for name in schemes_of(combined)):
         if name not in known:
             raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
     # As an override, so that every scheme is checked before the first one runs.

@@ -33,8 +33,7 @@ class Arm:
 
     def __post_init__(self) -> None:
         """Normalise the spaces in a combination of schemes."""
-        combined = " + ".join(part.strip() for part in self.scheme.split("+"))
-        object.__setattr__(self, "scheme", combined)
+        object.__setattr__(self, "scheme", canonical(self.scheme))
 
     @property
     def label(self) -> str:

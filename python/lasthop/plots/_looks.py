@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.colors import to_hex, to_rgb
 
 from lasthop._lasthop import schemes
+from lasthop.combination import schemes_of
 from lasthop.plots import _style
 
 Look = dict[str, Any]
@@ -94,7 +95,7 @@ def looks(lines: Sequence[str], palette: Sequence[str] = ()) -> list[Look]:
 
 def _head(scheme: str) -> str:
     """Return the first registered part of a scheme; all of it if there is none."""
-    return next((part for part in scheme.split(" + ") if part in _OF_SCHEMES), scheme)
+    return next((part for part in schemes_of(scheme) if part in _OF_SCHEMES), scheme)
 
 
 def _bases(schemes: Sequence[str]) -> dict[str, Look]:

@@ -9,7 +9,7 @@ use core::fmt;
 
 use lasthop_base::Duration;
 
-use super::installer::{ArqUse, Installer, LinkEnd, LinkUse, MakeAgent, Site};
+use super::installer::{ArqUse, InstalledAgent, Installer, LinkEnd, LinkUse, Site};
 use super::{Scheme, SchemeFailure, Schemes};
 use crate::component::Component;
 use crate::split::Split;
@@ -17,6 +17,9 @@ use crate::tcp::{Reactions, ReceiverReactions, Settings};
 
 /// The separator in the name of a combination, such as `"ebsn + selective-fec"`.
 const PLUS: char = '+';
+
+/// What separates a scheme from the node at which it is installed, such as in `"snoop@gateway"`.
+const AT: char = '@';
 
 /// One or several schemes installed together; each run has one combination.
 pub struct Combination<'a> {
@@ -42,15 +45,19 @@ pub enum CombinationError {
 
 impl Schemes {
     /// The combination called `name`: the names of schemes with `+` between them, such as `"ebsn"` or
-    /// `"ebsn + selective-fec"`. Spaces do not matter.
+    /// `"ebsn + selective-fec"`. In `"snoop@gateway"`, what `snoop` has at base stations is at the node `gateway` instead.
+    /// Spaces do not matter.
     ///
     /// # Errors
     /// If a scheme is unknown or named twice, or the schemes do not go together.
     pub fn combination(&self, name: &str) -> Result<Combination<'_>, CombinationError> {
-        let schemes = name.split(PLUS).map(str::trim);
-        let schemes =
-            schemes.map(|name| self.get(name).ok_or_else(|| CombinationError::Unknown(name.into())));
-        Combination::new(schemes.collect::<Result<_, _>>()?).map_err(CombinationError::Conflict)
+        let schemes = name.split(PLUS).map(|part| {
+            let (name, node) =
+                part.split_once(AT).map_or((part, None), |(name, node)| (name, Some(node.trim())));
+            let name = name.trim();
+            Ok((self.get(name).ok_or_else(|| CombinationError::Unknown(name.into()))?, node))
+        });
+        Combination::at(schemes.collect::<Result<_, _>>()?).map_err(CombinationError::Conflict)
     }
 
     /// The names of the schemes that supply an ARQ to links without one, and leave others their own.
@@ -68,33 +75,42 @@ impl<'a> Combination<'a> {
     /// # Errors
     /// The reason if they do not go together.
     pub fn new(schemes: Vec<&'a dyn Scheme>) -> Result<Combination<'a>, String> {
+        Combination::at(schemes.into_iter().map(|scheme| (scheme, None)).collect())
+    }
+
+    /// Like [`new`](Combination::new), where what a scheme has at base stations may be at one node instead.
+    fn at(places: Vec<(&'a dyn Scheme, Option<&str>)>) -> Result<Combination<'a>, String> {
         let mut installed = Installer::default();
-        for (index, scheme) in schemes.iter().enumerate() {
+        let (mut schemes, mut names) = (Vec::new(), Vec::new());
+        for &(scheme, node) in &places {
             let name = scheme.name();
-            if schemes[..index].iter().any(|other| other.name() == name) {
+            if schemes.iter().any(|other: &&dyn Scheme| other.name() == name) {
                 return Err(format!("\"{name}\" occurs twice"));
             }
+            let mut alone = Installer::default();
+            scheme.install(&mut alone);
             // A scheme without parts is the baseline, which makes sense by itself only.
-            if schemes.len() > 1 {
-                let mut alone = Installer::default();
-                scheme.install(&mut alone);
-                if alone.is_empty() {
-                    return Err(format!("\"{name}\" adds nothing to another scheme"));
-                }
+            if places.len() > 1 && alone.is_empty() {
+                return Err(format!("\"{name}\" adds nothing to another scheme"));
+            }
+            if let Some(node) = node.filter(|_| alone.lacks_agents()) {
+                return Err(format!(
+                    "\"{name}\" has nothing that could be at \"{node}\"; leave \"@{node}\" out"
+                ));
             }
             installed.scheme = name;
+            installed.node = node.map(String::from);
             scheme.install(&mut installed);
+            schemes.push(scheme);
+            names.push(node.map_or_else(|| String::from(name), |node| format!("{name}{AT}{node}")));
         }
         match installed.conflict.take().or_else(|| installed.deaf_to_tunnel()) {
             Some(conflict) => Err(conflict),
-            None => {
-                let names: Vec<_> = schemes.iter().map(|scheme| scheme.name()).collect();
-                Ok(Combination { name: names.join(" + "), schemes, installed })
-            }
+            None => Ok(Combination { name: names.join(" + "), schemes, installed }),
         }
     }
 
-    /// The names of the schemes with ` + ` between them.
+    /// The names of the schemes with ` + ` between them, each with its node if it has one.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -171,10 +187,38 @@ impl<'a> Combination<'a> {
         self.installed.split.as_ref().map(|(name, _)| *name)
     }
 
-    /// The scheme of each agent at one end of a wireless link, the agent nearest to the node first. The proxy of a
-    /// split is not among them.
+    /// The node at which connections are split, if the combination names one; otherwise base stations split them.
+    pub fn split_node(&self) -> Option<&str> {
+        self.installed.split_node.as_deref()
+    }
+
+    /// The scheme of each agent at one end of a wireless link, the agent nearest to the node first. Those that are at [one
+    /// node](Combination::node_of) are among the agents of base stations; the proxy of a split is not.
     pub fn agents(&self, end: LinkEnd) -> impl Iterator<Item = &'static str> {
-        self.makers(end).map(|(name, ..)| *name)
+        self.at_end(end).map(|agent| agent.scheme)
+    }
+
+    /// The nodes that the combination names, each with the scheme that is there.
+    pub fn nodes(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let agents =
+            self.installed.agents.iter().filter_map(|agent| Some((agent.scheme, agent.node.as_deref()?)));
+        self.splitter().zip(self.split_node()).into_iter().chain(agents)
+    }
+
+    /// The only node that has agent number `index` of those at base stations, if the combination names one.
+    ///
+    /// # Panics
+    /// If there is no such agent.
+    pub fn node_of(&self, index: usize) -> Option<&str> {
+        self.at_base_station(index).node.as_deref()
+    }
+
+    /// Whether agent number `index` of those at base stations needs to hear what becomes of packets on its link.
+    ///
+    /// # Panics
+    /// If there is no such agent.
+    pub fn needs_link_events(&self, index: usize) -> bool {
+        self.at_base_station(index).needs_link_events()
     }
 
     /// A new agent for a site: number `index` of [`agents`](Combination::agents) at its end of the link.
@@ -182,8 +226,8 @@ impl<'a> Combination<'a> {
     /// # Panics
     /// If there is no such agent.
     pub fn agent(&self, index: usize, site: &Site<'_>) -> Box<dyn Component> {
-        let (.., make) = self.makers(site.end).nth(index).expect("there is such an agent");
-        make(site)
+        let agent = self.at_end(site.end).nth(index).expect("there is such an agent");
+        (agent.make)(site)
     }
 
     /// The numbers of the agents at a base station that have a [control port](crate::Port::CONTROL), among the
@@ -198,8 +242,12 @@ impl<'a> Combination<'a> {
         self.installed.tunnel.map(|(_, numbers)| numbers)
     }
 
-    fn makers(&self, end: LinkEnd) -> impl Iterator<Item = &(&'static str, LinkEnd, MakeAgent<'a>)> {
-        self.installed.agents.iter().filter(move |(_, place, _)| *place == end)
+    fn at_end(&self, end: LinkEnd) -> impl Iterator<Item = &InstalledAgent<'a>> {
+        self.installed.agents.iter().filter(move |agent| agent.end == end)
+    }
+
+    fn at_base_station(&self, index: usize) -> &InstalledAgent<'a> {
+        self.at_end(LinkEnd::BaseStation).nth(index).expect("there is such an agent")
     }
 
     /// New reactions for a sender.

@@ -68,12 +68,14 @@ pub enum LinkEnd {
     MobileHost,
 }
 
-/// The place of an agent: an end of a wireless link.
+/// The place of an agent: an end of a wireless link, or of a wired one that leads from a router to mobile hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// The end of the link.
+    /// The end of the link. An agent at a router is at the end of the base station, from which packets go to mobile hosts.
     pub end: LinkEnd,
-    /// Name of the base station or mobile host.
+    /// Whether the agent is at a router, in front of the wireless link.
+    pub is_router: bool,
+    /// Name of the base station, mobile host or router.
     pub node: &'a str,
     /// If the mobile host moves: the number of the link's base station among those of the host.
     pub station: Option<u16>,
@@ -101,6 +103,7 @@ impl Site<'_> {
         let streams = Streams::new(0, 0);
         Site {
             end,
+            is_router: false,
             node: "",
             station: None,
             link: "",
@@ -120,8 +123,24 @@ impl Site<'_> {
 }
 
 type Make<'a, T> = Box<dyn Fn() -> Box<T> + Send + Sync + 'a>;
-pub(super) type MakeAgent<'a> = Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>;
 type MakeSplit<'a> = Box<dyn Fn(&Settings) -> Split + Send + Sync + 'a>;
+
+/// An agent that is installed at an end of every wireless link, or at a node.
+pub(super) struct InstalledAgent<'a> {
+    pub(super) scheme: &'static str,
+    pub(super) end: LinkEnd,
+    /// The only node that has it, if the combination names one.
+    pub(super) node: Option<String>,
+    pub(super) make: Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>,
+}
+
+impl InstalledAgent<'_> {
+    /// Whether it needs to hear what becomes of packets on its link.
+    pub(super) fn needs_link_events(&self) -> bool {
+        let agent = (self.make)(&Site::unknown(self.end));
+        Outcomes::of(|outcome| agent.needs_outcome(outcome)) != Outcomes::default() || agent.needs_corrupted()
+    }
+}
 
 /// Collects the constructors of agents and reactions, which are called for every run and site.
 #[derive(Default)]
@@ -129,11 +148,15 @@ type MakeSplit<'a> = Box<dyn Fn(&Settings) -> Split + Send + Sync + 'a>;
 pub struct Installer<'a> {
     /// The scheme that is being installed.
     pub(super) scheme: &'static str,
+    /// The node at which it is installed instead of at all base stations.
+    pub(super) node: Option<String>,
     pub(super) link: LinkUse,
     /// The schemes that determined the fields of `link`.
     pub(super) by: LinkSchemes,
     pub(super) split: Option<(&'static str, MakeSplit<'a>)>,
-    pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
+    /// The node at which connections are split, instead of at all base stations.
+    pub(super) split_node: Option<String>,
+    pub(super) agents: Vec<InstalledAgent<'a>>,
     /// Numbers of the agents at base stations that have a control port.
     pub(super) connected: Vec<usize>,
     /// The scheme that brings packets to the next base station of a moving host.
@@ -163,6 +186,9 @@ impl<'a> Installer<'a> {
     /// Determines the source of the wireless link's ARQ. Two schemes may both need an ARQ; one may not
     /// need an ARQ that another switches off, and only one may supply it.
     pub fn arq(&mut self, arq: ArqUse) {
+        if matches!(arq, ArqUse::Supplied(_) | ArqUse::Replaced(_)) {
+            self.refuse_at_one_node("changes the wireless links");
+        }
         let switched_off =
             |off, needs| format!("\"{off}\" switches off the ARQ of the link, which \"{needs}\" needs");
         let (before, this) = (self.by.arq, self.scheme);
@@ -185,6 +211,7 @@ impl<'a> Installer<'a> {
     /// Lets the link protect `covers` with the scenario's code, which is required. Different coverage by two
     /// schemes is refused.
     pub fn protect(&mut self, covers: Covers) {
+        self.refuse_at_one_node("changes the wireless links");
         if self.link.protects.is_some_and(|before| before != covers) {
             let (one, other) = (self.by.protects, self.scheme);
             return self.refuse(format!(
@@ -203,6 +230,7 @@ impl<'a> Installer<'a> {
             let problem = format!("\"{other}\" and \"{}\" both split the connection", self.scheme);
             return self.refuse(problem);
         }
+        self.split_node.clone_from(&self.node);
         self.split = Some((self.scheme, Box::new(split)));
     }
 
@@ -248,6 +276,7 @@ impl<'a> Installer<'a> {
             let problem = format!("\"{other}\" and \"{}\" are both tunnels over the link", self.scheme);
             return self.refuse(problem);
         }
+        self.refuse_at_one_node("is a tunnel over the wireless links");
         let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
         let numbers = ends.map(|end| self.agents_at(end));
         ends.into_iter().for_each(|end| self.at(end, agent.clone()));
@@ -256,7 +285,7 @@ impl<'a> Installer<'a> {
 
     /// The number of agents at an end of a link.
     fn agents_at(&self, end: LinkEnd) -> usize {
-        self.agents.iter().filter(|(_, other, _)| *other == end).count()
+        self.agents.iter().filter(|agent| agent.end == end).count()
     }
 
     fn at<C: Component + 'static>(
@@ -270,7 +299,9 @@ impl<'a> Installer<'a> {
                 "\"{tunnel}\" hides packets from \"{scheme}\", unless \"{scheme}\" is named first"
             ));
         }
-        self.agents.push((self.scheme, end, Box::new(move |site| Box::new(agent(site)))));
+        let node = self.node.clone().filter(|_| end == LinkEnd::BaseStation);
+        let make = Box::new(move |site: &Site<'_>| -> Box<dyn Component> { Box::new(agent(site)) });
+        self.agents.push(InstalledAgent { scheme: self.scheme, end, node, make });
     }
 
     /// Gives control bits of the TCP header a meaning for the scheme. Bits that another scheme uses are refused.
@@ -293,6 +324,7 @@ impl<'a> Installer<'a> {
     /// Notes that the scheme brings packets to the next base station of a moving host. Two such schemes would bring each
     /// packet twice.
     fn bring_packets(&mut self) {
+        self.refuse_at_one_node("needs its agents at all base stations");
         if let Some(other) = self.brings.replace(self.scheme) {
             let this = self.scheme;
             let problem = format!("\"{other}\" and \"{this}\" both bring packets to the next base station");
@@ -330,6 +362,16 @@ impl<'a> Installer<'a> {
         self.receivers.push((self.scheme, Box::new(move || Box::new(reaction()))));
     }
 
+    /// Refuses a scheme that is to be installed at one node.
+    fn refuse_at_one_node(&mut self, why: &str) {
+        if let Some(node) = &self.node {
+            let scheme = self.scheme;
+            self.refuse(format!(
+                "\"{scheme}\" {why}, and cannot be at \"{node}\" alone; leave \"@{node}\" out"
+            ));
+        }
+    }
+
     fn refuse(&mut self, problem: String) {
         self.conflict.get_or_insert(problem);
     }
@@ -338,18 +380,18 @@ impl<'a> Installer<'a> {
     /// in the tunnel.
     pub(super) fn deaf_to_tunnel(&self) -> Option<String> {
         let (tunnel, _) = self.tunnel?;
-        let outside = self.agents.iter().filter(|(scheme, ..)| *scheme != tunnel);
-        let needs = |(_, end, make): &&(_, LinkEnd, MakeAgent<'_>)| {
-            let agent = make(&Site::unknown(*end));
-            Outcomes::of(|outcome| agent.needs_outcome(outcome)) != Outcomes::default()
-                || agent.needs_corrupted()
-        };
+        let mut outside = self.agents.iter().filter(|agent| agent.scheme != tunnel);
         if let Some(Covers::Marked(_)) = self.link.protects {
             let scheme = self.by.protects;
             return Some(format!("\"{tunnel}\" hides from the link which packets \"{scheme}\" marks"));
         }
-        let (scheme, ..) = outside.into_iter().find(needs)?;
+        let scheme = outside.find(|agent| agent.needs_link_events())?.scheme;
         Some(format!("\"{tunnel}\" hides from \"{scheme}\" which packets the link loses"))
+    }
+
+    /// Whether a scheme has nothing that could be at a base station.
+    pub(super) fn lacks_agents(&self) -> bool {
+        self.split.is_none() && self.agents_at(LinkEnd::BaseStation) == 0
     }
 
     /// Whether nothing was installed.

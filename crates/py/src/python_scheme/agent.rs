@@ -23,14 +23,16 @@ const COUNT: usize = 3;
 const NEEDS_OUTCOME: usize = 4;
 const NEEDS_CORRUPTED: usize = 5;
 
-/// The site of an agent: an end of a wireless link.
+/// The site of an agent: an end of a wireless link, or of a wired one that leads from a router to mobile hosts.
 ///
 /// Attributes
 /// ----------
 /// end : str
-///     ``"base-station"`` or ``"mobile-host"``.
+///     ``"base-station"`` or ``"mobile-host"``. An agent at a router is at the end of the base station.
+/// is_router : bool
+///     Whether the agent is at a router, in front of the wireless link.
 /// node : str
-///     Name of the base station or the mobile host.
+///     Name of the base station, the mobile host or the router.
 /// station : int or None
 ///     If the mobile host moves: the number of the base station among those of the host.
 /// link : str
@@ -45,6 +47,8 @@ const NEEDS_CORRUPTED: usize = 5;
 pub(crate) struct PySite {
     #[pyo3(get)]
     end: &'static str,
+    #[pyo3(get)]
+    is_router: bool,
     #[pyo3(get)]
     node: String,
     #[pyo3(get)]
@@ -70,6 +74,7 @@ impl PySite {
                 LinkEnd::BaseStation => "base-station",
                 LinkEnd::MobileHost => "mobile-host",
             },
+            is_router: site.is_router,
             node: site.node.to_owned(),
             station: site.station,
             link: site.link.to_owned(),

@@ -7,6 +7,7 @@
 
 mod movement;
 mod network;
+mod placement;
 mod resolve;
 mod split_segments;
 mod validate;

@@ -1,4 +1,4 @@
-//! The parts of a connection: one, or several if base stations split it.
+//! The parts of a connection: one, or several if base stations or routers split it.
 
 use lasthop_proto::{ComponentId, HostId, Port};
 use lasthop_sim::network::{FlowPath, Graph, LinkId, PortRef, Wiring};
@@ -30,6 +30,13 @@ pub(crate) struct ConnectionPart {
     pub(crate) receiver: PartEnd,
     /// The components on the way that may drop packets: the links crossed, in both directions, and their agents.
     pub(crate) links: Vec<ComponentId>,
+}
+
+impl ConnectionPart {
+    /// Whether a port of an agent or of a proxy is on the way of the part.
+    pub(crate) fn includes(&self, port: PortRef) -> bool {
+        self.sender.is(port) || self.receiver.is(port) || self.links.contains(&port.0)
+    }
 }
 
 /// A link with a proxy on the path of a flow, and the proxy's port through which the data enter.

@@ -192,6 +192,9 @@ impl Scenario {
             };
             return Some(format!("\"{scheme}\" {reason} in [{table}], or leave the scheme out"));
         }
+        if let Some(problem) = network.misplaced(combination) {
+            return Some(format!("\"{}\" {problem}", combination.name()));
+        }
         let lacks_arq = || {
             // The scheme registered last, since it is the most general one.
             let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();

@@ -516,7 +516,7 @@ impl Setup<'_> {
         RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled }
     }
 
-    /// The captures of the further parts of connection number `index`, and of both sides of its base stations' agents.
+    /// The captures of the further parts of connection number `index`, and of both sides of the agents at base stations and routers.
     fn captured_parts(&self, index: usize) -> Vec<CapturedPart> {
         let parts = &self.layout.parts()[index];
         let capture = |name: String, description, wires, part: &ConnectionPart, links: &[ComponentId]| {
@@ -537,16 +537,15 @@ impl Setup<'_> {
             let wires = self.layout.wires_at(|place| part.sender.is(place));
             capture(begin.clone(), format!("Where {begin} sends on to {end}"), wires, part, &part.links)
         });
-        let sides = self.layout.base_stations(index).into_iter().flat_map(|(name, places)| {
-            [("wired", false), ("wireless", true)].into_iter().zip(places).map(
-                move |((side, wireless), place)| {
-                    let part = parts.iter().find(|part| part.wireless == wireless).unwrap_or(&parts[0]);
-                    let description = format!("The {side} side of the agents at {name}");
-                    // What is lost there belongs to the parts.
-                    let wires = self.layout.wires_at(|other| other == place);
-                    capture(format!("{name}-{side}"), description, wires, part, &[])
-                },
-            )
+        let sides = self.layout.stations(index).into_iter().flat_map(|(name, sides)| {
+            ["wired", "wireless"].into_iter().zip(sides).map(move |(side, places)| {
+                let is_of = |part: &&ConnectionPart| places.iter().any(|place| part.includes(*place));
+                let part = parts.iter().find(is_of).unwrap_or(&parts[0]);
+                let description = format!("The {side} side of the agents at {name}");
+                // What is lost there belongs to the parts.
+                let wires = self.layout.wires_at(|other| places.contains(&other));
+                capture(format!("{name}-{side}"), description, wires, part, &[])
+            })
         });
         further.chain(sides).take(MAX_CAPTURED_PARTS).collect()
     }

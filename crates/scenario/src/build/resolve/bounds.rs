@@ -130,6 +130,11 @@ impl Resolver<'_> {
             agents + usize::from(combination.splitter().is_some())
         });
         let agents = at_each.max().unwrap_or(0) * agents.len();
+        let at_routers = self.combinations.iter().map(|(_, combination)| {
+            let links = combination.nodes().map(|(_, node)| self.network.towards_mobile_hosts(node));
+            links.flatten().flatten().count()
+        });
+        let agents = agents + at_routers.max().unwrap_or(0);
         let ends = 2 * flows.iter().filter(|flow| flow.path.joins.is_none()).count();
         // Packets may part ways where two flows meet.
         let routers = visits.iter().filter(|&&flows| flows > 1).count();

@@ -16,6 +16,7 @@ use lasthop_sim::{Builder, Mover, Node, SignalMeter, WireId};
 
 use super::movement::{Movement, WatchedSignal};
 use super::network::{Network, NetworkLink, Workload};
+use super::placement::{self, Slot, base_station_end};
 use super::split_segments::{self, ConnectionPart};
 use crate::measure::AgentCounters;
 
@@ -62,9 +63,9 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
 pub(crate) struct Layout {
     network: Network,
     wiring: Wiring,
-    /// Whether the first agent of each base station is a proxy.
-    has_proxies: bool,
-    /// The schemes of the other agents at each base station, and of those at each mobile host, in order.
+    /// The agents at both ends of each link, the nearest to the node first.
+    chains: Vec<[Vec<Slot>; 2]>,
+    /// The schemes of all agents at base stations and routers, and of those at mobile hosts, in order.
     agents: [Vec<&'static str>; 2],
     /// For each link with a proxy, or the first link of its BSS or shared radio: the flows split there, each with the proxy's
     /// port through which the data enter.
@@ -119,31 +120,20 @@ impl Layout {
     pub(crate) fn new(network: Network, combination: &Combination<'_>) -> Layout {
         let splits: Vec<_> =
             network.flows.iter().map(|flow| combination.split(&flow.tcp).map(Box::new)).collect();
-        let has_proxies = splits.iter().any(Option::is_some);
         let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
             .map(|end| combination.agents(end).collect::<Vec<_>>());
-        let station_ends: Vec<_> = network.links.iter().map(base_station_end).collect();
-        let [at_base_station, at_mobile_host] = agents.each_ref().map(Vec::len);
-        let at_ends = station_ends.iter().map(|station| {
-            let mut numbers = [0; 2];
-            if let Some(end) = station {
-                numbers[*end] = at_base_station + usize::from(has_proxies);
-                numbers[1 - end] = at_mobile_host;
-            }
-            numbers
-        });
+        let chains = placement::chains(&network, combination);
+        let numbers: Vec<_> = chains.iter().map(|ends| ends.each_ref().map(Vec::len)).collect();
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
-        let at_ends: Vec<_> = at_ends.collect();
-        let connected =
-            combination.connected().iter().map(|agent| agent + usize::from(has_proxies)).collect();
+        let is_joint = combination.splitter().is_some() && combination.split_node().is_none();
+        // Where agents are connected, all base stations have the same.
+        let connected = combination.connected().iter().map(|agent| agent + usize::from(is_joint)).collect();
         let (stations, fixed) = (network.moving_hosts(), network.fixed());
-        let moving = MovingHosts { stations, is_joint: has_proxies, connected, fixed };
-        let wiring = Wiring::new(&network.graph, &at_ends, &paths, &moving);
+        let moving = MovingHosts { stations, is_joint, connected, fixed };
+        let wiring = Wiring::new(&network.graph, &numbers, &paths, &moving);
         let movement = Movement::new(&network, &wiring, combination);
-        let crossings = |nodes: &[HostId]| match has_proxies {
-            true => split_segments::crossings(&network.graph, &station_ends, nodes),
-            false => Vec::new(),
-        };
+        let proxies = placement::proxies(&chains);
+        let crossings = |nodes: &[HostId]| split_segments::crossings(&network.graph, &proxies, nodes);
         let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
             true => split_segments::parts(&network.graph, &wiring, index, &flow.path, crossings),
             false => Vec::new(),
@@ -156,7 +146,7 @@ impl Layout {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        Layout { network, wiring, has_proxies, agents, split_at, movement, parts, splits }
+        Layout { network, wiring, chains, agents, split_at, movement, parts, splits }
     }
 
     /// The components of links, each with its link and the end that sends; without cells and shared radios.
@@ -228,7 +218,7 @@ impl Layout {
         })
     }
 
-    /// The proxies at base stations, each with the name of its node.
+    /// The proxies at base stations and routers, each with the name of its node.
     pub(crate) fn proxies(&self) -> impl Iterator<Item = (ComponentId, &str)> {
         (0..).zip(&self.wiring.components).filter_map(|(index, kind)| match kind {
             ComponentKind::Agent(place) if self.agent_number(place).is_none() => {
@@ -279,7 +269,9 @@ impl Layout {
         let tunnel = |(link, kind): (LinkId, &NetworkLink)| {
             let end = base_station_end(kind)?;
             let agents = |end| self.wiring.agents(&self.network.graph, link, end);
-            let entrance = agents(end).get(at_base_station + usize::from(self.has_proxies))?;
+            let slot = Slot::Agent(LinkEnd::BaseStation, at_base_station);
+            let chain = &self.chains[usize::from(link.0)][end];
+            let entrance = agents(end).get(chain.iter().position(|other| *other == slot)?)?;
             Some([entrance.id, agents(1 - end).get(at_mobile_host)?.id])
         };
         links.filter_map(tunnel).collect()
@@ -287,9 +279,9 @@ impl Layout {
 
     /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.
     fn agent_number(&self, place: &AgentPlace) -> Option<(LinkEnd, usize)> {
-        match base_station_end(&self.network.links[usize::from(place.link.0)]) == Some(place.end) {
-            true => Some((LinkEnd::BaseStation, place.index.checked_sub(usize::from(self.has_proxies))?)),
-            false => Some((LinkEnd::MobileHost, place.index)),
+        match self.chains[usize::from(place.link.0)][place.end][place.index] {
+            Slot::Proxy => None,
+            Slot::Agent(end, number) => Some((end, number)),
         }
     }
 
@@ -297,7 +289,7 @@ impl Layout {
         &self.network.names[usize::from(self.network.graph.ends(place.link)[place.end].0)]
     }
 
-    /// The name of a wireless link at one of its ends, or of the access point of its BSS, or of its base station if that
+    /// The name of a link at one of its ends, or of the access point of its BSS, or of its base station if that
     /// shares a radio.
     fn link_name(&self, link: LinkId, end: LinkEnd) -> String {
         let Network { graph, names, .. } = &self.network;
@@ -306,25 +298,33 @@ impl Layout {
         if is_shared || graph.station(link).is_some() { a.clone() } else { format!("{a}-{b}") }
     }
 
-    /// The base stations with agents on the path of flow number `index`, in path order: the name of each, and the outer
-    /// ports of its agents, towards the wired network and towards the wireless link. A proxy is among them.
-    pub(crate) fn base_stations(&self, index: usize) -> Vec<(&str, [PortRef; 2])> {
-        let Network { graph, links, names, flows, .. } = &self.network;
-        if self.agents[LinkEnd::BaseStation as usize].is_empty() {
-            return Vec::new();
-        }
-        let crossed = flows[index].path.all().flat_map(|nodes| nodes.windows(2)).filter_map(|step| {
-            let link = graph.link(step[0], step[1])?;
-            let end = base_station_end(&links[usize::from(link.0)])?;
+    /// The base stations and routers with agents on the path of flow number `index`, in path order: the name of each, and the
+    /// outer ports of its agents, towards the wired network and towards the mobile hosts. A proxy is among them.
+    pub(crate) fn stations(&self, index: usize) -> Vec<(&str, [Vec<PortRef>; 2])> {
+        let Network { graph, names, flows, .. } = &self.network;
+        let steps = flows[index].path.all().flat_map(|nodes| nodes.windows(2));
+        let ends =
+            steps.filter_map(|step| graph.link(step[0], step[1])).flat_map(|link| [(link, 0), (link, 1)]);
+        let mut stations: Vec<(&str, [Vec<PortRef>; 2])> = Vec::new();
+        for (link, end) in ends {
             let chain = self.wiring.agents(graph, link, end);
-            let (first, last) = (chain.first()?, chain.last()?);
+            let is_at_mobile_host = matches!(
+                self.chains[usize::from(link.0)][end].first(),
+                Some(Slot::Agent(LinkEnd::MobileHost, _))
+            );
+            let (Some(first), Some(last), false) = (chain.first(), chain.last(), is_at_mobile_host) else {
+                continue;
+            };
             let name = names[usize::from(graph.ends(link)[end].0)].as_str();
-            Some((name, [first.port(Port::WIRED), last.port(Port::RADIO)]))
-        });
-        let mut crossed: Vec<_> = crossed.collect();
-        // A path through an access point crosses its agents twice.
-        crossed.dedup();
-        crossed
+            let ports = [first.port(Port::WIRED), last.port(Port::RADIO)];
+            match stations.iter_mut().find(|(other, _)| *other == name) {
+                // A path through an access point crosses its agents twice.
+                Some((_, sides)) if sides[0].contains(&ports[0]) => {}
+                Some((_, sides)) => sides.iter_mut().zip(ports).for_each(|(side, port)| side.push(port)),
+                None => stations.push((name, ports.map(|port| vec![port]))),
+            }
+        }
+        stations
     }
 
     /// TCP settings of one part of flow number `index`, a connection.
@@ -525,7 +525,7 @@ impl Layout {
         Bss::new(self.network.bss, backoff, stations.collect())
     }
 
-    /// The place of an agent at one end of the wireless link called `link`.
+    /// The place of an agent at one end of the link called `link`.
     fn site<'a>(&'a self, place: &AgentPlace, end: LinkEnd, link: &'a str, streams: Streams) -> Site<'a> {
         let (rate, delay, arriving_rate, place_of_station) =
             match &self.network.links[usize::from(place.link.0)] {
@@ -540,7 +540,10 @@ impl Layout {
                     let rate = self.network.bss.phy.data_rate();
                     (rate, Duration::ZERO, rate, None)
                 }
-                NetworkLink::Wired(_) => unreachable!("agents are at wireless links"),
+                NetworkLink::Wired(wired) => {
+                    let rate = wired.rate.nominal();
+                    (rate, wired.delay.nominal(), rate, None)
+                }
             };
         let station = place_of_station.map(|(_, station)| station);
         let node = self.node_name(place);
@@ -548,20 +551,12 @@ impl Layout {
         let moving = place_of_station.map(|(moving, _)| self.network.moving[moving].host);
         let addresses = moving.and_then(|host| self.wiring.addresses.get(&(host, place.index)));
         let peers = addresses.filter(|_| end == LinkEnd::BaseStation).map_or(&[][..], Vec::as_slice);
-        Site { end, node, station, link, rate, delay, arriving_rate, hosts, peers, streams }
+        let is_router = matches!(self.network.links[usize::from(place.link.0)], NetworkLink::Wired(_));
+        Site { end, is_router, node, station, link, rate, delay, arriving_rate, hosts, peers, streams }
     }
 }
 
 fn custom(component: impl Component + 'static) -> Node {
     let boxed: Box<dyn Component> = Box::new(component);
     boxed.into()
-}
-
-/// The end of a wireless link that is its base station.
-fn base_station_end(link: &NetworkLink) -> Option<usize> {
-    match link {
-        NetworkLink::Radio(hop) => Some(1 - hop.mobile),
-        NetworkLink::Station(_) => Some(0),
-        NetworkLink::Wired(_) => None,
-    }
 }
