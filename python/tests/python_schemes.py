@@ -110,6 +110,37 @@ class DelayedDupacks(lasthop.PythonScheme):
         installer.at_receiver(lambda: DelayDuplicates(self.delay))
 
 
+class ExpediteAcks(lasthop.Agent):
+    def __init__(self, site: Site) -> None:
+        self.acks = 0
+
+    def receive(self, now: int, packet: Packet, port: Port, out: Out) -> None:
+        segment = packet.segment
+        others = Flags.SYN | Flags.FIN | Flags.RST
+        is_ack = segment is not None and segment.len == 0 and segment.has(Flags.ACK)
+        if is_ack and segment is not None and not segment.flags & others and port == Port.WIRED:
+            self.acks += 1
+            packet = packet.replace(dscp=46)
+        out.send(port.across(), packet)
+
+    def needs_outcome(self, outcome: str) -> bool:
+        return False
+
+    def count(self, tally: Tally) -> None:
+        tally.total("expedited_acks", self.acks)
+
+
+class AcksFirst(lasthop.PythonScheme):
+    """As crates/proto/src/scheme/acks_first.rs."""
+
+    name = "my-acks-first"
+
+    def install(self, installer: Installer) -> None:
+        installer.queue("expedited-first")
+        installer.at_base_station(ExpediteAcks)
+        installer.at_mobile_host(ExpediteAcks)
+
+
 class ElnMarker(lasthop.Agent):
     """For one connection, in a host that does not move."""
 

@@ -728,6 +728,29 @@ def test_combinations_of_schemes_are_compared_and_written(command: Command, tmp_
         assert refused.stderr.startswith(told)
 
 
+def test_schemes_at_one_node_are_compared_and_written(command: Command, tmp_path: Path) -> None:
+    path = ("--set", "topology.path.routers=2", "--set", "transfer.size=20 KB")
+    schemes = ("--scheme", "wenp@R2", "--scheme", "wenp @ R1+arq")
+    result = command(
+        "run", EXAMPLE, *path, *schemes, "--set", "tcp.profile=rfc", "--trace", "--out", tmp_path
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    rows = [line.split("  ")[0] for line in result.stdout.splitlines() if line.startswith("wenp@")]
+    assert rows == ["wenp@R2", "wenp@R1 + arq"]
+    assert {"wenp@R2.events.csv", "wenp@R1+arq.events.csv"} <= set(results(tmp_path))
+    for name, told in (
+        ("wnep@R1", 'error: --scheme: there is no scheme "wnep"'),
+        ("wenp@R3", 'error: --scheme: "wenp@R3" names a node "R3", expected '),
+        (
+            "ebsn@R1",
+            'error: --scheme: "ebsn@R1" has "ebsn" at "R1", which is not told what becomes of packets',
+        ),
+    ):
+        refused = command("run", EXAMPLE, *path, "--scheme", name)
+        assert refused.returncode == 2, refused.stderr
+        assert refused.stderr.startswith(told), refused.stderr
+
+
 def test_names_with_markup_or_slashes_are_escaped(command: Command, tmp_path: Path) -> None:
     name = "[red]a/b$x$:*"
     options = ("--set", f"connection={{'{name}'={{}}, c={{}}}}", "--set", "title=[bold]$a$ <b>&amp;")

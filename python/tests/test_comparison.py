@@ -320,6 +320,7 @@ def test_equal_arms_are_compared_once() -> None:
 
 def test_a_combination_is_one_arm_however_it_is_written() -> None:
     assert Arm("linux", "snoop+arq") == Arm("linux", "snoop + arq")
+    assert Arm("linux", "snoop @ base+arq") == Arm("linux", "snoop@base + arq")
     overrides = [*SHORT, 'schemes=["snoop+arq", "basic"]']
     comparison: Any = Comparison("last-mile", grid(["linux"], ["snoop + arq"]), overrides=overrides)
     assert comparison.arms == [comparison.baseline] == [Arm("linux", "snoop + arq")]

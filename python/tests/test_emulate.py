@@ -228,7 +228,9 @@ def test_agents_serve_linux_hosts(
         assert report["schemes"][f"{scheme}.local_retransmissions"] > blocks
     # With every block go 45 segments down and up, and ACKs; the link loses 2 or 3 % of them.
     for link in report["links"]:
-        assert (link["link_failures"] or 0) > blocks or link["link"] not in ("base-mobile", "mobile-base"), link
+        assert (link["link_failures"] or 0) > blocks or link["link"] not in ("base-mobile", "mobile-base"), (
+            link
+        )
     assert report["opaque_packets"] == 0
     if "i-tcp" in scheme:
         assert report["connections"] == []

@@ -17,7 +17,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from python_schemes import DelayedDupacks, Eln, Failing, Jitter, JitterScheme, QuenchAgent, SourceQuench
+from python_schemes import (
+    AcksFirst,
+    DelayedDupacks,
+    Eln,
+    Failing,
+    Jitter,
+    JitterScheme,
+    QuenchAgent,
+    SourceQuench,
+)
 
 import lasthop
 from lasthop import PythonScheme, PythonSchemeError, Scenario, ScenarioError
@@ -54,10 +63,20 @@ LOSSY = """
     channel.iid = {ber = 5e-6}
 """
 ARQ = LOSSY + "    arq.selective-repeat = {retransmissions = 1, feedback_delay = '5 ms'}\n"
+UPLOAD = (
+    LOSSY
+    + """    queue = "30 KB"
+    [connection.down]
+    [connection.up]
+    from = "mobile"
+    to = "fixed"
+"""
+)
 SCENARIOS = {
     # Some losses remain after one retransmission.
     "residual": ARQ.replace("5e-6", "3e-5"),
     "lossy": LOSSY,
+    "upload": UPLOAD,
     "arq": ARQ,
     "ebsn": "ebsn-example",
     "wide": "ebsn-wide-area",
@@ -94,6 +113,7 @@ def as_called(run: lasthop.Run, name: str) -> dict[str, Any]:
             "residual",
             ("scheme.delayed-dupacks.delay=30 ms",),
         ),
+        (AcksFirst(), "acks-first", "upload", ()),
         (Eln(), "eln", "lossy", ()),
         (Eln(early=True), "eln", "lossy", ("scheme.eln.early=true",)),
     ],
@@ -611,6 +631,33 @@ def test_packets_are_values() -> None:
     with pytest.raises(ValueError, match="dscp: found 64"):
         packet.replace(dscp=64)
     assert [port.across() for port in (Port.WIRED, Port.RADIO)] == [Port.RADIO, Port.WIRED]
+
+
+def test_an_agent_may_be_at_a_router() -> None:
+    sites: list[Site] = []
+
+    class Look(lasthop.Agent):
+        def __init__(self, site: Site) -> None:
+            sites.append(site)
+
+        def needs_outcome(self, outcome: str) -> bool:
+            return False
+
+    class Looking(PythonScheme):
+        name = "looking"
+
+        def install(self, installer: Installer) -> None:
+            installer.at_base_station(Look)
+
+    routed = Scenario.parse(
+        LOSSY.replace("[transfer]", "[topology.path]\n    routers = 2\n    [transfer]")
+    ).with_schemes(["looking@R1", "looking"], [Looking()])
+    lasthop.run(routed, "looking@R1", seed=4)
+    router = sites[-1]
+    assert (router.end, router.is_router, router.node, router.link) == ("base-station", True, "R1", "R1-R2")
+    assert router.rate_bps == 10_000_000
+    lasthop.run(routed, "looking", seed=4)
+    assert (sites[-1].is_router, sites[-1].node) == (False, "R2")
 
 
 def test_an_agent_knows_its_site() -> None:

@@ -153,3 +153,119 @@ fn runs_with_random_queues_are_reproducible() {
     assert_eq!(one.metrics, other.metrics);
     assert_eq!(one.applications, other.applications);
 }
+
+fn run_with(text: &str, overrides: &[&str], scheme: &str) -> Run {
+    let scenario = Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
+    scenario.run(scheme, 1, 0, Observe::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A scheme may choose the queue, with the capacity that the scenario states.
+#[test]
+fn the_scheme_fq_codel_is_the_setting() {
+    for (own, scheme, setting) in [
+        ("radio.queue=unlimited", "scheme.fq-codel={}", "radio.queue.fq-codel={}"),
+        ("radio.queue=9 packets", "scheme.fq-codel={}", "radio.queue.fq-codel={ limit = \"9 packets\" }"),
+        (
+            "radio.queue.fq-codel={ quantum = \"300 B\" }",
+            "scheme.fq-codel={ target = \"20 ms\", interval = \"200 ms\" }",
+            "radio.queue.fq-codel={ quantum = \"300 B\", target = \"20 ms\", interval = \"200 ms\" }",
+        ),
+        ("radio.queue.red={}", "scheme.fq-codel={}", "radio.queue.fq-codel={}"),
+    ] {
+        let [chosen, set] =
+            [run_with(SHARED, &[own, scheme], "fq-codel"), run_with(SHARED, &[setting], "basic")];
+        assert_eq!(chosen.metrics, set.metrics, "{own}");
+        assert_eq!(chosen.applications[0].1.metrics, set.applications[0].1.metrics, "{own}");
+        assert_ne!(chosen.metrics, run_with(SHARED, &[own], "basic").metrics, "{own}");
+    }
+}
+
+/// A download beside an upload whose window waits before a slow uplink: 30 KB take 1.2 s at 200 kb/s, and so does an ACK behind
+/// them. ACKs that go first wait for one packet at most, 60 ms.
+const ASYMMETRIC: &str = r#"
+    limit = "120 s"
+    [topology.graph]
+    wired = ["server-base"]
+    radio = ["base-phone"]
+    [transfer]
+    size = "unlimited"
+    [connection.down]
+    from = "server"
+    to = "phone"
+    [connection.up]
+    from = "phone"
+    to = "server"
+    tcp.window = "30 KB"
+    [tcp]
+    profile = "rfc"
+    window = "60 KB"
+    [wired]
+    rate = "100 Mbps"
+    [radio]
+    rate = "10 Mbps"
+    uplink.rate = "200 kbps"
+"#;
+
+#[test]
+fn acks_first_frees_downloads_from_uploads() {
+    let throughputs = |scheme: &str| {
+        let run = run_with(ASYMMETRIC, &[], scheme);
+        let of = |name: &str| {
+            let connection = run.connections.iter().find(|each| each.name == name).expect(name);
+            connection.metrics.throughput_bps
+        };
+        [of("down"), of("up")]
+    };
+    let [[slow, alone], [fast, beside]] = ["basic", "acks-first"].map(throughputs);
+    // A window per round trip, of 1.2 s or little more than 60 ms.
+    assert!((0.9..1.05).contains(&(slow / (60_000.0 * 8.0 / 1.2))), "{slow}");
+    assert!(fast > 60_000.0 * 8.0 / 0.065, "{fast}");
+    // The upload has what the ACKs leave, of 40 B for two segments of the download each.
+    for (download, upload) in [(slow, alone), (fast, beside)] {
+        let acks = download / (2920.0 * 8.0) * 40.0 * 8.0;
+        let left = (200e3 - acks) * 1460.0 / 1500.0;
+        assert!((0.95 * left..1.01 * left).contains(&upload), "{upload} of {left}");
+    }
+}
+
+#[test]
+fn queues_of_schemes_are_refused_with_the_remedy() {
+    let refused = |text: &str, overrides: &[&str], scheme: &str| {
+        let schemes = format!("schemes=[\"{scheme}\"]");
+        let overrides = [overrides, &[&schemes]].concat();
+        Scenario::parse(text, "test.toml", &overrides).map(|_| ()).expect_err(scheme).to_string()
+    };
+    let discipline = &["radio.queue.codel={}"][..];
+    for (overrides, scheme, message) in [
+        (
+            &[][..],
+            "fq-codel + acks-first",
+            "\"fq-codel\" and \"acks-first\" want different queues before the link",
+        ),
+        (
+            discipline,
+            "acks-first",
+            "the scenario has a discipline that does not; state a capacity as queue of [radio]",
+        ),
+        (&[], "fq-codel@base", "\"fq-codel\" has nothing that could be at \"base\""),
+        (
+            &[],
+            "acks-first@base",
+            "\"acks-first\" changes the wireless links, and cannot be at \"base\" alone",
+        ),
+        (&["scheme.fq-codel.target=0 s"], "fq-codel", "scheme.fq-codel.target: found \"0 s\""),
+    ] {
+        let found = refused(ASYMMETRIC, overrides, scheme);
+        assert!(found.contains(message), "{scheme}: {found}");
+    }
+    let cell = r#"
+        [topology.cell]
+        stations = 2
+        [transfer]
+        size = "10 KB"
+        [wired]
+        rate = "1 Mbps"
+    "#;
+    let found = refused(cell, &[], "fq-codel");
+    assert!(found.contains("a cell has queues of its own; leave the scheme out"), "{found}");
+}

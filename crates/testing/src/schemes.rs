@@ -35,7 +35,19 @@ pub fn site() -> Site<'static> {
     let (rate, delay) = (BitRate::from_bps(2_000_000).expect("not zero"), Duration::from_millis(1));
     let (end, streams) = (LinkEnd::BaseStation, Streams::new(1, 0));
     let (arriving_rate, hosts, peers) = (rate, None, &[][..]);
-    Site { end, is_router: false, node: "BS", station: None, link: "BS-MH", rate, delay, arriving_rate, hosts, peers, streams }
+    Site {
+        end,
+        is_router: false,
+        node: "BS",
+        station: None,
+        link: "BS-MH",
+        rate,
+        delay,
+        arriving_rate,
+        hosts,
+        peers,
+        streams,
+    }
 }
 
 /// The counters of an agent by name.

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from lasthop.combination import canonical
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -17,7 +19,7 @@ class Arm:
     sender : str or None
         The sender; None for the scenario's own.
     scheme : str
-        The scheme, or a combination such as `"snoop + arq"`.
+        The scheme, or a combination such as `"snoop@gateway + arq"`.
     settings : tuple of (str, str)
         Further settings of the scenario, each as its full key and its value.
 

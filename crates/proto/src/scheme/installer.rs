@@ -49,9 +49,29 @@ impl ArqUse {
     }
 }
 
+/// The queue before the wireless link, in each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueUse {
+    /// The scenario's queue.
+    #[default]
+    Kept,
+    /// Packets with the code point of [expedited forwarding](crate::Dscp::EXPEDITED) go first. They and the others each have
+    /// the capacity of the scenario's queue.
+    ExpeditedFirst,
+    /// FQ-CoDel (RFC 8290) with these parameters of CoDel, and the capacity of the scenario's queue if it has a limit.
+    Fair {
+        /// Acceptable standing delay.
+        target: Duration,
+        /// How long the delay may exceed the target.
+        interval: Duration,
+    },
+}
+
 /// How the schemes of a combination use the wireless link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkUse {
+    /// The queue of the link.
+    pub queue: QueueUse,
     /// The source of the link's ARQ.
     pub arq: ArqUse,
     /// The packets or units that the link protects with its code, unless the scenario specifies them. If set, the
@@ -178,6 +198,7 @@ pub struct Installer<'a> {
 
 #[derive(Default)]
 pub(super) struct LinkSchemes {
+    pub(super) queue: &'static str,
     pub(super) arq: &'static str,
     pub(super) protects: &'static str,
 }
@@ -220,6 +241,20 @@ impl<'a> Installer<'a> {
         }
         self.link.protects = Some(covers);
         self.by.protects = self.scheme;
+    }
+
+    /// Determines the queue of the wireless link. Different ones by two schemes are refused.
+    pub fn queue(&mut self, queue: QueueUse) {
+        if queue == QueueUse::Kept {
+            return;
+        }
+        self.refuse_at_one_node("changes the wireless links");
+        if ![QueueUse::Kept, queue].contains(&self.link.queue) {
+            let (one, other) = (self.by.queue, self.scheme);
+            return self.refuse(format!("\"{one}\" and \"{other}\" want different queues before the link"));
+        }
+        self.link.queue = queue;
+        self.by.queue = self.scheme;
     }
 
     /// Splits connections at the base station. `split` describes how, given TCP on the wired part. The

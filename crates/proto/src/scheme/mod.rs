@@ -30,7 +30,7 @@ use core::any::Any;
 
 pub use combination::{Combination, CombinationError};
 pub use external::{ExternalSchemes, SchemeFailure};
-pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, Site};
+pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, QueueUse, Site};
 
 use crate::tcp::Settings;
 
@@ -61,6 +61,8 @@ registry::register! {
     m_tcp: MTcp,
     wtcp_timestamps: WtcpTimestamps,
     wtcp: Wtcp,
+    fq_codel: FqCodel,
+    acks_first: AcksFirst,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.
@@ -90,7 +92,8 @@ pub trait Scheme {
     fn source(&self) -> &'static str;
 
     /// The deployment of the scheme; `None` for schemes that the owner of a link cannot use: baselines, variants of other
-    /// schemes, schemes that need an ARQ or a historical sender, and schemes for hosts that move.
+    /// schemes, schemes that need an ARQ or a historical sender, schemes for hosts that move, and queue disciplines, which
+    /// `lasthop advise` tries by settings.
     fn deployment(&self) -> Option<Deployment> {
         None
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lasthop_base::Duration;
 use lasthop_proto::Dscp;
 use lasthop_proto::fec::Covers;
-use lasthop_proto::scheme::{ArqUse, Installer, LinkEnd, Site};
+use lasthop_proto::scheme::{ArqUse, Installer, LinkEnd, QueueUse, Site};
 use lasthop_proto::tcp::Flags;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ use super::sender::{self, SenderReaction};
 /// A scheme's installed components, for the installer of each combination.
 pub(super) enum Installed {
     Arq(ArqUse),
+    Queue(QueueUse),
     Protect(Covers),
     Agent(LinkEnd, Arc<AgentPart>),
     Sender(Arc<Part>),
@@ -31,6 +32,7 @@ impl Installed {
     pub(super) fn install(&self, installer: &mut Installer<'_>) {
         match self {
             Installed::Arq(arq) => installer.arq(*arq),
+            Installed::Queue(queue) => installer.queue(*queue),
             Installed::Protect(covers) => installer.protect(*covers),
             Installed::Agent(end, part) => {
                 let part = Arc::clone(part);
@@ -161,6 +163,26 @@ impl PyInstaller {
             found => {
                 return Err(PyValueError::new_err(format!(
                     "arq: found {found:?}, expected \"kept\", \"required\" or \"off\""
+                )));
+            }
+        }))
+    }
+
+    /// Choose the queue before the link, in both directions.
+    ///
+    /// Parameters
+    /// ----------
+    /// use : str
+    ///     ``"kept"``, that of the scenario; or ``"expedited-first"``, in which packets with the DSCP 46, expedited
+    ///     forwarding, go first. For FQ-CoDel, combine the scheme with `fq-codel`.
+    #[pyo3(signature = (r#use), text_signature = "($self, use)")]
+    fn queue(&self, r#use: &str) -> PyResult<()> {
+        self.push(Installed::Queue(match r#use {
+            "kept" => QueueUse::Kept,
+            "expedited-first" => QueueUse::ExpeditedFirst,
+            found => {
+                return Err(PyValueError::new_err(format!(
+                    "queue: found {found:?}, expected \"kept\" or \"expedited-first\""
                 )));
             }
         }))

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
+use lasthop_proto::scheme::QueueUse;
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::Dispatch;
 use lasthop_sim::network::{FlowPath, Graph, LinkId, ShortestPaths};
+use lasthop_sim::queue::{Management, Queue, QueueLimit, fq_codel, priority};
 use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
 use crate::schema::{Radio, Wired};
@@ -191,6 +193,28 @@ impl Network {
         }
     }
 
+    /// Replaces the queues before wireless links by those that a combination of schemes uses.
+    pub(super) fn use_queues(&mut self, queue: QueueUse) {
+        for link in &mut self.links {
+            if let NetworkLink::Radio(hop) = link {
+                for radio in [&mut hop.down, &mut hop.up] {
+                    radio.queue = queue_in_use(queue, radio.queue);
+                }
+            }
+        }
+    }
+
+    /// Whether a wireless link has a discipline that serves no packets first.
+    pub(super) fn has_disciplines_without_priority(&self) -> bool {
+        let lacks = |radio: &Radio| match radio.queue {
+            Queue::DropTail(_) | Queue::Managed(Management::Priority(_)) => false,
+            Queue::Managed(_) => true,
+        };
+        self.links
+            .iter()
+            .any(|link| matches!(link, NetworkLink::Radio(hop) if lacks(&hop.down) || lacks(&hop.up)))
+    }
+
     /// TCP settings of all connections.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &tcp::Settings> {
         self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)
@@ -346,5 +370,23 @@ impl Network {
         let paths = paths.flat_map(|flow| flow.path.all());
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
+    }
+}
+
+/// The queue of a link for which the scenario has `own`.
+fn queue_in_use(queue: QueueUse, own: Queue) -> Queue {
+    match (queue, own) {
+        (QueueUse::ExpeditedFirst, Queue::DropTail(limit)) => {
+            Queue::Managed(Management::Priority(priority::Params { limit }))
+        }
+        (QueueUse::Kept | QueueUse::ExpeditedFirst, own) => own,
+        (QueueUse::Fair { target, interval }, own) => {
+            let usual = match own {
+                Queue::Managed(Management::FqCodel(params)) => params,
+                Queue::DropTail(QueueLimit::Unlimited) | Queue::Managed(_) => fq_codel::Params::default(),
+                Queue::DropTail(limit) => fq_codel::Params { limit, ..fq_codel::Params::default() },
+            };
+            Queue::Managed(Management::FqCodel(fq_codel::Params { target, interval, ..usual }))
+        }
     }
 }

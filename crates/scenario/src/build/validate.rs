@@ -3,7 +3,7 @@
 use std::iter;
 
 use lasthop_proto::arq;
-use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Scheme};
+use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, QueueUse, Scheme};
 use lasthop_proto::tcp::{Override, Settings};
 
 use super::network::Network;
@@ -158,7 +158,7 @@ impl Scenario {
         let (Ok(combination), Ok(network)) = (self.scheme.combination(name), self.resolve()) else {
             return Vec::new();
         };
-        let LinkUse { arq, protects } = combination.link();
+        let LinkUse { arq, protects, .. } = combination.link();
         let any = |has: fn(&Radio) -> bool| network.radios().any(has);
         let without_arq = arq == ArqUse::Off && any(|radio| radio.arq != arq::Config::None);
         let without_fec =
@@ -177,7 +177,7 @@ impl Scenario {
 
     /// Why a combination does not support the links of this scenario, if so.
     fn refusal(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
-        let LinkUse { arq, protects } = combination.link();
+        let LinkUse { queue, arq, protects } = combination.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
         let ends = (0..network.flows.len()).any(|index| network.ends(index));
         let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| combination.split(tcp)).collect();
@@ -204,7 +204,10 @@ impl Scenario {
                 combination.name()
             )
         };
-        let problem = if arq.is_needed() && network.radios().next().is_none() && !network.crosses_bss() {
+        let problem = if (arq.is_needed() || queue != QueueUse::Kept)
+            && network.radios().next().is_none()
+            && !network.crosses_bss()
+        {
             "needs a wireless link, and no connection crosses one; leave the scheme out"
         } else if arq == ArqUse::Required && any(|radio| radio.arq == arq::Config::None) {
             &lacks_arq()
@@ -214,6 +217,17 @@ impl Scenario {
         {
             "has no ARQ on links that share a radio, and a base station needs acknowledgements to share it; \
              add a table [radio.arq.stop-and-wait], or leave a scheme that turns it off out"
+        } else if queue != QueueUse::Kept && network.crosses_bss() {
+            "chooses the queue before a wireless link, and a cell has queues of its own; leave the scheme out"
+        } else if queue != QueueUse::Kept
+            && network.dispatch.has_one_queue()
+            && network.shared_hops().next().is_some()
+        {
+            "chooses the queue before a wireless link, and links that share a radio have one queue; \
+             state another dispatch in [shared], or leave the scheme out"
+        } else if queue == QueueUse::ExpeditedFirst && network.has_disciplines_without_priority() {
+            "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does not; \
+             state a capacity as queue of [radio], such as \"50 packets\", or leave the scheme out"
         } else if protects.is_some() && network.crosses_bss() {
             "needs links with a code, and those of a cell have none; leave the scheme out"
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {

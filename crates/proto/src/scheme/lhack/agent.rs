@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Time};
 
 use super::{FIRST_HOP, LAST_HOP, Lhack};
-use crate::component::{Component, Out, Port, Tally};
+use crate::component::{Component, LinkOutcome, Out, Port, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
 
 /// Acknowledges passing messages, without state of connections.
@@ -39,6 +39,10 @@ impl Component for Agent {
             out.send(port, answer);
             self.answers[usize::from(port.0)] += 1;
         }
+    }
+
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
+        false
     }
 
     /// Totals of acknowledgements sent to hosts on the wired side and to the mobile host.

@@ -20,7 +20,7 @@ use alloc::collections::VecDeque;
 use lasthop_base::Time;
 
 use super::Wenp;
-use crate::component::{Component, Out, Port, Tally};
+use crate::component::{Component, LinkOutcome, Out, Port, Tally};
 use crate::packet::{Body, Packet};
 use crate::scheme::connections::{ConnectionState, ConnectionTable};
 use crate::tcp::{Connection, Flags, Segment, SeqNum};
@@ -199,6 +199,10 @@ impl Component for Agent {
             _ => {}
         }
         out.send(port.across(), packet);
+    }
+
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
+        false
     }
 
     /// Cached segments and connections, the peak of cached segments, and the totals of packets, table lookups

@@ -117,7 +117,8 @@ pub(crate) struct ConnectionComponents {
 }
 
 impl Layout {
-    pub(crate) fn new(network: Network, combination: &Combination<'_>) -> Layout {
+    pub(crate) fn new(mut network: Network, combination: &Combination<'_>) -> Layout {
+        network.use_queues(combination.link().queue);
         let splits: Vec<_> =
             network.flows.iter().map(|flow| combination.split(&flow.tcp).map(Box::new)).collect();
         let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
