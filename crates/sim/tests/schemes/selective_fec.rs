@@ -32,7 +32,7 @@ const SELECTIVE: &str = "";
 #[test]
 fn the_link_requirements_match_the_marking() {
     let marked = link(SELECTIVE);
-    let LinkUse { arq: ArqUse::Required, protects: Some(Covers::Marked(dscp)) } = marked else {
+    let LinkUse { arq: ArqUse::Required, protects: Some(Covers::Marked(dscp)), .. } = marked else {
         panic!("{marked:?}")
     };
     assert_eq!(dscp.get() % 4, 3, "local use, by RFC 2474 section 6");
@@ -46,7 +46,7 @@ fn the_link_requirements_match_the_marking() {
     }
     for (protect, protects) in [("none", None), ("repeated-units", Some(Covers::Repeats))] {
         let parameters = format!("protect = \"{protect}\"");
-        assert_eq!(link(&parameters), LinkUse { arq: ArqUse::Required, protects });
+        assert_eq!(link(&parameters), LinkUse { arq: ArqUse::Required, protects, ..LinkUse::default() });
         assert!(installed(&schemes(&parameters), "selective-fec").reactions().is_empty(), "{protect}");
     }
 }
