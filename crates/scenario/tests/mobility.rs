@@ -353,7 +353,7 @@ fn everything_is_accounted_for_in_random_worlds() {
         // What schemes have at base stations is at one node in some.
         let mut places = Streams::new(5, number).stream("places");
         let mut scheme = |random: &mut Stream| match places.below(4) {
-            0 => format!("{}@{}", pick(random, &names), pick(&mut places, &["router", "BS1"])),
+            0 => format!("{}@{}", pick(random, &names), pick(&mut places, &["fixed", "BS1"])),
             _ => pick(random, &names).to_owned(),
         };
         let mut name = scheme(&mut random);
@@ -364,7 +364,7 @@ fn everything_is_accounted_for_in_random_worlds() {
         let Ok(result) = scenario.run(&name, 1, number, Observe::default()) else { continue };
         run_at_all += 1;
         combined += u64::from(name.contains('+'));
-        placed += u64::from(name.contains("@router"));
+        placed += u64::from(name.contains("@fixed"));
         let case = format!("world {number} with {name}: {text}");
         for connection in &result.connections {
             assert!(connection.metrics.finished, "{} in {case}", connection.name);

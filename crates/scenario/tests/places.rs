@@ -88,6 +88,100 @@ fn a_router_splits_connections() {
     assert!(basic.throughput_bps < at_gateway && at_gateway < at_base.throughput_bps);
 }
 
+/// The parts of a connection, by their ends.
+fn parts<'a>(run: &'a Run, connection: &str) -> Vec<(&'a str, &'a str)> {
+    let found =
+        run.connections.iter().find(|each| each.name == connection).expect("there is such a connection");
+    found.parts.iter().map(|part| (part.from.as_str(), part.to.as_str())).collect()
+}
+
+/// Whether and where a connection is split depends on its own way alone: a base station splits on its wireless links, and a
+/// router what goes to mobile hosts from there.
+#[test]
+fn connections_do_not_change_how_others_are_split() {
+    let others = "connection={ down = {}, across = { from = \"laptop\" }, up = { from = \"phone\", to = \"server\" } }";
+    let all = [others, "tcp.close=true", "transfer.size=20 KB"];
+    let found = run(&all, "i-tcp@base1");
+    assert_eq!(parts(&found, "down"), [("server", "base1"), ("base1", "phone")]);
+    assert_eq!(parts(&found, "across"), [("laptop", "base1"), ("base1", "phone")]);
+    assert_eq!(parts(&found, "up"), [("phone", "base1"), ("base1", "server")]);
+    let found = run(&all, "i-tcp@gateway");
+    assert_eq!(parts(&found, "down"), [("server", "gateway"), ("gateway", "phone")]);
+    assert_eq!(
+        parts(&found, "across"),
+        [("laptop", "gateway"), ("gateway", "gateway"), ("gateway", "phone")]
+    );
+    assert_eq!(parts(&found, "up"), [("phone", "gateway"), ("gateway", "server")]);
+    // A host without a radio behind the same link.
+    let wired = [
+        "topology.graph.wired=[\"server-gateway\", \"gateway-base1\", \"gateway-base2\", \"base1-desktop\"]",
+        "connection={ down = {}, wired = { to = \"desktop\" } }",
+        "tcp.close=true",
+    ];
+    let found = run(&wired, "i-tcp@gateway");
+    assert_eq!(parts(&found, "down"), [("server", "gateway"), ("gateway", "phone")]);
+    assert_eq!(parts(&found, "wired"), [("server", "desktop")]);
+    let signal = run(&wired, "m-tcp@gateway");
+    assert!(signal.metrics.connections.finished);
+}
+
+/// A connection that is not split has the reactions of the other schemes at its ends. It begins when the other one is over.
+#[test]
+fn whole_connections_keep_the_reactions_of_schemes() {
+    let arq = "radio.arq={ selective-repeat = { retransmissions = 2, feedback_delay = \"10 ms\" } }";
+    let only = [
+        "connection={ other = { to = \"laptop\", start = \"1000 s\" } }",
+        arq,
+        "radio.channel={ frame-loss = { loss = 0.2 } }",
+    ];
+    let both = [
+        "connection={ down = {}, other = { to = \"laptop\", start = \"1000 s\" } }",
+        only[1],
+        only[2],
+        "tcp.close=true",
+    ];
+    let other = |run: &Run| {
+        run.connections.iter().find(|each| each.name == "other").expect("it is there").metrics.clone()
+    };
+    let alone = other(&run(&[&only[..], &["tcp.close=true"]].concat(), "delayed-dupacks"));
+    // The gateway's link to the phone carries nothing of the laptop.
+    let beside = other(&run(&both, "i-tcp@base1 + delayed-dupacks"));
+    let plain = other(&run(&both, "i-tcp@base1"));
+    assert_eq!(beside, alone);
+    assert_ne!(beside, plain);
+}
+
+/// Agents with control ports find each other whatever else the combination has at a router.
+#[test]
+fn connected_agents_find_their_peers_beside_an_agent_at_a_router() {
+    let text = r#"
+        limit = "60 s"
+        [topology.graph]
+        wired = ["server-gateway", "gateway-switch", "switch-base1", "switch-base2"]
+        radio = ["base1-phone", "base2-phone"]
+        [mobility.phone.moves.periodic]
+        stay = "2 s"
+        [transfer]
+        size = "1 MB"
+        from = "server"
+        to = "phone"
+        [wired]
+        rate = "10 Mbps"
+        delay = "10 ms"
+        [radio]
+        rate = "2 Mbps"
+    "#;
+    let forwarded = |scheme: &str| {
+        let run =
+            read(text, &[]).run(scheme, 1, 0, Observe::default()).unwrap_or_else(|error| panic!("{error}"));
+        let counters = run.agents.iter().flat_map(|agent| &agent.counters);
+        counters.filter(|(name, _)| *name == "forwarded_packets").map(|(_, count)| count).sum::<u64>()
+    };
+    for scheme in ["forwarding", "snoop@gateway + forwarding", "forwarding + snoop@gateway"] {
+        assert!(forwarded(scheme) > 0, "{scheme}");
+    }
+}
+
 /// A supervisory host serves several base stations, and a hand-off between them moves nothing.
 #[test]
 fn a_supervisory_host_keeps_connections_during_hand_offs() {
@@ -151,11 +245,19 @@ fn misplaced_schemes_are_refused_with_the_remedy() {
         (&[], "multicast@gateway", "\"multicast\" needs its agents at all base stations"),
         (&[], "snoop@gateway + snoop", "\"snoop\" occurs twice"),
         (&[], "i-tcp@gateway + metp", "both split the connection"),
-        (several, "m-tcp@server", "a link from \"server\" leads to several mobile hosts"),
+        (&[], "snoop@base2", "from which no connection goes to a mobile host; leave \"@base2\" out"),
+        (several, "m-tcp@server", "a link of \"server\" leads to several, or to a cell"),
     ] {
         let found = refusal(&[overrides, &["tcp.close=true"]].concat(), scheme);
         assert!(found.contains(message), "{scheme}: {found}");
+        assert!(
+            !found.contains("leave one of them out") || found.contains("both") || found.contains("twice"),
+            "{found}"
+        );
     }
+    // What watches the signal is elsewhere.
+    let accepted = [several, &["schemes=[\"snoop@server + freeze-tcp\"]"]].concat();
+    read(NETWORK, &accepted);
 }
 
 #[test]
@@ -174,8 +276,12 @@ fn what_a_moving_host_needs_everywhere_is_refused_at_one_base_station() {
         rate = "1 Mbps"
     "#;
     for (scheme, message) in [
-        ("i-tcp@router", "do not always go over the same link from there; leave \"@router\" out"),
-        ("i-tcp@BS1", "do not always go over the same link"),
+        (
+            "i-tcp@router",
+            "the ways to the base stations of a moving host begin with different links; leave \"@router\" out",
+        ),
+        ("nack@router", "the ways to the base stations of a moving host begin with different links"),
+        ("i-tcp@BS1", "splits connections at \"BS1\", which those of a moving host do not always cross"),
         ("snoop@BS1 + forwarding", "needs the same agents at all base stations of a moving host"),
     ] {
         let schemes = format!("schemes=[\"{scheme}\"]");
@@ -187,7 +293,7 @@ fn what_a_moving_host_needs_everywhere_is_refused_at_one_base_station() {
 /// A random network of a router, two base stations and connections in both directions.
 fn world(random: &mut Stream) -> String {
     let mut pick = |choices: &[&str]| choices[random.below(choices.len() as u64) as usize].to_owned();
-    let loss = pick(&["0.01", "0.05", "0.15"]);
+    let loss = pick(&["0.005", "0.02", "0.06"]);
     let arq = pick(&["\"none\"", "{ stop-and-wait = {} }", "{ selective-repeat = {} }"]);
     let queue = pick(&["\"unlimited\"", "\"12 packets\"", "{ fq-codel = {} }"]);
     let profile = pick(&["linux", "linux-bbr", "ns2", "rfc"]);

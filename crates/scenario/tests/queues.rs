@@ -170,7 +170,11 @@ fn the_scheme_fq_codel_is_the_setting() {
             "scheme.fq-codel={ target = \"20 ms\", interval = \"200 ms\" }",
             "radio.queue.fq-codel={ quantum = \"300 B\", target = \"20 ms\", interval = \"200 ms\" }",
         ),
-        ("radio.queue.red={}", "scheme.fq-codel={}", "radio.queue.fq-codel={}"),
+        (
+            "radio.queue.codel={ limit = \"9 packets\" }",
+            "scheme.fq-codel={}",
+            "radio.queue.fq-codel={ limit = \"9 packets\" }",
+        ),
     ] {
         let [chosen, set] =
             [run_with(SHARED, &[own, scheme], "fq-codel"), run_with(SHARED, &[setting], "basic")];
@@ -245,7 +249,12 @@ fn queues_of_schemes_are_refused_with_the_remedy() {
         (
             discipline,
             "acks-first",
-            "the scenario has a discipline that does not; state a capacity as queue of [radio]",
+            "the scenario has a discipline that does not; give these links a capacity or priority = {} as queue",
+        ),
+        (
+            &[],
+            "acks-first + packet-fec",
+            "\"packet-fec\" hides from the queue which packets \"acks-first\" lets go first",
         ),
         (&[], "fq-codel@base", "\"fq-codel\" has nothing that could be at \"base\""),
         (

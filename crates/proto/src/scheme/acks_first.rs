@@ -7,7 +7,8 @@
 //! 5.4.1 summarises it.
 //! **Parameters.** None.
 //! **Differences from the source.** Other expedited packets, such as Snoop's retransmissions, share the queue of the ACKs. An ACK
-//! that waits does not give way to a newer one of its connection; that is another remedy of the source, ACK filtering.
+//! that waits does not give way to a newer one of its connection; that is another remedy of the source, ACK filtering. The code
+//! point stays on the rest of the way.
 
 use lasthop_base::Time;
 use serde::{Deserialize, Serialize};

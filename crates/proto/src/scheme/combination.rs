@@ -41,6 +41,8 @@ pub enum CombinationError {
     Unknown(String),
     /// The reason why these schemes do not go together.
     Conflict(String),
+    /// The reason why a scheme cannot be at the node that is named for it, and the remedy.
+    Misplaced(String),
 }
 
 impl Schemes {
@@ -57,7 +59,7 @@ impl Schemes {
             let name = name.trim();
             Ok((self.get(name).ok_or_else(|| CombinationError::Unknown(name.into()))?, node))
         });
-        Combination::at(schemes.collect::<Result<_, _>>()?).map_err(CombinationError::Conflict)
+        Combination::at(schemes.collect::<Result<_, _>>()?)
     }
 
     /// The names of the schemes that supply an ARQ to links without one, and leave others their own.
@@ -75,28 +77,34 @@ impl<'a> Combination<'a> {
     /// # Errors
     /// The reason if they do not go together.
     pub fn new(schemes: Vec<&'a dyn Scheme>) -> Result<Combination<'a>, String> {
-        Combination::at(schemes.into_iter().map(|scheme| (scheme, None)).collect())
+        let everywhere = schemes.into_iter().map(|scheme| (scheme, None)).collect();
+        Combination::at(everywhere).map_err(|error| match error {
+            CombinationError::Unknown(reason)
+            | CombinationError::Conflict(reason)
+            | CombinationError::Misplaced(reason) => reason,
+        })
     }
 
-    /// Like [`new`](Combination::new), where what a scheme has at base stations may be at one node instead.
-    fn at(places: Vec<(&'a dyn Scheme, Option<&str>)>) -> Result<Combination<'a>, String> {
+    /// Like [`new`](Combination::new), with the nodes at which schemes install their agents of base stations and proxies.
+    fn at(places: Vec<(&'a dyn Scheme, Option<&str>)>) -> Result<Combination<'a>, CombinationError> {
+        use CombinationError::{Conflict, Misplaced};
         let mut installed = Installer::default();
         let (mut schemes, mut names) = (Vec::new(), Vec::new());
         for &(scheme, node) in &places {
             let name = scheme.name();
             if schemes.iter().any(|other: &&dyn Scheme| other.name() == name) {
-                return Err(format!("\"{name}\" occurs twice"));
+                return Err(Conflict(format!("\"{name}\" occurs twice")));
             }
             let mut alone = Installer::default();
             scheme.install(&mut alone);
             // A scheme without parts is the baseline, which makes sense by itself only.
             if places.len() > 1 && alone.is_empty() {
-                return Err(format!("\"{name}\" adds nothing to another scheme"));
+                return Err(Conflict(format!("\"{name}\" adds nothing to another scheme")));
             }
-            if let Some(node) = node.filter(|_| alone.lacks_agents()) {
-                return Err(format!(
-                    "\"{name}\" has nothing that could be at \"{node}\"; leave \"@{node}\" out"
-                ));
+            if let Some(node) = node.filter(|_| !alone.has_parts_of_base_stations()) {
+                let problem =
+                    format!("\"{name}\" has nothing that could be at \"{node}\"; leave \"@{node}\" out");
+                return Err(Misplaced(problem));
             }
             installed.scheme = name;
             installed.node = node.map(String::from);
@@ -104,8 +112,11 @@ impl<'a> Combination<'a> {
             schemes.push(scheme);
             names.push(node.map_or_else(|| String::from(name), |node| format!("{name}{AT}{node}")));
         }
+        if let Some(problem) = installed.misplaced.take() {
+            return Err(Misplaced(problem));
+        }
         match installed.conflict.take().or_else(|| installed.deaf_to_tunnel()) {
-            Some(conflict) => Err(conflict),
+            Some(conflict) => Err(Conflict(conflict)),
             None => Ok(Combination { name: names.join(" + "), schemes, installed }),
         }
     }
@@ -133,7 +144,11 @@ impl<'a> Combination<'a> {
     /// Schemes extend the wireless part of a split connection.
     pub fn mismatch(&self, tcp: &Settings) -> Option<(&'static str, String)> {
         let split = self.split(tcp);
-        let tcp = split.as_ref().map_or(tcp, |split| &split.wireless);
+        self.mismatch_of_whole(split.as_ref().map_or(tcp, |split| &split.wireless))
+    }
+
+    /// Like [`mismatch`](Combination::mismatch), for a connection that is not split.
+    pub fn mismatch_of_whole(&self, tcp: &Settings) -> Option<(&'static str, String)> {
         self.schemes().find_map(|scheme| Some((scheme.name(), scheme.mismatch(tcp)?)))
     }
 
@@ -211,6 +226,11 @@ impl<'a> Combination<'a> {
     /// If there is no such agent.
     pub fn node_of(&self, index: usize) -> Option<&str> {
         self.at_base_station(index).node.as_deref()
+    }
+
+    /// Whether a scheme that watches the radio signal is installed at this node only.
+    pub fn watches_signal_at(&self, node: &str) -> bool {
+        self.installed.signal_nodes.iter().any(|other| other == node)
     }
 
     /// Whether agent number `index` of those at base stations needs to hear what becomes of packets on its link.

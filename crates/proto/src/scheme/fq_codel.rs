@@ -54,6 +54,6 @@ impl Scheme for FqCodel {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.queue(QueueUse::Fair { target: self.target, interval: self.interval });
+        installer.queue(QueueUse::FqCodel { target: self.target, interval: self.interval });
     }
 }

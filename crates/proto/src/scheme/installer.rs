@@ -59,7 +59,7 @@ pub enum QueueUse {
     /// the capacity of the scenario's queue.
     ExpeditedFirst,
     /// FQ-CoDel (RFC 8290) with these parameters of CoDel, and the capacity of the scenario's queue if it has a limit.
-    Fair {
+    FqCodel {
         /// Acceptable standing delay.
         target: Duration,
         /// How long the delay may exceed the target.
@@ -101,11 +101,11 @@ pub struct Site<'a> {
     pub station: Option<u16>,
     /// Name of the link: of its two ends, or of the access point of a BSS.
     pub link: &'a str,
-    /// Gross bit rate of the direction in which the agent sends.
+    /// Gross bit rate of the direction in which the agent sends. At a router: the lowest on the way to a mobile host.
     pub rate: BitRate,
-    /// Propagation delay of the direction in which the agent sends.
+    /// Propagation delay of the direction in which the agent sends. At a router: to the farthest mobile host.
     pub delay: Duration,
-    /// Gross bit rate of the opposite direction.
+    /// Gross bit rate of the opposite direction. At a router: the lowest on the way back.
     pub arriving_rate: BitRate,
     /// At a mobile host's end: the hosts that are reached over the link, the mobile host and those behind it.
     pub hosts: Option<&'a BTreeSet<HostId>>,
@@ -193,7 +193,11 @@ pub struct Installer<'a> {
     pub(super) copies: bool,
     /// Control bits with a meaning for a scheme.
     pub(super) flags: Vec<(&'static str, Flags)>,
+    /// The nodes of schemes that watch the signal.
+    pub(super) signal_nodes: Vec<String>,
     pub(super) conflict: Option<String>,
+    /// Why a scheme cannot be at the node that is named for it.
+    pub(super) misplaced: Option<String>,
 }
 
 #[derive(Default)]
@@ -371,6 +375,7 @@ impl<'a> Installer<'a> {
     /// [radio signal](crate::Reach), and that it will be lost `lead` ahead, unless that is zero. Two schemes that need
     /// different leads are refused.
     pub fn watch_signal(&mut self, lead: Duration) {
+        self.signal_nodes.extend(self.node.clone());
         match self.lead {
             Some((other, before)) if !before.is_zero() && !lead.is_zero() && before != lead => {
                 let problem = format!(
@@ -401,9 +406,9 @@ impl<'a> Installer<'a> {
     fn refuse_at_one_node(&mut self, why: &str) {
         if let Some(node) = &self.node {
             let scheme = self.scheme;
-            self.refuse(format!(
-                "\"{scheme}\" {why}, and cannot be at \"{node}\" alone; leave \"@{node}\" out"
-            ));
+            let problem =
+                format!("\"{scheme}\" {why}, and cannot be at \"{node}\" alone; leave \"@{node}\" out");
+            self.misplaced.get_or_insert(problem);
         }
     }
 
@@ -416,6 +421,12 @@ impl<'a> Installer<'a> {
     pub(super) fn deaf_to_tunnel(&self) -> Option<String> {
         let (tunnel, _) = self.tunnel?;
         let mut outside = self.agents.iter().filter(|agent| agent.scheme != tunnel);
+        if self.link.queue == QueueUse::ExpeditedFirst {
+            let scheme = self.by.queue;
+            return Some(format!(
+                "\"{tunnel}\" hides from the queue which packets \"{scheme}\" lets go first"
+            ));
+        }
         if let Some(Covers::Marked(_)) = self.link.protects {
             let scheme = self.by.protects;
             return Some(format!("\"{tunnel}\" hides from the link which packets \"{scheme}\" marks"));
@@ -424,9 +435,9 @@ impl<'a> Installer<'a> {
         Some(format!("\"{tunnel}\" hides from \"{scheme}\" which packets the link loses"))
     }
 
-    /// Whether a scheme has nothing that could be at a base station.
-    pub(super) fn lacks_agents(&self) -> bool {
-        self.split.is_none() && self.agents_at(LinkEnd::BaseStation) == 0
+    /// Whether something was installed at base stations.
+    pub(super) fn has_parts_of_base_stations(&self) -> bool {
+        self.split.is_some() || self.agents_at(LinkEnd::BaseStation) > 0
     }
 
     /// Whether nothing was installed.

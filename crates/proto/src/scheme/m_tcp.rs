@@ -18,7 +18,7 @@
 //! host. The wireless part uses TCP congestion control instead of a constant share of the cell's bandwidth,
 //! and its timers continue during a disconnection. Each base station is a supervisory host of its own, and the connections
 //! move between them as in `i-tcp`; in the paper several base stations share one, so that hand-offs between them move
-//! nothing.
+//! nothing. `"m-tcp@NODE"` at a router in front of them does that.
 //! If the window stays closed for long with data outstanding, the source retransmits them on the wired part
 //! when it reopens, although the supervisory host has them. Data of the mobile host are acknowledged to it
 //! once the destination has acknowledged them.

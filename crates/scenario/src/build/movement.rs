@@ -129,7 +129,7 @@ fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) ->
     let Network { graph, links, flows, .. } = network;
     let mobile = |link: LinkId| match &links[usize::from(link.0)] {
         NetworkLink::Radio(hop) => Some(graph.ends(link)[hop.mobile]),
-        NetworkLink::Wired(_) => network.mobile_hosts_over(link).first().copied(),
+        NetworkLink::Wired(_) => network.mobile_host_over(link),
         NetworkLink::Station(_) => None,
     };
     let signal = |links| WatchedSignal { links, watchers: Vec::new() };

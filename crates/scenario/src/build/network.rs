@@ -222,8 +222,13 @@ impl Network {
 
     /// TCP settings of the connections that schemes extend: all but those of plain senders.
     pub(crate) fn extended(&self) -> impl Iterator<Item = &tcp::Settings> {
+        self.extended_flows().map(|flow| &flow.tcp)
+    }
+
+    /// The connections that schemes extend.
+    pub(super) fn extended_flows(&self) -> impl Iterator<Item = &Flow> {
         let is_plain = |flow: &&Flow| matches!(flow.workload, Workload::Transfer { plain: true, .. });
-        self.flows.iter().filter(move |flow| flow.is_tcp() && !is_plain(flow)).map(|flow| &flow.tcp)
+        self.flows.iter().filter(move |flow| flow.is_tcp() && !is_plain(flow))
     }
 
     /// The wireless links that connections and applications cross, each in the direction of the data.
@@ -380,11 +385,12 @@ fn queue_in_use(queue: QueueUse, own: Queue) -> Queue {
             Queue::Managed(Management::Priority(priority::Params { limit }))
         }
         (QueueUse::Kept | QueueUse::ExpeditedFirst, own) => own,
-        (QueueUse::Fair { target, interval }, own) => {
+        (QueueUse::FqCodel { target, interval }, own) => {
+            let usual = fq_codel::Params::default();
             let usual = match own {
                 Queue::Managed(Management::FqCodel(params)) => params,
-                Queue::DropTail(QueueLimit::Unlimited) | Queue::Managed(_) => fq_codel::Params::default(),
-                Queue::DropTail(limit) => fq_codel::Params { limit, ..fq_codel::Params::default() },
+                _ if own.limit() == QueueLimit::Unlimited => usual,
+                _ => fq_codel::Params { limit: own.limit(), ..usual },
             };
             Queue::Managed(Management::FqCodel(fq_codel::Params { target, interval, ..usual }))
         }

@@ -1,12 +1,20 @@
 //! The places of agents and proxies: the ends of links at which they are.
 
-use lasthop_proto::HostId;
+use std::collections::BTreeSet;
+
+use lasthop_base::{BitRate, Duration};
 use lasthop_proto::scheme::{Combination, LinkEnd};
+use lasthop_proto::{HostId, Port};
 use lasthop_sim::network::LinkId;
 
 use super::network::{Flow, Network, NetworkLink};
+use super::split_segments::{self, Crossing};
+use crate::file::alternatives;
 
-/// What is at an end of a link.
+/// Most nodes that a message lists.
+const MAX_NAMES: usize = 20;
+
+/// An agent or a proxy at an end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// The proxy that splits connections.
@@ -15,7 +23,7 @@ pub(crate) enum Slot {
     Agent(LinkEnd, usize),
 }
 
-/// What is at the first (0) and the second (1) end of each link, the nearest to the node first.
+/// The agents and proxies at the first (0) and the second (1) end of each link, the nearest to the node first.
 pub(crate) fn chains(network: &Network, combination: &Combination<'_>) -> Vec<[Vec<Slot>; 2]> {
     let mut chains = vec![<[Vec<Slot>; 2]>::default(); network.links.len()];
     let mut place = |ends: &[Option<usize>], slot| {
@@ -26,8 +34,10 @@ pub(crate) fn chains(network: &Network, combination: &Combination<'_>) -> Vec<[V
         }
     };
     let stations: Vec<_> = network.links.iter().map(base_station_end).collect();
-    let at =
-        |node: Option<&str>| node.map_or_else(|| stations.clone(), |node| network.towards_mobile_hosts(node));
+    let at = |node: Option<&str>| match node.map(|node| network.node(node)) {
+        None => stations.clone(),
+        Some(node) => node.map_or_else(|| vec![None; stations.len()], |node| network.placement(node)),
+    };
     if combination.splitter().is_some() {
         place(&at(combination.split_node()), Slot::Proxy);
     }
@@ -55,121 +65,230 @@ pub(crate) fn base_station_end(link: &NetworkLink) -> Option<usize> {
     }
 }
 
+/// The way of a connection from a router to a mobile host.
+struct Way {
+    /// The first link.
+    link: LinkId,
+    /// The nodes from the router to the mobile host.
+    nodes: Vec<HostId>,
+}
+
+/// The way of connections to mobile hosts, as an agent at a router knows it.
+pub(crate) struct Ahead {
+    /// The lowest bit rate on the way.
+    pub(crate) rate: BitRate,
+    /// The propagation delay to the farthest of the hosts.
+    pub(crate) delay: Duration,
+    /// The lowest bit rate on the way back.
+    pub(crate) arriving_rate: BitRate,
+}
+
 impl Network {
-    /// The end of each link that is this node, if packets of connections go from there to mobile hosts; of wireless links, if
-    /// it is the base station.
-    pub(crate) fn towards_mobile_hosts(&self, node: &str) -> Vec<Option<usize>> {
-        let node = self.names.iter().position(|name| name == node).map(|index| HostId(index as u16));
-        let mut ends = vec![None; self.links.len()];
-        let Some(node) = node else { return ends };
-        for (index, link) in self.links.iter().enumerate() {
-            let ends_of_link = self.graph.ends(LinkId(index as u16));
-            ends[index] = base_station_end(link).filter(|end| ends_of_link[*end] == node);
-        }
-        for path in self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all()) {
-            let back: Vec<_> = path.iter().rev().copied().collect();
-            for nodes in [path, &back] {
-                if let Some(link) = self.leaves_towards_mobile_host(nodes, node)
-                    && let NetworkLink::Wired(_) = self.links[usize::from(link.0)]
-                {
-                    ends[usize::from(link.0)] = Some(usize::from(self.graph.ends(link)[0] != node));
-                }
-            }
-        }
-        ends
+    fn node(&self, name: &str) -> Option<HostId> {
+        self.names.iter().position(|other| other == name).map(|index| HostId(index as u16))
     }
 
-    /// The link over which a path leaves a node, if it goes on from a base station to a mobile host.
-    fn leaves_towards_mobile_host(&self, nodes: &[HostId], node: HostId) -> Option<LinkId> {
-        let ahead = &nodes[nodes.iter().position(|other| *other == node)?..];
-        let links = ahead.windows(2).map(|step| (self.link_between(step[0], step[1]), step[0]));
-        let mut towards_mobile = links.clone().filter(|&(link, from)| {
+    /// The end of each link at which a combination has what it names `node` for: of a base station, those of its wireless
+    /// links; of a router, those of the wired links over which connections go to mobile hosts.
+    fn placement(&self, node: HostId) -> Vec<Option<usize>> {
+        let links = || (0..).map(LinkId).zip(&self.links);
+        let at_station = |(link, kind): (LinkId, &NetworkLink)| {
+            base_station_end(kind).filter(|end| self.graph.ends(link)[*end] == node)
+        };
+        if self.is_base_station(node) {
+            return links().map(at_station).collect();
+        }
+        let ways: BTreeSet<LinkId> = self.ways_from(node).map(|way| way.link).collect();
+        let end = |link| usize::from(self.graph.ends(link)[0] != node);
+        links().map(|(link, _)| ways.contains(&link).then(|| end(link))).collect()
+    }
+
+    /// The number of ends of links at which a combination has what it names `node` for.
+    pub(super) fn places(&self, node: &str) -> usize {
+        self.node(node).map_or(0, |node| self.placement(node).into_iter().flatten().count())
+    }
+
+    fn is_base_station(&self, node: HostId) -> bool {
+        let mut links = (0..).map(LinkId).zip(&self.links);
+        links.any(|(link, kind)| base_station_end(kind).is_some_and(|end| self.graph.ends(link)[end] == node))
+    }
+
+    /// The ways of connections from a router to mobile hosts, in both directions of the data.
+    fn ways_from(&self, node: HostId) -> impl Iterator<Item = Way> {
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        paths.flat_map(move |nodes| [self.way(nodes, node), self.way(&reversed(nodes), node)]).flatten()
+    }
+
+    /// The way from a router to the mobile host at the end of a path; `None` if the path ends elsewhere.
+    fn way(&self, nodes: &[HostId], node: HostId) -> Option<Way> {
+        let nodes = nodes[nodes.iter().position(|other| *other == node)?..].to_vec();
+        let mut steps = nodes.windows(2).map(|step| (self.link_between(step[0], step[1]), step[0]));
+        let goes_to_mobile_host = steps.clone().any(|(link, from)| {
             let end = base_station_end(&self.links[usize::from(link.0)]);
             end.is_some_and(|end| self.graph.ends(link)[end] == from)
         });
-        towards_mobile.next()?;
-        links.map(|(link, _)| link).next()
+        let link = steps.next().filter(|_| goes_to_mobile_host)?.0;
+        Some(Way { link, nodes })
     }
 
     fn link_between(&self, from: HostId, to: HostId) -> LinkId {
         self.graph.link(from, to).expect("a path follows links")
     }
 
-    /// Why what a combination has at a node cannot be there, if so, as the end of a sentence that begins with the
-    /// combination.
-    pub(super) fn misplaced(&self, combination: &Combination<'_>) -> Option<String> {
-        let is_wired = |link: usize| matches!(self.links[link], NetworkLink::Wired(_));
-        for (scheme, node) in combination.nodes() {
-            if !self.names.iter().any(|name| name == node) {
-                let names = self.names.iter().map(String::as_str);
-                return Some(format!("names a node \"{node}\", {}", crate::file::alternatives(node, names)));
-            }
-            let ends = self.towards_mobile_hosts(node);
-            if ends.iter().all(Option::is_none) {
-                return Some(format!(
-                    "has \"{scheme}\" at \"{node}\", from which no connection goes to a mobile host; leave \"@{node}\" out"
-                ));
-            }
-            if !combination.connected().is_empty() && self.is_station_of_moving_host(node) {
-                return Some(format!(
-                    "needs the same agents at all base stations of a moving host, and \"{scheme}\" is only at \"{node}\"; \
-                     leave \"@{node}\" out"
-                ));
-            }
-            let wired: Vec<_> =
-                (0..ends.len()).filter(|&link| ends[link].is_some() && is_wired(link)).collect();
-            if combination.signal_lead().is_some()
-                && wired.iter().any(|&link| self.mobile_hosts_over(LinkId(link as u16)).len() > 1)
-            {
-                return Some(format!(
-                    "watches the radio signal, and a link from \"{node}\" leads to several mobile hosts; leave \"@{node}\" \
-                     out"
-                ));
-            }
-        }
-        for (number, scheme) in combination.agents(LinkEnd::BaseStation).enumerate() {
-            let Some(node) = combination.node_of(number) else { continue };
-            let mut links = self.towards_mobile_hosts(node).into_iter().enumerate();
-            if links.any(|(link, end)| end.is_some() && is_wired(link))
-                && combination.needs_link_events(number)
-            {
-                return Some(format!(
-                    "has \"{scheme}\" at \"{node}\", which is not told what becomes of packets on the wireless link; leave \
-                     \"@{node}\" out"
-                ));
-            }
-        }
-        let proxies = proxies(&chains(self, combination));
-        let splits = |nodes: &Vec<HostId>| -> Vec<LinkId> {
-            let links = nodes.windows(2).map(|step| self.link_between(step[0], step[1]));
-            links.filter(|link| proxies[usize::from(link.0)].is_some()).collect()
+    /// The mobile host to which a link of a router leads, if there is one only and it has a radio of its own.
+    pub(super) fn mobile_host_over(&self, link: LinkId) -> Option<HostId> {
+        let from_ends = self.graph.ends(link).map(|end| self.ways_from(end).filter(|way| way.link == link));
+        let hosts: BTreeSet<HostId> =
+            from_ends.into_iter().flatten().filter_map(|way| way.nodes.last().copied()).collect();
+        let only = hosts.first().filter(|_| hosts.len() == 1)?;
+        self.last_hops().contains_key(only).then_some(*only)
+    }
+
+    /// The ways to mobile hosts over a link of a router, as an agent there knows them.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub(super) fn ahead(&self, link: LinkId, end: usize) -> Ahead {
+        let slowest = |nodes: &[HostId]| {
+            let rates = nodes.windows(2).map(|step| {
+                let link = self.link_between(step[0], step[1]);
+                let kind = &self.links[usize::from(link.0)];
+                let up = match kind {
+                    NetworkLink::Radio(hop) => self.graph.ends(link)[hop.mobile] == step[0],
+                    NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
+                };
+                kind.rate(up).unwrap_or(self.bss.phy.data_rate())
+            });
+            rates.min().expect("a way has links")
         };
-        let parts_ways =
-            |flow: &&Flow| flow.path.all().any(|nodes| splits(nodes) != splits(&flow.path.nodes));
+        let ways = self.ways_from(self.graph.ends(link)[end]).filter(|way| way.link == link);
+        let each = ways.map(|Way { nodes, .. }| Ahead {
+            rate: slowest(&nodes),
+            delay: self.delay(&nodes),
+            arriving_rate: slowest(&reversed(&nodes)),
+        });
+        let all = each.reduce(|one, other| Ahead {
+            rate: one.rate.min(other.rate),
+            delay: one.delay.max(other.delay),
+            arriving_rate: one.arriving_rate.min(other.arriving_rate),
+        });
+        all.expect("agents are on a way")
+    }
+
+    /// The links with a proxy on a path that split its connection. A router's proxy passes connections on that do not go
+    /// to a mobile host there.
+    pub(super) fn crossings(&self, proxies: &[Option<usize>], nodes: &[HostId]) -> Vec<Crossing> {
+        let mut crossings = split_segments::crossings(&self.graph, proxies, nodes);
+        crossings.retain(|&(link, from)| {
+            match (&self.links[usize::from(link.0)], proxies[usize::from(link.0)]) {
+                (NetworkLink::Wired(_), Some(end)) => {
+                    let router = self.graph.ends(link)[end];
+                    let way = match from {
+                        Port::WIRED => self.way(nodes, router),
+                        _ => self.way(&reversed(nodes), router),
+                    };
+                    way.is_some_and(|way| way.link == link)
+                }
+                _ => true,
+            }
+        });
+        crossings
+    }
+
+    /// Whether a combination splits a connection, or leaves it whole although it goes over a wireless link.
+    pub(super) fn is_whole(&self, combination: &Combination<'_>, flow: &Flow) -> bool {
+        let proxies = proxies(&chains(self, combination));
+        let is_wireless = |step: &[HostId]| {
+            !matches!(self.links[usize::from(self.link_between(step[0], step[1]).0)], NetworkLink::Wired(_))
+        };
+        combination.split_node().is_some()
+            && self.crossings(&proxies, &flow.path.nodes).is_empty()
+            && flow.path.nodes.windows(2).any(is_wireless)
+    }
+
+    /// Why a node that a combination names cannot have what the combination installs there, as a clause whose subject is the
+    /// combination.
+    pub(super) fn placement_refusal(&self, combination: &Combination<'_>) -> Option<String> {
+        let nodes = combination.nodes().map(|(scheme, node)| self.refusal_at(combination, scheme, node));
+        nodes.flatten().next().or_else(|| self.refusal_of_split(combination))
+    }
+
+    fn refusal_at(&self, combination: &Combination<'_>, scheme: &str, name: &str) -> Option<String> {
+        let without = format!("leave \"@{name}\" out");
+        let Some(node) = self.node(name) else {
+            let names = self.names.iter().map(String::as_str);
+            return Some(match self.names.len() {
+                ..=MAX_NAMES => format!("names a node \"{name}\", {}", alternatives(name, names)),
+                count => {
+                    format!("names a node \"{name}\", expected one of the {count} nodes of the scenario")
+                }
+            });
+        };
+        let is_station = self.is_base_station(node);
+        let ends = self.placement(node);
+        let crosses = |nodes: &Vec<HostId>| {
+            nodes.windows(2).any(|step| ends[usize::from(self.link_between(step[0], step[1]).0)].is_some())
+        };
+        let mut tcp = self.flows.iter().filter(|flow| flow.is_tcp());
+        if !tcp.clone().any(|flow| flow.path.all().any(crosses)) {
+            return Some(format!(
+                "has \"{scheme}\" at \"{name}\", from which no connection goes to a mobile host; {without}"
+            ));
+        }
+        if is_station {
+            let is_of_moving_host = self.moving.iter().any(|moving| moving.stations.contains(&node));
+            return (!combination.connected().is_empty() && is_of_moving_host).then(|| {
+                format!(
+                    "needs the same agents at all base stations of a moving host, and \"{scheme}\" is at \"{name}\" only; \
+                     {without}"
+                )
+            });
+        }
+        let forks = |flow: &Flow| {
+            let links = |nodes: &[HostId]| {
+                [self.way(nodes, node), self.way(&reversed(nodes), node)].map(|way| way.map(|way| way.link))
+            };
+            flow.path.all().any(|nodes| links(nodes) != links(&flow.path.nodes))
+        };
+        if tcp.any(forks) {
+            return Some(format!(
+                "has \"{scheme}\" at \"{name}\", from which the ways to the base stations of a moving host begin with different \
+                 links; {without}, or name a router in front of it"
+            ));
+        }
+        let needs_events = |(number, _): (usize, &str)| {
+            combination.node_of(number) == Some(name) && combination.needs_link_events(number)
+        };
+        if combination.agents(LinkEnd::BaseStation).enumerate().any(needs_events) {
+            return Some(format!(
+                "has \"{scheme}\" at \"{name}\", which is not told what becomes of packets on the wireless link; {without}"
+            ));
+        }
+        let mut links = (0..).map(LinkId).zip(&ends).filter(|(_, end)| end.is_some());
+        if combination.watches_signal_at(name) && links.any(|(link, _)| self.mobile_host_over(link).is_none())
+        {
+            return Some(format!(
+                "watches the signal of a mobile host, and a link of \"{name}\" leads to several, or to a cell; {without}"
+            ));
+        }
+        None
+    }
+
+    /// Why a node cannot split connections of a moving host.
+    fn refusal_of_split(&self, combination: &Combination<'_>) -> Option<String> {
         let node = combination.split_node()?;
-        self.flows.iter().filter(|flow| flow.is_tcp()).find(parts_ways).map(|_| {
+        let proxies = proxies(&chains(self, combination));
+        let split = |nodes: &[HostId]| self.crossings(&proxies, nodes);
+        let mut tcp = self.flows.iter().filter(|flow| flow.is_tcp());
+        tcp.find(|flow| flow.path.all().any(|nodes| split(nodes) != split(&flow.path.nodes))).map(|_| {
             format!(
-                "splits connections at \"{node}\", and those of a moving host do not always go over the same link from there; \
-                 leave \"@{node}\" out"
+                "splits connections at \"{node}\", which those of a moving host do not always cross; leave \"@{node}\" out, or \
+                 name a router in front of its base stations"
             )
         })
     }
+}
 
-    fn is_station_of_moving_host(&self, node: &str) -> bool {
-        let mut stations = self.moving.iter().flat_map(|moving| &moving.stations);
-        stations.any(|station| self.names[usize::from(station.0)] == node)
-    }
-
-    /// The mobile hosts at the ends of connections that go over a link.
-    pub(super) fn mobile_hosts_over(&self, link: LinkId) -> Vec<HostId> {
-        let last_hops = self.last_hops();
-        let crosses =
-            |nodes: &Vec<HostId>| nodes.windows(2).any(|step| self.link_between(step[0], step[1]) == link);
-        let flows = self.flows.iter().filter(|flow| flow.is_tcp() && flow.path.all().any(crosses));
-        let mut hosts: Vec<_> = flows.flat_map(|flow| [flow.source(), flow.destination()]).collect();
-        hosts.retain(|host| last_hops.contains_key(host));
-        hosts.sort_unstable();
-        hosts.dedup();
-        hosts
-    }
+fn reversed(nodes: &[HostId]) -> Vec<HostId> {
+    nodes.iter().rev().copied().collect()
 }

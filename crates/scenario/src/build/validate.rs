@@ -149,6 +149,7 @@ impl Scenario {
             CombinationError::Conflict(reason) => {
                 format!("found \"{name}\", but {reason}; leave one of them out")
             }
+            CombinationError::Misplaced(reason) => format!("found \"{name}\", but {reason}"),
         })
     }
 
@@ -185,16 +186,21 @@ impl Scenario {
         if let Some((scheme, key, problem)) = faults {
             return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
         }
-        if let Some((scheme, reason)) = network.extended().find_map(|tcp| combination.mismatch(tcp)) {
-            let table = match combination.splitter() {
-                Some(splitter) => format!("scheme.{splitter}.wireless"),
-                None => String::from("tcp"),
-            };
+        let mismatch =
+            network.extended().find_map(|tcp| Some((combination.mismatch(tcp)?, combination.splitter())));
+        let of_whole = || {
+            let mut whole = network.extended_flows().filter(|flow| network.is_whole(combination, flow));
+            whole.find_map(|flow| Some((combination.mismatch_of_whole(&flow.tcp)?, None)))
+        };
+        if let Some(((scheme, reason), splitter)) = mismatch.or_else(of_whole) {
+            let table =
+                splitter.map_or_else(|| String::from("tcp"), |name| format!("scheme.{name}.wireless"));
             return Some(format!("\"{scheme}\" {reason} in [{table}], or leave the scheme out"));
         }
-        if let Some(problem) = network.misplaced(combination) {
+        if let Some(problem) = network.placement_refusal(combination) {
             return Some(format!("\"{}\" {problem}", combination.name()));
         }
+        let splits_at_base_stations = !splits.is_empty() && combination.split_node().is_none();
         let lacks_arq = || {
             // The scheme registered last, since it is the most general one.
             let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();
@@ -227,22 +233,22 @@ impl Scenario {
              state another dispatch in [shared], or leave the scheme out"
         } else if queue == QueueUse::ExpeditedFirst && network.has_disciplines_without_priority() {
             "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does not; \
-             state a capacity as queue of [radio], such as \"50 packets\", or leave the scheme out"
+             give these links a capacity or priority = {} as queue, or leave the scheme out"
         } else if protects.is_some() && network.crosses_bss() {
             "needs links with a code, and those of a cell have none; leave the scheme out"
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
-        } else if !splits.is_empty() && network.has_moving_connections_with_other_radios() {
+        } else if splits_at_base_stations && network.has_moving_connections_with_other_radios() {
             "splits connections into a wired and a wireless part, and one goes over another wireless link than that of its \
              moving host; leave the scheme out"
         } else if !combination.connected().is_empty() && !network.has_wired_paths_between_stations() {
             "sends packets from one base station of a moving host to another, and the shortest path between two of them \
              goes over a wireless link; leave the scheme out"
-        } else if !splits.is_empty() && network.has_chained_radios() {
+        } else if splits_at_base_stations && network.has_chained_radios() {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"
-        } else if !splits.is_empty() && network.has_relays_of_shared_radios() {
+        } else if splits_at_base_stations && network.has_relays_of_shared_radios() {
             "splits connections into wired and wireless parts, and one goes from one mobile host of a shared radio to \
              another; leave the scheme out"
         } else if combination.tunnel().is_some() && network.has_relays_within_bsses() {

@@ -66,7 +66,7 @@ pub(super) fn beyond_proxies(combination: &Combination<'_>, network: &Network) -
             "\"{name}\" acknowledges to one host only what the other has acknowledged, which the proxy of real hosts \
              cannot"
         ))
-    } else if network.flows[0].path.all().count() > 1 {
+    } else if network.flows[0].path.all().count() > 1 && combination.split_node().is_none() {
         Some(format!("\"{name}\" moves connections with a mobile host, which the proxy of real hosts cannot"))
     } else if let Some(flavour) = flavour(wired) {
         Some(format!("\"{name}\" needs standard TCP on the wired part, and tcp.flavour is \"{flavour}\""))

@@ -516,7 +516,8 @@ impl Setup<'_> {
         RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled }
     }
 
-    /// The captures of the further parts of connection number `index`, and of both sides of the agents at base stations and routers.
+    /// The captures of the further parts of connection number `index`, and of both sides of the agents at base stations
+    /// and routers.
     fn captured_parts(&self, index: usize) -> Vec<CapturedPart> {
         let parts = &self.layout.parts()[index];
         let capture = |name: String, description, wires, part: &ConnectionPart, links: &[ComponentId]| {

@@ -81,6 +81,17 @@ pub enum Queue {
 }
 
 impl Queue {
+    /// Its capacity.
+    pub fn limit(&self) -> QueueLimit {
+        match self {
+            Queue::DropTail(limit) => *limit,
+            Queue::Managed(Management::Codel(params)) => params.limit,
+            Queue::Managed(Management::FqCodel(params)) => params.limit,
+            Queue::Managed(Management::Priority(params)) => params.limit,
+            Queue::Managed(Management::Red(params)) => params.limit,
+        }
+    }
+
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors

@@ -131,8 +131,7 @@ impl Resolver<'_> {
         });
         let agents = at_each.max().unwrap_or(0) * agents.len();
         let at_routers = self.combinations.iter().map(|(_, combination)| {
-            let links = combination.nodes().map(|(_, node)| self.network.towards_mobile_hosts(node));
-            links.flatten().flatten().count()
+            combination.nodes().map(|(_, node)| self.network.places(node)).sum::<usize>()
         });
         let agents = agents + at_routers.max().unwrap_or(0);
         let ends = 2 * flows.iter().filter(|flow| flow.path.joins.is_none()).count();

@@ -15,8 +15,8 @@ use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Mover, Node, SignalMeter, WireId};
 
 use super::movement::{Movement, WatchedSignal};
-use super::network::{Network, NetworkLink, Workload};
-use super::placement::{self, Slot, base_station_end};
+use super::network::{Flow, Network, NetworkLink, Workload};
+use super::placement::{self, Ahead, Slot, base_station_end};
 use super::split_segments::{self, ConnectionPart};
 use crate::measure::AgentCounters;
 
@@ -119,22 +119,33 @@ pub(crate) struct ConnectionComponents {
 impl Layout {
     pub(crate) fn new(mut network: Network, combination: &Combination<'_>) -> Layout {
         network.use_queues(combination.link().queue);
-        let splits: Vec<_> =
-            network.flows.iter().map(|flow| combination.split(&flow.tcp).map(Box::new)).collect();
+        let split =
+            |flow: &Flow| combination.split(&flow.tcp).filter(|_| !network.is_whole(combination, flow));
+        let splits: Vec<_> = network.flows.iter().map(|flow| split(flow).map(Box::new)).collect();
         let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
             .map(|end| combination.agents(end).collect::<Vec<_>>());
         let chains = placement::chains(&network, combination);
         let numbers: Vec<_> = chains.iter().map(|ends| ends.each_ref().map(Vec::len)).collect();
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
         let is_joint = combination.splitter().is_some() && combination.split_node().is_none();
-        // Where agents are connected, all base stations have the same.
-        let connected = combination.connected().iter().map(|agent| agent + usize::from(is_joint)).collect();
+        // Where agents are connected, all base stations of moving hosts have the same.
+        let of_moving_host = (0..).map(LinkId).zip(&network.links).find_map(|(link, kind)| match kind {
+            NetworkLink::Radio(hop) if hop.place.is_some() => {
+                Some(&chains[usize::from(link.0)][1 - hop.mobile])
+            }
+            _ => None,
+        });
+        let index = |number: &usize| {
+            let slot = Slot::Agent(LinkEnd::BaseStation, *number);
+            of_moving_host?.iter().position(|other| *other == slot)
+        };
+        let connected = combination.connected().iter().filter_map(index).collect();
         let (stations, fixed) = (network.moving_hosts(), network.fixed());
         let moving = MovingHosts { stations, is_joint, connected, fixed };
         let wiring = Wiring::new(&network.graph, &numbers, &paths, &moving);
         let movement = Movement::new(&network, &wiring, combination);
         let proxies = placement::proxies(&chains);
-        let crossings = |nodes: &[HostId]| split_segments::crossings(&network.graph, &proxies, nodes);
+        let crossings = |nodes: &[HostId]| network.crossings(&proxies, nodes);
         let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
             true => split_segments::parts(&network.graph, &wiring, index, &flow.path, crossings),
             false => Vec::new(),
@@ -541,9 +552,9 @@ impl Layout {
                     let rate = self.network.bss.phy.data_rate();
                     (rate, Duration::ZERO, rate, None)
                 }
-                NetworkLink::Wired(wired) => {
-                    let rate = wired.rate.nominal();
-                    (rate, wired.delay.nominal(), rate, None)
+                NetworkLink::Wired(_) => {
+                    let Ahead { rate, delay, arriving_rate } = self.network.ahead(place.link, place.end);
+                    (rate, delay, arriving_rate, None)
                 }
             };
         let station = place_of_station.map(|(_, station)| station);
