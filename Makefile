@@ -30,7 +30,10 @@ if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo 
 run: $(BUILT)
 	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
 
-test: lint test-rust test-python
+# The linters wait for a compiler that uses one core; Rust's tests are built and run beside them. Tests of time follow alone.
+test:
+	$(MAKE) --jobs=2 lint test-rust
+	$(MAKE) test-python
 
 lint: $(TOOLS)
 	$(BIN)/ruff check
