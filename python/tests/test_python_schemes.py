@@ -506,6 +506,30 @@ def test_what_is_lent_returns_after_the_callback() -> None:
     assert lasthop.run(world, Keeping()).metrics == world.run("basic").metrics
 
 
+def test_a_reaction_may_pace() -> None:
+    """A segment of 1460 B each 100 ms."""
+
+    class Pace(lasthop.Reaction):
+        def on_start(self, now: int, sender: SenderState) -> None:
+            for wrong in (0.0, -1.0, float("nan"), float("inf")):
+                with pytest.raises(ValueError, match="expected more than 0 bytes per second"):
+                    sender.set_pacing_rate(wrong)
+            sender.set_pacing_rate(14_600.0)
+
+    class Pacing(PythonScheme):
+        name = "pacing"
+
+        def install(self, installer: Installer) -> None:
+            installer.at_sender(Pace)
+
+    world = scenario("lossy", "radio.channel=perfect", "transfer.size=29200 B")
+    run = lasthop.run(world, Pacing(), trace=True)
+    events = run.events()
+    sent = events["time_s"][(events["event"] == "sent") & (events["packet"] >= 0)]
+    gaps = np.diff(sent)[-15:]
+    assert gaps == pytest.approx(0.1, rel=0.02)
+
+
 def test_objects_that_are_no_schemes_are_refused() -> None:
     world = scenario("lossy")
 

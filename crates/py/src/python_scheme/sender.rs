@@ -250,6 +250,21 @@ impl PySenderState {
         self.with(|sender| sender.set_window(size))
     }
 
+    /// Pace segments from now on, instead of by the congestion control. Only flavours of today are paced, such as ``prr``.
+    ///
+    /// Parameters
+    /// ----------
+    /// rate : float
+    ///     In bytes of payload per second, more than 0.
+    fn set_pacing_rate(&self, rate: f64) -> PyResult<()> {
+        match rate > 0.0 && rate.is_finite() {
+            true => self.with(|sender| sender.set_pacing_rate(rate)),
+            false => Err(PyValueError::new_err(format!(
+                "rate: found {rate}, expected more than 0 bytes per second"
+            ))),
+        }
+    }
+
     /// Set the maximum payload of all later segments.
     ///
     /// Parameters
