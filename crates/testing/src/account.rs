@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::tcp::{Congestion, Flavour, Receiver, Segment, Sender, SenderStats, SeqNum, Settings};
+use lasthop_proto::tcp::{
+    Congestion, Flavour, LossStage, Receiver, Segment, Sender, SenderStats, SeqNum, Settings,
+};
 use lasthop_proto::{Component, ComponentId, Packet, Probe};
 
 /// Tolerance of pacing: gaps are rounded to nanoseconds.
@@ -20,8 +22,12 @@ pub(crate) struct Account {
     /// Segments sent that have not crossed the wire yet, all at the same instant.
     sendings: VecDeque<Sending>,
     last: Option<Departure>,
+    sent_at: Time,
     /// Windows before reductions that may be undone.
     reduced: Vec<(f64, f64)>,
+    /// Whether such a window was never visible: Westwood+ ends a recovery with an estimate of its own, which the next
+    /// loss may reduce at once.
+    unseen: bool,
     counted: Counted,
     /// One past the highest sequence number seen.
     max: Option<SeqNum>,
@@ -37,6 +43,7 @@ struct View {
     max: SeqNum,
     /// Bytes reported by SACK.
     sacked: u32,
+    recovers: bool,
 }
 
 impl View {
@@ -95,7 +102,9 @@ impl Account {
             before: None,
             sendings: VecDeque::new(),
             last: None,
+            sent_at: Time::ZERO,
             reduced: Vec::new(),
+            unseen: false,
             counted: Counted::default(),
             max: None,
         }
@@ -120,6 +129,7 @@ impl Account {
         if sending.segments == 0 {
             self.sendings.pop_front();
         }
+        self.sent_at = now;
         self.counted.segments += 1;
         self.counted.wire_bytes += packet.size;
         self.counted.payload += Bytes(u64::from(segment.len));
@@ -163,12 +173,14 @@ impl Account {
             una: sender.snd_una(),
             max: sender.snd_max(),
             sacked: sender.reported().map(|block| block.end - block.start).sum(),
+            recovers: sender.loss_report().stage == LossStage::Recovery,
         };
         let Some(before) = self.before.replace(view) else { return self.note_sendings(sender, &stats) };
         let did = stats.since(&before.stats);
         self.note_sendings(sender, &did);
         self.check_window(now, sender, &before, &did);
-        self.check_undo(now, &before, &view, &did);
+        let idle = view.una >= before.max && now.since(self.sent_at) > sender.rtt().rto();
+        self.check_undo(now, &before, &view, &did, idle);
     }
 
     fn note_sendings(&mut self, sender: &Sender, did: &SenderStats) {
@@ -213,12 +225,13 @@ impl Account {
     }
 
     /// After an undo the window has its previous value, plus growth of at most the bytes acknowledged or
-    /// reported at that moment.
-    fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats) {
+    /// reported at that moment. Most controllers grow in whole segments, and drop the rest of one. `idle` if nothing was
+    /// outstanding, and nothing was sent for a timeout: the window may have restarted from its initial value.
+    fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats, idle: bool) {
         let found = did.fast_retransmits + did.timeouts > 0;
         let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
+        let mss = f64::from(self.settings.mss());
         if did.undone_reductions > 0 && !found && !own {
-            let mss = f64::from(self.settings.mss());
             // Hybla grows by more than the bytes acknowledged.
             let growth = match self.settings.congestion {
                 Congestion::Hybla => f64::INFINITY,
@@ -226,8 +239,15 @@ impl Account {
             };
             // A reaction may have opened the window to that of the receiver.
             let opened = if self.reacting { f64::from(self.settings.window_payload()) } else { 0.0 };
+            let initial = f64::from(self.settings.initial_window.bytes(self.settings.mss()));
+            let restarted = idle && self.settings.idle_restart;
             let restored = |&(cwnd, ssthresh): &(f64, f64)| {
-                let whole = view.cwnd >= cwnd && view.cwnd <= cwnd.max(before.cwnd).max(opened) + growth;
+                let rest = match self.settings.congestion {
+                    Congestion::Aimd | Congestion::Net3 => 0.0,
+                    _ => cwnd % mss,
+                };
+                let least = if restarted { cwnd.min(initial) } else { cwnd - rest };
+                let whole = view.cwnd >= least && view.cwnd <= cwnd.max(before.cwnd).max(opened) + growth;
                 // Vegas lifts its threshold to three quarters of a window that grows.
                 let lifted = match self.settings.congestion {
                     Congestion::Vegas => view.ssthresh == 0.75 * view.cwnd,
@@ -235,7 +255,10 @@ impl Account {
                 };
                 whole && (lifted || view.ssthresh == ssthresh.max(before.ssthresh))
             };
-            let found = self.reduced.iter().any(restored);
+            // The threshold shows the window that was not seen.
+            let unseen = (view.ssthresh, view.ssthresh);
+            let found = self.reduced.iter().any(restored)
+                || (self.unseen && view.ssthresh > before.ssthresh && restored(&unseen));
             assert!(
                 found,
                 "{now}: undone to {} and {}, reduced from {:?}",
@@ -249,7 +272,10 @@ impl Account {
             }
         } else if did.undone_reductions > 0 {
             self.reduced.clear();
+            self.unseen = false;
         }
+        let is_westwood = self.settings.congestion == Congestion::Westwood;
+        self.unseen |= is_westwood && did.fast_retransmits > 0 && before.recovers;
         // A threshold of two segments is not reduced further.
         let at_least = view.cwnd < before.cwnd && view.cwnd == view.ssthresh;
         if found || at_least || view.ssthresh < before.ssthresh {
