@@ -51,12 +51,19 @@ impl Case {
 }
 
 impl Ready {
-    /// Segments delivered by `runs` runs, one after the other, and events.
+    /// Segments delivered by `runs` runs, one after the other, each set up from the scenario, and events.
     pub(crate) fn run(&self, runs: u64) -> (u64, u64) {
         sum((0..runs).map(|number| {
             let run = self.play(number);
             (self.delivered(&run.metrics), run.handled)
         }))
+    }
+
+    /// Segments delivered by `runs` runs that share a set-up, as in a study.
+    pub(crate) fn run_sharing(&self, runs: u64) -> u64 {
+        let setup = self.scenario.set_up(self.scheme).expect("a scenario that can be run");
+        let run = |number| setup.run(1, number, |_| true).expect("a run without limits");
+        (0..runs).map(|number| self.delivered(&run(number).metrics)).sum()
     }
 
     /// One run.

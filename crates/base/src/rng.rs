@@ -5,6 +5,8 @@
 //! stream number. Variates are implemented here on top of `libm`, so they are identical on every machine and
 //! independent of library versions.
 
+use core::fmt::{self, Display, Write};
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -26,22 +28,29 @@ impl Streams {
         Streams { seed, run }
     }
 
-    /// The stream called `name`, at its start.
-    pub fn stream(&self, name: &str) -> Stream {
+    /// The stream called `name`, at its start. A name made of parts, by [`format_args!`], is not stored.
+    pub fn stream(&self, name: impl Display) -> Stream {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
         key[8..16].copy_from_slice(&self.run.to_le_bytes());
         key[16..].copy_from_slice(CONTRACT);
         let mut generator = ChaCha8Rng::from_seed(key);
-        generator.set_stream(fnv1a(name.as_bytes()));
+        let mut hash = Fnv1a(0xcbf2_9ce4_8422_2325);
+        write!(hash, "{name}").expect("a name that can be written");
+        generator.set_stream(hash.0);
         Stream(generator)
     }
 }
 
-/// FNV-1a, 64 bits. The streams depend on it, so it must never change.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+/// FNV-1a, 64 bits, of what is written. The streams depend on it, so it must never change.
+struct Fnv1a(u64);
+
+impl fmt::Write for Fnv1a {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.0 = text.bytes().fold(self.0, mix);
+        Ok(())
+    }
 }
 
 /// One stream of random numbers.
@@ -125,6 +134,7 @@ mod tests {
         assert_ne!(draws(1, 1, "channel"), PINNED);
         assert_ne!(draws(2, 0, "channel"), PINNED);
         assert_ne!(draws(1, 0, "bits"), PINNED);
+        assert_eq!(Streams::new(1, 0).stream(format_args!("chan{}", "nel")).below(1 << 32), PINNED[0]);
     }
     const PINNED: [u64; 2] = [1_261_319_221, 247_213_001];
 

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use lasthop_base::{Duration, Probability, Stream, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::bit_errors::BitErrors;
+use crate::bit_errors::FrameSurvival;
 use crate::{Channel, Sojourn, State};
 
 /// One value per state.
@@ -20,6 +20,13 @@ impl<T: Copy> PerState<T> {
         match state {
             State::Good => self.good,
             State::Bad => self.bad,
+        }
+    }
+
+    fn of_mut(&mut self, state: State) -> &mut T {
+        match state {
+            State::Good => &mut self.good,
+            State::Bad => &mut self.bad,
         }
     }
 
@@ -65,7 +72,7 @@ impl Start {
 /// A channel whose dwell times come from `dwell`, called once per sojourn in chronological order.
 pub(crate) struct Alternating<D> {
     dwell: D,
-    errors: PerState<BitErrors>,
+    frames: PerState<FrameSurvival>,
     /// Time of the latest query.
     queried: Time,
     /// The sojourn that contains this time.
@@ -81,7 +88,7 @@ impl<D: FnMut(State) -> Duration> Alternating<D> {
         let first = Sojourn { state: start, until: Time::ZERO + dwell(start) };
         Alternating {
             dwell,
-            errors: PerState { good: BitErrors::new(rate.good), bad: BitErrors::new(rate.bad) },
+            frames: PerState { good: FrameSurvival::new(rate.good), bad: FrameSurvival::new(rate.bad) },
             queried: Time::ZERO,
             current: first,
             ahead: VecDeque::new(),
@@ -132,13 +139,13 @@ impl<D: FnMut(State) -> Duration + Send> Channel for Alternating<D> {
         assert!(start <= end, "a frame ended at {end}, before its start at {start}");
         let current = self.advance(start);
         if end <= current.until {
-            return self.errors.of(current.state).survival(bits as f64);
+            return self.frames.of_mut(current.state).of(bits);
         }
-        let errors = self.errors;
+        let frames = self.frames;
         let bits_per_nano = bits as f64 / end.since(start).as_nanos() as f64;
         let mut log_survival = 0.0;
         self.parts(start, end, |state, length| {
-            log_survival += errors.of(state).log_survival(bits_per_nano * length.as_nanos() as f64);
+            log_survival += frames.of(state).errors.log_survival(bits_per_nano * length.as_nanos() as f64);
         });
         libm::exp(log_survival)
     }
@@ -147,13 +154,13 @@ impl<D: FnMut(State) -> Duration + Send> Channel for Alternating<D> {
         assert!(start <= end, "a frame ended at {end}, before its start at {start}");
         let current = self.advance(start);
         if end <= current.until {
-            each(1.0, self.errors.of(current.state).rate);
+            each(1.0, self.frames.of(current.state).errors.rate);
             return 1.0;
         }
-        let errors = self.errors;
+        let frames = self.frames;
         let whole = end.since(start).as_nanos() as f64;
         self.parts(start, end, |state, length| {
-            each(length.as_nanos() as f64 / whole, errors.of(state).rate);
+            each(length.as_nanos() as f64 / whole, frames.of(state).errors.rate);
         });
         1.0
     }

@@ -3,7 +3,7 @@
 use lasthop_base::{Probability, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::bit_errors::BitErrors;
+use crate::bit_errors::FrameSurvival;
 use crate::{Channel, Sojourn};
 
 /// Independent bit errors at a constant rate (lhack paper, section 5: the corruption of messages on the last
@@ -17,21 +17,21 @@ pub struct Iid {
 
 impl Iid {
     pub(crate) fn channel(self) -> impl Channel {
-        Memoryless { errors: BitErrors::new(self.ber) }
+        Memoryless { frames: FrameSurvival::new(self.ber) }
     }
 }
 
 struct Memoryless {
-    errors: BitErrors,
+    frames: FrameSurvival,
 }
 
 impl Channel for Memoryless {
     fn survival(&mut self, _start: Time, _end: Time, bits: u64) -> f64 {
-        self.errors.survival(bits as f64)
+        self.frames.of(bits)
     }
 
     fn exposure(&mut self, _start: Time, _end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
-        each(1.0, self.errors.rate);
+        each(1.0, self.frames.errors.rate);
         1.0
     }
 

@@ -18,13 +18,12 @@ impl Watchers {
         // A stable sort: watchers receive a signal in the order in which they were added.
         watches.sort_by_key(|&(watched, _)| watched);
         let ids = watches.iter().map(|&(_, watcher)| watcher).collect();
-        let mut first = Vec::with_capacity(components + 1);
-        let mut begin = 0;
-        for index in 0..=components {
-            first.push(begin as u32);
-            let of_this =
-                watches[begin..].iter().take_while(|&&(watched, _)| usize::from(watched.0) == index);
-            begin += of_this.count();
+        let mut first = vec![0; components + 1];
+        for (watched, _) in watches {
+            first[usize::from(watched.0) + 1] += 1;
+        }
+        for index in 1..=components {
+            first[index] += first[index - 1];
         }
         Watchers { ids, first }
     }
