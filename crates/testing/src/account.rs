@@ -23,6 +23,8 @@ pub(crate) struct Account {
     sendings: VecDeque<Sending>,
     last: Option<Departure>,
     sent_at: Time,
+    /// The initial window, from which the sender restarts after an idle time: a segment if SYN was lost.
+    initial: u32,
     /// Windows before reductions that may be undone.
     reduced: Vec<(f64, f64)>,
     /// Whether such a window was never visible: Westwood+ ends a recovery with an estimate of its own, which the next
@@ -103,6 +105,7 @@ impl Account {
             sendings: VecDeque::new(),
             last: None,
             sent_at: Time::ZERO,
+            initial: settings.initial_window.bytes(settings.mss()),
             reduced: Vec::new(),
             unseen: false,
             counted: Counted::default(),
@@ -177,6 +180,9 @@ impl Account {
         };
         let Some(before) = self.before.replace(view) else { return self.note_sendings(sender, &stats) };
         let did = stats.since(&before.stats);
+        if did.timeouts > 0 && before.una == SeqNum(self.settings.iss) && self.settings.handshake {
+            self.initial = self.settings.mss();
+        }
         self.note_sendings(sender, &did);
         self.check_window(now, sender, &before, &did);
         let idle = view.una >= before.max && now.since(self.sent_at) > sender.rtt().rto();
@@ -225,7 +231,7 @@ impl Account {
     }
 
     /// After an undo the window has its previous value, plus growth of at most the bytes acknowledged or
-    /// reported at that moment. Most controllers grow in whole segments, and drop the rest of one. `idle` if nothing was
+    /// reported at that moment. Recovery ends, and most controllers grow, in whole segments: the rest of one is dropped. `idle` if nothing was
     /// outstanding, and nothing was sent for a timeout: the window may have restarted from its initial value.
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats, idle: bool) {
         let found = did.fast_retransmits + did.timeouts > 0;
@@ -239,26 +245,24 @@ impl Account {
             };
             // A reaction may have opened the window to that of the receiver.
             let opened = if self.reacting { f64::from(self.settings.window_payload()) } else { 0.0 };
-            let initial = f64::from(self.settings.initial_window.bytes(self.settings.mss()));
+            let initial = f64::from(self.initial);
             let restarted = idle && self.settings.idle_restart;
+            // Vegas lifts its threshold to three quarters of a window that grows; it and CUBIC may leave slow start.
+            let (lifted, left) = match self.settings.congestion {
+                Congestion::Vegas => (view.ssthresh == 0.75 * view.cwnd, view.ssthresh == view.cwnd - mss),
+                Congestion::Cubic => (false, view.ssthresh == view.cwnd),
+                _ => (false, false),
+            };
             let restored = |&(cwnd, ssthresh): &(f64, f64)| {
-                let rest = match self.settings.congestion {
-                    Congestion::Aimd | Congestion::Net3 => 0.0,
-                    _ => cwnd % mss,
-                };
-                let least = if restarted { cwnd.min(initial) } else { cwnd - rest };
-                let whole = view.cwnd >= least && view.cwnd <= cwnd.max(before.cwnd).max(opened) + growth;
-                // Vegas lifts its threshold to three quarters of a window that grows.
-                let lifted = match self.settings.congestion {
-                    Congestion::Vegas => view.ssthresh == 0.75 * view.cwnd,
-                    _ => false,
-                };
-                whole && (lifted || view.ssthresh == ssthresh.max(before.ssthresh))
+                let least = if restarted { cwnd.min(initial) } else { cwnd - cwnd % mss };
+                let high_enough = view.cwnd >= least || left;
+                let low_enough = view.cwnd <= cwnd.max(before.cwnd).max(opened) + growth;
+                let threshold = lifted || left || view.ssthresh == ssthresh.max(before.ssthresh);
+                high_enough && low_enough && threshold
             };
             // The threshold shows the window that was not seen.
             let unseen = (view.ssthresh, view.ssthresh);
-            let found = self.reduced.iter().any(restored)
-                || (self.unseen && view.ssthresh > before.ssthresh && restored(&unseen));
+            let found = self.reduced.iter().any(restored) || (self.unseen && restored(&unseen));
             assert!(
                 found,
                 "{now}: undone to {} and {}, reduced from {:?}",

@@ -399,7 +399,8 @@ impl SenderState {
     fn call_reactions(&mut self, mut hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
         let mut reactions = core::mem::take(&mut self.reactions);
         reactions.each_mut().for_each(|reaction| hook(reaction, self));
-        self.reactions = reactions;
+        // The list that stood in is empty and owns nothing.
+        core::mem::forget(core::mem::replace(&mut self.reactions, reactions));
         self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
     }
 
@@ -604,9 +605,12 @@ impl SenderState {
         self.update_pacing_rate();
     }
 
+    /// Without a round-trip time, before the first sample or after many timeouts, the rate stays as it is.
     fn update_pacing_rate(&mut self) {
-        if self.is_paced {
-            self.pace.rate = self.rtt.srtt().map(|srtt| self.cc.pacing_rate(srtt));
+        if self.is_paced
+            && let Some(srtt) = self.rtt.srtt()
+        {
+            self.pace.rate = Some(self.cc.pacing_rate(srtt));
         }
     }
 

@@ -246,6 +246,22 @@ fn waiting_for_pacing_is_not_a_zero_window() {
     assert!(stats.timeouts > 0 && stats.window_probes == 0, "{stats:?}");
 }
 
+/// BSD's estimator forgets the round-trip time after several timeouts; the rate stays, and there is no burst.
+#[test]
+fn a_rate_outlasts_the_round_trip_time() {
+    let ticks = Settings { rtt_arithmetic: RttArithmetic::Ticks, frto: false, ..records(4) };
+    let mut tcp = Client::start(&Settings { pacing: true, ..ticks });
+    tcp.sends_full(0..4).at(100).ack(2000).sent();
+    while tcp.sender.rtt().srtt().is_some() {
+        tcp.times_out();
+        tcp.sent();
+    }
+    let due = tcp.times_out();
+    tcp.sent();
+    tcp.at(due + 200).ack(3000).cwnd(2000.0);
+    assert_eq!(tcp.sent().len(), 1);
+}
+
 /// A DSACK ends the probe's episode: a later acknowledgement does not indicate a loss (RFC 8985 section
 /// 7.4.2).
 #[test]

@@ -37,12 +37,27 @@ const KINDS_PER_PAIR: usize = 5;
 /// segments.
 const MOST_ROUNDS: u32 = 50;
 
-/// Worlds with rare events beyond those that run by default: after an undo, a window that a reaction has set grows in whole
-/// segments; Westwood+ ends a recovery and enters the next with the same acknowledgement; an undo comes after an idle time.
-const RARE: [&str; 3] = [
+/// Worlds with rare events beyond those that run by default.
+const RARE: [&str; 12] = [
+    // After an undo, a window that a reaction has set grows in whole segments.
     "wtcp:westwood:prr-rack:186",
+    // A recovery ends with an estimate of the controller or a part of a segment, and the next one begins at once.
     "wtcp-timestamps:westwood:prr-rack:186",
+    "wtcp-timestamps:westwood:prr-sack:650",
+    "packet-fec:aimd:prr-rack:516",
+    // An undo comes after an idle time, also if SYN was lost.
     "wtcp-timestamps:hybla:prr-rack:168",
+    "wtcp-timestamps:veno:prr-sack:871",
+    // With an undo, the controller leaves slow start.
+    "lhack:vegas:prr-rack:364",
+    "wtcp:vegas:prr-sack:589",
+    "wtcp:cubic:prr-rack:425",
+    // A window that losses do not reduce exceeds 4 GiB.
+    "eln:hybla:prr-rack:694",
+    // A paced sender forgets its round-trip time.
+    "local-recovery + lhack:net3:prr-rack:183",
+    // A window waits longer than the longest timeout drawn.
+    "delayed-dupacks:cubic:newreno:262",
 ];
 
 /// Loss recovery and detection.
@@ -196,6 +211,10 @@ fn world(kind: &Kind, number: u64) -> bool {
         Queue::Managed(_) => config,
     });
     let config = directions[0];
+    // A retransmission timeout below the time that a window waits before the link leads to collapse: RFC 6298 section 2.5
+    // asks for at least 60 s.
+    let longest_wait = config.rate.time_for(settings.window.bytes(settings.mss()) * 4);
+    let settings = Settings { rto_max: settings.rto_max.max(longest_wait), ..settings };
     let model = channel(random, Fragments::of(packet, config.mtu.or(config.unit)).count());
     let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
     let (delay, wired_queue) = (milliseconds(random, 100), discipline(random, packet));

@@ -411,7 +411,8 @@ impl Prr {
     /// Ends the stage: all data outstanding at its start are acknowledged, or its reduction was undone.
     fn end_recovery(&mut self, tcp: &mut SenderState) {
         if let Some(reduction) = self.stage.reduction() {
-            tcp.end_reduction(reduction.target() * tcp.mss);
+            // A window that losses do not reduce may have grown beyond 4 GiB.
+            tcp.end_reduction(reduction.target().saturating_mul(tcp.mss));
             self.detector.on_recovered();
         }
         self.stage = Stage::Open;
