@@ -28,27 +28,30 @@ impl BitErrors {
     }
 }
 
-/// The survival of whole frames at a constant rate. Keeps the latest result: most frames are as long as the one before, and
-/// the exponential is the largest part of the cost.
+/// The survival of whole frames at a constant rate. Keeps the two latest results: frames have few different lengths, and the
+/// exponential is the largest part of the cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameSurvival {
     pub(crate) errors: BitErrors,
-    /// A number of bits, and the probability that they survive.
-    latest: (u64, f64),
+    /// Numbers of bits, each with the probability that they survive.
+    latest: [(u64, f64); 2],
 }
 
 impl FrameSurvival {
     pub(crate) fn new(rate: Probability) -> FrameSurvival {
-        FrameSurvival { errors: BitErrors::new(rate), latest: (0, 1.0) }
+        FrameSurvival { errors: BitErrors::new(rate), latest: [(0, 1.0); 2] }
     }
 
     /// The probability that `bits` bits have no error.
     #[inline]
     pub(crate) fn of(&mut self, bits: u64) -> f64 {
-        if self.latest.0 != bits {
-            self.latest = (bits, self.errors.survival(bits as f64));
+        if self.latest[0].0 != bits {
+            self.latest.swap(0, 1);
+            if self.latest[0].0 != bits {
+                self.latest[0] = (bits, self.errors.survival(bits as f64));
+            }
         }
-        self.latest.1
+        self.latest[0].1
     }
 }
 
@@ -60,7 +63,7 @@ mod tests {
     fn each_length_has_its_own_survival() {
         let rate = Probability::new(1e-3).unwrap();
         let mut frames = FrameSurvival::new(rate);
-        for bits in [0, 8, 8, 800, 8, 0, 800, 800] {
+        for bits in [0, 8, 8, 800, 8, 80, 0, 800, 800, 0] {
             assert_eq!(frames.of(bits), BitErrors::new(rate).survival(bits as f64), "{bits}");
         }
         let mut certain = FrameSurvival::new(Probability::new(1.0).unwrap());

@@ -281,6 +281,11 @@ pub struct Out {
 }
 
 impl Out {
+    /// No effects, and room for `effects` of them.
+    pub fn with_capacity(effects: usize) -> Out {
+        Out { effects: Vec::with_capacity(effects), ..Out::default() }
+    }
+
     /// Sends `packet` out of `port`; it reaches the other end of the wire at the same instant.
     pub fn send(&mut self, port: Port, packet: Packet) {
         self.push(Effect::Send(port, packet));
@@ -300,9 +305,15 @@ impl Out {
         }
     }
 
+    /// Whether link events with this outcome, of the component that emits now, are signalled to anyone.
+    #[inline]
+    pub fn needs(&self, outcome: LinkOutcome) -> bool {
+        !self.unneeded.contains(outcome)
+    }
+
     #[inline]
     fn is_heard(&self, effect: &Effect) -> bool {
-        !matches!(effect, Effect::Signal(Signal::Link(event)) if self.unneeded.contains(event.outcome))
+        !matches!(effect, Effect::Signal(Signal::Link(event)) if !self.needs(event.outcome))
     }
 
     /// For a component that embeds others and is their only neighbour: collects the effects that `emit`

@@ -112,6 +112,11 @@ impl Reassembly {
         self.pending = self.pending.checked_sub(fragments).expect("a fragment ends once");
     }
 
+    /// Number of fragments whose outcome is not known yet.
+    pub fn pending(&self) -> u32 {
+        self.pending
+    }
+
     /// The missing fragments will not arrive.
     pub fn abandon(&mut self) {
         *self = Reassembly { pending: 0, outcome: Reassembled::Abandoned };

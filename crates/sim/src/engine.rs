@@ -9,6 +9,11 @@ use crate::tap::{Tap, Wire, WireId};
 use crate::wakeups::Wakeups;
 use crate::watchers::Watchers;
 
+/// Room for the effects of one instant that a short run needs, for an initial window of segments; and for the components
+/// of a simple network. More is allocated when needed.
+const USUAL_EFFECTS: usize = 16;
+const USUAL_NODES: usize = 8;
+
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ended {
@@ -36,7 +41,8 @@ pub struct Builder {
 impl Builder {
     /// An empty network.
     pub fn new() -> Builder {
-        Builder::default()
+        let (nodes, wires) = (Vec::with_capacity(USUAL_NODES), Vec::with_capacity(USUAL_NODES));
+        Builder { nodes, wires, ..Builder::default() }
     }
 
     /// Adds a component. Components with equal deadlines wake in the order in which they were added.
@@ -89,7 +95,8 @@ impl Builder {
         self.feeds.push((feeder, link));
     }
 
-    /// Turns [look-ahead](crate::look_ahead) off: every event is carried out at its own time. Results are the same.
+    /// Turns [look-ahead](crate::look_ahead) off, and that of links with an ARQ: every event is carried out at its own time,
+    /// and every outcome is signalled. Results are the same.
     pub fn step_by_step(mut self) -> Builder {
         self.step_by_step = true;
         self
@@ -139,7 +146,8 @@ impl Builder {
             let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
             let needs =
                 |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].needs_outcome(outcome));
-            place.unneeded = Outcomes::of(|outcome| !tap.sees_signals() && !needs(outcome));
+            let is_seen = tap.sees_signals() || tap.sees_component(ComponentId(index as u16));
+            place.unneeded = Outcomes::of(|outcome| !self.step_by_step && !is_seen && !needs(outcome));
         }
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -154,7 +162,7 @@ impl Builder {
             arrival_watchers,
             loss_watchers,
             wakeups,
-            out: Out::default(),
+            out: Out::with_capacity(USUAL_EFFECTS),
             now: Time::ZERO,
             turn: 0,
             handled: 0,

@@ -215,12 +215,15 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// Settles the counters of the lines that the engine serves. Of the components with a deadline at this
+    /// Settles the counters of the lines that the engine serves, and of links with an ARQ. Of the components with a deadline at this
     /// instant, those up to `last` have been woken.
     pub(crate) fn settle(&mut self, last: usize) {
-        let places = self.nodes.iter_mut().zip(&self.places).enumerate();
-        for (index, (line, _)) in places.filter(|(_, (_, place))| place.is_served) {
-            line.settle(self.now, index <= last);
+        for (index, (node, place)) in self.nodes.iter_mut().zip(&self.places).enumerate() {
+            match node {
+                line if place.is_served => line.settle(self.now, index <= last),
+                Node::Radio(link) => link.settle(self.now, index <= last),
+                _ => {}
+            }
         }
     }
 }

@@ -48,6 +48,12 @@ pub trait Arq: Send {
     /// pure function of the state and its arguments.
     fn next(&self, now: Time, backlog: bool) -> Next;
 
+    /// Whether the next unit of a packet follows at once when one arrives, whatever else happens. The link may then look
+    /// ahead.
+    fn is_sequential(&self) -> bool {
+        false
+    }
+
     /// Whether the receiving end sends messages about several units. Only then are [`started`](Arq::started),
     /// [`wants_code`](Arq::wants_code), [`statuses`](Arq::statuses), [`frame`](Arq::frame) and [`shares`](Arq::shares)
     /// called.

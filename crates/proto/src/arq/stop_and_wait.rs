@@ -90,6 +90,10 @@ impl Arq for StopAndWait {
         Next::Send(Attempt { packet: self.packet, unit: self.unit, number: self.failed + 1 })
     }
 
+    fn is_sequential(&self) -> bool {
+        true
+    }
+
     fn ended(&mut self, now: Time, _attempt: Attempt, arrived: bool) -> Verdict {
         if arrived {
             self.unit += 1;

@@ -254,18 +254,33 @@ impl RadioLink {
         let air = Air::new(&config, channel, bits);
         let kind = Kind::Varying(Box::new(match config.arq.build(backoff) {
             None => Varying::OneShot(VaryingOneShot::new(&config, timing, air, queue)),
-            Some(arq) => Varying::Arq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
+            Some(arq) => {
+                let mut link = WithArq::new(&config, timing, air, arq, Queue::Managed(queue));
+                // The rate of a later unit may depend on what is yet to happen.
+                link.until(Time::ZERO);
+                Varying::Arq(link)
+            }
         }));
         RadioLink { kind, station: 0 }
     }
 
-    /// Sets the end of the run: no survival is drawn for units that start after `horizon`. A long queue may
+    /// Sets the end of the run: no survival is drawn ahead for units that start after `horizon`. A long queue may
     /// extend years into the future, and the channel would draw its trajectory that far.
     pub fn until(mut self, horizon: Time) -> RadioLink {
-        if let Kind::OneShot(link) = &mut self.kind {
-            link.until(horizon);
+        match &mut self.kind {
+            Kind::OneShot(link) => link.until(horizon),
+            Kind::Arq(link) => link.until(horizon),
+            Kind::ManagedOneShot(_) | Kind::Varying(_) => {}
         }
         self
+    }
+
+    /// Counts the attempts to which the link has looked ahead and that had ended before `now`, and at `now` itself if
+    /// `inclusive`. Only links that are not [lines](Line).
+    pub(crate) fn settle(&mut self, now: Time, inclusive: bool) {
+        if let Kind::Arq(link) = &mut self.kind {
+            link.settle(now, inclusive);
+        }
     }
 
     /// A link to or from the base station with this number among those of a moving host.

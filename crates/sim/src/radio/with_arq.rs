@@ -1,4 +1,8 @@
 //! Links with an ARQ: the sending end learns the outcome of each unit and retransmits lost ones.
+//!
+//! A unit that arrives and is followed by the next unit of its packet changes nothing but counters, unless someone is told.
+//! The link then looks ahead: it starts the next unit in the same step, at its later time, and wakes up only at the end of
+//! a unit that is lost or is the last of its packet. Results are the same.
 
 use std::collections::VecDeque;
 
@@ -31,7 +35,14 @@ pub(super) struct WithArq<P> {
     first: u64,
     /// Bytes in the drop-tail queue.
     waiting: Bytes,
-    transmitter: Transmitter,
+    /// The attempt on the air.
+    sending: Option<Sending>,
+    /// When that attempt ends; without one, when the ARQ is to be polled again.
+    until: Time,
+    /// Earlier attempts of the same step that have not been counted, each with its end.
+    passed: Vec<(Time, Unit)>,
+    /// The link does not look ahead beyond this time; zero if it never does.
+    horizon: Time,
     /// Whether the ARQ has status messages, and the number of those that were signalled.
     has_statuses: bool,
     statuses: u64,
@@ -48,12 +59,15 @@ pub(super) enum Queue {
     Managed(Box<dyn Discipline>),
 }
 
-/// State of the sending end's transmitter.
-enum Transmitter {
-    /// Idle; the ARQ is to be polled again at this instant.
-    Idle { poll_at: Time },
-    /// Transmitting this attempt.
-    Sending { attempt: Attempt, unit: Unit, start: Time, end: Time },
+/// An attempt on the air.
+#[derive(Clone, Copy)]
+struct Sending {
+    attempt: Attempt,
+    unit: Unit,
+    start: Time,
+    end: Time,
+    /// Whether it is known to be lost; otherwise the channel has not been queried.
+    is_lost: bool,
 }
 
 /// A packet with its transmission state.
@@ -73,16 +87,6 @@ impl PendingPacket {
     }
 }
 
-impl Transmitter {
-    /// When the state ends.
-    fn end(&self) -> Time {
-        match *self {
-            Transmitter::Idle { poll_at } => poll_at,
-            Transmitter::Sending { end, .. } => end,
-        }
-    }
-}
-
 impl<P: Pace> WithArq<P> {
     pub(super) fn new(
         config: &RadioConfig,
@@ -96,6 +100,7 @@ impl<P: Pace> WithArq<P> {
             queue,
             fragmenter: Fragmenter::new(config),
             has_statuses: arq.has_statuses(),
+            horizon: if arq.is_sequential() { Time::NEVER } else { Time::ZERO },
             arq,
             air,
             packets: VecDeque::new(),
@@ -103,7 +108,9 @@ impl<P: Pace> WithArq<P> {
             started: 0,
             first: 0,
             waiting: Bytes::ZERO,
-            transmitter: Transmitter::Idle { poll_at: Time::NEVER },
+            sending: None,
+            until: Time::NEVER,
+            passed: Vec::new(),
             statuses: 0,
             is_away: false,
             stats: RadioStats::default(),
@@ -131,10 +138,12 @@ impl<P: Pace> WithArq<P> {
 
     /// Number of the current transmission of the unit on the air; zero between units.
     pub(super) fn attempt(&self) -> u32 {
-        match self.transmitter {
-            Transmitter::Sending { attempt, .. } => attempt.number,
-            Transmitter::Idle { .. } => 0,
-        }
+        self.sending.map_or(0, |sending| sending.attempt.number)
+    }
+
+    /// Sets the end of the run, beyond which the link does not look ahead.
+    pub(super) fn until(&mut self, horizon: Time) {
+        self.horizon = self.horizon.min(horizon);
     }
 
     /// Packets in the queue.
@@ -147,13 +156,25 @@ impl<P: Pace> WithArq<P> {
 
     /// Processes everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
-        while self.transmitter.end() <= now {
-            if let Transmitter::Sending { attempt, unit, start, end } = self.transmitter {
-                self.end_attempt(attempt, unit, start, end, out);
+        if !self.passed.is_empty() {
+            self.settle(now, true);
+        }
+        while self.until <= now {
+            if let Some(sending) = self.sending {
+                self.end_attempt(sending, out);
             }
             self.start_attempt(now, out);
         }
         self.deliver(now, out);
+    }
+
+    /// Counts the attempts that had ended before `now`, and at `now` itself if `inclusive`.
+    pub(super) fn settle(&mut self, now: Time, inclusive: bool) {
+        let has_ended = |(end, _): &&(Time, Unit)| *end < now || (*end == now && inclusive);
+        let ended = self.passed.iter().take_while(has_ended).count();
+        for (_, unit) in self.passed.drain(..ended) {
+            unit.count(&mut self.stats);
+        }
     }
 
     /// Delivers the packets that have arrived by `now`.
@@ -165,10 +186,43 @@ impl<P: Pace> WithArq<P> {
 
     /// Starts the next attempt of the ARQ on the free air interface.
     fn start_attempt(&mut self, now: Time, out: &mut Out) {
-        self.transmitter = match self.poll(now, out) {
-            Ok(attempt) => self.begin_attempt(attempt, now),
-            Err(until) => Transmitter::Idle { poll_at: until },
-        };
+        match self.poll(now, out) {
+            Ok(attempt) => {
+                let first = self.begin_attempt(attempt, now);
+                let needed = out.needs(LinkOutcome::Delivered);
+                let sending = if needed { first } else { self.look_ahead(first) };
+                self.send(sending);
+            }
+            Err(until) => (self.sending, self.until) = (None, until),
+        }
+    }
+
+    fn send(&mut self, sending: Sending) {
+        (self.sending, self.until) = (Some(sending), sending.end);
+    }
+
+    /// The attempt after which something happens besides counting: `current` or a later one.
+    fn look_ahead(&mut self, mut current: Sending) -> Sending {
+        while current.end <= self.horizon {
+            let Sending { attempt, unit, start, end, .. } = current;
+            let place = self.place(attempt);
+            let reassembly = &mut self.packets[place].reassembly;
+            if reassembly.pending() == 1 {
+                break;
+            }
+            current.is_lost = !self.air.survives(unit, start, end);
+            if current.is_lost {
+                break;
+            }
+            reassembly.arrived();
+            self.passed.push((end, unit));
+            self.arq.ended(end, attempt, true);
+            let Next::Send(next) = self.arq.next(end, false) else {
+                unreachable!("the ARQ goes on with the next unit")
+            };
+            current = self.begin_attempt(next, end);
+        }
+        current
     }
 
     /// The next attempt of the ARQ, or when it is to be polled again.
@@ -188,19 +242,16 @@ impl<P: Pace> WithArq<P> {
 
     /// Starts an attempt that [`poll`](WithArq::poll) has returned, on air that is shared; returns its end.
     pub(super) fn start(&mut self, attempt: Attempt, now: Time) -> Time {
-        self.transmitter = self.begin_attempt(attempt, now);
-        self.transmitter.end()
+        let sending = self.begin_attempt(attempt, now);
+        self.send(sending);
+        sending.end
     }
 
     /// Ends the current attempt; returns whether the unit arrived.
     pub(super) fn finish(&mut self, out: &mut Out) -> bool {
-        let idle = Transmitter::Idle { poll_at: Time::NEVER };
-        match core::mem::replace(&mut self.transmitter, idle) {
-            Transmitter::Sending { attempt, unit, start, end } => {
-                self.end_attempt(attempt, unit, start, end, out)
-            }
-            Transmitter::Idle { .. } => unreachable!("an attempt is on the air"),
-        }
+        self.until = Time::NEVER;
+        let sending = self.sending.take().expect("an attempt is on the air");
+        self.end_attempt(sending, out)
     }
 
     /// Whether the channel is in its good state.
@@ -282,7 +333,7 @@ impl<P: Pace> WithArq<P> {
         true
     }
 
-    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
+    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Sending {
         let (size, coding) = if self.has_statuses {
             self.unit_with_statuses(attempt, start)
         } else {
@@ -292,7 +343,7 @@ impl<P: Pace> WithArq<P> {
         let mut unit = self.air.unit(size, coding);
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
         unit.time = time;
-        Transmitter::Sending { attempt, unit, start: begin, end }
+        Sending { attempt, unit, start: begin, end, is_lost: false }
     }
 
     /// Index of the attempt's packet in `packets`.
@@ -301,8 +352,9 @@ impl<P: Pace> WithArq<P> {
     }
 
     /// Returns whether the unit arrived.
-    fn end_attempt(&mut self, attempt: Attempt, unit: Unit, start: Time, end: Time, out: &mut Out) -> bool {
-        let arrived = self.air.survives(unit, start, end);
+    fn end_attempt(&mut self, sending: Sending, out: &mut Out) -> bool {
+        let Sending { attempt, unit, start, end, is_lost } = sending;
+        let arrived = !is_lost && self.air.survives(unit, start, end);
         unit.count(&mut self.stats);
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
@@ -330,7 +382,9 @@ impl<P: Pace> WithArq<P> {
                 self.stats.discarded += 1;
             }
         }
-        self.release(end);
+        if reassembly.outcome().is_some() {
+            self.release(end);
+        }
         arrived
     }
 
@@ -360,8 +414,7 @@ impl<P: Pace> WithArq<P> {
 
     /// Whether an arriving packet starts transmission at once.
     fn begins_at_once(&self, now: Time) -> bool {
-        let free = matches!(self.transmitter, Transmitter::Idle { .. });
-        free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin
+        self.sending.is_none() && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin
     }
 
     /// Appends a packet to `packets`.
@@ -374,6 +427,8 @@ impl<P: Pace> WithArq<P> {
     /// arrive, and until it returns whatever enters.
     pub(super) fn set_away(&mut self, now: Time, is_away: bool, out: &mut Out) {
         self.advance(now, out);
+        assert!(self.passed.is_empty(), "a link is told where its host is before it looks ahead");
+        self.horizon = Time::ZERO;
         self.is_away = is_away;
         if !is_away {
             return;
@@ -391,7 +446,7 @@ impl<P: Pace> WithArq<P> {
         self.arq.give_up_all();
         self.first += core::mem::take(&mut self.started) as u64;
         self.waiting = Bytes::ZERO;
-        self.transmitter = Transmitter::Idle { poll_at: Time::NEVER };
+        (self.sending, self.until) = (None, Time::NEVER);
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
@@ -402,7 +457,7 @@ impl<P: Pace> WithArq<P> {
         // Completes an attempt that ends at this instant first, whether or not the link was woken before.
         self.advance(now, out);
         self.accept(now, packet, out);
-        if let Transmitter::Idle { .. } = self.transmitter {
+        if self.sending.is_none() {
             self.pace.idle(now);
             self.start_attempt(now, out);
         }
@@ -434,7 +489,7 @@ impl<P: Pace> WithArq<P> {
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        self.transmitter.end().min(self.next_arrival())
+        self.until.min(self.next_arrival())
     }
 
     /// When the next packet arrives at the other end.
