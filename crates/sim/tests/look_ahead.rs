@@ -332,6 +332,13 @@ fn results_are_the_same_with_and_without_look_ahead() {
     assert!(full > 10_000 && lost > 10_000 && finished > 1_000, "{full} {lost} {finished}");
 }
 
+fn datagram(size: Bytes) -> Packet {
+    let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
+    let body = Body::Datagram(Datagram { seq: 0, sent: Time::ZERO });
+    let (dscp, ecn) = (Dscp::DEFAULT, Ecn::NotEct);
+    Packet { src, dst, flow, size, dscp, ecn, handle: Handle::NONE, body }
+}
+
 /// Sends a packet at the start, and finishes when it has come back: in its own wake-up, at the same instant.
 struct Echo {
     next: Time,
@@ -348,10 +355,7 @@ impl Component for Echo {
         if self.back {
             return out.signal(Signal::Finished);
         }
-        let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
-        let body = Body::Datagram(Datagram { seq: 0, sent: Time::ZERO });
-        let (size, dscp, ecn) = (Bytes(40), Dscp::DEFAULT, Ecn::NotEct);
-        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, handle: Handle::NONE, body });
+        out.send(Port::ONLY, datagram(Bytes(40)));
     }
 
     fn next_wakeup(&self) -> Time {
@@ -373,4 +377,67 @@ fn a_run_that_ends_in_a_second_turn_of_its_last_instant_counts_the_first() {
     assert_eq!(engine.run(&[echo], Time::NEVER), Ended::Finished);
     let Node::Radio(link) = engine.node(link) else { unreachable!("it is a radio link") };
     assert_eq!(link.stats().delivered, 1);
+}
+
+/// Sends a packet of four units at the start, and finishes at another time.
+struct Clock {
+    next: Time,
+    finishes: Time,
+}
+
+impl Component for Clock {
+    fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        if now == Time::ZERO {
+            self.next = self.finishes;
+            out.send(Port::ONLY, datagram(Bytes(500)));
+        } else {
+            self.next = Time::NEVER;
+            out.signal(Signal::Finished);
+        }
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.next
+    }
+}
+
+/// The transmissions on a link with an ARQ when the clock finishes after so many milliseconds. Units take a second.
+fn attempts(milliseconds: u64, link_is_first: bool, steps: bool) -> u64 {
+    let mut builder = Builder::new();
+    let stream = |name| Streams::new(1, 0).stream(name);
+    let arq = arq::Config::StopAndWait(arq::stop_and_wait::Params::default());
+    let rate = BitRate::from_bps(1_000).unwrap();
+    let config = RadioConfig { mtu: Mtu::new(Bytes(125)), arq, ..plain_radio(rate) };
+    let link =
+        RadioLink::new(config, Model::Perfect.build(stream("channel")), stream("bits"), stream("backoff"));
+    let finishes = Time::ZERO + Duration::from_millis(milliseconds);
+    let clock = Box::new(Clock { next: Time::ZERO, finishes }) as Box<dyn Component>;
+    let (link, clock) = if link_is_first {
+        (builder.add(link), builder.add(clock))
+    } else {
+        let clock = builder.add(clock);
+        (builder.add(link), clock)
+    };
+    builder.connect((clock, Port::ONLY), (link, Port::ONLY));
+    builder.connect((link, Port::ONLY), (clock, Port::ONLY));
+    let mut engine = if steps { builder.step_by_step() } else { builder }.build(NoTap);
+    assert_eq!(engine.run(&[clock], Time::NEVER), Ended::Finished);
+    let Node::Radio(link) = engine.node(link) else { unreachable!("it is a radio link") };
+    link.stats().attempts
+}
+
+/// A link with an ARQ counts the units that have ended when a run stops, although it looked ahead to later ones; at the
+/// same instant, if its turn has come.
+#[test]
+fn a_run_that_stops_within_a_packet_counts_the_units_that_have_ended() {
+    for (milliseconds, first, last) in [(1_999, 1, 1), (2_000, 2, 1), (2_001, 2, 2), (4_000, 4, 3)] {
+        for (link_is_first, expected) in [(true, first), (false, last)] {
+            for steps in [false, true] {
+                let found = attempts(milliseconds, link_is_first, steps);
+                assert_eq!(found, expected, "{milliseconds} ms, {link_is_first}, {steps}");
+            }
+        }
+    }
 }
