@@ -30,14 +30,19 @@ impl Streams {
 
     /// The stream called `name`, at its start. A name made of parts, by [`format_args!`], is not stored.
     pub fn stream(&self, name: impl Display) -> Stream {
+        let mut hash = Fnv1a(0xcbf2_9ce4_8422_2325);
+        write!(hash, "{name}").expect("a name that can be written");
+        self.numbered(hash.0)
+    }
+
+    /// The stream with this number of the generator.
+    fn numbered(&self, number: u64) -> Stream {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
         key[8..16].copy_from_slice(&self.run.to_le_bytes());
         key[16..].copy_from_slice(CONTRACT);
         let mut generator = ChaCha8Rng::from_seed(key);
-        let mut hash = Fnv1a(0xcbf2_9ce4_8422_2325);
-        write!(hash, "{name}").expect("a name that can be written");
-        generator.set_stream(hash.0);
+        generator.set_stream(number);
         Stream(generator)
     }
 }

@@ -170,11 +170,10 @@ impl<P: Pace> WithArq<P> {
 
     /// Counts the attempts that had ended before `now`, and at `now` itself if `inclusive`.
     pub(super) fn settle(&mut self, now: Time, inclusive: bool) {
+        let WithArq { passed, stats, .. } = self;
         let has_ended = |(end, _): &&(Time, Unit)| *end < now || (*end == now && inclusive);
-        let ended = self.passed.iter().take_while(has_ended).count();
-        for (_, unit) in self.passed.drain(..ended) {
-            unit.count(&mut self.stats);
-        }
+        let ended = passed.iter().take_while(has_ended).inspect(|(_, unit)| unit.count(stats)).count();
+        passed.drain(..ended);
     }
 
     /// Delivers the packets that have arrived by `now`.
@@ -189,8 +188,8 @@ impl<P: Pace> WithArq<P> {
         match self.poll(now, out) {
             Ok(attempt) => {
                 let first = self.begin_attempt(attempt, now);
-                let needed = out.needs(LinkOutcome::Delivered);
-                let sending = if needed { first } else { self.look_ahead(first) };
+                let alone = out.needs(LinkOutcome::Delivered) || first.end > self.horizon;
+                let sending = if alone { first } else { self.look_ahead(first) };
                 self.send(sending);
             }
             Err(until) => (self.sending, self.until) = (None, until),
@@ -203,25 +202,26 @@ impl<P: Pace> WithArq<P> {
 
     /// The attempt after which something happens besides counting: `current` or a later one.
     fn look_ahead(&mut self, mut current: Sending) -> Sending {
-        while current.end <= self.horizon {
+        let place = self.place(current.attempt);
+        let PendingPacket { units, reassembly, .. } = &self.packets[place];
+        let (units, later) = (*units, reassembly.pending() - 1);
+        let mut arrived = 0;
+        while arrived < later && current.end <= self.horizon {
             let Sending { attempt, unit, start, end, .. } = current;
-            let place = self.place(attempt);
-            let reassembly = &mut self.packets[place].reassembly;
-            if reassembly.pending() == 1 {
-                break;
-            }
             current.is_lost = !self.air.survives(unit, start, end);
             if current.is_lost {
                 break;
             }
-            reassembly.arrived();
+            arrived += 1;
             self.passed.push((end, unit));
             self.arq.ended(end, attempt, true);
             let Next::Send(next) = self.arq.next(end, false) else {
                 unreachable!("the ARQ goes on with the next unit")
             };
-            current = self.begin_attempt(next, end);
+            let coding = self.fragmenter.coding_of(&units, next.number, false);
+            current = self.transmit(next, units.size(next.unit), coding, end);
         }
+        self.packets[place].reassembly.arrived_together(arrived);
         current
     }
 
@@ -340,6 +340,12 @@ impl<P: Pace> WithArq<P> {
             let units = &self.packets[self.place(attempt)].units;
             (units.size(attempt.unit), self.fragmenter.coding_of(units, attempt.number, false))
         };
+        self.transmit(attempt, size, coding, start)
+    }
+
+    /// Puts an attempt on the air.
+    #[inline]
+    fn transmit(&mut self, attempt: Attempt, size: Bytes, coding: Coding, start: Time) -> Sending {
         let mut unit = self.air.unit(size, coding);
         let OnAir { begin, end, time } = self.pace.transmit(start, unit.on_air, unit.time);
         unit.time = time;
