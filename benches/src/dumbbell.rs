@@ -89,7 +89,7 @@ impl Dumbbell {
             WiredLink::new(rate, delay, QueueLimit::Unlimited)
         };
         let radio = |direction| {
-            let stream = |name: &str| streams.stream(format_args!("{name}:{direction}:{flow}"));
+            let stream = |name: &str| streams.stream_of(format_args!("{name}:{direction}:{flow}"));
             let channel = self.channel.build(stream("channel"));
             RadioLink::new(last_hop(), channel, stream("bits"), stream("backoff"))
         };

@@ -5,7 +5,7 @@
 //! stream number. Variates are implemented here on top of `libm`, so they are identical on every machine and
 //! independent of library versions.
 
-use core::fmt::{self, Display, Write};
+use core::fmt::{self, Write};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -28,10 +28,15 @@ impl Streams {
         Streams { seed, run }
     }
 
-    /// The stream called `name`, at its start. A name made of parts, by [`format_args!`], is not stored.
-    pub fn stream(&self, name: impl Display) -> Stream {
+    /// The stream called `name`, at its start.
+    pub fn stream(&self, name: &str) -> Stream {
+        self.stream_of(format_args!("{name}"))
+    }
+
+    /// Like [`stream`](Streams::stream), for a name made of parts by [`format_args!`], which is not stored.
+    pub fn stream_of(&self, name: fmt::Arguments<'_>) -> Stream {
         let mut hash = Fnv1a(0xcbf2_9ce4_8422_2325);
-        write!(hash, "{name}").expect("a name that can be written");
+        hash.write_fmt(name).expect("a name that can be written");
         self.numbered(hash.0)
     }
 
@@ -139,7 +144,7 @@ mod tests {
         assert_ne!(draws(1, 1, "channel"), PINNED);
         assert_ne!(draws(2, 0, "channel"), PINNED);
         assert_ne!(draws(1, 0, "bits"), PINNED);
-        assert_eq!(Streams::new(1, 0).stream(format_args!("chan{}", "nel")).below(1 << 32), PINNED[0]);
+        assert_eq!(Streams::new(1, 0).stream_of(format_args!("chan{}", "nel")).below(1 << 32), PINNED[0]);
     }
     const PINNED: [u64; 2] = [1_261_319_221, 247_213_001];
 

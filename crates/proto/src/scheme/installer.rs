@@ -138,7 +138,7 @@ impl Site<'_> {
 
     /// A random stream of the scheme `name` at this site. It differs from every other site's.
     pub fn stream(&self, name: &str) -> Stream {
-        self.streams.stream(format_args!("{name}:{}:{}", self.link, self.node))
+        self.streams.stream_of(format_args!("{name}:{}:{}", self.link, self.node))
     }
 }
 

@@ -215,7 +215,7 @@ pub struct StationStreams {
 impl StationStreams {
     /// The streams of the station called `name`.
     pub fn named(streams: &Streams, name: &str) -> StationStreams {
-        let stream = |what: &str| streams.stream(format_args!("{what}:{name}"));
+        let stream = |what: &str| streams.stream_of(format_args!("{what}:{name}"));
         StationStreams {
             backoff: stream("backoff"),
             bits_down: stream("bits:down"),

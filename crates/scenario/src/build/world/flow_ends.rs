@@ -95,7 +95,7 @@ impl Layout {
                 tcp::Sender::new(connection, settings, transfer, reactions).into()
             }
             Workload::Traffic { config, .. } => {
-                let stream = streams.stream(format_args!("traffic:{}", flow.name));
+                let stream = streams.stream_of(format_args!("traffic:{}", flow.name));
                 traffic::Source::new(connection, *config, stream).into()
             }
             Workload::Application(config) => {
