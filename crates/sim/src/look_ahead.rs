@@ -215,8 +215,8 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// Settles the counters of the lines that the engine serves, and of links with an ARQ. Of the components with a deadline at this
-    /// instant, those up to `last` have been woken.
+    /// Settles the counters of the lines that the engine serves, and of links with an ARQ. Of the components with
+    /// a deadline at this instant, those up to `last` have been woken.
     pub(crate) fn settle(&mut self, last: usize) {
         for (index, (node, place)) in self.nodes.iter_mut().zip(&self.places).enumerate() {
             match node {

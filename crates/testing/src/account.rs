@@ -231,8 +231,9 @@ impl Account {
     }
 
     /// After an undo the window has its previous value, plus growth of at most the bytes acknowledged or
-    /// reported at that moment. Recovery ends, and most controllers grow, in whole segments: the rest of one is dropped. `idle` if nothing was
-    /// outstanding, and nothing was sent for a timeout: the window may have restarted from its initial value.
+    /// reported at that moment. Recovery ends, and most controllers grow, in whole segments: the rest of one is
+    /// dropped. `idle` if nothing was outstanding, and nothing was sent for a timeout: the window may have
+    /// restarted from its initial value.
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats, idle: bool) {
         let found = did.fast_retransmits + did.timeouts > 0;
         let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
@@ -247,17 +248,18 @@ impl Account {
             let opened = if self.reacting { f64::from(self.settings.window_payload()) } else { 0.0 };
             let initial = f64::from(self.initial);
             let restarted = idle && self.settings.idle_restart;
-            // Vegas lifts its threshold to three quarters of a window that grows; it and CUBIC may leave slow start.
-            let (lifted, left) = match self.settings.congestion {
-                Congestion::Vegas => (view.ssthresh == 0.75 * view.cwnd, view.ssthresh == view.cwnd - mss),
+            // Vegas may leave slow start with a smaller window, or lift its threshold to three quarters of a window that
+            // grows; CUBIC may leave slow start.
+            let (shrunk, moved) = match self.settings.congestion {
+                Congestion::Vegas => (view.ssthresh == view.cwnd - mss, view.ssthresh == 0.75 * view.cwnd),
                 Congestion::Cubic => (false, view.ssthresh == view.cwnd),
                 _ => (false, false),
             };
             let restored = |&(cwnd, ssthresh): &(f64, f64)| {
                 let least = if restarted { cwnd.min(initial) } else { cwnd - cwnd % mss };
-                let high_enough = view.cwnd >= least || left;
+                let high_enough = view.cwnd >= least || shrunk;
                 let low_enough = view.cwnd <= cwnd.max(before.cwnd).max(opened) + growth;
-                let threshold = lifted || left || view.ssthresh == ssthresh.max(before.ssthresh);
+                let threshold = shrunk || moved || view.ssthresh == ssthresh.max(before.ssthresh);
                 high_enough && low_enough && threshold
             };
             // The threshold shows the window that was not seen.
