@@ -111,6 +111,32 @@ fn a_full_queue_makes_packets_late() {
     assert!(metrics(&shared, "down").mos.unwrap() > 4.2);
 }
 
+/// By hand, as above: the buffer adds nothing to a constant delay, but for the first spurts, by which the mean is longer by
+/// less than 60 ms times their share of 12 in some 34 spurts.
+#[test]
+fn an_adaptive_buffer_adds_nothing_to_a_constant_delay() {
+    let adaptive =
+        ["traffic.down.voip={codec=\"g711-plc\", silence_suppression=true, playout_buffer=\"adaptive\"}"];
+    let down = metrics(&adaptive, "down");
+    assert_eq!((down.lost_packets, down.late_packets), (0, 0));
+    let added = down.mouth_to_ear_s.expect("it is played") - 0.061_616 - 0.020;
+    assert!((0.0..0.020).contains(&added), "{added}");
+}
+
+/// Beside downloads that fill and drain a queue of 200 ms, an adaptive buffer plays more than a fixed one.
+#[test]
+fn an_adaptive_buffer_follows_a_queue() {
+    let of = |buffer: &str| {
+        let voip = format!(
+            "traffic.down.voip={{codec=\"g711-plc\", silence_suppression=true, playout_buffer=\"{buffer}\"}}"
+        );
+        metrics(&["radio.queue=30 packets", "transfer.size=unlimited", &voip], "down")
+    };
+    let (fixed, adaptive) = (of("60 ms"), of("adaptive"));
+    assert!(adaptive.late_packets < fixed.late_packets / 4, "{} {}", adaptive.late_packets, fixed.late_packets);
+    assert!(adaptive.mos > fixed.mos, "{:?} {:?}", adaptive.mos, fixed.mos);
+}
+
 #[test]
 fn a_call_of_which_nothing_is_played_is_the_worst() {
     let dead = metrics(&["radio.channel.frame-loss.loss=100%"], "down");
@@ -165,6 +191,8 @@ fn invalid_calls_are_reported() {
     for (from, to, reason) in [
         ("g711-plc", "opus", "found \"opus\", expected \"g711\", \"g711-plc\", \"g729a\" or \"gsm-efr\""),
         ("40 ms", "1.1 s", "traffic.up.voip.playout_buffer: found more than \"1 s\""),
+        ("40 ms", "adaptive", "traffic.up.voip.playout_buffer: found \"adaptive\" without silence_suppression"),
+        ("\"40 ms\"", "40", "found 40, expected a duration with its unit, such as \"60 ms\", or \"adaptive\""),
         ("stop", "packet_size = \"200 B\"\nstop", "traffic.down.packet_size: found this key beside voip"),
         ("stop", "law.constant.rate = \"9 kbps\"\nstop", "traffic.down.law: found this key beside voip"),
         ("voip.codec = \"g711-plc\"", "packet_size = \"200 B\"", "traffic.down: missing key law, such as"),
@@ -191,6 +219,7 @@ fn calls_round_trip() {
             ),
             &[],
         ),
+        read(CALL, &["traffic.up.voip.silence_suppression=true", "traffic.up.voip.playout_buffer=adaptive"]),
     ] {
         assert_eq!(read(&scenario.to_toml(), &[]), scenario);
     }

@@ -304,7 +304,8 @@ impl Draw {
         let (from, to) = if coin(&mut self.0) { ends } else { (ends.1, ends.0) };
         if self.chance(0.2) {
             let codec = pick(&mut self.0, &["g711", "g711-plc", "g729a", "gsm-efr"]);
-            let (pauses, buffer) = (coin(&mut self.0), self.span());
+            let pauses = coin(&mut self.0);
+            let buffer = if self.chance(0.3) { "adaptive" } else { self.span() };
             let voip = format!(
                 "voip = {{ codec = \"{codec}\", silence_suppression = {pauses}, playout_buffer = \"{buffer}\" }}"
             );

@@ -98,7 +98,7 @@ impl Component for Sink {
         self.delays.record(delay);
         self.smooth_jitter(delay);
         if let Some(playout) = &mut self.playout {
-            playout.receive(datagram.seq, delay);
+            playout.receive(datagram.seq, datagram.sent, delay);
         }
     }
 }

@@ -4,12 +4,16 @@
 //! codec ──> packets of RTP ──> network ──> playout buffer ──> losses, delay ──> E-model: R, MOS
 //! ```
 
+mod adaptive;
 mod codec;
 mod e_model;
 mod playout;
 
+use core::fmt;
+
 use lasthop_base::{BitRate, Bytes, Duration, Invalid};
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::pattern::{Pattern, Periods};
 
@@ -40,28 +44,74 @@ pub struct Voip {
     /// default false.
     #[serde(default)]
     pub silence_suppression: bool,
-    /// Depth of the playout buffer: a packet is played at the least delay so far plus this time, and is lost if it arrives
-    /// later. By default 60 ms, three packets: the nominal playout delay of Cisco's voice gateways.
-    #[serde(default = "default_playout_buffer")]
-    pub playout_buffer: Duration,
+    /// How long packets are delayed before they are played. A packet that arrives later is lost. By default fixed at 60 ms,
+    /// three packets: the nominal playout delay of Cisco's voice gateways.
+    #[serde(default)]
+    pub playout_buffer: Playout,
 }
 
-const fn default_playout_buffer() -> Duration {
-    Duration::from_millis(60)
+/// The playout delay of a call: a time or `"adaptive"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Playout {
+    /// The least delay so far plus this time, the depth of the buffer.
+    Fixed(Duration),
+    /// Set anew at each talk spurt by the delays before it.
+    Adaptive,
+}
+
+const ADAPTIVE: &str = "adaptive";
+
+impl Default for Playout {
+    fn default() -> Playout {
+        Playout::Fixed(Duration::from_millis(60))
+    }
+}
+
+impl Serialize for Playout {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Playout::Fixed(depth) => depth.serialize(serializer),
+            Playout::Adaptive => serializer.serialize_str(ADAPTIVE),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Playout {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Playout, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Playout;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration with its unit, such as \"60 ms\", or \"adaptive\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Playout, E> {
+                match text {
+                    ADAPTIVE => Ok(Playout::Adaptive),
+                    _ => text.parse().map(Playout::Fixed).map_err(E::custom),
+                }
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
 }
 
 impl Voip {
     /// Checks what the fields' types cannot express.
     ///
     /// # Errors
-    /// A playout buffer of more than a second.
+    /// A playout buffer of more than a second, or an adaptive one for speech without pauses.
     pub fn validate(&self) -> Result<(), Invalid> {
-        if self.playout_buffer > LONGEST_BUFFER {
-            let problem =
-                "found more than \"1 s\", too long for a conversation; expected a time such as \"60 ms\"";
-            return Err(Invalid { field: "playout_buffer", problem });
-        }
-        Ok(())
+        let problem = match self.playout_buffer {
+            Playout::Fixed(depth) if depth > LONGEST_BUFFER => {
+                "found more than \"1 s\", too long for a conversation; expected a time such as \"60 ms\""
+            }
+            Playout::Adaptive if !self.silence_suppression => {
+                "found \"adaptive\" without silence_suppression, in whose pauses the delay changes; expected \
+                 silence_suppression = true, or a time such as \"60 ms\""
+            }
+            _ => return Ok(()),
+        };
+        Err(Invalid { field: "playout_buffer", problem })
     }
 
     /// Size of a packet, headers included.

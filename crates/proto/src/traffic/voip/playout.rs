@@ -1,6 +1,9 @@
 //! The playout buffer of a receiver of voice.
 
-use lasthop_base::Duration;
+use lasthop_base::{Duration, Time};
+
+use super::Playout;
+use super::adaptive::Adaptive;
 
 /// Counters of a playout buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,12 +41,14 @@ impl PlayoutStats {
     }
 }
 
-/// A fixed playout buffer (ITU-T G.1020, section 7.2): a packet is played when the least delay so far and the depth of the
-/// buffer have passed since it was sent, so that a first packet that was slow does not lengthen the call. One that arrives
-/// later is late, and its speech is missing.
+/// A playout buffer (ITU-T G.1020, section 7.2). A packet that arrives after its playout delay is late, and its speech is
+/// missing.
+///
+/// The playout delay of a fixed buffer is the least delay so far plus its depth, so that a first packet that was slow does
+/// not lengthen the call.
 #[derive(Clone, Debug)]
 pub struct PlayoutBuffer {
-    depth: Duration,
+    delay: PlayoutDelay,
     least: Duration,
     /// The number after that of the last packet that arrived.
     next: u64,
@@ -56,13 +61,22 @@ pub struct PlayoutBuffer {
     settled: PlayoutStats,
 }
 
+#[derive(Clone, Debug)]
+enum PlayoutDelay {
+    Fixed { depth: Duration },
+    Adaptive(Adaptive),
+}
+
 impl PlayoutBuffer {
     /// An empty buffer.
-    pub fn new(depth: Duration) -> PlayoutBuffer {
+    pub fn new(playout: Playout) -> PlayoutBuffer {
         // As if all before the first had been played.
         let (window, before) = (u64::MAX, true);
         PlayoutBuffer {
-            depth,
+            delay: match playout {
+                Playout::Fixed(depth) => PlayoutDelay::Fixed { depth },
+                Playout::Adaptive => PlayoutDelay::Adaptive(Adaptive::new()),
+            },
             least: Duration::MAX,
             next: 0,
             window,
@@ -78,10 +92,13 @@ impl PlayoutBuffer {
         all.settled
     }
 
-    /// Takes packet number `seq`, which took `delay`.
-    pub fn receive(&mut self, seq: u64, delay: Duration) {
+    /// Takes packet number `seq`, which was sent at `sent` and took `delay`.
+    pub fn receive(&mut self, seq: u64, sent: Time, delay: Duration) {
         self.least = self.least.min(delay);
-        let playout = self.least + self.depth;
+        let playout = match &mut self.delay {
+            PlayoutDelay::Fixed { depth } => self.least + *depth,
+            PlayoutDelay::Adaptive(adaptive) => adaptive.playout(seq, sent, delay, self.least),
+        };
         let ahead = (seq + 1).saturating_sub(self.next);
         let within = ahead.min(u64::from(u64::BITS));
         (0..within).for_each(|_| self.shift(false));
@@ -125,8 +142,8 @@ mod tests {
 
     /// The counters after packets with these numbers and delays in milliseconds, behind 60 ms of buffer.
     fn after(packets: impl IntoIterator<Item = (u64, u64)>) -> PlayoutStats {
-        let mut buffer = PlayoutBuffer::new(ms(60));
-        packets.into_iter().for_each(|(seq, delay)| buffer.receive(seq, ms(delay)));
+        let mut buffer = PlayoutBuffer::new(Playout::Fixed(ms(60)));
+        packets.into_iter().for_each(|(seq, delay)| buffer.receive(seq, Time::ZERO, ms(delay)));
         buffer.stats()
     }
 
