@@ -70,8 +70,8 @@ pub struct Fit {
     /// logarithm of the number of packets or intervals; a parameter of a lognormal distribution, at least that of
     /// the number of periods.
     pub bic: f64,
-    /// The Akaike information criterion, by which models are weighted for predictions. A parameter costs 2; a parameter
-    /// of a lognormal distribution, as much as in the BIC.
+    /// The Akaike information criterion, by which models are weighted. A parameter costs 2; if probes do not determine
+    /// their state, a parameter of a lognormal distribution costs as much as in the BIC.
     pub aic: f64,
 }
 
@@ -178,7 +178,7 @@ fn with_laws(markov: Fit, periods: Periods, laws: Laws) -> Fit {
         log_likelihood: markov.log_likelihood + laws.gain,
         parameters: markov.parameters + laws.more_parameters,
         bic: markov.bic + 2.0 * (laws.cost - laws.gain),
-        aic: markov.aic + 2.0 * (laws.cost - laws.gain),
+        aic: markov.aic + 2.0 * (laws.predictive_cost - laws.gain),
     }
 }
 

@@ -43,8 +43,10 @@ pub(crate) struct Laws {
     pub(crate) bad: Law,
     /// Gain in log-likelihood over exponential distributions, minus the mean gain by chance.
     pub(crate) gain: f64,
-    /// Cost of the additional parameters, to be compared with the gain.
+    /// Half the cost of the additional parameters in the BIC.
     pub(crate) cost: f64,
+    /// Half their cost in the AIC.
+    pub(crate) predictive_cost: f64,
     pub(crate) more_parameters: u32,
 }
 
@@ -76,6 +78,8 @@ struct Candidate {
     /// Half the cost of the additional parameter in the BIC, where its sample size is the number of periods, not of
     /// probes (Volinsky and Raftery 2000).
     cost: f64,
+    /// Half the cost in the AIC.
+    predictive_cost: f64,
 }
 
 /// Lognormal distributions of the good and the bad periods decoded with `chain`; `None` if there are fewer than `fewest`
@@ -92,7 +96,7 @@ fn candidates(losses: &Losses, chain: &TwoState, fewest: usize) -> Option<[Candi
     Some([(good, chain.good), (bad, chain.bad)].map(|(periods, mean)| {
         let (law, most) = lognormal(&periods);
         let cost = libm::log(complete(&periods) as f64) / 2.0;
-        Candidate { law, gain: most - exponential(&periods, mean), cost }
+        Candidate { law, gain: most - exponential(&periods, mean), cost, predictive_cost: 1.0 }
     }))
 }
 
@@ -113,8 +117,7 @@ pub(crate) fn choose_lognormal(
     by_chance: impl FnOnce() -> Vec<[f64; 2]>,
 ) -> Option<Laws> {
     let mut laws = candidates(losses, chain, FEWEST)?;
-    let determined = chain.loss_good == 0.0 && chain.loss_bad == 1.0;
-    if !determined && laws.iter().any(|law| law.gain > law.cost) {
+    if !determined(chain) && laws.iter().any(|law| law.gain > law.cost) {
         let by_chance = by_chance();
         if by_chance.is_empty() {
             return None;
@@ -125,6 +128,10 @@ pub(crate) fn choose_lognormal(
             law.gain -= mean;
             law.cost = law.cost.max(gains.fold(f64::NEG_INFINITY, f64::max) - mean);
         }
+    }
+    if !determined(chain) {
+        // The AIC holds for the likelihood of the record, not for that of periods which may be decoded wrongly.
+        laws.iter_mut().for_each(|law| law.predictive_cost = law.cost);
     }
     let worth = laws.map(|law| law.gain - law.cost);
     let chosen = match worth.iter().any(|&worth| worth > 0.0) {
@@ -151,13 +158,18 @@ fn with_lognormal(laws: &[Candidate; 2], chain: &TwoState, chosen: [bool; 2]) ->
         bad: law(1, chain.bad),
         gain: of_chosen(|law| law.gain),
         cost: of_chosen(|law| law.cost),
+        predictive_cost: of_chosen(|law| law.predictive_cost),
         more_parameters: chosen.iter().filter(|&&chosen| chosen).count() as u32,
     }
 }
 
-/// The good and the bad periods of the most probable state sequence (Viterbi 1967). Empty if the state never
-/// changes.
-fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
+/// Whether the fate of each probe determines the state.
+fn determined(chain: &TwoState) -> bool {
+    chain.loss_good == 0.0 && chain.loss_bad == 1.0
+}
+
+/// Whether the state is bad at each probe, in the most probable state sequence (Viterbi 1967).
+fn likeliest_states(losses: &Losses, chain: &TwoState) -> Vec<bool> {
     let times = &losses.times;
     let outcome = |index: usize| match &losses.fates {
         Fates::Probes(lost) => (u32::from(lost[index]), u32::from(!lost[index])),
@@ -186,6 +198,16 @@ fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
         bad = came_from_bad[index][usize::from(bad)];
         states[index - 1] = bad;
     }
+    states
+}
+
+/// The good and the bad periods of the most probable state sequence. Empty if the state never changes.
+fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
+    let times = &losses.times;
+    let states = match &losses.fates {
+        Fates::Probes(lost) if determined(chain) => lost.clone(),
+        _ => likeliest_states(losses, chain),
+    };
     let changes: Vec<usize> = (1..times.len()).filter(|&index| states[index] != states[index - 1]).collect();
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     if changes.is_empty() {
@@ -320,6 +342,7 @@ mod tests {
         let good = vec![of(None, 1.0, Some(1.0)), of(Some(1.0), 2.0, Some(1.0))];
         let bad = vec![of(Some(1.0), 2.0, Some(1.0)), of(Some(1.0), 0.0, None)];
         assert_eq!(decode(&losses, &chain), (good, bad));
+        assert_eq!(likeliest_states(&losses, &chain), losses.fates().expect("a record of probes"));
     }
 
     #[test]
