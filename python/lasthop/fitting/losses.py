@@ -42,7 +42,7 @@ FEWEST_REPLICATES = 100
 """With fewer replicates no check can fail: the smallest p-value is one over their number."""
 
 RARE = 0.02
-"""Models with a smaller weight are left out of intervals and draws."""
+"""Models with a smaller weight are left out of intervals and draws, except the best."""
 
 IMPOSSIBLE = 9.2
 """Shortfall in log-likelihood at which a draw is excluded: one in 1,000 of four parameters (Wilks)."""
@@ -301,25 +301,24 @@ def fit_losses(
     fits = [found for family in LOSS_FAMILIES if (found := record.fit(family)) is not None]
     fits.sort(key=lambda found: found.bic)
     weights = _weights([found.bic for found in fits])
-    # Draws serve predictions, for which the AIC is the better criterion: the BIC leaves out parameters that
-    # are small and yet matter, such as a loss in good periods. But if losses look independent, bursts shorter
-    # than the probes can see would be a guess.
+    # Intervals and draws weigh models by the AIC: the BIC leaves out parameters that are small and yet
+    # matter, such as a loss in good periods, or the tail of a lognormal distribution. But if losses look
+    # independent, bursts shorter than the probes can see would be a guess.
     bursty = fits[0].family != "independent"
-    predictive = _weights([found.aic for found in fits]) if bursty else weights
+    shares = _weights([found.aic for found in fits]) if bursty else weights
     candidates = tuple(
         Candidate(found.family, found.parameters, found.log_likelihood, found.bic, float(weight), found.model)
         for found, weight in zip(fits, weights, strict=True)
     )
     replicated, shapes = fits[0].bootstrap(replicates, seed, threads)
-    bootstrapped = [_Replicates.of(candidates[0], replicated)]
-    for found, candidate, share in zip(fits[1:], candidates[1:], predictive[1:], strict=True):
-        weight = max(candidate.weight, share)
-        count = round(weight * replicates)
-        if weight >= RARE and count:
-            bootstrapped.append(_Replicates.of(candidate, found.bootstrap(count, seed, threads)[0]))
+    bootstrapped = [_Replicates.of(candidates[0], float(shares[0]), replicated)]
+    for found, candidate, share in zip(fits[1:], candidates[1:], shares[1:], strict=True):
+        count = round(share * replicates)
+        if share >= RARE and count:
+            values = found.bootstrap(count, seed, threads)[0]
+            bootstrapped.append(_Replicates.of(candidate, float(share), values))
     resolution = float(np.median(data.interval_s)) if isinstance(data, Counts) else None
-    likely = [each for each in bootstrapped if each.candidate.weight >= RARE]
-    parameters = tuple(_parameters(candidates[0].model, likely, record, resolution))
+    parameters = tuple(_parameters(candidates[0].model, bootstrapped, record, resolution))
     hidden, profile_draws = _hidden(record, replicates)
     independent = "bad_s" not in {each.name for each in parameters}
     cannot_tell = tuple(_cannot_tell(record, parameters, independent, hidden, resolution))
@@ -329,9 +328,8 @@ def fit_losses(
     elif independent and cannot_tell and profile_draws:
         draws = profile_draws
     else:
-        shares = dict(zip((each.family for each in candidates), predictive, strict=True))
         for each in bootstrapped:
-            draws += each.models(round(shares[each.candidate.family] * replicates))
+            draws += each.models(round(each.share * replicates))
         if len(draws) < 0.9 * replicates and profile_draws:
             # Many replicates have no losses at all; the rest would be a biased sample.
             draws = profile_draws
@@ -397,15 +395,18 @@ class _Replicates:
     ----------
     candidate : Candidate
         The candidate.
+    share : float
+        The weight among the candidates by AIC.
     values : mapping of str to array of float
         The values of each parameter, one for each replicate.
     """
 
     candidate: Candidate
+    share: float
     values: Mapping[str, Floats]
 
     @classmethod
-    def of(cls, candidate: Candidate, replicated: Mapping[str, Floats]) -> _Replicates:
+    def of(cls, candidate: Candidate, share: float, replicated: Mapping[str, Floats]) -> _Replicates:
         """Reflect the estimates of the replicates at the fitted value, on the transformed scale.
 
         Quantiles of the reflected values are basic bootstrap intervals. For the mean of fully observed
@@ -424,7 +425,7 @@ class _Replicates:
             apart = _scale(name, replicated[name]) - _scale(name, model[name])
             ratio = _error(name, model) / _error(name, replicated) if lognormal else 1.0
             reflected[name] = _unscale(name, _scale(name, model[name]) - ratio * apart)
-        return cls(candidate, reflected)
+        return cls(candidate, share, reflected)
 
     def models(self, count: int) -> list[Model]:
         """Return models for the first `count` replicates, without those whose parameters are undetermined."""
@@ -489,12 +490,16 @@ def _parameters(
 
 
 def _interval(name: str, bootstrapped: Sequence[_Replicates], record: LossRecord) -> tuple[float, float]:
-    """Return the interval of a parameter, averaged by weight over all candidates that have it."""
+    """Return the interval of a parameter, averaged by weight over all candidates that have it.
+
+    A model-averaged tail area interval (Turek and Fletcher 2012), whose coverage is better with weights by
+    AIC than by BIC.
+    """
     if name == "loss" and record.lost in (0, record.sent):
         # Exact (Clopper-Pearson) and one-sided, since all replicates are equal.
         bound = 0.05 ** (1 / record.sent)
         return (0.0, 1 - bound) if record.lost == 0 else (bound, 1.0)
-    having = [(each.values[name], each.candidate.weight) for each in bootstrapped if name in each.values]
+    having = [(each.values[name], each.share) for each in bootstrapped if name in each.values]
     values = np.concatenate([found for found, _ in having])
     weights = np.concatenate([np.full(len(found), weight / max(len(found), 1)) for found, weight in having])
     if len(values) == 0:
