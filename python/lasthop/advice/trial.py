@@ -1,7 +1,8 @@
 """The accuracy of advice: on random links, the advised remedy against the best one, found by brute force.
 
 ``python -m lasthop.advice.trial 200`` draws links with losses of all kinds, measures each by simulated
-probes, asks for advice, and then runs every remedy on the true link.
+probes, asks for advice, and then runs every remedy on the true link. ``--for call`` asks for calls in place
+of downloads; other uses likewise.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 
 from lasthop._lasthop import Scenario
 from lasthop.advice import remedies
-from lasthop.advice.advice import Advice, advise
+from lasthop.advice.advice import advise
+from lasthop.advice.judgement import Judgement
+from lasthop.advice.uses import USES, Measure
 from lasthop.comparison import Arm, Comparison
 from lasthop.fitting import fit, text
 from lasthop.fitting.coverage import Case, independent, periods
@@ -23,7 +26,7 @@ from lasthop.fitting.scenario import channel
 from lasthop.measurement import Delays, Direction, Measurement
 
 WITHIN = 0.05
-"""Tolerated shortfall of the advised remedy against the best, as a ratio."""
+"""Tolerated shortfall of the advised remedy against the best, for gains that are ratios."""
 
 PROBES_S, MEASURED_S = 0.02, 300.0
 
@@ -76,21 +79,30 @@ class Outcome:
     ----------
     truth : Truth
         The link.
+    measure : Measure
+        The measure by which the use was judged.
     advised, best : str
         Titles of the last advised remedy, which takes the most effort, and of the best remedy.
     short_of : float
-        The shortfall of the advised remedy, as a fraction of the best throughput.
+        The shortfall of the advised remedy against the best: a fraction, or a difference if gains are
+        differences.
     gain, low, high : float
         The true gain of the advised remedy, and the interval that was stated.
     """
 
     truth: Truth
+    measure: Measure
     advised: str
     best: str
     short_of: float
     gain: float
     low: float
     high: float
+
+    @property
+    def right(self) -> bool:
+        """Whether no other remedy is better than the advised one by a worthwhile amount."""
+        return self.short_of <= (WITHIN if self.measure.min_difference is None else self.measure.threshold)
 
     @property
     def helped(self) -> bool:
@@ -103,31 +115,48 @@ class Outcome:
         return self.low <= self.gain <= self.high
 
 
-def trial(number: int, *, runs: int = 128, jobs: int | None = None) -> Outcome:
+def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None = None) -> Outcome:
     """Draw a link, measure it, ask for advice, and find the best remedy by brute force."""
     truth = Truth.draw(np.random.default_rng(number))
     link = fit(
         truth.measured(number), rate_bps=truth.rate_bps, last_hop_rtt_s=truth.last_hop_rtt_s, jobs=jobs
     )
-    advice = advise(link, effects=False, jobs=jobs)
-    taken = advice.advised[-1] if advice.advised else advice.now
-    rates = _brute_force(advice, link.toml(channel(truth.model)), runs, jobs)
-    best = max(rates, key=lambda arm: rates[arm])
-    gain = rates[taken.arm] / rates[advice.now.arm]
-    short_of = 1 - rates[taken.arm] / rates[best]
-    titles = {each.arm: each.title for each in advice.remedies}
-    return Outcome(truth, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high)
+    advice = advise(link, use, effects=False, jobs=jobs)
+    judgement = advice.first
+    measure, now = judgement.measure, judgement.now
+    taken = advice.advised[-1] if advice.advised else now
+    values = _brute_force(judgement, link.toml(channel(truth.model)), channel(truth.model), runs, jobs)
+    gains = {arm: _gain(measure, values[now.arm], value) for arm, value in values.items()}
+    best = max(gains, key=lambda arm: gains[arm])
+    gain = gains[taken.arm]
+    short_of = 1 - gain / gains[best] if measure.min_difference is None else gains[best] - gain
+    titles = {each.arm: each.title for each in judgement.remedies}
+    return Outcome(truth, measure, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high)
 
 
-def _brute_force(advice: Advice, toml: str, runs: int, jobs: int | None) -> dict[Arm, float]:
-    """Return the throughput of every remedy on the true link, over fades other than those of the advice."""
-    scenario = Scenario.parse(f"{toml}\n{remedies.tables()}", name="the true link")
-    arms = [each.arm for each in advice.remedies]
+def _gain(measure: Measure, now: float, then: float) -> float:
+    """Return the gain from one value of a measure to another; none if a value is unknown."""
+    if not (math.isfinite(now) and math.isfinite(then)):
+        return measure.no_change
+    if measure.min_difference is not None:
+        return then - now if measure.better == "higher" else now - then
+    return then / now if measure.better == "higher" else now / then
+
+
+def _brute_force(
+    judgement: Judgement, link: str, losses: str, runs: int, jobs: int | None
+) -> dict[Arm, float]:
+    """Return the measure of every remedy on the true link, over fades other than those of the advice."""
+    use = judgement.use
+    scenario = Scenario.parse(f"{use.scenario(link)}\n{remedies.tables()}", name="the true link")
+    arms = [each.arm for each in judgement.remedies]
     # With an error this small, no arm stops early.
     comparison = Comparison(
         scenario,
         arms,
-        baseline=advice.now.arm,
+        baseline=judgement.now.arm,
+        metric=judgement.measure.metric,
+        overrides=[f"limit={use.limit}", *([f"radio.uplink.channel={losses}"] if use.upward else [])],
         seed=1_000_003,
         error=1e-12,
         precision=None,
@@ -143,19 +172,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("links", type=int, nargs="?", default=200)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--for", dest="use", choices=USES, default="bulk", help="the use of the links")
+    parser.add_argument("--runs", type=int, default=128, help="runs of each remedy on the true link")
     parser.add_argument("--jobs", type=int, default=None)
     arguments = parser.parse_args()
     outcomes = []
     for number in range(arguments.first, arguments.first + arguments.links):
-        found = trial(number, jobs=arguments.jobs)
+        found = trial(number, arguments.use, runs=arguments.runs, jobs=arguments.jobs)
         outcomes.append(found)
-        right = sum(each.short_of <= WITHIN for each in outcomes)
+        right = sum(each.right for each in outcomes)
         stated = [each.covered for each in outcomes if each.helped]
         truth = found.truth
+        by = f"{found.short_of:.1%}" if found.measure.min_difference is None else f"{found.short_of:.2f}"
         print(
             f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} "
             f"loss {text.share(truth.model['loss'])} bad {truth.model['bad_s']:.3f} s: {found.advised}, "
-            f"best {found.best}, short of it by {found.short_of:.1%}; "
+            f"best {found.best}, short of it by {by}; "
             f"gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
             f"so far {right}/{len(outcomes)} right, {sum(stated)}/{len(stated)} covered",
             flush=True,
