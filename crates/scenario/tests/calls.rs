@@ -133,7 +133,12 @@ fn an_adaptive_buffer_follows_a_queue() {
         metrics(&["radio.queue=30 packets", "transfer.size=unlimited", &voip], "down")
     };
     let (fixed, adaptive) = (of("60 ms"), of("adaptive"));
-    assert!(adaptive.late_packets < fixed.late_packets / 4, "{} {}", adaptive.late_packets, fixed.late_packets);
+    assert!(
+        adaptive.late_packets < fixed.late_packets / 4,
+        "{} {}",
+        adaptive.late_packets,
+        fixed.late_packets
+    );
     assert!(adaptive.mos > fixed.mos, "{:?} {:?}", adaptive.mos, fixed.mos);
 }
 
@@ -191,8 +196,16 @@ fn invalid_calls_are_reported() {
     for (from, to, reason) in [
         ("g711-plc", "opus", "found \"opus\", expected \"g711\", \"g711-plc\", \"g729a\" or \"gsm-efr\""),
         ("40 ms", "1.1 s", "traffic.up.voip.playout_buffer: found more than \"1 s\""),
-        ("40 ms", "adaptive", "traffic.up.voip.playout_buffer: found \"adaptive\" without silence_suppression"),
-        ("\"40 ms\"", "40", "found 40, expected a duration with its unit, such as \"60 ms\", or \"adaptive\""),
+        (
+            "40 ms",
+            "adaptive",
+            "traffic.up.voip.playout_buffer: found \"adaptive\" without silence_suppression",
+        ),
+        (
+            "\"40 ms\"",
+            "40",
+            "found 40, expected a duration with its unit, such as \"60 ms\", or \"adaptive\"",
+        ),
         ("stop", "packet_size = \"200 B\"\nstop", "traffic.down.packet_size: found this key beside voip"),
         ("stop", "law.constant.rate = \"9 kbps\"\nstop", "traffic.down.law: found this key beside voip"),
         ("voip.codec = \"g711-plc\"", "packet_size = \"200 B\"", "traffic.down: missing key law, such as"),
