@@ -18,7 +18,7 @@ from conftest import Command, results
 import lasthop
 from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, stated_link, text
 from lasthop.fitting.coverage import Case, covered, periods
-from lasthop.fitting.losses import _interval, _Replicates, lost_copies, record_of
+from lasthop.fitting.losses import Candidate, _interval, _Replicates, lost_copies, record_of
 from lasthop.fitting.scenario import channel
 from lasthop.fitting.timing import vary
 from lasthop.measurement import Counts, Delays, Direction, Measurement, Probes, Rates
@@ -457,6 +457,26 @@ def test_without_replicates_no_parameter_is_determined() -> None:
     lost = np.arange(1000) % 50 < 5
     probes = Probes(Direction.DOWN, np.linspace(0.0, 20.0, 1000), lost, None)
     best = fit_losses(probes, replicates=1).best
-    none = _Replicates(best, {name: np.array([]) for name in ("loss", "good_s")})
+    none = _Replicates(best, 1.0, {name: np.array([]) for name in ("loss", "good_s")})
     assert _interval("loss", [none], record_of(probes)) == (0.0, 1.0)
     assert _interval("good_s", [none], record_of(probes)) == (0.0, math.inf)
+
+
+def test_intervals_average_the_tails_of_models_by_their_shares() -> None:
+    """By hand: of models at 1 to 999 and 1001 to 1999, with 9 tenths and 1 tenth of the weight.
+
+    Below the lower end are 2.5 % of all weight, or 2.8 % of the first model; above the upper one as much of
+    all, or a quarter of the second. A model without the parameter does not take part.
+    """
+    record = record_of(Probes(Direction.DOWN, np.arange(10.0), np.arange(10) % 3 == 0, None))
+    candidate = Candidate("gilbert", 2, 0.0, 0.0, 0.0, {"good_s": 1.0})
+    first, second = np.arange(1.0, 1000.0), np.arange(1001.0, 2000.0)
+    three = [
+        _Replicates(candidate, 0.9, {"good_s": first}),
+        _Replicates(candidate, 0.1, {"good_s": second}),
+        _Replicates(candidate, 5.0, {"loss": first}),
+    ]
+    low, high = _interval("good_s", three, record)
+    assert low == pytest.approx(0.025 / 0.9 * 1000, abs=1.5)
+    # One gap in 1,999 is beyond the last value.
+    assert high == pytest.approx(2000 - (0.025 - 1 / 1999) / 0.1 * 1000, abs=1.5)

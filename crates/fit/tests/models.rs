@@ -108,6 +108,21 @@ fn exponential_periods_with_partial_losses_are_not_lognormal() {
     assert!(found >= 4, "{found} of 5");
 }
 
+/// Where probes determine their state, the AIC counts a parameter of a lognormal distribution like any other; the BIC by the
+/// number of periods, which are fewer than probes.
+#[test]
+fn lognormal_parameters_cost_as_others_in_the_aic() {
+    let lognormal = Law::Lognormal { median: 0.2, sigma: 1.2 };
+    let model = Periods { good: Law::Exponential(4.0), bad: lognormal, loss_good: 0.0, loss_bad: 1.0 };
+    let losses = record(Model::Periods(model), 0.01, 300.0, 0);
+    for family in Family::ALL {
+        let found = fit(&losses, family).expect("there are losses");
+        let aic = 2.0 * f64::from(found.parameters) - 2.0 * found.log_likelihood;
+        assert!((found.aic - aic).abs() < 1e-6, "{found:?}");
+        assert!(found.bic > aic, "{found:?}");
+    }
+}
+
 /// The median of twelve fits is within a fifth of the truth, for long and short fades and for probes that are frequent,
 /// rare and irregular.
 #[test]

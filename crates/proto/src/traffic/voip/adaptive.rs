@@ -10,6 +10,9 @@ const SPIKE: i64 = Duration::from_millis(100).as_nanos() as i64;
 /// The smoothed slope at which a spike is over: 63 samples of 125 us.
 const FLAT: i64 = Duration::from_micros(7_875).as_nanos() as i64;
 
+/// Longer delays count as this one, so that their multiples can be represented.
+const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
+
 /// Mean deviation before anything is known, by which the first talk spurt is delayed as by the default fixed buffer.
 const INITIAL_DEVIATION: i64 = Duration::from_millis(15).as_nanos() as i64;
 
@@ -45,8 +48,8 @@ struct Estimate {
 struct Spurt {
     /// The number of its first packet that arrived.
     first: u64,
-    /// When packet 0 would have been sent if there had been no pause, in nanoseconds.
-    origin: i64,
+    /// When packet 0 would have been sent without pauses, in nanoseconds; of this, only equality matters.
+    origin: u64,
     playout: Duration,
 }
 
@@ -57,9 +60,10 @@ impl Adaptive {
 
     /// Takes packet number `seq` and returns the playout delay of its talk spurt. `least` is the least delay so far.
     pub(super) fn playout(&mut self, seq: u64, sent: Time, delay: Duration, least: Duration) -> Duration {
-        let estimate = self.estimate.get_or_insert_with(|| Estimate::new(nanos(delay)));
-        estimate.update(nanos(delay));
-        let origin = nanos(sent.since(Time::ZERO)) - nanos(PACKET_INTERVAL * seq);
+        let delay = delay.min(LONGEST_DELAY).as_nanos() as i64;
+        let estimate = self.estimate.get_or_insert_with(|| Estimate::new(delay));
+        estimate.update(delay);
+        let origin = sent.as_nanos().wrapping_sub(PACKET_INTERVAL.as_nanos().wrapping_mul(seq));
         match &self.spurt {
             // A packet that is older than the spurt was overtaken by it, which hardly happens across a pause.
             Some(spurt) if spurt.origin == origin || seq < spurt.first => spurt.playout,
@@ -102,10 +106,6 @@ impl Estimate {
         let playout = rounded_eighth(self.delay) + self.deviation / 2;
         Duration::from_nanos(playout.max(0) as u64)
     }
-}
-
-fn nanos(duration: Duration) -> i64 {
-    duration.as_nanos() as i64
 }
 
 fn rounded_eighth(value: i64) -> i64 {
@@ -157,8 +157,10 @@ mod tests {
         let (mut spikes, mut queue) = (0, 0.0);
         let delays: Vec<f64> = (0..5_000)
             .map(|_| {
-                queue = if stream.bernoulli(0.005) { 4_000.0 } else { f64::max(queue - 160.0, 0.0) };
-                800.0 + queue + 100.0 * stream.uniform()
+                // Rises about as large as those that begin a spike.
+                let rise = if stream.bernoulli(0.02) { 3_000.0 * stream.uniform() } else { 0.0 };
+                queue = f64::max(queue - 160.0, 0.0) + rise;
+                800.0 + queue + 200.0 * stream.uniform()
             })
             .collect();
         let mut estimate = Estimate::new((125e3 * delays[0]) as i64);
