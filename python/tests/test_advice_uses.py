@@ -18,6 +18,7 @@ import lasthop
 from lasthop.advice import USES, Advice, Measure, Remedy, advise, judgement, remedies
 from lasthop.advice import advice as advices
 from lasthop.advice.page import document, html
+from lasthop.advice.trial import Outcome, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
 from lasthop.comparison import Arm, ComparisonError
 from lasthop.fitting import fit, stated_link
@@ -282,3 +283,16 @@ def test_the_losses_by_rate_are_those_of_the_page() -> None:
     assert [each.strip().replace(" ", "") for each in losses.split("|")] == found["losses"]
     rates = re.findall(r"^\| (?:CUBIC|Reno|BBR)[^|]*\| ([\d.]+ Mb/s) \|", section, re.MULTILINE)
     assert rates == found["rates"]
+
+
+def test_a_trial_judges_by_the_measure_of_its_use() -> None:
+    """Of ratios, 5 % may be missing; of differences, what is worthwhile. An unknown value is no gain."""
+    (page,), (call,) = USES["web"].measures, USES["call"].measures
+    assert gain_of(page, 4.0, 2.0) == 2.0
+    assert gain_of(USES["bulk"].measures[0], 4.0, 2.0) == 0.5
+    assert gain_of(call, 2.0, 4.0) == 2.0
+    assert (gain_of(page, 4.0, math.nan), gain_of(call, math.nan, 4.0)) == (1.0, 0.0)
+    truth = Truth.draw(np.random.default_rng(1))
+    for measure, most in ((page, 0.05), (call, 0.3)):
+        right = [Outcome(truth, measure, "a", "b", by, 1.0, 1.0, 1.0).right for by in (most, 1.01 * most)]
+        assert right == [True, False]

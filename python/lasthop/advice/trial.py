@@ -126,7 +126,7 @@ def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None =
     measure, now = judgement.measure, judgement.now
     taken = advice.advised[-1] if advice.advised else now
     values = _brute_force(judgement, link.toml(channel(truth.model)), channel(truth.model), runs, jobs)
-    gains = {arm: _gain(measure, values[now.arm], value) for arm, value in values.items()}
+    gains = {arm: gain_of(measure, values[now.arm], value) for arm, value in values.items()}
     best = max(gains, key=lambda arm: gains[arm])
     gain = gains[taken.arm]
     short_of = 1 - gain / gains[best] if measure.min_difference is None else gains[best] - gain
@@ -134,7 +134,7 @@ def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None =
     return Outcome(truth, measure, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high)
 
 
-def _gain(measure: Measure, now: float, then: float) -> float:
+def gain_of(measure: Measure, now: float, then: float) -> float:
     """Return the gain from one value of a measure to another; none if a value is unknown."""
     if not (math.isfinite(now) and math.isfinite(then)):
         return measure.no_change

@@ -2,7 +2,7 @@
 
 Each case simulates probes over a link whose losses follow a known model. The table shows, after model
 selection, the share of records whose 95 % interval contains the true parameter, and how often the true family
-was chosen. Parameters that a record does not determine are not counted.
+was chosen. Parameters that a record does not determine are not counted. `--first` sets other seeds.
 """
 
 from __future__ import annotations
@@ -101,12 +101,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("records", type=int, nargs="?", default=100, help="records of each case")
-    records = parser.parse_args().records
+    parser.add_argument("--first", type=int, default=0, help="seed of the first record of each case")
+    arguments = parser.parse_args()
+    records = arguments.records
     for case in CASES:
         chosen: Counter[str] = Counter()
         told: Counter[str] = Counter()
         held: Counter[str] = Counter()
-        for number in range(records):
+        for number in range(arguments.first, arguments.first + records):
             found = fit_losses(case.probes(number), seed=number)
             chosen[found.best.family] += 1
             for name, holds in covered(found, case.model).items():
