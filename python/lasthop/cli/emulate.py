@@ -30,6 +30,7 @@ from typing import Any
 import typer
 
 from lasthop import Scenario
+from lasthop.cli import scheduling
 from lasthop.cli.failure import LATE, RefusedError
 from lasthop.cli.output import Output, run_stem
 from lasthop.cli.scenario import describe, load
@@ -56,9 +57,6 @@ _PATIENCE = 2.0
 
 _LONGEST_WAIT = 0.05
 """Packets are dropped if they waited to be read for more than these seconds and ten times the bound."""
-
-_PRIORITY = 10
-"""Real-time priority of the thread that carries packets."""
 
 _UNPRIVILEGED = ("--user", "--map-root-user")
 
@@ -294,7 +292,7 @@ def backlog_drops() -> int:
 class Carrier:
     """The thread that carries packets. It drops its privileges, since packets are untrusted input.
 
-    It has real-time priority if the user is permitted to set it.
+    It has real-time priority if the user is permitted to set it, and otherwise a short slice.
 
     Parameters
     ----------
@@ -353,9 +351,7 @@ class Carrier:
         self._thread.start()
 
     def _carry(self) -> None:
-        with suppress(PermissionError):
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
-            self._report["real_time"] = True
+        self._report |= scheduling.request_low_latency()
         self._emulator.drop_privileges()
         self._begin.wait()
         try:
@@ -374,7 +370,7 @@ class Carrier:
         self._thread.join()
         if self._failure is not None:
             raise self._failure
-        return {"real_time": False, **self._report}
+        return self._report
 
     def write(self) -> None:
         """Write the recordings."""
