@@ -59,7 +59,7 @@ impl DelayedAck {
     pub(super) fn is_due(&mut self, arrival: &Arrival) -> bool {
         if !(self.may_wait)(arrival) {
             if arrival.repeated {
-                self.quick_left = self.quick;
+                self.on_duplicate();
             }
             return true;
         }
@@ -69,6 +69,11 @@ impl DelayedAck {
         }
         self.owed += 1;
         self.owed >= self.every
+    }
+
+    /// Called when data arrive again: the next segments are acknowledged immediately.
+    pub(super) fn on_duplicate(&mut self) {
+        self.quick_left = self.quick;
     }
 
     /// Called when any acknowledgement is sent.

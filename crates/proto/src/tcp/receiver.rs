@@ -235,14 +235,17 @@ impl Receiver {
         stamped.is_some_and(|ts| self.ts_recent.lead(now, ts.value).is_some())
     }
 
-    /// Acknowledges an outdated segment without processing it; DSACK may report it as a duplicate, as in
-    /// Linux.
+    /// Acknowledges an outdated segment without processing it. As in Linux, DSACK may report it as a duplicate, and data
+    /// below the left edge cause quick acknowledgements.
     fn answer_outdated(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         if segment.seq_len() > 0 {
             let repeated = self.repeated_part(segment);
             self.stats.segments += 1;
             self.stats.outdated_segments += 1;
             self.stats.duplicate_segments += u64::from(repeated == Some(whole(segment)));
+            if segment.seq < self.rcv_nxt {
+                self.delayed_ack.on_duplicate();
+            }
             self.acknowledge(now, Some((segment, repeated)), out);
         }
     }

@@ -63,6 +63,24 @@ fn an_old_duplicate_is_reported() {
     assert_eq!((stats.segments, stats.duplicate_segments, stats.outdated_segments), (2, 1, 1));
 }
 
+/// After a duplicate, old or not, the next segments are acknowledged at once (as in Linux). Old data above the left edge
+/// have no such effect.
+#[test]
+fn quick_acknowledgements_follow_an_old_duplicate() {
+    let quick = Settings { quick_acks: 2, ack_every: 2, ..stamped(Flavour::Sack) };
+    for (old, again) in [(0..1000, true), (5000..6000, false)] {
+        let mut tcp = Server::start(&quick);
+        tcp.data_ts(0..1000, 50).acks(1000).data_ts(1000..2000, 50).acks(2000);
+        tcp.data_ts(2000..3000, 50).is_silent();
+        tcp.data_ts(old, 49).acks(3000);
+        tcp.data_ts(3000..4000, 50);
+        if again {
+            tcp.acks(4000).data_ts(4000..5000, 50).acks(5000).data_ts(5000..6000, 50);
+        }
+        tcp.is_silent();
+    }
+}
+
 /// The window is checked before the timestamp is recorded (section 5.3, R2 and R3): a segment far outside the
 /// window does not make later ones look old.
 #[test]
