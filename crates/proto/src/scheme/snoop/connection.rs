@@ -22,7 +22,9 @@
 //! change (RFC 6675 section 2): a receiver such as Linux's opens it further with every segment that arrives, in order
 //! or not, until its buffer has the full size. The first acknowledgement seen counts as a duplicate if it
 //! acknowledges none of these. A receiver with a closed window discards data, so the segment that it requests then
-//! was not lost.
+//! was not lost. Once the mobile host has reported blocks, a duplicate must report data that the ACK before it did not (RFC
+//! 6675 section 2). Otherwise no later segment has arrived, but one again that it has, or a copy that it rejects: copies
+//! have an old timestamp (RFC 7323 section 5). It is suppressed, and shows no loss.
 
 use alloc::collections::VecDeque;
 
@@ -31,7 +33,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use super::Snoop;
 use crate::packet::{Dscp, Packet};
 use crate::scheme::connections::ConnectionState;
-use crate::tcp::{Flags, SackBlock, Segment, SeqNum};
+use crate::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum};
 
 /// The action on a packet: forward or suppress it, and packets to send after it.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,8 @@ pub(super) struct SnoopState {
     end: Option<SeqNum>,
     /// Whether the mobile host sends data, too.
     two_way: bool,
+    /// Whether the mobile host has reported blocks.
+    has_sack: bool,
     /// Number of transmissions of data towards the mobile host, copies included.
     transmissions: u64,
     /// Number of duplicates that transmissions before the oldest segment's last copy may still cause.
@@ -124,6 +128,20 @@ struct Acked {
     wnd: u32,
     /// The latest packet with this number, if it has no data.
     packet: Option<Packet>,
+    /// The blocks of the latest segment with this number.
+    sack: SackBlocks,
+}
+
+impl Acked {
+    /// Whether `segment` reports data that this acknowledgement does not. A block that acknowledged data or the next block
+    /// cover reports a duplicate (RFC 2883 section 4).
+    fn lacks_reports_of(&self, segment: &Segment) -> bool {
+        let covers =
+            |outer: &SackBlock, inner: &SackBlock| outer.start <= inner.start && inner.end <= outer.end;
+        segment.sack.iter().any(|block| {
+            segment.ack < block.start && !self.sack.iter().any(|reported| covers(reported, block))
+        })
+    }
 }
 
 /// A segment with its transmission state.
@@ -196,6 +214,7 @@ impl ConnectionState for SnoopState {
             acked: None,
             end: None,
             two_way: false,
+            has_sack: false,
             transmissions: 0,
             expected: 0,
             unexpected: 0,
@@ -359,7 +378,8 @@ impl SnoopState {
             counters.spurious_acks += u64::from(bare);
             return Answer { forward: !bare, ..Answer::FORWARD };
         }
-        self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet) });
+        self.has_sack |= !segment.sack.is_empty();
+        self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet), sack: segment.sack });
         // The timer keeps running while the window is closed, without effect.
         self.timeout_at = self.timeout_at.max(now);
         if scheme.selective {
@@ -368,8 +388,11 @@ impl SnoopState {
         let first = self.segments.front().map(|cached| cached.start);
         match last {
             Some(last) if last.ack == ack && !(bare && is_duplicate(last.wnd, segment)) => Answer::FORWARD,
-            Some(last) if last.ack == ack => self.on_duplicate(now, segment, scheme, counters),
-            None if bare && first == Some(ack) => self.on_duplicate(now, segment, scheme, counters),
+            Some(last) if last.ack == ack => {
+                let is_news = !self.has_sack || last.lacks_reports_of(segment);
+                self.on_duplicate(now, segment, is_news, scheme, counters)
+            }
+            None if bare && first == Some(ack) => self.on_duplicate(now, segment, true, scheme, counters),
             _ => self.on_new_ack(now, segment, scheme, counters),
         }
     }
@@ -499,11 +522,16 @@ impl SnoopState {
         &mut self,
         now: Time,
         segment: &Segment,
+        is_news: bool,
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> Answer {
         let (suppress, copy) = match self.suspect() {
             _ if scheme.selective => (self.answers_duplicate(scheme), None),
+            Some(oldest) if !oldest.from_source_again && !is_news => {
+                self.strays = self.strays.saturating_sub(1);
+                (true, None)
+            }
             Some(oldest) if !oldest.from_source_again => {
                 let recovering = oldest.copies > 0;
                 self.take_duplicate(now, segment, recovering, scheme, counters)

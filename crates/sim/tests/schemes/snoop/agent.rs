@@ -360,6 +360,38 @@ fn a_report_with_another_window_is_a_duplicate() {
     assert_eq!((station.shows("local_retransmissions"), station.shows("suppressed_dupacks")), (1.0, 2.0));
 }
 
+/// RFC 6675 section 2: with SACK, a duplicate reports what no ACK before it did. Data that arrive again, and copies that the
+/// mobile host rejects as old, cause ACKs without such a report, which show no loss: neither now nor with the next new ACK.
+#[test]
+fn duplicates_without_news_show_no_loss() {
+    let report = |number: u32, blocks: &[Range<u32>]| {
+        let mut segment = ack(number * LEN);
+        for &Range { start, end } in blocks {
+            segment.sack.push(SackBlock { start: SeqNum(start * LEN), end: SeqNum(end * LEN) });
+        }
+        Station::returned(ONE, segment)
+    };
+    let suppressed = |came: Packet| Effect::Drop(came, DropReason::Suppressed);
+    let mut station = Station::with("");
+    station.sends(0..8).passes(LEN);
+    let mut receive = |blocks: &[Range<u32>]| station.receive(Port::RADIO, &report(1, blocks));
+    let repaired = [suppressed(report(1, &[2..3])), Effect::Send(Port::RADIO, copy(nth(1)))];
+    assert_eq!(receive(&[2..3]), repaired);
+    assert_eq!(receive(&[2..4]), [suppressed(report(1, &[2..4]))]);
+    // The copy is rejected, four times; then a segment arrives again, which is reported as a duplicate.
+    for _ in 0..4 {
+        assert_eq!(receive(&[2..4]), [suppressed(report(1, &[2..4]))]);
+    }
+    assert_eq!(receive(&[3..4, 2..4]), [suppressed(report(1, &[3..4, 2..4]))]);
+    // The source repairs segment 1. No segment beyond 3 has arrived.
+    station.forwards(nth(1));
+    for number in [4, 5] {
+        let came = report(number, &[]);
+        assert_eq!(station.receive(Port::RADIO, &came), [Effect::Send(Port::WIRED, came)]);
+    }
+    assert_eq!(station.shows("local_retransmissions"), 1.0);
+}
+
 /// A new acknowledgement after a repair that covers less than what had arrived reveals the next loss at once
 /// (ToN 1997, section 4.5); one that covers it does not.
 #[test]
