@@ -20,6 +20,8 @@ pub struct Config {
     pub nagle: bool,
     /// Whether window updates are sent sparingly, like Linux: only if the window has doubled since the last one.
     pub spares_updates: bool,
+    /// Whether acknowledgements wait until the bytes are [released](crate::Endpoint::release).
+    pub withholds: Option<Withholds>,
     /// Keep-alive probes of an idle connection; off by default (RFC 9293 section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Time for which a SYN is retransmitted before the connection fails; at least 3 minutes in RFC 9293
@@ -29,6 +31,15 @@ pub struct Config {
     pub time_wait: Duration,
     /// Limit of FIN-WAIT-2 once the application no longer reads; 60 s in Linux.
     pub fin_wait: Duration,
+}
+
+/// Acknowledgements that wait for another host, as in M-TCP ([`Split::holds`](lasthop_proto::split::Split::holds)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Withholds {
+    /// How long the acknowledgement of the last byte waits for the next bytes, if they go to a mobile host.
+    pub hold: Duration,
+    /// Whether the bytes received go to a mobile host.
+    pub is_outward: bool,
 }
 
 /// Keep-alive probes of an idle connection (RFC 9293 section 3.8.4).
@@ -58,6 +69,7 @@ impl Default for Config {
             send_buffer: 4 << 20,
             nagle: true,
             spares_updates: true,
+            withholds: None,
             keep_alive: None,
             syn_timeout: Duration::from_secs(180),
             time_wait: Duration::from_secs(60),

@@ -2,6 +2,7 @@
 //! 9293 section 3.10.7.4).
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::split::{Received, Withholding};
 use lasthop_proto::tcp::{
     Connection as Ends, Flags, Reactions, Receiver, ReceiverReactions, SackBlocks, Segment, Sender, SeqNum,
 };
@@ -57,6 +58,10 @@ pub(crate) struct Connection {
     last_ack_sent: SeqNum,
     /// The SACK blocks of an ACK that is sent at the end of the current event; `None` if none is due.
     ack_due: Option<SackBlocks>,
+    /// The acknowledgements, if they wait for another host.
+    withholding: Option<Withholding>,
+    /// Whether the acknowledgement of the current event is sent even if it has nothing new.
+    is_due: bool,
     throttle: Throttle,
     keep_alive: Option<KeepAliveTimer>,
     user_timeout: Option<Duration>,
@@ -107,6 +112,8 @@ impl Connection {
             largest_window: syn.window,
             last_ack_sent: rcv_nxt,
             ack_due: owes_ack.then(SackBlocks::default),
+            withholding: config.withholds.map(|it| Withholding::new(it.hold, it.is_outward)),
+            is_due: owes_ack,
             throttle: Throttle::default(),
             keep_alive: config.keep_alive.map(|settings| KeepAliveTimer {
                 settings,
@@ -155,6 +162,12 @@ impl Connection {
         self.receiver.has_ended()
     }
 
+    /// Whether the peer's FIN has arrived, and its acknowledgement waits.
+    pub(crate) fn withholds_fin(&self) -> bool {
+        let withholding = self.withholding.as_ref().filter(|_| self.fin_is_received());
+        withholding.is_some_and(|withholding| !withholding.is_complete(&Received::from(&self.receiver)))
+    }
+
     /// Whether the user timeout or keep-alive has aborted the connection.
     pub(crate) fn is_given_up(&self) -> bool {
         self.is_given_up || self.sender.is_aborted()
@@ -162,7 +175,8 @@ impl Connection {
 
     pub(crate) fn next_wakeup(&self) -> Time {
         let keep_alive = self.keep_alive.map_or(Time::NEVER, |timer| timer.deadline);
-        self.sender.next_wakeup().min(self.receiver.next_wakeup()).min(keep_alive)
+        let withheld = self.withholding.as_ref().map_or(Time::NEVER, Withholding::deadline);
+        self.sender.next_wakeup().min(self.receiver.next_wakeup()).min(keep_alive).min(withheld)
     }
 
     // ---- the application ---------------------------------------------------------------------------
@@ -206,7 +220,39 @@ impl Connection {
 
     /// Sends an ACK immediately.
     pub(crate) fn acknowledge(&mut self, now: Time, io: &mut Io) {
+        self.is_due = true;
         self.ack_due.get_or_insert_default();
+        self.flush(now, io);
+    }
+
+    /// Permits acknowledgements of `bytes` in total, and of FIN if `is_finished`.
+    pub(crate) fn release(&mut self, now: Time, bytes: u64, is_finished: bool, io: &mut Io) {
+        if let Some(withholding) = &mut self.withholding {
+            withholding.release(now, bytes, is_finished);
+            self.acknowledge_news(now, io);
+        }
+    }
+
+    /// The radio signal of the host for which acknowledgements wait has changed.
+    pub(crate) fn on_far_reach(&mut self, now: Time, reach: Reach, io: &mut Io) {
+        let has_changed = self.withholding.as_mut().is_some_and(|withholding| withholding.reach(reach));
+        if has_changed && self.receiver.stats().delivered > Bytes::ZERO {
+            self.acknowledge_received(now, io);
+        }
+    }
+
+    /// Sends the acknowledgements that no longer wait.
+    fn acknowledge_news(&mut self, now: Time, io: &mut Io) {
+        let received = Received::from(&self.receiver);
+        let news = self.withholding.as_ref().map_or(0, |withholding| withholding.news(&received));
+        for _ in 0..news {
+            self.acknowledge_received(now, io);
+        }
+    }
+
+    fn acknowledge_received(&mut self, now: Time, io: &mut Io) {
+        self.is_due = true;
+        self.drive_receiver(|receiver, out| receiver.acknowledge_received(now, out));
         self.flush(now, io);
     }
 
@@ -274,6 +320,7 @@ impl Connection {
             return Verdict::Unwanted;
         }
         self.clock.note(now, &segment, self.last_ack_sent);
+        self.note_withheld(now, &segment);
         if let Some(timer) = &mut self.keep_alive {
             (timer.deadline, timer.unanswered) = (now + timer.settings.idle, 0);
         }
@@ -317,6 +364,7 @@ impl Connection {
         let is_old =
             segment.len > 0 && end <= self.receiver.rcv_nxt() && !end.is_far_from(self.receiver.rcv_nxt());
         if is_old && !segment.flags.has(Flags::SYN) {
+            self.note_withheld(now, &segment);
             self.pass_to_receiver(now, packet, segment, io);
             self.flush(now, io);
         } else {
@@ -330,6 +378,11 @@ impl Connection {
         if has_data || self.throttle.permits(now) {
             self.acknowledge(now, io);
         }
+    }
+
+    /// Notes data whose acknowledgement may wait.
+    fn note_withheld(&mut self, now: Time, segment: &Segment) {
+        self.is_due |= self.withholding.as_mut().is_some_and(|withholding| withholding.note(now, segment));
     }
 
     fn pass_to_receiver(&mut self, now: Time, packet: &Incoming<'_>, segment: Segment, io: &mut Io) {
@@ -395,6 +448,10 @@ impl Connection {
         if self.receiver.next_wakeup() <= now {
             self.drive_receiver(|receiver, out| receiver.wake(now, out));
         }
+        if let Some(withholding) = &mut self.withholding {
+            withholding.wake(now);
+        }
+        self.acknowledge_news(now, io);
         self.keep_alive(now, io);
         self.flush(now, io);
     }
@@ -430,6 +487,7 @@ impl Connection {
             self.give_up(now, io);
         } else {
             let seq = self.sender.snd_max() - 1;
+            self.is_due = true;
             self.emit(now, Segment { seq, ..Segment::default() }, Ecn::NotEct, io);
         }
     }
@@ -478,14 +536,28 @@ impl Connection {
             let seq = self.sender.snd_max().min(edge);
             self.emit(now, Segment { seq, sack, ..Segment::default() }, Ecn::NotEct, io);
         }
+        self.is_due = false;
+    }
+
+    /// Rewrites an acknowledgement that waits for another host; returns whether to send the segment.
+    fn withhold(&mut self, now: Time, segment: &mut Segment) -> bool {
+        let Some(withholding) = &mut self.withholding else { return true };
+        // FIN is that of this end's stream.
+        let (flags, is_due) = (segment.flags, self.is_due || segment.seq_len() > 0);
+        let is_sent = withholding.rewrite(now, segment, &Received::from(&self.receiver), is_due);
+        segment.flags = flags;
+        is_sent
     }
 
     /// Sends a segment with the receiver's acknowledgement and window, and its payload from the send buffer.
     fn emit(&mut self, now: Time, mut segment: Segment, ecn: Ecn, io: &mut Io) {
         self.receiver.piggyback(&mut segment);
         self.last_ack_sent = segment.ack;
-        segment.wnd = (segment.wnd >> self.agreed.our_scale).min(LARGEST_WINDOW);
         segment.timestamps = self.agreed.timestamps.then(|| self.clock.stamp(now));
+        if !self.withhold(now, &mut segment) {
+            return;
+        }
+        segment.wnd = (segment.wnd >> self.agreed.our_scale).min(LARGEST_WINDOW);
         let (payload, ends) = if segment.len > 0 {
             io.send_buffer.segment(segment.seq, segment.len)
         } else {

@@ -206,6 +206,15 @@ impl Endpoint {
         }
     }
 
+    /// Permits acknowledgements of `bytes` of the peer's stream in total, and of its FIN if `is_finished`. Without
+    /// [`withholds`](Config::withholds), acknowledgements need no permission.
+    pub fn release(&mut self, now: Time, bytes: u64, is_finished: bool) {
+        if let Some(connection) = self.state.connection_mut() {
+            connection.release(now, bytes, is_finished, &mut self.io);
+            self.advance(now);
+        }
+    }
+
     /// Enables or disables Nagle's algorithm (RFC 9293 section 3.7.4). Disabling it sends segments held back.
     pub fn set_nagle(&mut self, now: Time, nagle: bool) {
         self.config.nagle = nagle;
@@ -368,6 +377,14 @@ impl Endpoint {
     pub fn on_reach(&mut self, now: Time, reach: Reach) {
         if let Some(connection) = self.state.connection_mut() {
             connection.on_reach(now, reach, &mut self.io);
+        }
+    }
+
+    /// The radio signal of the host for which acknowledgements [wait](Config::withholds) has changed. While it is lost,
+    /// the window is zero.
+    pub fn on_far_reach(&mut self, now: Time, reach: Reach) {
+        if let Some(connection) = self.state.connection_mut() {
+            connection.on_far_reach(now, reach, &mut self.io);
         }
     }
 
@@ -537,7 +554,7 @@ impl Endpoint {
         if connection.is_given_up() {
             return self.finish(End::TimedOut);
         }
-        if acknowledged && self.state() == StateName::LastAck {
+        if acknowledged && self.state() == StateName::LastAck && !connection.withholds_fin() {
             return self.finish(End::Closed);
         }
         let reads = !self.io.receive_buffer.is_closed();

@@ -55,7 +55,7 @@ mod secret;
 mod state;
 mod throttle;
 
-pub use config::{Config, KeepAlive};
+pub use config::{Config, KeepAlive, Withholds};
 pub use endpoint::{End, Endpoint};
 pub use listener::Listener;
 pub use packet::{Incoming, Outgoing, refuse};

@@ -7,7 +7,7 @@ use lasthop_proto::tcp::{Flags, Reactions, ReceiverReactions, Settings, WindowCo
 use lasthop_proto::{Notice, Port, Reach};
 use lasthop_wire::Icmp;
 
-use crate::config::Config;
+use crate::config::{Config, Withholds};
 use crate::endpoint::Endpoint;
 use crate::packet::{Incoming, Outgoing};
 use crate::relay::{Hosts, Relay, index};
@@ -68,6 +68,20 @@ impl Parts {
     /// Adds the reactions of schemes to the proxy's endpoints on the wireless part.
     pub fn with_reactions(self, reactions: MakeReactions) -> Parts {
         Parts { reactions: Some(reactions), ..self }
+    }
+
+    /// Acknowledges to one host only what the other has acknowledged, and the last byte to the mobile host `hold` later, or
+    /// with a window of zero when its signal is lost ([`Split::holds`](lasthop_proto::split::Split::holds)).
+    pub fn withholding(mut self, hold: Duration) -> Parts {
+        for (side, config) in self.configs.iter_mut().enumerate() {
+            config.withholds = Some(Withholds { hold, is_outward: side == index(Port::WIRED) });
+        }
+        self
+    }
+
+    /// Whether acknowledgements wait for the other host.
+    pub(crate) fn withholds(&self) -> bool {
+        self.configs.iter().any(|config| config.withholds.is_some())
     }
 
     pub(crate) fn buffer(&self) -> usize {
@@ -146,7 +160,8 @@ pub struct Relayed<T> {
 /// costs one round trip of each part, as without a proxy. I-TCP itself accepts first; its host would take a
 /// connection for open which nobody has accepted.
 ///
-/// Data that arrive in order are acknowledged, and held until the other host has acknowledged them. FIN follows the
+/// Data that arrive in order are acknowledged, and held until the other host has acknowledged them; or they are acknowledged
+/// [only then](Parts::withholding). FIN follows the
 /// last byte of its stream; the other stream may continue. RST, a user timeout and a failed handshake reset the
 /// other part, and the bytes held are lost.
 ///

@@ -181,6 +181,9 @@ impl<T> Relay<T> {
 
     /// The radio signal of the mobile host has changed.
     pub(crate) fn on_reach(&mut self, now: Time, reach: Reach) {
+        if let Some(end) = self.end_mut(index(Port::WIRED)) {
+            end.on_far_reach(now, reach);
+        }
         if let Some(end) = self.end_mut(index(Port::RADIO)) {
             end.on_reach(now, reach);
         }
@@ -210,11 +213,14 @@ impl<T> Relay<T> {
         if let State::Open(ends) = &mut self.state {
             for side in 0..2 {
                 let unopened = &mut self.unopened[side];
+                if parts.withholds() {
+                    release(now, ends, side);
+                }
                 pass_on(now, ends, side, unopened, parts, stats, scratch);
             }
             if !self.has_failed && ends.iter().any(has_failed) {
                 self.has_failed = true;
-                fail(now, ends, stats);
+                fail(now, ends, parts, stats);
             }
         }
         for side in [Port::WIRED, Port::RADIO] {
@@ -297,15 +303,30 @@ fn pass_on(
     ends[from].open_window(now, room);
 }
 
+/// Permits the acknowledgement of what the other host has acknowledged to the host at side `from`.
+fn release(now: Time, ends: &mut [Endpoint; 2], from: usize) {
+    let (near, far) = (&ends[from], &ends[1 - from]);
+    let (bytes, is_finished) = match far.sender() {
+        Some(sender) => (sender.acknowledged(), sender.stats().completed.is_some()),
+        // The other host has acknowledged everything.
+        None if far.end() == Some(End::Closed) => match near.receiver() {
+            Some(receiver) => (receiver.stats().delivered.0, receiver.has_ended()),
+            None => return,
+        },
+        None => return,
+    };
+    ends[from].release(now, bytes, is_finished);
+}
+
 /// One side has failed: resets the other side. The bytes held are lost, unless both streams have ended and only
 /// the last bytes are on their way.
-fn fail(now: Time, ends: &mut [Endpoint; 2], stats: &mut ProxyStats) {
+fn fail(now: Time, ends: &mut [Endpoint; 2], parts: &Parts, stats: &mut ProxyStats) {
     stats.resets += 1;
     for side in 0..2 {
         let is_last =
             matches!(ends[side].state(), StateName::LastAck | StateName::Closing | StateName::TimeWait);
         if !is_last {
-            stats.undelivered_bytes += held(ends, 1 - side);
+            stats.undelivered_bytes += if parts.withholds() { 0 } else { held(ends, 1 - side) };
             ends[side].abort(now);
         }
     }

@@ -72,10 +72,21 @@ impl BaseStation {
     /// # Panics
     /// If the site has no component for simulated connections.
     pub(crate) fn new(site: SplitSite, frames: SharedFrames) -> BaseStation {
-        let SplitSite { parts: [wired, wireless], buffer, reactions, mut random, flows, simulated, .. } =
-            site;
+        let SplitSite {
+            parts: [wired, wireless],
+            buffer,
+            holds,
+            reactions,
+            mut random,
+            flows,
+            simulated,
+            ..
+        } = site;
         let secret = Secret::draw(&mut random);
-        let parts = Parts::new([&wired, &wireless], buffer, secret).with_reactions(reactions);
+        let mut parts = Parts::new([&wired, &wireless], buffer, secret).with_reactions(reactions);
+        if let Some(hold) = holds {
+            parts = parts.withholding(hold);
+        }
         BaseStation {
             proxy: Proxy::new(parts),
             frames,

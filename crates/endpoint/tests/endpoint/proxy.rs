@@ -1,13 +1,14 @@
 //! Hosts with a proxy between them: every byte arrives once and in order in both directions, failures reach the other
 //! host, and everything is bounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_endpoint::{Config, End, Endpoint, Incoming, Outgoing, Parts, Proxy, StateName, refuse};
-use lasthop_proto::Port;
+use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Segment, SeqNum, Settings};
+use lasthop_proto::{Port, Reach};
 use lasthop_wire::{Ip, IpPacket, TcpHeader, Transport, write};
 
 use crate::streams::worlds;
@@ -46,6 +47,11 @@ struct World {
     /// A digest of everything that was delivered, with times.
     digest: u64,
     buffer: u64,
+    /// Whether acknowledgements wait for the other host.
+    withholds: bool,
+    /// Changes of the mobile host's signal. While it is lost, so is every packet on that side.
+    signal: VecDeque<(Time, Reach)>,
+    is_away: bool,
 }
 
 fn host(side: usize, port: u16) -> SocketAddr {
@@ -90,11 +96,32 @@ fn parts(settings: [&Settings; 2], buffer: u64, seed: u64) -> Parts {
 
 impl World {
     fn new(seed: u64, parts: [&Settings; 2], buffer: u64, networks: [Network; 2]) -> World {
+        World::with(seed, self::parts(parts, buffer, seed), buffer, networks)
+    }
+
+    /// A world with acknowledgements that wait for the other host, and the reactions of M-TCP.
+    fn withholding(
+        seed: u64,
+        parts: [&Settings; 2],
+        buffer: u64,
+        networks: [Network; 2],
+        hold: Duration,
+    ) -> World {
+        let reactions = || {
+            let schemes = Schemes::default();
+            let combination = schemes.combination("m-tcp").expect("a scheme");
+            (combination.reactions(), combination.receiver_reactions())
+        };
+        let parts = self::parts(parts, buffer, seed).withholding(hold).with_reactions(Box::new(reactions));
+        World { withholds: true, ..World::with(seed, parts, buffer, networks) }
+    }
+
+    fn with(seed: u64, parts: Parts, buffer: u64, networks: [Network; 2]) -> World {
         let mut random = Streams::new(seed, 0).stream("proxied");
         let delays = [0, 1].map(|_| Duration::from_micros(100 + random.below(60_000)));
         World {
             now: Time::ZERO,
-            proxy: Proxy::new(self::parts(parts, buffer, seed)),
+            proxy: Proxy::new(parts),
             conversations: Vec::new(),
             networks,
             delays,
@@ -104,6 +131,9 @@ impl World {
             is_honest: networks.iter().all(|network| network.mutation == 0.0),
             digest: 0,
             buffer,
+            withholds: false,
+            signal: VecDeque::new(),
+            is_away: false,
         }
     }
 
@@ -151,6 +181,10 @@ impl World {
             assert!(next >= self.now);
             self.now = next;
             self.deliver();
+            while let Some((_, reach)) = self.signal.pop_front_if(|(at, _)| *at <= self.now) {
+                self.is_away = reach == Reach::Lost;
+                self.proxy.on_reach(self.now, reach);
+            }
             for side in self.conversations.iter_mut().flat_map(|each| &mut each.sides) {
                 side.endpoint.wake(self.now);
             }
@@ -167,7 +201,8 @@ impl World {
             let ends = each.sides.iter().map(|side| side.endpoint.next_wakeup().min(side.next(self.now)));
             ends.chain([starts])
         });
-        conversations.fold(arrival.min(self.proxy.next_wakeup()), Time::min)
+        let signal = self.signal.front().map_or(Time::NEVER, |(at, _)| *at);
+        conversations.fold(arrival.min(self.proxy.next_wakeup()).min(signal), Time::min)
     }
 
     fn open(&mut self) {
@@ -220,7 +255,7 @@ impl World {
     fn put(&mut self, side: usize, to: Place, packet: Outgoing) {
         self.packets += 1;
         let network = self.networks[side];
-        if self.random.bernoulli(network.loss) {
+        if self.random.bernoulli(network.loss) || (self.is_away && side == 1) {
             return;
         }
         let copies = 1 + usize::from(self.random.bernoulli(network.duplication));
@@ -280,16 +315,17 @@ impl World {
         }
     }
 
-    /// Data acknowledged to one host and not received by the other never exceed the buffer, nor do windows.
+    /// Data acknowledged to one host and not received by the other never exceed the buffer, or are none. Nor do windows.
     fn check(&self) {
         assert!(self.proxy.stats().held_bytes_peak <= self.buffer);
+        let most = if self.withholds { 0 } else { self.buffer };
         for each in self.conversations.iter().filter(|_| self.is_honest) {
             for side in 0..2 {
                 let (source, sink) = (&each.sides[side].endpoint, &each.sides[1 - side].endpoint);
                 let Some(sender) = source.sender() else { continue };
                 if let Some(receiver) = sink.receiver() {
                     let delivered = receiver.stats().delivered.0;
-                    assert!(sender.acknowledged() <= delivered + self.buffer, "{}", sender.acknowledged());
+                    assert!(sender.acknowledged() <= delivered + most, "{}", sender.acknowledged());
                     assert!(sender.acknowledged() + u64::from(sender.rwnd()) <= delivered + 2 * self.buffer);
                 }
             }
@@ -325,12 +361,16 @@ fn rough(random: &mut Stream) -> Network {
 }
 
 fn rough_world(seed: u64) -> World {
+    rough_world_with(seed, World::new)
+}
+
+fn rough_world_with(seed: u64, make: impl FnOnce(u64, [&Settings; 2], u64, [Network; 2]) -> World) -> World {
     let mut random = Streams::new(seed, 1).stream("configuration");
     let [wired, wireless] = [0, 1].map(|_| settings(&mut random));
     let most = 1 << (11 + random.below(7));
     let buffer = 1_500 + random.below(most);
     let networks = [0, 1].map(|_| rough(&mut random));
-    let mut world = World::new(seed, [&wired, &wireless], buffer, networks);
+    let mut world = make(seed, [&wired, &wireless], buffer, networks);
     for number in 0..1 + random.below(3) as u16 {
         let size = |random: &mut Stream| match random.below(4) {
             0 => 0,
@@ -561,6 +601,111 @@ fn a_closed_window_closes_the_other() {
         assert!(sender.rwnd() < 1_460, "{}", sender.rwnd());
         assert!(world.run(100_000, Time::NEVER));
         world.assert_complete(9);
+    }
+}
+
+/// With acknowledgements that wait for the other host, while the mobile host comes and goes.
+#[test]
+fn every_byte_passes_before_it_is_acknowledged() {
+    for seed in 0..worlds(300) {
+        let mut random = Streams::new(seed, 2).stream("signal");
+        let hold = Duration::from_millis(1 + random.below(200));
+        let mut world = rough_world_with(seed, |seed, parts, buffer, networks| {
+            World::withholding(seed, parts, buffer, networks, hold)
+        });
+        let mut at = Time::ZERO;
+        for _ in 0..random.below(4) {
+            at += Duration::from_millis(random.below(2_000));
+            world.signal.push_back((at, Reach::Lost));
+            at += Duration::from_millis(1 + random.below(5_000));
+            world.signal.push_back((at, Reach::Back));
+        }
+        assert!(world.run(600_000, Time::NEVER), "seed {seed} does not end");
+        world.assert_complete(seed);
+        assert_eq!(world.proxy.stats().undelivered_bytes, 0);
+    }
+}
+
+/// Brown and Singh 1997: during a disconnection the source has a window of zero, and does not time out. Afterwards it goes
+/// on at once, with its congestion window.
+#[test]
+fn a_disconnection_freezes_the_source() {
+    let linux = Profile::Linux.settings();
+    let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+    let duration = |outage: Option<u64>| {
+        let hold = Duration::from_millis(100);
+        let networks = [Network::default(); 2];
+        let mut world = World::withholding(4, [&linux, &linux], 65_536, networks, hold);
+        world.delays = [Duration::from_millis(20), Duration::from_millis(5)];
+        world.add(0, [7, 8], [5_000_000, 0], config(linux.clone()), Time::ZERO);
+        world.conversations[0].sides[1].reads_at_once();
+        let sender = |world: &World| {
+            let sender = world.conversations[0].sides[0].endpoint.sender().expect("open");
+            (sender.rwnd(), sender.cwnd(), sender.stats().timeouts, sender.acknowledged())
+        };
+        world.run(1_000_000, at(1_000));
+        let (_, cwnd, ..) = sender(&world);
+        if let Some(lasts) = outage {
+            world.signal.extend([(at(1_000), Reach::Lost), (at(1_000 + lasts), Reach::Back)]);
+            for ms in (1_100..1_000 + lasts).step_by(100) {
+                world.run(1_000_000, at(ms));
+                let (window, frozen, timeouts, _) = sender(&world);
+                assert_eq!((window, frozen, timeouts), (0, cwnd, 0), "at {ms} ms");
+            }
+            world.run(1_000_000, at(1_000 + lasts + 30));
+            let (window, resumed, ..) = sender(&world);
+            assert!(window > 0 && resumed >= cwnd, "{window}, {resumed} after {cwnd}");
+        }
+        while world.conversations[0].sides[1].read < 5_000_000 {
+            let next = world.now + Duration::from_millis(10);
+            assert!(!world.run(1_000_000, next), "it goes on");
+        }
+        assert_eq!(sender(&world).2, 0, "timeouts");
+        let read = world.now;
+        assert!(world.run(1_000_000, Time::NEVER));
+        world.assert_complete(4);
+        read.since(Time::ZERO).as_secs_f64()
+    };
+    let undisturbed = duration(None);
+    for lasts in [300, 2_000, 30_000] {
+        let more = duration(Some(lasts)) - undisturbed - lasts as f64 / 1e3;
+        assert!((-0.05..0.5).contains(&more), "{more} s more than {lasts} ms");
+    }
+}
+
+/// The last byte is acknowledged `hold` after the mobile host has acknowledged it; towards the mobile host none is held.
+#[test]
+fn the_last_byte_waits() {
+    let linux = Profile::Linux.settings();
+    for from in 0..2 {
+        let hold = Duration::from_millis(100);
+        let mut world = World::withholding(4, [&linux, &linux], 65_536, [Network::default(); 2], hold);
+        let mut sizes = [0, 0];
+        sizes[from] = 10_000;
+        world.add(from, [7, 8], sizes, config(linux.clone()), Time::ZERO);
+        for side in &mut world.conversations[0].sides {
+            side.reads_at_once();
+            side.closes_first = false;
+        }
+        let mut reached = |bytes: u64| {
+            for _ in 0..10_000 {
+                world.run(1_000, world.now + Duration::from_micros(100));
+                let sender = world.conversations[0].sides[from].endpoint.sender();
+                if sender.is_some_and(|sender| sender.acknowledged() == bytes) {
+                    return Some(world.now);
+                }
+            }
+            None
+        };
+        if from == 0 {
+            let waited = reached(10_000 - 1).zip(reached(10_000)).map(|(begin, end)| end.since(begin));
+            assert!(
+                waited.is_some_and(|waited| waited.as_nanos().abs_diff(hold.as_nanos()) < 1_000_000),
+                "{waited:?}"
+            );
+        } else {
+            assert_eq!(reached(10_000 - 1), None);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub use loss_recovery::LossRecovery;
 pub use relay::Relay;
 pub use roaming::StateTransfer;
 use roaming::{Reception, Roaming};
+pub use withholding::{Received, Withholding};
 
 use crate::component::{Component, Effect, LinkOutcome, Out, Port, Reach, Signal};
 use crate::packet::{DropReason, FlowId, Packet};

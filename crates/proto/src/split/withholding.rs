@@ -13,7 +13,7 @@ use crate::tcp::{Flags, Receiver, SackBlocks, Segment, SeqNum};
 /// Invariants: an acknowledgement never exceeds what the far side has acknowledged; acknowledgements and,
 /// while the far side is within reach, right edges of the window never decrease.
 #[derive(Debug)]
-pub(super) struct Withholding {
+pub struct Withholding {
     hold: Duration,
     /// Whether the mobile host is on the far side. Otherwise no byte is withheld, and the window stays open.
     is_outward: bool,
@@ -43,9 +43,12 @@ const PROBE: u32 = 1;
 /// The default duplicate ACK threshold of all senders.
 const DUPLICATES: u32 = 3;
 
+/// Limit of the segments whose timestamps are remembered, since a source may send any number of them.
+const MAX_STAMPS: usize = 1 << 14;
+
 /// The state of a receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Received {
+pub struct Received {
     /// The next sequence number that it expects.
     next: SeqNum,
     /// Bytes received in order.
@@ -67,7 +70,8 @@ impl From<&Receiver> for Received {
 }
 
 impl Withholding {
-    pub(super) fn new(hold: Duration, is_outward: bool) -> Withholding {
+    /// Acknowledgements to the near side. The last byte of a stream to the mobile host (`is_outward`) waits for `hold`.
+    pub fn new(hold: Duration, is_outward: bool) -> Withholding {
         Withholding {
             hold,
             is_outward,
@@ -84,12 +88,12 @@ impl Withholding {
     }
 
     /// Deadline of the acknowledgement of the withheld byte.
-    pub(super) fn deadline(&self) -> Time {
+    pub fn deadline(&self) -> Time {
         self.deadline
     }
 
     /// Records that the far side has acknowledged `released` bytes in total, and FIN if `is_finished`.
-    pub(super) fn release(&mut self, now: Time, released: u64, is_finished: bool) {
+    pub fn release(&mut self, now: Time, released: u64, is_finished: bool) {
         if released > self.released && self.is_outward && !self.is_away {
             self.deadline = now + self.hold;
         }
@@ -100,7 +104,7 @@ impl Withholding {
     }
 
     /// Releases the withheld byte if its deadline has passed.
-    pub(super) fn wake(&mut self, now: Time) {
+    pub fn wake(&mut self, now: Time) {
         if self.deadline <= now {
             (self.complete, self.deadline) = (self.released, Time::NEVER);
         }
@@ -108,7 +112,7 @@ impl Withholding {
 
     /// Processes a change of the mobile host's radio signal; returns whether to send an acknowledgement to
     /// the near side.
-    pub(super) fn reach(&mut self, reach: Reach) -> bool {
+    pub fn reach(&mut self, reach: Reach) -> bool {
         let is_away = self.is_outward && reach == Reach::Lost;
         if reach == Reach::Fading || is_away == self.is_away {
             return false;
@@ -121,16 +125,21 @@ impl Withholding {
     /// Processes a segment from the near side. Returns whether to acknowledge it again: if it is a window
     /// probe, or was acknowledged before, but not immediately before. Responses to spurious retransmissions
     /// would be duplicate ACKs.
-    pub(super) fn note(&mut self, now: Time, segment: &Segment) -> bool {
+    pub fn note(&mut self, now: Time, segment: &Segment) -> bool {
         if segment.seq_len() == 0 || segment.flags.has(Flags::SYN) {
             return false;
         }
         let end = segment.seq + segment.seq_len();
         let is_old = self.sent.is_some_and(|sent| end <= sent);
-        if let Some(timestamps) = segment.timestamps.filter(|_| !is_old) {
+        if let Some(timestamps) = segment.timestamps.filter(|_| !is_old && self.stamps.len() < MAX_STAMPS) {
             self.stamps.push_back((end, timestamps.value));
         }
         (is_old && self.sent_at + self.hold <= now) || (self.is_away && segment.len <= PROBE)
+    }
+
+    /// Whether everything received is acknowledged, including FIN.
+    pub fn is_complete(&self, received: &Received) -> bool {
+        self.sent == Some(received.next)
     }
 
     /// The acknowledgement number that may be sent.
@@ -151,7 +160,7 @@ impl Withholding {
 
     /// Number of acknowledgements to send for new information: one, plus the suppressed duplicates of a gap
     /// that can now be reported.
-    pub(super) fn news(&self, received: &Received) -> u32 {
+    pub fn news(&self, received: &Received) -> u32 {
         let target = self.target(received);
         if !self.is_news(target, received) {
             return 0;
@@ -162,13 +171,7 @@ impl Withholding {
 
     /// Rewrites an acknowledgement of the receiver. Returns whether to send it: if it has new information,
     /// requests a gap, or is due.
-    pub(super) fn rewrite(
-        &mut self,
-        now: Time,
-        ack: &mut Segment,
-        received: &Received,
-        is_due: bool,
-    ) -> bool {
+    pub fn rewrite(&mut self, now: Time, ack: &mut Segment, received: &Received, is_due: bool) -> bool {
         if ack.flags & (Flags::SYN | Flags::RST) != Flags::default() {
             return true;
         }

@@ -153,7 +153,7 @@ impl Receiver {
     }
 
     /// Acknowledges everything received, now.
-    pub(crate) fn acknowledge_received(&mut self, now: Time, out: &mut Out) {
+    pub fn acknowledge_received(&mut self, now: Time, out: &mut Out) {
         self.acknowledge(now, None, out);
     }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lasthop_base::{Bytes, Stream, Streams};
+use lasthop_base::{Bytes, Duration, Stream, Streams};
 use lasthop_proto::scheme::Combination;
 use lasthop_proto::split::Split;
 use lasthop_proto::tcp::{Detection, Flavour, Reactions, ReceiverReactions, Rules, Settings};
@@ -24,6 +24,8 @@ pub struct SplitSite {
     pub parts: [Settings; 2],
     /// Capacity for each direction of a connection.
     pub buffer: Bytes,
+    /// Whether acknowledgements wait for the other host ([`Split::holds`]).
+    pub holds: Option<Duration>,
     /// Makes the reactions of the proxy's end of a wireless part.
     pub reactions: Box<dyn Fn() -> (Reactions, ReceiverReactions) + Send>,
     /// Random numbers of this base station.
@@ -55,18 +57,13 @@ fn towards_real_host(wireless: &Settings) -> Settings {
 /// What the split of a combination needs that real hosts do not have, as a sentence.
 pub(super) fn beyond_proxies(combination: &Combination<'_>, network: &Network) -> Option<String> {
     let wired = &network.flows[0].tcp;
-    let (name, Split { wireless, holds, .. }) = combination.splitter().zip(combination.split(wired))?;
+    let (name, Split { wireless, .. }) = combination.splitter().zip(combination.split(wired))?;
     let flavour = |settings: &Settings| match settings.flavour {
         Flavour::GoBackN => Some("go-back-n"),
         Flavour::SelectiveRepeat => Some("selective-repeat"),
         _ => None,
     };
-    if holds.is_some() {
-        Some(format!(
-            "\"{name}\" acknowledges to one host only what the other has acknowledged, which the proxy of real hosts \
-             cannot"
-        ))
-    } else if network.flows[0].path.all().count() > 1 && combination.split_node().is_none() {
+    if network.flows[0].path.all().count() > 1 && combination.split_node().is_none() {
         Some(format!("\"{name}\" moves connections with a mobile host, which the proxy of real hosts cannot"))
     } else if let Some(flavour) = flavour(wired) {
         Some(format!("\"{name}\" needs standard TCP on the wired part, and tcp.flavour is \"{flavour}\""))
@@ -101,6 +98,7 @@ pub(super) fn sites(
             node: String::from(node),
             parts: [wired.clone(), towards_real_host(&split.wireless)],
             buffer: split.buffer,
+            holds: split.holds,
             reactions: Box::new(move || {
                 let combination = schemes.combination(&combined).expect("it has been set up");
                 (combination.reactions(), combination.receiver_reactions())
