@@ -31,7 +31,7 @@ const DEVICES: [[&str; 2]; 2] = [["k0", "k1"], ["e0", "e1"]];
 
 /// A last mile that loses packets in both directions.
 const SCENARIO: &str = "
-schemes = ['i-tcp', 'metp', 'vs-tcp']
+schemes = ['i-tcp', 'metp', 'vs-tcp', 'm-tcp']
 [transfer]
 size = 'unlimited'
 [wired]
@@ -43,6 +43,8 @@ delay = '1 ms'
 queue = '200 packets'
 channel.frame-loss.loss = LOSS
 [scheme.i-tcp]
+buffer = '1 MiB'
+[scheme.m-tcp]
 buffer = '1 MiB'
 [scheme.metp]
 recovery = 'selective-repeat'
@@ -249,6 +251,14 @@ fn metp_serves_kernels() {
 fn vs_tcp_serves_kernels() {
     if is_inside("vs_tcp_serves_kernels") {
         transfer("vs-tcp", 500_000);
+    }
+}
+
+/// With acknowledgements that wait for the other host.
+#[test]
+fn m_tcp_serves_kernels() {
+    if is_inside("m_tcp_serves_kernels") {
+        transfer("m-tcp", 500_000);
     }
 }
 

@@ -343,10 +343,6 @@ fn what_changes_real_hosts_is_refused() {
              delays the third and later duplicate ACKs, to give the link time to retransmit",
         ),
         (
-            "snoop + m-tcp",
-            "\"m-tcp\" acknowledges to one host only what the other has acknowledged, which the proxy of real hosts cannot",
-        ),
-        (
             "metp",
             "\"metp\" retransmits everything from a loss on, which it detects by an echo of each segment's timestamp; \
              real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", RACK stands in",
@@ -443,6 +439,7 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
         "snoop",
         "packet-fec",
         "airmail",
+        "m-tcp",
         "wtcp-timestamps",
     ];
     assert_eq!(emulated, expected);
@@ -453,6 +450,7 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
         "wtcp-timestamps + arq",
         "i-tcp + snoop",
         "i-tcp + ebsn + arq",
+        "m-tcp + snoop",
     ] {
         scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     }

@@ -627,7 +627,7 @@ fn every_byte_passes_before_it_is_acknowledged() {
 }
 
 /// Brown and Singh 1997: during a disconnection the source has a window of zero, and does not time out. Afterwards it goes
-/// on at once, with its congestion window.
+/// on at once, with its congestion window if that did not last long.
 #[test]
 fn a_disconnection_freezes_the_source() {
     let linux = Profile::Linux.settings();
@@ -637,7 +637,9 @@ fn a_disconnection_freezes_the_source() {
         let networks = [Network::default(); 2];
         let mut world = World::withholding(4, [&linux, &linux], 65_536, networks, hold);
         world.delays = [Duration::from_millis(20), Duration::from_millis(5)];
-        world.add(0, [7, 8], [5_000_000, 0], config(linux.clone()), Time::ZERO);
+        // A tail loss probe of a sender of today repeats data that wait, which then look reordered.
+        let source = Settings { flavour: Flavour::NewReno, ..Profile::Rfc.settings() };
+        world.add(0, [7, 8], [5_000_000, 0], config(source), Time::ZERO);
         world.conversations[0].sides[1].reads_at_once();
         let sender = |world: &World| {
             let sender = world.conversations[0].sides[0].endpoint.sender().expect("open");
@@ -650,11 +652,14 @@ fn a_disconnection_freezes_the_source() {
             for ms in (1_100..1_000 + lasts).step_by(100) {
                 world.run(1_000_000, at(ms));
                 let (window, frozen, timeouts, _) = sender(&world);
-                assert_eq!((window, frozen, timeouts), (0, cwnd, 0), "at {ms} ms");
+                assert_eq!((window, timeouts), (0, 0), "at {ms} ms");
+                assert!(frozen >= cwnd, "{frozen} after {cwnd} at {ms} ms");
             }
             world.run(1_000_000, at(1_000 + lasts + 30));
             let (window, resumed, ..) = sender(&world);
-            assert!(window > 0 && resumed >= cwnd, "{window}, {resumed} after {cwnd}");
+            assert!(window > 0);
+            // After an RTO without data, it starts anew from the initial window (RFC 5681 section 4.1).
+            assert!(lasts > 1_000 || resumed >= cwnd, "{resumed} after {cwnd}");
         }
         while world.conversations[0].sides[1].read < 5_000_000 {
             let next = world.now + Duration::from_millis(10);
