@@ -106,10 +106,9 @@ fn enter(side: usize, gate: &Gate) {
 }
 
 /// Emulates while both hosts talk, each in its namespace.
-fn emulate(scheme: &str, loss: f64, hosts: [Box<dyn FnOnce() + Send>; 2]) -> Report {
+fn emulate(scheme: &str, loss: f64, overrides: &[&str], hosts: [Box<dyn FnOnce() + Send>; 2]) -> Report {
     let text = SCENARIO.replace("LOSS", &loss.to_string());
-    let scenario =
-        Scenario::parse(&text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::parse(&text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
     let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     for [device, ours] in DEVICES {
         ip(&format!("link add {device} address 02:00:00:00:00:01 type veth peer name {ours}"));
@@ -206,7 +205,7 @@ fn counter(report: &Report, name: &str) -> u64 {
 }
 
 /// Sends and receives over one connection, with a loss of 1 %.
-fn transfer(scheme: &str, scale: u64) -> Report {
+fn transfer(scheme: &str, scale: u64, overrides: &[&str]) -> Report {
     let (up, down) = ((1, 5 * scale), (2, 2 * scale));
     let server = move || {
         let listener = TcpListener::bind(address(1, 7000)).expect("a port");
@@ -220,7 +219,7 @@ fn transfer(scheme: &str, scale: u64) -> Report {
         let seconds = begin.elapsed().as_secs_f64();
         println!("{} up and {} down in {seconds:.2} s, equal", up.1, down.1);
     };
-    let report = emulate(scheme, 0.01, [Box::new(server), Box::new(client)]);
+    let report = emulate(scheme, 0.01, overrides, [Box::new(server), Box::new(client)]);
     println!("{report:?}");
     let counter = |name: &str| report.schemes[&format!("{scheme}.{name}")];
     assert_eq!(counter("connections"), 1);
@@ -235,7 +234,7 @@ fn every_byte_passes_between_two_kernels() {
         return;
     }
     let scale = if env::var("LASTHOP_TRANSFERS").is_ok() { 10_000_000 } else { 1_000_000 };
-    let report = transfer("i-tcp", scale);
+    let report = transfer("i-tcp", scale, &[]);
     assert!(report.lost_packets > 20, "{}", report.lost_packets);
 }
 
@@ -243,22 +242,23 @@ fn every_byte_passes_between_two_kernels() {
 #[test]
 fn metp_serves_kernels() {
     if is_inside("metp_serves_kernels") {
-        transfer("metp", 500_000);
+        transfer("metp", 500_000, &[]);
     }
 }
 
 #[test]
 fn vs_tcp_serves_kernels() {
     if is_inside("vs_tcp_serves_kernels") {
-        transfer("vs-tcp", 500_000);
+        transfer("vs-tcp", 500_000, &[]);
     }
 }
 
-/// With acknowledgements that wait for the other host.
+/// With acknowledgements that wait for the other host, which is away for a second.
 #[test]
 fn m_tcp_serves_kernels() {
     if is_inside("m_tcp_serves_kernels") {
-        transfer("m-tcp", 500_000);
+        let report = transfer("m-tcp", 500_000, &["radio.outage={first='200 ms', lasts='1 s'}"]);
+        assert!(report.duration_s > 1.2, "{}", report.duration_s);
     }
 }
 
@@ -340,7 +340,7 @@ fn failures_windows_and_other_protocols_pass() {
         datagrams.send(&[7]).expect("it is sent");
         assert_eq!(datagrams.recv(&mut [0]).expect_err("unreachable").kind(), ErrorKind::ConnectionRefused);
     };
-    let report = emulate("i-tcp", 0.0, [Box::new(server), Box::new(client)]);
+    let report = emulate("i-tcp", 0.0, &[], [Box::new(server), Box::new(client)]);
     println!("{report:?}");
     assert!(counter(&report, "connections") >= ECHOES as u64 + 3);
     assert!(counter(&report, "refused_connections") >= 1);
