@@ -160,6 +160,11 @@ impl Endpoint {
         self.state.connection().map_or(0, Connection::window_scale)
     }
 
+    /// Whether the peer's FIN has arrived, and its acknowledgement [waits](Config::withholds).
+    pub(crate) fn withholds_fin(&self) -> bool {
+        self.state.connection().is_some_and(Connection::withholds_fin)
+    }
+
     /// Number of in-order bytes available to read.
     pub fn readable(&self) -> usize {
         self.io.receive_buffer.ready()

@@ -325,7 +325,8 @@ fn fail(now: Time, ends: &mut [Endpoint; 2], parts: &Parts, stats: &mut ProxySta
     for side in 0..2 {
         let is_last =
             matches!(ends[side].state(), StateName::LastAck | StateName::Closing | StateName::TimeWait);
-        if !is_last {
+        // The acknowledgement of a stream that the other host has not got will not come.
+        if !is_last || ends[side].withholds_fin() {
             stats.undelivered_bytes += if parts.withholds() { 0 } else { held(ends, 1 - side) };
             ends[side].abort(now);
         }
