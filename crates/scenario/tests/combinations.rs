@@ -259,12 +259,13 @@ fn agents_at_both_ends_serve_the_wireless_part() {
 #[test]
 fn traces_list_what_agents_send() {
     let lossy = ["tcp.profile=linux", "radio.channel.iid.ber=4e-6"];
+    let slow = ["tcp.profile=freebsd", "radio.channel.iid.ber=4e-6", "wired.delay=100 ms"];
     let arq = ["radio.arq.stop-and-wait={}"];
     let upload = ["transfer.from=mobile", "transfer.to=fixed"];
     let stamps = ["tcp.timestamps=true", "tcp.tick=1 ms"];
     for (scheme, keys, event, counters) in [
         ("snoop", &lossy[..], "copied", &["snoop.local_retransmissions"][..]),
-        ("snoop", &lossy, "ack-created", &["snoop.answered_segments"]),
+        ("snoop", &slow, "ack-created", &["snoop.answered_segments"]),
         ("snoop", &lossy, "ack-suppressed", &["snoop.suppressed_dupacks", "snoop.spurious_acks"]),
         ("eln + snoop", &lossy, "copied", &["snoop.local_retransmissions"]),
         ("wtcp-timestamps", &stamps, "copied", &["wtcp-timestamps.local_retransmissions"]),
