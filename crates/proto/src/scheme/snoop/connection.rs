@@ -22,9 +22,9 @@
 //! change (RFC 6675 section 2): a receiver such as Linux's opens it further with every segment that arrives, in order
 //! or not, until its buffer has the full size. The first acknowledgement seen counts as a duplicate if it
 //! acknowledges none of these. A receiver with a closed window discards data, so the segment that it requests then
-//! was not lost. Once the mobile host has reported blocks, a duplicate must report data that the ACK before it did not (RFC
-//! 6675 section 2). Otherwise no later segment has arrived, but one again that it has, or a copy that it rejects: copies
-//! have an old timestamp (RFC 7323 section 5). It is suppressed, and shows no loss.
+//! was not lost. A duplicate with blocks must report data that the ACK before it did not (RFC 6675 section 2). Otherwise no
+//! later segment has arrived, but one again that the mobile host has, or a copy that it rejects: copies have an old
+//! timestamp (RFC 7323 section 5). It is suppressed, and shows no loss.
 
 use alloc::collections::VecDeque;
 
@@ -95,8 +95,6 @@ pub(super) struct SnoopState {
     end: Option<SeqNum>,
     /// Whether the mobile host sends data, too.
     two_way: bool,
-    /// Whether the mobile host has reported blocks.
-    has_sack: bool,
     /// Number of transmissions of data towards the mobile host, copies included.
     transmissions: u64,
     /// Number of duplicates that transmissions before the oldest segment's last copy may still cause.
@@ -214,7 +212,6 @@ impl ConnectionState for SnoopState {
             acked: None,
             end: None,
             two_way: false,
-            has_sack: false,
             transmissions: 0,
             expected: 0,
             unexpected: 0,
@@ -378,7 +375,6 @@ impl SnoopState {
             counters.spurious_acks += u64::from(bare);
             return Answer { forward: !bare, ..Answer::FORWARD };
         }
-        self.has_sack |= !segment.sack.is_empty();
         self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet), sack: segment.sack });
         // The timer keeps running while the window is closed, without effect.
         self.timeout_at = self.timeout_at.max(now);
@@ -389,7 +385,7 @@ impl SnoopState {
         match last {
             Some(last) if last.ack == ack && !(bare && is_duplicate(last.wnd, segment)) => Answer::FORWARD,
             Some(last) if last.ack == ack => {
-                let is_news = !self.has_sack || last.lacks_reports_of(segment);
+                let is_news = segment.sack.is_empty() || last.lacks_reports_of(segment);
                 self.on_duplicate(now, segment, is_news, scheme, counters)
             }
             None if bare && first == Some(ack) => self.on_duplicate(now, segment, true, scheme, counters),
