@@ -22,7 +22,7 @@
 //! change (RFC 6675 section 2): a receiver such as Linux's opens it further with every segment that arrives, in order
 //! or not, until its buffer has the full size. The first acknowledgement seen counts as a duplicate if it
 //! acknowledges none of these. A receiver with a closed window discards data, so the segment that it requests then
-//! was not lost. A duplicate with blocks must report data that the ACK before it did not (RFC 6675 section 2). Otherwise no
+//! was not lost. With timestamps, a duplicate with blocks must report data that the ACK before it did not (RFC 6675 section 2). Otherwise no
 //! later segment has arrived, but one again that the mobile host has, or a copy that it rejects: copies have an old
 //! timestamp (RFC 7323 section 5). It is suppressed, and shows no loss.
 
@@ -385,7 +385,8 @@ impl SnoopState {
         match last {
             Some(last) if last.ack == ack && !(bare && is_duplicate(last.wnd, segment)) => Answer::FORWARD,
             Some(last) if last.ack == ack => {
-                let is_news = segment.sack.is_empty() || last.lacks_reports_of(segment);
+                let is_stamped = segment.timestamps.is_some();
+                let is_news = !is_stamped || segment.sack.is_empty() || last.lacks_reports_of(segment);
                 self.on_duplicate(now, segment, is_news, scheme, counters)
             }
             None if bare && first == Some(ack) => self.on_duplicate(now, segment, true, scheme, counters),

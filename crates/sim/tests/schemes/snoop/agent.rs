@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Settings, Timestamps};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, NoticeCode,
     Out, Packet, Port, Probe, Signal,
@@ -360,12 +360,12 @@ fn a_report_with_another_window_is_a_duplicate() {
     assert_eq!((station.shows("local_retransmissions"), station.shows("suppressed_dupacks")), (1.0, 2.0));
 }
 
-/// RFC 6675 section 2: with SACK, a duplicate reports what no ACK before it did. Data that arrive again, and copies that the
+/// RFC 6675 section 2: with SACK and timestamps, a duplicate reports what no ACK before it did. Data that arrive again, and copies that the
 /// mobile host rejects as old, cause ACKs without such a report, which show no loss: neither now nor with the next new ACK.
 #[test]
 fn duplicates_without_news_show_no_loss() {
     let report = |number: u32, blocks: &[Range<u32>]| {
-        let mut segment = ack(number * LEN);
+        let mut segment = Segment { timestamps: Some(Timestamps::default()), ..ack(number * LEN) };
         for &Range { start, end } in blocks {
             segment.sack.push(SackBlock { start: SeqNum(start * LEN), end: SeqNum(end * LEN) });
         }
