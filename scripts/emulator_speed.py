@@ -74,10 +74,10 @@ def receive_datagrams() -> None:
 
 
 def measure(
-    path: Path, scheme: str, seconds: float, nice: int, server: list[str], client: list[str]
+    path: Path, scheme: str, seconds: float, server: list[str], client: list[str]
 ) -> tuple[float, float, str]:
     """Return packets per second, bits per second at the busier end, and the rest of the row."""
-    this = ["nice", "-n", str(nice), sys.executable, str(Path(__file__).resolve())]
+    this = [sys.executable, str(Path(__file__).resolve())]
     line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--json"]
     line += ["--server", " ".join([*this, *server]), "--", *this, *client]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
@@ -101,7 +101,6 @@ def main() -> None:
     parser.add_argument("--scheme", default="basic", help="the scheme of the TCP rows")
     parser.add_argument("--rates", default="50000,100000,150000,200000", help="datagrams a second")
     parser.add_argument("--sizes", default="64,1500", help="bytes of a datagram with its headers")
-    parser.add_argument("--nice", type=int, default=0, help="nice value of the programs at both ends")
     parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     match asked.role:
@@ -131,11 +130,11 @@ def main() -> None:
         for size in asked.sizes.split(","):
             for rate in asked.rates.split(","):
                 roles = ["--role", "datagrams"], ["--role", "datagrams", "{server}", size, rate, *seconds]
-                packets, bits, rest = measure(path, "basic", asked.seconds, asked.nice, *roles)
+                packets, bits, rest = measure(path, "basic", asked.seconds, *roles)
                 name = f"UDP, {size} B, {int(rate):,}/s sent"
                 print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
         roles = ["--role", "source"], ["--role", "drain", "{server}", *seconds]
-        packets, bits, rest = measure(path, asked.scheme, asked.seconds, asked.nice, *roles)
+        packets, bits, rest = measure(path, asked.scheme, asked.seconds, *roles)
         name = f"TCP, one connection, {asked.scheme}"
         print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
     return None

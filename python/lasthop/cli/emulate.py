@@ -342,6 +342,7 @@ class Carrier:
             trace=request.trace,
             lateness=request.record_lateness,
         )
+        self._scheduled = threading.Event()
         self._begin = threading.Event()
         self._traces: list[tuple[str, dict[str, Any]]] = []
         self._lateness: dict[str, Any] | None = None
@@ -351,7 +352,10 @@ class Carrier:
         self._thread.start()
 
     def _carry(self) -> None:
-        self._report |= scheduling.request_low_latency()
+        try:
+            self._report |= scheduling.request_low_latency()
+        finally:
+            self._scheduled.set()
         self._emulator.drop_privileges()
         self._begin.wait()
         try:
@@ -360,6 +364,11 @@ class Carrier:
         except OSError as error:
             self._failure = error
             self._stop.set()
+
+    def has_real_time(self) -> bool:
+        """Return whether its thread has real-time priority."""
+        self._scheduled.wait()
+        return bool(self._report.get("real_time"))
 
     def begin(self) -> None:
         """Carry packets from now on."""
@@ -406,6 +415,9 @@ def _emulate(
             end.expect("made")
             _connect(device, end.process.pid)
         carrier = Carrier(request, scenario, scheme, _DEVICES, mtu, output, stop)
+        if not carrier.has_real_time():
+            for end in (at_server, at_client):
+                scheduling.put_behind(end.process.pid)
         drop_privileges()
         detail(f"{_names(scenario, scheme)} at {' and '.join(ADDRESSES)}, MTU {mtu}")
         at_server.go()

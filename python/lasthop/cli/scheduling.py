@@ -1,4 +1,4 @@
-"""How the kernel schedules the thread that carries packets."""
+"""How the kernel schedules the thread that carries packets, and the programs at both ends."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _PRIORITY = 10
 
 _SLICE_NS = 100_000
 """The slice of ordinary scheduling: the shortest that Linux accepts."""
+
+_BEHIND = 10
+"""How much nicer programs are than a thread without real-time priority."""
+
+_NICEST = 19
 
 _CALLS = {"x86_64": (314, 315), "s390x": (345, 346), "ppc64le": (355, 356)}
 """The numbers of `sched_setattr` and `sched_getattr`, which have no functions in older C libraries."""
@@ -53,6 +58,17 @@ def request_low_latency() -> dict[str, bool | float | None]:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
         return {"real_time": True, "slice_s": None}
     return {"real_time": False, "slice_s": _shorten_slice()}
+
+
+def put_behind(process: int) -> None:
+    """Lower the priority of a process, and of all that it starts, below that of an ordinary thread.
+
+    With equal priorities, two busy programs and the thread that carries packets have equal shares of two
+    processors, and the thread waits if it needs more than its share.
+    """
+    with suppress(ProcessLookupError, PermissionError):
+        nice = os.getpriority(os.PRIO_PROCESS, process) + _BEHIND
+        os.setpriority(os.PRIO_PROCESS, process, min(nice, _NICEST))
 
 
 def _shorten_slice() -> float | None:

@@ -177,6 +177,11 @@ impl Flow {
         !matches!(self.workload, Workload::Traffic { .. })
     }
 
+    /// Whether it is a connection that schemes extend: all are but those of plain senders.
+    pub(crate) fn is_extended(&self) -> bool {
+        self.is_tcp() && !matches!(self.workload, Workload::Transfer { plain: true, .. })
+    }
+
     pub(crate) fn destination(&self) -> HostId {
         self.path.nodes[self.path.nodes.len() - 1]
     }
@@ -222,13 +227,7 @@ impl Network {
 
     /// TCP settings of the connections that schemes extend: all but those of plain senders.
     pub(crate) fn extended(&self) -> impl Iterator<Item = &tcp::Settings> {
-        self.extended_flows().map(|flow| &flow.tcp)
-    }
-
-    /// The connections that schemes extend.
-    pub(super) fn extended_flows(&self) -> impl Iterator<Item = &Flow> {
-        let is_plain = |flow: &&Flow| matches!(flow.workload, Workload::Transfer { plain: true, .. });
-        self.flows.iter().filter(move |flow| flow.is_tcp() && !is_plain(flow))
+        self.flows.iter().filter(|flow| flow.is_extended()).map(|flow| &flow.tcp)
     }
 
     /// The wireless links that connections and applications cross, each in the direction of the data.

@@ -195,15 +195,20 @@ impl Network {
         crossings
     }
 
-    /// Whether a combination splits a connection, or leaves it whole although it goes over a wireless link.
-    pub(super) fn is_whole(&self, combination: &Combination<'_>, flow: &Flow) -> bool {
+    /// Which flows a combination leaves whole although they go over a wireless link and it splits others, at a node.
+    pub(super) fn whole_flows(&self, combination: &Combination<'_>) -> Vec<bool> {
+        if combination.split_node().is_none() {
+            return vec![false; self.flows.len()];
+        }
         let proxies = proxies(&chains(self, combination));
+        self.flows.iter().map(|flow| self.is_whole(&proxies, flow)).collect()
+    }
+
+    fn is_whole(&self, proxies: &[Option<usize>], flow: &Flow) -> bool {
         let is_wireless = |step: &[HostId]| {
             !matches!(self.links[usize::from(self.link_between(step[0], step[1]).0)], NetworkLink::Wired(_))
         };
-        combination.split_node().is_some()
-            && self.crossings(&proxies, &flow.path.nodes).is_empty()
-            && flow.path.nodes.windows(2).any(is_wireless)
+        self.crossings(proxies, &flow.path.nodes).is_empty() && flow.path.nodes.windows(2).any(is_wireless)
     }
 
     /// Why a node that a combination names cannot have what the combination installs there, as a clause whose subject is the

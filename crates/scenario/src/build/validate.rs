@@ -189,8 +189,9 @@ impl Scenario {
         let mismatch =
             network.extended().find_map(|tcp| Some((combination.mismatch(tcp)?, combination.splitter())));
         let of_whole = || {
-            let mut whole = network.extended_flows().filter(|flow| network.is_whole(combination, flow));
-            whole.find_map(|flow| Some((combination.mismatch_of_whole(&flow.tcp)?, None)))
+            let flows = network.flows.iter().zip(network.whole_flows(combination));
+            let mut whole = flows.filter(|(flow, is_whole)| *is_whole && flow.is_extended());
+            whole.find_map(|(flow, _)| Some((combination.mismatch_of_whole(&flow.tcp)?, None)))
         };
         if let Some(((scheme, reason), splitter)) = mismatch.or_else(of_whole) {
             let table =

@@ -119,9 +119,9 @@ pub(crate) struct ConnectionComponents {
 impl Layout {
     pub(crate) fn new(mut network: Network, combination: &Combination<'_>) -> Layout {
         network.use_queues(combination.link().queue);
-        let split =
-            |flow: &Flow| combination.split(&flow.tcp).filter(|_| !network.is_whole(combination, flow));
-        let splits: Vec<_> = network.flows.iter().map(|flow| split(flow).map(Box::new)).collect();
+        let flows = network.flows.iter().zip(network.whole_flows(combination));
+        let split = |(flow, is_whole): (&Flow, bool)| combination.split(&flow.tcp).filter(|_| !is_whole);
+        let splits: Vec<_> = flows.map(|flow| split(flow).map(Box::new)).collect();
         let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
             .map(|end| combination.agents(end).collect::<Vec<_>>());
         let chains = placement::chains(&network, combination);
