@@ -441,6 +441,8 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
         "airmail",
         "m-tcp",
         "wtcp-timestamps",
+        "fq-codel",
+        "acks-first",
     ];
     assert_eq!(emulated, expected);
     for scheme in [
