@@ -45,8 +45,9 @@ lint: $(TOOLS)
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
+# Without make's own flags, of whose job server rustdoc would warn.
 test-rust:
-	cargo test --quiet --workspace
+	MAKEFLAGS= cargo test --quiet --workspace
 
 test-python: $(TOOLS)
 	@if $(BIN)/python scripts/web.py --check; then $(MAKE) web; else echo "skipped: tests of pages"; fi

@@ -381,9 +381,15 @@ fn everything_is_accounted_for_in_random_worlds() {
             lost += lost_packets;
         }
         if number % 10 == 0 {
-            let recorded =
-                scenario.run(&name, 1, number, EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(format!("{:?}", recorded.metrics), format!("{:?}", result.metrics), "{case}");
+            match scenario.run(&name, 1, number, EVERYTHING) {
+                Ok(recorded) => {
+                    assert_eq!(format!("{:?}", recorded.metrics), format!("{:?}", result.metrics), "{case}");
+                }
+                // A sender without congestion control may send more before a full queue than a recording holds.
+                Err(error) => {
+                    assert!(error.to_string().contains("more than 4000000 rows"), "{error}: {case}")
+                }
+            }
         }
     }
     assert!(

@@ -143,6 +143,7 @@ impl Site<'_> {
 }
 
 type Make<'a, T> = Box<dyn Fn() -> Box<T> + Send + Sync + 'a>;
+pub(super) type MakeAgent<'a> = Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>;
 type MakeSplit<'a> = Box<dyn Fn(&Settings) -> Split + Send + Sync + 'a>;
 
 /// An agent that is installed at an end of every wireless link, or at a node.
@@ -151,7 +152,7 @@ pub(super) struct InstalledAgent<'a> {
     pub(super) end: LinkEnd,
     /// The only node that has it, if the combination names one.
     pub(super) node: Option<String>,
-    pub(super) make: Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>,
+    pub(super) make: MakeAgent<'a>,
 }
 
 impl InstalledAgent<'_> {
