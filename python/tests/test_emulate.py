@@ -181,7 +181,7 @@ for thread in threads:
         ("snoop", "reno", "10.0.0.1", 80),
         ("snoop + arq", "cubic", "fd00::1", 80),
         # Its timeouts double, so that a bad row of losses may take a while.
-        ("wtcp-timestamps", "cubic", "10.0.0.1", 8),
+        ("wtcp-timestamps", "cubic", "10.0.0.1", 4),
         ("i-tcp", "cubic", "10.0.0.1", 80),
         ("i-tcp + snoop", "reno", "fd00::1", 40),
         ("m-tcp", "cubic", "10.0.0.1", 40),
@@ -190,7 +190,7 @@ for thread in threads:
 def test_agents_serve_linux_hosts(
     command: Command, tmp_path: Path, scheme: str, control: str, address: str, blocks: int
 ) -> None:
-    """Four connections at once carry 2 to 20 MB in each direction over a lossy link, with equal hashes."""
+    """Four connections at once carry 1 to 20 MB in each direction over a lossy link, with equal hashes."""
     if control not in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split():
         pytest.skip(f"this kernel has no {control}")
     if ":" in address and not Path("/proc/net/if_inet6").exists():
@@ -214,6 +214,7 @@ def test_agents_serve_linux_hosts(
         *([] if "i-tcp" in scheme or scheme == "m-tcp" else ["--trace"]),
         *("--server", " ".join([*program, "server", *arguments])),
         *("--", *program, "client", *arguments),
+        timeout=240,
     )
     report = json.loads(shown.stdout)
     assert shown.stderr.count("equal") == 8, shown.stderr
