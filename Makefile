@@ -30,7 +30,8 @@ if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo 
 run: $(BUILT)
 	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
 
-# The linters wait for a compiler that uses one core; Rust's tests are built and run beside them. Tests of time follow alone.
+# The last step of building the extension module uses one core, so Rust's tests run beside it and the linters. Python's tests,
+# some of which measure time, run alone.
 test:
 	$(MAKE) --jobs=2 lint test-rust
 	$(MAKE) test-python
@@ -45,7 +46,7 @@ lint: $(TOOLS)
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
-# Without make's own flags, of whose job server rustdoc would warn.
+# rustdoc warns of the job server in MAKEFLAGS.
 test-rust:
 	MAKEFLAGS= cargo test --quiet --workspace
 

@@ -256,7 +256,7 @@ fn queues_of_schemes_are_refused_with_the_remedy() {
             "acks-first + packet-fec",
             "\"packet-fec\" hides from the queue which packets \"acks-first\" lets go first",
         ),
-        (&[], "fq-codel@base", "\"fq-codel\" has nothing that could be at \"base\""),
+        (&[], "fq-codel@base", "\"fq-codel\" installs nothing at base stations that could be at \"base\""),
         (
             &[],
             "acks-first@base",

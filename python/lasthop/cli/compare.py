@@ -13,11 +13,10 @@ from lasthop._lasthop import PROFILES
 from lasthop.cli.failure import CRASHED, RefusedError, failed, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import describe, load
+from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.study import p_value, read_runs, read_share
 from lasthop.cli.table import Table, printable
-from lasthop.combination import schemes_of
 from lasthop.comparison import Arm, Comparison, ComparisonError, grid, report
 from lasthop.notebook import comparison_columns
 from lasthop.study.paired_quantiles import runs_to_reject
@@ -136,12 +135,9 @@ def _schemes(request: Request, scenario: Scenario) -> list[str]:
     """Return the schemes to compare: by default those of the scenario."""
     if not request.schemes:
         return scenario.schemes
-    known = [each.name for each in lasthop.schemes()]
     if request.schemes == [ALL]:
-        return known
-    for name in (name for combined in request.schemes for name in schemes_of(combined)):
-        if name not in known:
-            raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
+        return [each.name for each in lasthop.schemes()]
+    refuse_unknown_schemes("--scheme", request.schemes)
     return request.schemes
 
 
@@ -194,10 +190,7 @@ def _baseline(text: str | None, scenario: Scenario, senders: list[str]) -> Arm |
     name, *settings = _split(text)
     first, _, rest = name.partition(" ")
     sender, scheme = (first, rest) if first in senders and rest else (scenario.sender, name)
-    known = [each.name for each in lasthop.schemes()]
-    for each in schemes_of(scheme):
-        if each not in known:
-            raise RefusedError(f"--baseline: {unknown('scheme', each, known)}; expected SENDER SCHEME")
+    refuse_unknown_schemes("--baseline", [scheme], "; expected SENDER SCHEME")
     pairs = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in settings)}
     return grid([sender], [scheme], {key: [value] for key, value in pairs.items()})[0]
 

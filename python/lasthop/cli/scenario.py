@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from math import prod
 from pathlib import Path
 
@@ -71,13 +72,18 @@ def unused_by_schemes(scenarios: Iterable[Scenario]) -> list[str]:
     ]
 
 
+def refuse_unknown_schemes(option: str, combinations: Iterable[str], expected: str = "") -> None:
+    """Raise an error about `option` if a scheme in `combinations` does not exist."""
+    known = [each.name for each in lasthop.schemes()]
+    for name in chain.from_iterable(map(schemes_of, combinations)):
+        if name not in known:
+            raise RefusedError(f"{option}: {unknown('scheme', name, known)}{expected}")
+
+
 @contextmanager
 def scheme_override(schemes: Sequence[str]) -> Iterator[list[str]]:
     """Yield the override for `--scheme`, if it was given, and attribute errors in it to that option."""
-    known = [each.name for each in lasthop.schemes()]
-    for name in (name for combined in schemes for name in schemes_of(combined)):
-        if name not in known:
-            raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
+    refuse_unknown_schemes("--scheme", schemes)
     # As an override, so that every scheme is checked before the first one runs.
     override = f"schemes={json.dumps(schemes)}"
 

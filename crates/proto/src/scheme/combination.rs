@@ -18,7 +18,7 @@ use crate::tcp::{Reactions, ReceiverReactions, Settings};
 /// The separator in the name of a combination, such as `"ebsn + selective-fec"`.
 const PLUS: char = '+';
 
-/// What separates a scheme from the node at which it is installed, such as in `"snoop@gateway"`.
+/// The separator between a scheme and the node at which it is installed, as in `"snoop@gateway"`.
 const AT: char = '@';
 
 /// One or several schemes installed together; each run has one combination.
@@ -47,8 +47,8 @@ pub enum CombinationError {
 
 impl Schemes {
     /// The combination called `name`: the names of schemes with `+` between them, such as `"ebsn"` or
-    /// `"ebsn + selective-fec"`. In `"snoop@gateway"`, what `snoop` has at base stations is at the node `gateway` instead.
-    /// Spaces do not matter.
+    /// `"ebsn + selective-fec"`. In `"snoop@gateway"`, the agents that `snoop` has at base stations are installed at the node
+    /// `gateway` instead. Spaces do not matter.
     ///
     /// # Errors
     /// If a scheme is unknown or named twice, or the schemes do not go together.
@@ -85,7 +85,8 @@ impl<'a> Combination<'a> {
         })
     }
 
-    /// Like [`new`](Combination::new), with the nodes at which schemes install their agents of base stations and proxies.
+    /// Like [`new`](Combination::new), where a scheme may have a node at which its base-station agents and its proxy are
+    /// installed.
     fn at(places: Vec<(&'a dyn Scheme, Option<&str>)>) -> Result<Combination<'a>, CombinationError> {
         use CombinationError::{Conflict, Misplaced};
         let mut installed = Installer::default();
@@ -95,16 +96,19 @@ impl<'a> Combination<'a> {
             if schemes.iter().any(|other: &&dyn Scheme| other.name() == name) {
                 return Err(Conflict(format!("\"{name}\" occurs twice")));
             }
-            let mut alone = Installer::default();
-            scheme.install(&mut alone);
-            // A scheme without parts is the baseline, which makes sense by itself only.
-            if places.len() > 1 && alone.is_empty() {
-                return Err(Conflict(format!("\"{name}\" adds nothing to another scheme")));
-            }
-            if let Some(node) = node.filter(|_| !alone.has_parts_of_base_stations()) {
-                let problem =
-                    format!("\"{name}\" has nothing that could be at \"{node}\"; leave \"@{node}\" out");
-                return Err(Misplaced(problem));
+            if places.len() > 1 || node.is_some() {
+                let mut alone = Installer::default();
+                scheme.install(&mut alone);
+                if let Some(node) = node.filter(|_| !alone.has_parts_of_base_stations()) {
+                    let problem = format!(
+                        "\"{name}\" installs nothing at base stations that could be at \"{node}\"; leave \"@{node}\" out"
+                    );
+                    return Err(Misplaced(problem));
+                }
+                // A scheme without parts is the baseline, which makes sense by itself only.
+                if alone.is_empty() {
+                    return Err(Conflict(format!("\"{name}\" adds nothing to another scheme")));
+                }
             }
             installed.scheme = name;
             installed.node = node.map(String::from);

@@ -88,8 +88,8 @@ impl Network {
         self.names.iter().position(|other| other == name).map(|index| HostId(index as u16))
     }
 
-    /// The end of each link at which a combination has what it names `node` for: of a base station, those of its wireless
-    /// links; of a router, those of the wired links over which connections go to mobile hosts.
+    /// The end of each link at which a scheme with this node is installed: at a base station, its end of the wireless links;
+    /// at a router, its end of the wired links over which connections go to mobile hosts.
     fn placement(&self, node: HostId) -> Vec<Option<usize>> {
         let links = || (0..).map(LinkId).zip(&self.links);
         let at_station = |(link, kind): (LinkId, &NetworkLink)| {
@@ -103,7 +103,7 @@ impl Network {
         links().map(|(link, _)| ways.contains(&link).then(|| end(link))).collect()
     }
 
-    /// The number of ends of links at which a combination has what it names `node` for.
+    /// The number of links at whose end a scheme with this node is installed.
     pub(super) fn places(&self, node: &str) -> usize {
         self.node(node).map_or(0, |node| self.placement(node).into_iter().flatten().count())
     }
@@ -195,7 +195,7 @@ impl Network {
         crossings
     }
 
-    /// Which flows a combination leaves whole although they go over a wireless link and it splits others, at a node.
+    /// Whether each flow goes over a wireless link, but not through the node at which the combination splits connections.
     pub(super) fn whole_flows(&self, combination: &Combination<'_>) -> Vec<bool> {
         if combination.split_node().is_none() {
             return vec![false; self.flows.len()];
@@ -211,11 +211,9 @@ impl Network {
         self.crossings(proxies, &flow.path.nodes).is_empty() && flow.path.nodes.windows(2).any(is_wireless)
     }
 
-    /// Why a node that a combination names cannot have what the combination installs there, as a clause whose subject is the
-    /// combination.
+    /// Why a scheme cannot be installed at its node, as a clause whose subject is the combination.
     pub(super) fn placement_refusal(&self, combination: &Combination<'_>) -> Option<String> {
-        let nodes = combination.nodes().map(|(scheme, node)| self.refusal_at(combination, scheme, node));
-        nodes.flatten().next().or_else(|| self.refusal_of_split(combination))
+        combination.nodes().find_map(|(scheme, node)| self.refusal_at(combination, scheme, node))
     }
 
     fn refusal_at(&self, combination: &Combination<'_>, scheme: &str, name: &str) -> Option<String> {
@@ -229,7 +227,6 @@ impl Network {
                 }
             });
         };
-        let is_station = self.is_base_station(node);
         let ends = self.placement(node);
         let crosses = |nodes: &Vec<HostId>| {
             nodes.windows(2).any(|step| ends[usize::from(self.link_between(step[0], step[1]).0)].is_some())
@@ -240,12 +237,14 @@ impl Network {
                 "has \"{scheme}\" at \"{name}\", from which no connection goes to a mobile host; {without}"
             ));
         }
-        if is_station {
-            let is_of_moving_host = self.moving.iter().any(|moving| moving.stations.contains(&node));
-            return (!combination.connected().is_empty() && is_of_moving_host).then(|| {
+        if self.is_base_station(node) {
+            let has_others =
+                self.moving.iter().any(|it| it.stations.contains(&node) && it.stations.len() > 1);
+            let needs_all = combination.split_node() == Some(name) || !combination.connected().is_empty();
+            return (has_others && needs_all).then(|| {
                 format!(
-                    "needs the same agents at all base stations of a moving host, and \"{scheme}\" is at \"{name}\" only; \
-                     {without}"
+                    "needs the same agents and proxies at all base stations of a moving host, and \"{scheme}\" is at \"{name}\" \
+                     only; {without}"
                 )
             });
         }
@@ -277,20 +276,6 @@ impl Network {
             ));
         }
         None
-    }
-
-    /// Why a node cannot split connections of a moving host.
-    fn refusal_of_split(&self, combination: &Combination<'_>) -> Option<String> {
-        let node = combination.split_node()?;
-        let proxies = proxies(&chains(self, combination));
-        let split = |nodes: &[HostId]| self.crossings(&proxies, nodes);
-        let mut tcp = self.flows.iter().filter(|flow| flow.is_tcp());
-        tcp.find(|flow| flow.path.all().any(|nodes| split(nodes) != split(&flow.path.nodes))).map(|_| {
-            format!(
-                "splits connections at \"{node}\", which those of a moving host do not always cross; leave \"@{node}\" out, or \
-                 name a router in front of its base stations"
-            )
-        })
     }
 }
 

@@ -22,9 +22,9 @@
 //! change (RFC 6675 section 2): a receiver such as Linux's opens it further with every segment that arrives, in order
 //! or not, until its buffer has the full size. The first acknowledgement seen counts as a duplicate if it
 //! acknowledges none of these. A receiver with a closed window discards data, so the segment that it requests then
-//! was not lost. With timestamps, a duplicate with blocks must report data that the ACK before it did not (RFC 6675 section 2). Otherwise no
-//! later segment has arrived, but one again that the mobile host has, or a copy that it rejects: copies have an old
-//! timestamp (RFC 7323 section 5). It is suppressed, and shows no loss.
+//! was not lost. With timestamps, a duplicate with blocks must report data that the ACK before it did not (RFC 6675
+//! section 2). Otherwise no later segment has arrived: the mobile host answers a segment that it has already, or a copy that
+//! it rejects for its old timestamp (RFC 7323 section 5). Such a duplicate is suppressed, and shows no loss.
 
 use alloc::collections::VecDeque;
 
