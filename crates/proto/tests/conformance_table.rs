@@ -12,7 +12,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What stands in backquotes in the rows of tables.
+/// The names in backquotes in the rows of tables.
 fn named(table: &str) -> BTreeSet<&str> {
     let rows = table.lines().filter(|line| line.starts_with('|'));
     rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect()
@@ -38,19 +38,19 @@ fn entries(directory: &Path) -> Vec<(PathBuf, String)> {
     paths.map(named).collect()
 }
 
-/// The tests of every file in a directory of tests.
-fn tests_under(directory: &str) -> BTreeSet<String> {
-    let files = entries(&workspace().join(directory));
-    files.iter().flat_map(|(path, stem)| tests_in(path, stem)).collect()
-}
-
-/// The files with tests of each scheme, with its name: `NAME.rs`, or all in `NAME/`.
-fn files_of_schemes() -> Vec<(PathBuf, String)> {
-    let of_scheme = |(path, name): (PathBuf, String)| match path.is_dir() {
+/// The files in a directory of tests, each with the name of its subject: `NAME.rs`, or all in `NAME/`.
+fn files_by_subject(directory: &str) -> Vec<(PathBuf, String)> {
+    let of_subject = |(path, name): (PathBuf, String)| match path.is_dir() {
         true => entries(&path).into_iter().map(|(file, _)| (file, name.clone())).collect(),
         false => vec![(path, name)],
     };
-    entries(&workspace().join("crates/sim/tests/schemes")).into_iter().flat_map(of_scheme).collect()
+    entries(&workspace().join(directory)).into_iter().flat_map(of_subject).collect()
+}
+
+/// The tests of every file in a directory of tests.
+fn tests_under(directory: &str) -> BTreeSet<String> {
+    let files = files_by_subject(directory);
+    files.iter().flat_map(|(path, subject)| tests_in(path, subject)).collect()
 }
 
 const SOURCES: [&str; 2] = ["crates/proto/src/tcp", "crates/endpoint/src"];
@@ -66,7 +66,7 @@ fn the_table_tells_the_truth() {
     tests.extend(tests_in(&workspace().join("crates/live/tests/linux.rs"), "linux"));
     tests.extend(tests_in(&workspace().join("crates/live/tests/split.rs"), "split"));
     tests.extend(tests_in(&workspace().join("crates/sim/tests/ns2/main.rs"), "ns2"));
-    for (file, scheme) in files_of_schemes() {
+    for (file, scheme) in files_by_subject("crates/sim/tests/schemes") {
         let is_dialogue = read(&file).contains("use lasthop_testing::dialogue");
         let found = if is_dialogue { &mut dialogues } else { &mut tests };
         found.extend(tests_in(&file, &scheme));

@@ -13,7 +13,7 @@ fn the_window_is_the_unused_part_of_the_buffer() {
         peer.send(ACK, &vec![7; len]);
         assert_eq!(peer.only().header.segment.wnd, window);
     }
-    // A byte does not reopen it (silly window avoidance), a segment does.
+    // Room for a byte does not reopen it (silly window avoidance); room for a segment does.
     let mut buffer = [0; 535];
     assert_eq!(peer.endpoint.read(peer.now, &mut buffer), 535);
     assert_eq!(peer.said(), "");
@@ -42,7 +42,7 @@ fn a_probe_of_the_closed_window_is_answered() {
         peer.send_at(0, ACK, probe);
         assert_eq!(peer.sent().len(), probe.len(), "an ACK for a byte");
     }
-    // As Linux probes.
+    // Linux probes with the last acknowledged byte.
     peer.send_at(-1, ACK, b"");
     assert_eq!(peer.only().header.segment.wnd, 0);
     // Acknowledgements and resets count although the window is closed.
@@ -90,7 +90,7 @@ fn a_peer_without_a_window_at_first_is_probed() {
     assert_eq!(peer.said(), "A 2 1 3");
 }
 
-/// It answers, so it is there (RFC 9293 section 3.8.6.1).
+/// The user timeout does not expire while the peer answers probes (RFC 9293 section 3.8.6.1).
 #[test]
 fn a_closed_window_may_stay_closed() {
     let settings = Settings { user_timeout: Some(Duration::from_secs(300)), ..config().settings };
@@ -109,7 +109,7 @@ fn a_closed_window_may_stay_closed() {
     assert_eq!(peer.endpoint.end(), Some(lasthop_endpoint::End::TimedOut));
 }
 
-/// A reordered acknowledgement has an old window (RFC 9293 section 3.10.7.4: SND.WL1 and SND.WL2).
+/// The window of a reordered segment is out of date (RFC 9293 section 3.10.7.4: SND.WL1 and SND.WL2).
 #[test]
 fn old_segments_do_not_change_the_window() {
     let mut peer = Peer::established(config());
