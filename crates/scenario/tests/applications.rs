@@ -490,6 +490,35 @@ fn losses_are_counted_per_application() {
     assert!(application(&result, "other").lost_packets > 0);
 }
 
+/// Losses of requests and of responses count. Without an ARQ, every failed attempt on the air is a lost packet.
+#[test]
+fn losses_of_both_directions_are_counted() {
+    let text = r#"
+        limit = "1000 s"
+        [wired]
+        rate = "10 Mbps"
+        [radio]
+        rate = "2 Mbps"
+        channel.frame-loss.loss = 0.05
+        [application.web]
+        from = "mobile"
+        to = "fixed"
+        request.constant = "20 KB"
+        response.constant = "20 KB"
+        think.constant = "0 s"
+        requests = 20
+    "#;
+    let lost = |channels: &[&str]| {
+        let result = run(&read(text, channels), "basic", 0);
+        let lost = application(&result, "web").lost_packets;
+        assert_eq!(lost, result.metrics.network.link_failures);
+        lost
+    };
+    let perfect = "radio.uplink.channel=perfect";
+    let [both, down] = [&[][..], &[perfect]].map(lost);
+    assert!(down > 10 && both > down + 10, "{both} in both directions, {down} in one");
+}
+
 /// A scheme that requires wireless links with local recovery checks those of applications, too.
 #[test]
 fn a_scheme_may_serve_an_application_only() {

@@ -34,7 +34,7 @@ pub struct Relay {
     taken: u64,
     released: u64,
     ends: bool,
-    /// Whether the far connection was closed.
+    /// Whether the far connection was closed. To close it again would send nothing more, and cost time at every event.
     closed: bool,
     /// The acknowledgements to the near side, if they wait for the far side.
     withholding: Option<Withholding>,

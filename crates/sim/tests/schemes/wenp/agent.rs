@@ -239,7 +239,7 @@ fn a_segment_is_recorded_once() {
 fn resegmented_data_are_recognised() {
     let mut station = Station::new();
     station.sends([0, 1, 3]).source_sends(ONE, data(500, 1000)).notes(4, 1);
-    station.leaves(500).marks(500).leaves(700).marks(700).leaves(1500).marks(1500).notes(2, 1);
+    station.leaves(500).notes(3, 1).marks(500).leaves(700).marks(700).leaves(1500).marks(1500).notes(2, 1);
     // The end of the second segment to the start of the fourth.
     station.source_sends(ONE, data(1800, 1700)).notes(3, 1);
     station.leaves(1799).marks(1799).leaves(1800).marks(1800).leaves(3499).marks(3499);
