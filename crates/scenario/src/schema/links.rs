@@ -8,7 +8,7 @@ use lasthop_proto::frag::Mtu;
 use lasthop_sim::queue::Queue;
 use lasthop_sim::varying::{Delay, Rate};
 use lasthop_sim::wlan::AboveMac;
-use lasthop_sim::{Expansion, Exposed};
+use lasthop_sim::{Expansion, Exposed, Fec, QueueLimit, RadioConfig};
 use serde::{Deserialize, Serialize};
 
 use super::serde_words;
@@ -29,11 +29,12 @@ pub struct Wired {
     pub queue: Queue,
 }
 
-/// Defines [`Radio`]; [`LinkOverride`], in which every key is optional; and the application of one to the other. A
-/// parameter is listed only here and where it is used.
+/// Defines [`Radio`]; [`LinkOverride`], in which every key is optional; the application of one to the other; and the
+/// [`RadioConfig`] of a direction. A parameter of the group `unit` costs an entry here, and a field of `RadioConfig` with
+/// the same name and type.
 ///
 /// Each entry has attributes, key, type, and the serde module of its optional form if needed. Its default is
-/// that of its type. The groups exist because links list `delay` and `queue` first.
+/// that of its type. There is a group `queue` because links list `delay` and `queue` first.
 macro_rules! radio_schema {
     (
         unit { $($(#[$unit_meta:meta])* $unit:ident: $unit_type:ty $(, optional as $unit_words:literal)?;)* }
@@ -60,6 +61,23 @@ macro_rules! radio_schema {
                     $($unit: Default::default(),)*
                     $($queue: Default::default(),)*
                     $($rest: Default::default(),)*
+                }
+            }
+
+            /// The parameters of a direction in the simulator, with `fec` as its code. Rates and delays that vary, and
+            /// managed queues, are built elsewhere.
+            pub(crate) fn config(&self, fec: Option<Fec>) -> RadioConfig {
+                RadioConfig {
+                    rate: self.rate.nominal(),
+                    delay: self.delay.nominal(),
+                    queue: match self.queue {
+                        Queue::DropTail(limit) => limit,
+                        Queue::Managed(_) => QueueLimit::Unlimited,
+                    },
+                    $($unit: self.$unit,)*
+                    fec,
+                    exposed: self.errors_on,
+                    arq: self.arq,
                 }
             }
         }

@@ -8,9 +8,7 @@ use lasthop_proto::{HostId, arq};
 use lasthop_sim::network::{LinkId, SharedId};
 use lasthop_sim::queue::{Discipline, DropTail, Queue};
 use lasthop_sim::varying::{Timing, TimingStreams, VaryingLink};
-use lasthop_sim::{
-    Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, SharedLink, SharedRadio, WiredLink,
-};
+use lasthop_sim::{Fec, ManagedLink, Node, RadioConfig, RadioLink, SharedLink, SharedRadio, WiredLink};
 
 use super::super::network::{LastHop, Network, NetworkLink};
 use super::Layout;
@@ -206,18 +204,5 @@ fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
         LinkProtection::Repeats => Some(Covers::Repeats),
         LinkProtection::All => Some(Covers::All),
     };
-    RadioConfig {
-        rate: radio.rate.nominal(),
-        delay: radio.delay.nominal(),
-        queue: match radio.queue {
-            Queue::DropTail(limit) => limit,
-            Queue::Managed(_) => QueueLimit::Unlimited,
-        },
-        expansion: radio.expansion,
-        mtu: radio.mtu,
-        unit: radio.unit,
-        fec: covers.zip(radio.fec).map(|(covers, code)| Fec { code, covers }),
-        exposed: radio.errors_on,
-        arq: radio.arq,
-    }
+    radio.config(covers.zip(radio.fec).map(|(covers, code)| Fec { code, covers }))
 }
