@@ -46,9 +46,10 @@ GALLERY = list(BUILD_SITE.entries((DOCS / "gallery.md").read_text(encoding="utf-
 
 
 def blocks(page: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the commands of each block of a page, with the lines of output that follow it."""
+    """Yield the commands of each block of a page, with the lines of output that follow it or begin its solution."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    for found in re.finditer(r"```sh\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.DOTALL):
+    output = r"(?:\n\n(?:<details><summary>Solution</summary>\n\n)?```text\n(.*?)```)?"
+    for found in re.finditer(r"```sh\n(.*?)```" + output, text, re.DOTALL):
         yield found[1].splitlines(), (found[2] or "").splitlines()
 
 
