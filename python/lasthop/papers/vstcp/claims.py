@@ -2,460 +2,44 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 
-import numpy as np
-
-from lasthop import Run, Scenario
-from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain, best
-from lasthop.papers.evidence import At, Evidence
+from lasthop.papers.claims import Contradiction, CustomClaim
 from lasthop.papers.paper import Claim
-from lasthop.papers.verdicts import (
-    CLEARLY,
-    Part,
-    Quantity,
-    Region,
-    about_gain,
-    above,
-    below,
-    calculated,
-    difference,
-    labels_outside,
-    largest,
-    ratio,
-    within,
+from lasthop.papers.verdicts import above, below
+from lasthop.papers.vstcp.figures import NAMES
+from lasthop.papers.vstcp.findings import (
+    LOST,
+    MEAN_SIZE,
+    NOCON,
+    ONE,
+    SENT,
+    THROUGHPUT,
+    TWO,
+    VS_1,
+    VS_2,
+    above_real,
+    effects_of,
+    error_duration,
+    gain_by_growth,
+    gap_narrows,
+    hundred_packets,
+    is_ahead,
+    is_optimal,
+    long_recovery,
+    low_pass,
+    may_increase,
+    moves_left,
+    range_of_losses,
+    size_is_best,
+    smaller_segments,
+    ten_percent,
+    thirty_percent,
+    throughput_falls,
+    typical_gain,
+    works_well,
 )
-from lasthop.papers.vstcp.figures import (
-    LOSS,
-    NAMES,
-    SPAN,
-    at_rate,
-    best_size,
-    counted,
-    normalised,
-    rate_over_time,
-    rates,
-    sizes_sent,
-)
-from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_3, TABLE_4, sweep_of
-from lasthop.study.statistics import Sample
-
-FLAT = 0.01
-"""The relative gain that another value may have over the "optimal" one: our margin."""
-
-OURS = "our margin, as the paper does not state the precision of its means"
-
-Side = tuple[str, str]
-"""An experiment, and a scheme in it."""
-
-NOCON, ONE, TWO = ("rate", "metp"), ("rate", "basic"), ("rate", "i-tcp")
-VS_1, VS_2 = ("rate", "vs-tcp"), ("method-2", "vs-tcp")
-_NAMES: Mapping[Side, str] = {ONE: "one", TWO: "two", NOCON: "nocon", VS_1: "VS-TCP 1", VS_2: "VS-TCP 2"}
-
-
-def _versus(evidence: Evidence, ours: Side, theirs: Side, rate: float) -> Quantity:
-    """Return the ratio of throughputs in paired runs, which have the same fades."""
-    sides = [(*side, at_rate(evidence, side[0], rate)) for side in (ours, theirs)]
-    return evidence.ratio("throughput_bps", sides[0], sides[1])
-
-
-def _ahead(
-    ours: tuple[Side, ...],
-    theirs: tuple[Side, ...],
-    least: float,
-    region: Region,
-    note: str,
-    evidence: Evidence,
-) -> Finding:
-    """Compare each of `ours` with each of `theirs` at loss rates of at least `least` percent."""
-    parts, texts = [], []
-    for over in ours:
-        for under in theirs:
-            each = [
-                Part(
-                    _versus(evidence, over, under, rate),
-                    region,
-                    f"{_NAMES[over]} beside {_NAMES[under]} at {rate:g} %",
-                )
-                for rate in rates(evidence, "rate")
-                if rate >= least
-            ]
-            means = [part.quantity.at().mean for part in each]
-            texts.append(f"{min(means):.2f} to {max(means):.2f} times as much")
-            parts += each
-    found = labels_outside(parts)
-    text = "; ".join(texts) + (f"; not {', '.join(found)}" if found else "")
-    return Finding(parts, text, note)
-
-
-def _falls(evidence: Evidence) -> Finding:
-    parts = []
-    for (experiment, scheme), name in _NAMES.items():
-        sweep, steps = evidence.sweep(experiment), rates(evidence, experiment)
-        parts += [
-            Part(
-                sweep.ratio(
-                    "throughput_bps",
-                    (scheme, at_rate(evidence, experiment, after)),
-                    (scheme, at_rate(evidence, experiment, before)),
-                ),
-                below(1.0, "less at each of the eight rates than at the one before"),
-                f"{name} from {before:g} % to {after:g} %",
-            )
-            for before, after in pairwise(steps)
-        ]
-    found = labels_outside(parts)
-    text = f"not {', '.join(found)}" if found else "all five fall"
-    return Finding(parts, text)
-
-
-def _gains(evidence: Evidence, experiment: str) -> dict[float, Quantity]:
-    return {rate: normalised(evidence, experiment, "vs-tcp", rate) for rate in rates(evidence, experiment)}
-
-
-def _percent(found: Quantity) -> str:
-    return as_gain(found.at(), 1)
-
-
-def _may_increase(evidence: Evidence) -> Finding:
-    gains = _gains(evidence, "rate")
-    first, last = gains[1.0], gains[13.0]
-    text = f"{_percent(first)} at 1 %, {_percent(last)} at 13 %"
-    region = above(0.0, "more at 13 % than at 1 %")
-    return Finding([Part(difference(last, first), region)], text)
-
-
-def _typical(evidence: Evidence) -> Finding:
-    gains = _gains(evidence, "rate")
-    parts = [Part(gains[rate], above(), f"{rate:g} %") for rate in (3.0, 5.0)]
-    text = ", ".join(f"{_percent(part.quantity)} at {part.label}" for part in parts)
-    return Finding(parts, text)
-
-
-def _average(gains: dict[float, Quantity]) -> Quantity:
-    """Return the average ratio over loss rates, in runs paired by number."""
-    runs = min(len(each.values) for each in gains.values())
-    return Quantity(np.mean([each.values[:runs] for each in gains.values()], axis=0))
-
-
-def _ten_percent(evidence: Evidence) -> Finding:
-    gains = _gains(evidence, "rate")
-    found = _average(gains)
-    few = _average({rate: gain for rate, gain in gains.items() if rate <= 5})
-    text = f"{_percent(found)} on average over the eight loss rates"
-    note = (
-        f"beside nocon, the next best; {_percent(few)} over those up to 5 %. The paper does not say which "
-        "rates its average is over"
-    )
-    return Finding([Part(found, about_gain(0.10))], text, note)
-
-
-def _thirty_percent(evidence: Evidence) -> Finding:
-    gains = _gains(evidence, "rate")
-    rate = max(gains, key=lambda rate: gains[rate].at().mean)
-    parts = [Part(each, about_gain(0.30), f"{rate:g} %") for rate, each in gains.items()]
-    found = largest(list(gains.values()))
-    text = f"{as_gain(found, 1)} at {rate:g} %"
-    return Finding(parts, text, "beside nocon", "largest")
-
-
-def _narrows(evidence: Evidence) -> Finding:
-    gaps = {rate: _versus(evidence, VS_1, VS_2, rate) for rate in rates(evidence, "rate")}
-    text = ", ".join(f"{100 * (gap.at().mean - 1):+.1f} % at {rate:g} %" for rate, gap in gaps.items())
-    last, first = gaps[13.0], gaps[1.0]
-    region = below(0.0, "smaller at 13 % than at 1 %")
-    return Finding([Part(difference(last, first), region)], text)
-
-
-def _works_well(evidence: Evidence) -> Finding:
-    gains = {rate: gain for rate, gain in _gains(evidence, "method-2").items() if rate > 10}
-    text = ", ".join(f"{_percent(gain)} beside nocon at {rate:g} %" for rate, gain in gains.items())
-    return Finding([Part(gain, above(), f"at {rate:g} %") for rate, gain in gains.items()], text)
-
-
-def _sizes(evidence: Evidence, rate: float) -> dict[int, Sample]:
-    sweep = evidence.sweep("sizes")
-    points = [at_rate(evidence, "sizes", rate, size=size) for size in sweep.values("size")]
-    return {size: sweep.sample("throughput_bps", "metp", at) for size, at in zip(SIZES, points, strict=True)}
-
-
-def _best_size(rate: float, evidence: Evidence) -> Finding:
-    samples = {f"{size} B": sample for size, sample in _sizes(evidence, rate).items()}
-    return best(samples, f"{TABLE_4[rate]} B", FLAT, OURS)
-
-
-def _moves_left(evidence: Evidence) -> Finding:
-    # The two sizes of table 4; choosing the best sizes of our own runs would bias the verdict.
-    low, high = min(TABLE_4), max(TABLE_4)
-    large, small = TABLE_4[low], TABLE_4[high]
-    region = above(
-        text=f"{small} B is better at {high:g} %, and {large} B at {low:g} %: the sizes of table 4"
-    )
-    parts = []
-    for rate, ours, other in ((high, small, large), (low, large, small)):
-        samples = _sizes(evidence, rate)
-        parts.append(Part(ratio(samples[ours], samples[other]), region, f"at {rate:g} %"))
-    gains = [_percent(part.quantity) for part in parts]
-    text = f"{small} B beside {large} B: {gains[0]} at {high:g} %; the other way: {gains[1]} at {low:g} %"
-    found = {rate: best_size(evidence, rate) for rate in TABLE_4}
-    note = "the best: " + ", ".join(f"{size} B at {rate:g} %" for rate, size in found.items())
-    return Finding(parts, text, note)
-
-
-def _smaller(trace: str, evidence: Evidence) -> Finding:
-    def mean(run: Run) -> float:
-        return float(sizes_sent(run).mean())
-
-    low, high = (evidence.quantity(f"{trace}-{rate}", "vs-tcp", mean) for rate in (3, 11))
-    text = f"{low.at().mean:.0f} B on average at 3 %, {high.at().mean:.0f} B at 11 %"
-    return Finding([Part(ratio(high.values, low.values), below(text="smaller at 11 % than at 3 %"))], text)
-
-
-def _lasting(evidence: Evidence) -> Finding:
-    lasts = {}
-    for label, experiment in (("normal", "normal"), ("without", "uncontrolled")):
-        time, rate = rate_over_time(evidence.traces(experiment)["basic"])
-        full = rate[time < LOSS - SPAN].mean()
-        slow = time[(time > LOSS) & (rate < 0.9 * full)]
-        lasts[label] = float(slow.max() + SPAN - LOSS) if len(slow) else 0.0
-    normal, without = lasts["normal"], lasts["without"]
-    text = f"below 90 % of its rate until {normal:.1f} s after the loss; without, {without:.1f} s"
-    region = above(2.0, 'over twice as long as without: our margin for "long"; the runs are deterministic')
-    longer = calculated(normal / max(without, SPAN))
-    return Finding([Part(longer, region)], text)
-
-
-def _beside(
-    evidence: Evidence, experiment: str, rate: float, axis: str, beside: str, **rest: str
-) -> dict[str, Quantity]:
-    """Return the throughput for each other value of an axis, relative to that for `beside`."""
-    sweep = evidence.sweep(experiment)
-    points = {
-        value: at_rate(evidence, experiment, rate, **{axis: value}, **rest) for value in sweep.values(axis)
-    }
-    found = {
-        value: sweep.ratio("throughput_bps", ("vs-tcp", at), ("vs-tcp", points[beside]))
-        for value, at in points.items()
-        if value != beside
-    }
-    # Runs that are equal to the bit show that the values are equivalent, however few they are.
-    return {
-        value: calculated(1.0) if len(each.values) and bool(np.all(each.values == 1)) else each
-        for value, each in found.items()
-    }
-
-
-def _cases(evidence: Evidence, experiment: str) -> list[tuple[float, dict[str, str], str]]:
-    """Return the loss rates and methods at which parameters are compared, with their names."""
-    sweep = evidence.sweep(experiment)
-    methods = sweep.values("method") if "method" in sweep.axes else []
-    return [
-        (rate, rest, f"{rate:g} %" + "".join(f" with method {each}" for each in rest.values()))
-        for rest in ([{"method": method} for method in methods] or [{}])
-        for rate in (3.0, 11.0)
-    ]
-
-
-def _optimal(experiment: str, axis: str, value: str, evidence: Evidence) -> Finding:
-    """Compare every other value of a parameter with the one that the paper calls best, at 3 % and 11 %."""
-    sweep = evidence.sweep(experiment)
-    region = below(1 + FLAT, f"no other is better by over {FLAT:.0%}: {OURS}")
-    parts, texts = [], []
-    for rate, rest, where in _cases(evidence, experiment):
-        found = _beside(evidence, experiment, rate, axis, value, **rest)
-        parts += [Part(each, region, f"{other} at {where}") for other, each in found.items()]
-        ahead = max(found, key=lambda other: found[other].at().mean)
-        texts.append(f"{ahead} at {where}: {_percent(found[ahead])} beside {value}")
-    better = labels_outside(parts)
-    note = f"clearly better: {', '.join(better)}; " if better else ""
-    others = [other for other in sweep.values(axis) if other != value]
-    note += f"the best besides {value}, of {', '.join(others[:-1])} and {others[-1]}"
-    return Finding(parts, "; ".join(texts), note)
-
-
-def _hundred(evidence: Evidence) -> Finding:
-    found = {rate: _beside(evidence, "loss-window", rate, "loss_window", "5")["100"] for rate in (3.0, 11.0)}
-    text = ", ".join(f"{_percent(each)} at {rate:g} %" for rate, each in found.items())
-    parts = [Part(each, below(), f"at {rate:g} %") for rate, each in found.items()]
-    return Finding(parts, f"100 beside 5: {text}")
-
-
-def _above_real(evidence: Evidence) -> Finding:
-    """Compare the lowest e_w above the loss rate with each e_w below it."""
-    sweep = evidence.sweep("wanted-loss")
-    # The compared values do not depend on the runs; choosing the best of each side would bias the verdict.
-    swept = sorted(sweep.values("wanted_loss"), key=float)
-    parts, texts = [], []
-    for rate in (3.0, 11.0):
-        places = {
-            value: ("vs-tcp", at_rate(evidence, "wanted-loss", rate, wanted_loss=value)) for value in swept
-        }
-        above_it = next(value for value in swept if float(value) > rate / 100)
-        gains = {
-            value: sweep.ratio("throughput_bps", places[above_it], places[value])
-            for value in swept[: swept.index(above_it)]
-        }
-        parts += [
-            Part(
-                gain,
-                above(text="better with the next e_w above the loss rate than below it"),
-                f"{value} at {rate:g} %",
-            )
-            for value, gain in gains.items()
-        ]
-        shown = ", ".join(f"{_percent(gain)} beside {value}" for value, gain in gains.items())
-        texts.append(f"{above_it} at {rate:g} %: {shown}")
-    note = "e_c of five packets is a multiple of 0.2, so all e_w between two multiples have the same effect"
-    return Finding(parts, "; ".join(texts), note)
-
-
-_MEAN_SIZE = ("relay_payload_bytes", "relay_segments_sent")
-"""The mean payload of the base station's segments: the less it is, the larger is the share of the header."""
-
-_SENT = ("relay_payload_bytes", "delivered_bytes")
-"""The payload that the base station sent for each byte delivered."""
-
-_LOST = ("lost_on_air", "relay_segments_sent")
-"""The share of packets that are lost."""
-
-_THROUGHPUT = ("throughput_bps", "")
-
-Effect = tuple[str, tuple[str, str], Region]
-"""An effect of a parameter: its name, the metric and what it is divided by, and the region of the ratio."""
-
-
-def _effects(
-    experiment: str, axis: str, ours: str, theirs: str, effects: Sequence[Effect], evidence: Evidence
-) -> Finding:
-    """Compare one value of a parameter with another, at 3 % and 11 %."""
-    sweep = evidence.sweep(experiment)
-
-    def measure(metric: str, per: str, at: At) -> Sample:
-        found = sweep.sample(metric, "vs-tcp", at)
-        return found / sweep.sample(per, "vs-tcp", at) if per else found
-
-    parts = []
-    for label, metrics, region in effects:
-        for rate, rest, where in _cases(evidence, experiment):
-            over, under = (
-                measure(*metrics, at_rate(evidence, experiment, rate, **{axis: value}, **rest))
-                for value in (ours, theirs)
-            )
-            parts.append(Part(ratio(over, under), region, f"{label} at {where}"))
-    text = ", ".join(f"{_percent(part.quantity)} {part.label}" for part in parts)
-    return Finding(parts, f"{ours} beside {theirs}: {text}")
-
-
-def _filter(evidence: Evidence) -> Finding:
-    sweep = evidence.sweep("filter")
-    region = below(1 + CLEARLY, "a filter is not better by over 5 %, clearly: averaging is enough")
-    parts = []
-    for rate in rates(evidence, "filter"):
-        ours, theirs = (
-            ("vs-tcp", at_rate(evidence, "filter", rate, loss_rate=value))
-            for value in ("low-pass", "average")
-        )
-        parts.append(Part(sweep.ratio("throughput_bps", ours, theirs), region, f"{rate:g} %"))
-    text = ", ".join(f"{_percent(part.quantity)} at {part.label}" for part in parts)
-    return Finding(parts, f"a filter beside the average: {text}")
-
-
-def _range(_evidence: Evidence) -> Finding:
-    ends = {}
-    for errors_per in ("byte", "bit"):
-        ends[errors_per] = [
-            _loss(*parameters, errors_per) for parameters in ((0.4, 0.5, 0.003), (0.1, 0.9, 0.01))
-        ]
-    low, high = ends["bit"]
-    text = f"{low:.1%} to {high:.1%} with e per bit, {ends['byte'][0]:.1%} to {ends['byte'][1]:.1%} per byte"
-    note = (
-        "section V-A.2 calls e a bit error rate, but only a rate of bytes comes near the interval (reading "
-        "errors-per); the ends of the axis then take e = 0.0019 and 0.0134"
-    )
-    whole = "0.5 % to 1.5 %, and 12.5 % to 13.5 %: rounding of the printed digits"
-    parts = [
-        Part(calculated(low), within(0.01, 0.005, whole), "the least"),
-        Part(calculated(high), within(0.13, 0.005, whole), "the most"),
-    ]
-    return Finding(parts, text, note)
-
-
-def _loss(leave_error: float, leave_error_free: float, error_rate: float, errors_per: str) -> float:
-    """Return the loss rate of packets with a segment of 512 B."""
-    text = (
-        "transfer.size='unlimited'\ntcp.profile='ns2'\nwired.rate='10 Mbps'\nradio.rate='2 Mbps'\n"
-        f"[{CHANNEL}]\n"
-        f"leave_error={leave_error}\nleave_error_free={leave_error_free}\nerror_rate={error_rate}\n"
-        f"errors_per='{errors_per}'"
-    )
-    return Scenario.parse(text).packet_loss("552 B")
-
-
-def _duration(evidence: Evidence) -> Finding:
-    scenario = evidence.scenario("trace-3")
-    periods = scenario.bad_periods(120.0)
-    durations = np.asarray([end - start for start, end in periods])
-    channel = tomllib.loads(scenario.to_toml())["radio"]["channel"]["nguyen-noble"]
-    expected = 0.0002 / channel["leave_error"]
-    found = Quantity(durations, "amount")
-    text = (
-        f"{1e3 * found.at().mean:.3f} ms on average of {len(periods)} error states at 3 %; "
-        f"τ_E/P_EG is {1e3 * expected:.3f} ms"
-    )
-    region = within(
-        expected, 0.05 * expected, "5 % either way: our margin, the precision of the number of states"
-    )
-    return Finding([Part(found, region)], text)
-
-
-def _readings(evidence: Evidence, growth: str, method: str) -> Quantity:
-    """Return the gain over nocon, averaged over the loss rates, under the chosen window."""
-    sweep = evidence.sweep("readings")
-    return _average(
-        {
-            rate: sweep.ratio(
-                "throughput_bps",
-                *(
-                    (
-                        scheme,
-                        at_rate(
-                            evidence,
-                            "readings",
-                            rate,
-                            growth=growth,
-                            method=method,
-                            window=counted(evidence, "packets"),
-                        ),
-                    )
-                    for scheme in ("vs-tcp", "metp")
-                ),
-            )
-            for rate in rates(evidence, "readings")
-        }
-    )
-
-
-def _growth(evidence: Evidence) -> Finding:
-    gains = {
-        (growth, method): _readings(evidence, growth, method)
-        for growth in ("per-window", "per-ack")
-        for method in ("1", "2")
-    }
-    text = ", ".join(
-        f"method {method} {growth}: {100 * (gain.at().mean - 1):+.1f} %"
-        for (growth, method), gain in gains.items()
-    )
-    note = (
-        "beside nocon, the average over 2, 5 and 11 %; the size and the order of the gains take growth per "
-        "window"
-    )
-    region = above(0.0, "method 1 gains more than method 2 as printed, per acknowledgement")
-    apart = difference(gains["per-ack", "1"], gains["per-ack", "2"])
-    return Finding([Part(apart, region)], text, note)
-
+from lasthop.papers.vstcp.network import TABLE_3, TABLE_4, sweep_of
 
 _WHY = {
     "largest_size": (
@@ -480,7 +64,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="1 % to 13 %",
         experiment="trace-3",
         fails_if="the printed ranges lose 1 % to 13 % with e per bit",
-        evaluate=_range,
+        evaluate=range_of_losses,
     ),
     CustomClaim(
         id="duration",
@@ -490,7 +74,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace-3",
         fails_if="the mean duration is more than 5 % away",
         definition=True,
-        evaluate=_duration,
+        evaluate=error_duration,
     ),
     CustomClaim(
         id="long-recovery",
@@ -500,7 +84,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="normal",
         fails_if="normal TCP takes at most twice as long to recover its rate",
         further=("uncontrolled",),
-        evaluate=_lasting,
+        evaluate=long_recovery,
     ),
     CustomClaim(
         id="split-is-faster",
@@ -509,7 +93,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="rate",
         fails_if="one is ahead of two at a loss rate",
-        evaluate=partial(_ahead, (TWO,), (ONE,), 0.0, above(), ""),
+        evaluate=partial(is_ahead, (TWO,), (ONE,), 0.0, above(), ""),
     ),
     CustomClaim(
         id="without-control",
@@ -520,7 +104,7 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="a scheme with congestion control is ahead at a loss rate",
         further=("method-2",),
         evaluate=partial(
-            _ahead,
+            is_ahead,
             (NOCON, VS_1, VS_2),
             (ONE, TWO),
             0.0,
@@ -536,7 +120,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="rate",
         fails_if="a scheme has more at a higher loss rate",
         further=("method-2",),
-        evaluate=_falls,
+        evaluate=throughput_falls,
     ),
     CustomClaim(
         id="above-1",
@@ -545,7 +129,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="rate",
         fails_if="nocon is ahead at a loss rate above 1 %",
-        evaluate=partial(_ahead, (VS_1,), (NOCON,), 1.0001, above(), ""),
+        evaluate=partial(is_ahead, (VS_1,), (NOCON,), 1.0001, above(), ""),
     ),
     CustomClaim(
         id="typical",
@@ -554,7 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="rate",
         fails_if="nocon is ahead at 3 % or 5 %",
-        evaluate=_typical,
+        evaluate=typical_gain,
     ),
     CustomClaim(
         id="may-increase",
@@ -563,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="rate",
         fails_if="the gain over nocon is not larger at 13 % than at 1 %",
-        evaluate=_may_increase,
+        evaluate=may_increase,
     ),
     CustomClaim(
         id="ten-percent",
@@ -572,7 +156,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="10 %",
         experiment="rate",
         fails_if="the average gain over nocon is outside 8 % to 12 %",
-        evaluate=_ten_percent,
+        evaluate=ten_percent,
     ),
     CustomClaim(
         id="thirty-percent",
@@ -581,7 +165,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="30 %",
         experiment="rate",
         fails_if="the largest gain over nocon is outside 24 % to 36 %",
-        evaluate=_thirty_percent,
+        evaluate=thirty_percent,
     ),
     CustomClaim(
         id="method-1-better",
@@ -592,7 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="VS-TCP 2 is ahead at a loss rate",
         further=("method-2",),
         evaluate=partial(
-            _ahead,
+            is_ahead,
             (VS_1,),
             (VS_2,),
             0.0,
@@ -614,7 +198,7 @@ CLAIMS: tuple[Claim, ...] = (
             "(figure growth)"
         ),
         further=("method-2",),
-        evaluate=_narrows,
+        evaluate=gap_narrows,
     ),
     CustomClaim(
         id="works-well",
@@ -624,7 +208,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="rate",
         fails_if="nocon is ahead of it at 11 % or 13 %",
         further=("method-2",),
-        evaluate=_works_well,
+        evaluate=works_well,
     ),
     *(
         CustomClaim(
@@ -639,7 +223,7 @@ CLAIMS: tuple[Claim, ...] = (
                 "error-free state of 22.4 ms: with the readings window=10 and local-rto-min=1s the "
                 "printed sizes are up to 14 % behind"
             ),
-            evaluate=partial(_best_size, rate),
+            evaluate=partial(size_is_best, rate),
         )
         for rate, size in TABLE_4.items()
     ),
@@ -650,7 +234,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="sizes",
         fails_if="where 11 % are lost 256 B is no better than 448 B, or 448 B no better where 1 % are",
-        evaluate=_moves_left,
+        evaluate=moves_left,
     ),
     CustomClaim(
         id="smaller",
@@ -660,7 +244,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace-3",
         fails_if="the mean size is not smaller at 11 % than at 3 %",
         further=("trace-11",),
-        evaluate=partial(_smaller, "trace"),
+        evaluate=partial(smaller_segments, "trace"),
     ),
     CustomClaim(
         id="smaller-2",
@@ -670,7 +254,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="trace-2-3",
         fails_if="the mean size is not smaller at 11 % than at 3 %",
         further=("trace-2-11",),
-        evaluate=partial(_smaller, "trace-2"),
+        evaluate=partial(smaller_segments, "trace-2"),
     ),
     CustomClaim(
         id="loss-window-5",
@@ -684,7 +268,7 @@ CLAIMS: tuple[Claim, ...] = (
             "recovers sooner; an error state ends within a packet, so a loss says little about the "
             "next packets"
         ),
-        evaluate=partial(_optimal, "loss-window", "loss_window", "5"),
+        evaluate=partial(is_optimal, "loss-window", "loss_window", "5"),
     ),
     CustomClaim(
         id="loss-window-100",
@@ -693,7 +277,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="loss-window",
         fails_if="100 is no worse than 5 at 3 % or 11 %",
-        evaluate=_hundred,
+        evaluate=hundred_packets,
     ),
     CustomClaim(
         id="above-real",
@@ -702,7 +286,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="wanted-loss",
         fails_if="an e_w below the loss rate is better than the next one above it",
-        evaluate=_above_real,
+        evaluate=above_real,
     ),
     CustomClaim(
         id="wanted-loss-0-1",
@@ -711,7 +295,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="0.1",
         experiment="wanted-loss",
         fails_if="another e_w is more than 1 % better at 3 % or 11 %",
-        evaluate=partial(_optimal, "wanted-loss", "wanted_loss", "0.1"),
+        evaluate=partial(is_optimal, "wanted-loss", "wanted_loss", "0.1"),
     ),
     CustomClaim(
         id="wanted-loss-overheads",
@@ -721,14 +305,14 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="wanted-loss",
         fails_if="with e_w = 0 the mean size, or the payload sent for that delivered, is no less than with 1",
         evaluate=partial(
-            _effects,
+            effects_of,
             "wanted-loss",
             "wanted_loss",
             "0.0",
             "1.0",
             (
-                ("mean size", _MEAN_SIZE, below(text="smaller segments, so more header")),
-                ("payload sent", _SENT, below(text="less payload sent per payload delivered")),
+                ("mean size", MEAN_SIZE, below(text="smaller segments, so more header")),
+                ("payload sent", SENT, below(text="less payload sent per payload delivered")),
             ),
         ),
     ),
@@ -741,7 +325,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=sweep_of(key),
             fails_if="another value is more than 1 % better with a method at 3 % or 11 %",
             why=_WHY.get(key, ""),
-            evaluate=partial(_optimal, sweep_of(key), key, f"{size} B"),
+            evaluate=partial(is_optimal, sweep_of(key), key, f"{size} B"),
         )
         for key, size in TABLE_3.items()
     ),
@@ -753,14 +337,14 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="largest-size",
         fails_if="from 512 B to 1536 B packets are lost no more often, or segments are no larger",
         evaluate=partial(
-            _effects,
+            effects_of,
             "largest-size",
             "largest_size",
             "1536 B",
             "512 B",
             (
-                ("loss rate", _LOST, above(text="a higher packet loss rate")),
-                ("mean size", _MEAN_SIZE, above(text="larger segments, so less header")),
+                ("loss rate", LOST, above(text="a higher packet loss rate")),
+                ("mean size", MEAN_SIZE, above(text="larger segments, so less header")),
             ),
         ),
     ),
@@ -772,12 +356,12 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="smallest-size",
         fails_if="512 B gives no less throughput than 128 B",
         evaluate=partial(
-            _effects,
+            effects_of,
             "smallest-size",
             "smallest_size",
             "512 B",
             "128 B",
-            (("throughput", _THROUGHPUT, below(text="less throughput")),),
+            (("throughput", THROUGHPUT, below(text="less throughput")),),
         ),
     ),
     CustomClaim(
@@ -788,12 +372,12 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="smallest-size",
         fails_if="with 64 B segments are no smaller on average than with 128 B",
         evaluate=partial(
-            _effects,
+            effects_of,
             "smallest-size",
             "smallest_size",
             "64 B",
             "128 B",
-            (("mean size", _MEAN_SIZE, below(text="smaller segments, so more header")),),
+            (("mean size", MEAN_SIZE, below(text="smaller segments, so more header")),),
         ),
     ),
     CustomClaim(
@@ -803,7 +387,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="filter",
         fails_if="at a loss rate the filter gives over 5 % more throughput",
-        evaluate=_filter,
+        evaluate=low_pass,
     ),
     Contradiction(
         id="growth",
@@ -812,6 +396,6 @@ CLAIMS: tuple[Claim, ...] = (
         printed="128 B per ACK",
         experiment="readings",
         fails_if="as printed, method 1 gains more than method 2",
-        evaluate=_growth,
+        evaluate=gain_by_growth,
     ),
 )
