@@ -157,7 +157,7 @@ class Broken:
         return self.claim.judge(Evidence(sweeps, traces, evidence.scenarios))
 
 
-# Of 72 runs or more without an event it is told that fewer than one in twenty have it.
+# An event in fewer than one run in twenty can be claimed from 72 runs without one on.
 RUNS = {"comparison": 60, "ebsn": 80, "lhack": 4, "selective-fec": 500, "snoop": 10, "vstcp": 3, "wenp": 5}
 SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
 

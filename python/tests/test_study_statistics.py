@@ -104,7 +104,7 @@ def test_events_that_most_runs_do_not_have_are_poissons() -> None:
     assert (found.low, found.high) == pytest.approx((0.0062, 0.0877), abs=1e-4)
     never = estimate(np.zeros(100), "count")
     assert (never.low, never.high) == pytest.approx((0.0, 0.0369), abs=1e-4)
-    # Of amounts, each event counts with its size.
+    # An event that is an amount counts by its size.
     larger = estimate(500 * sample, "amount")
     assert (larger.low, larger.high) == pytest.approx((3.1, 43.8), abs=0.1)
     sample[[3, 40]] = 0.1
@@ -125,7 +125,7 @@ def test_a_study_does_not_stop_before_it_has_seen_what_is_rare() -> None:
     assert target.excess(estimate([7.0] * 10)) == math.inf
     assert target.excess(estimate([7.0] * 300)) == 0.0
     assert target.excess(estimate([0.0] * 1000, "count")) == math.inf
-    # One run far off is not a spread to stop by, however wide the target.
+    # A spread that comes from one outlier does not stop a study, however wide the target.
     once = [10.0 + i / 100 for i in range(30)] + [11.0]
     assert Target("x", relative=0.5).excess(estimate(once)) == math.inf
     assert Target("x", absolute=0.1).excess(estimate([0.0] * 50, "count")) < 1
@@ -167,7 +167,7 @@ def test_runs_that_are_all_alike_have_no_spread(value: float) -> None:
     assert (found.mean, found.low, found.high, found.sd) == (value, value, value, 0.0)
     assert found.p_value == float(value == 0)
     assert found.method == "alike"
-    # Thirty equal runs do not show that the next one is.
+    # Thirty equal runs do not prove that the next one is equal.
     assert not found.within(0.001)
     assert estimate([value] * 300).within(0.001)
 
@@ -256,7 +256,7 @@ def test_a_point_stops_when_all_its_schemes_are_known_well_enough() -> None:
     )
     assert rule.satisfied([sharp, sharp])
     assert not rule.satisfied([sharp, wide])
-    # The wide one is short of what is asked by a factor of 5.2.
+    # The wide interval misses its target by a factor of 5.2.
     assert rule.expected(4, [sharp, wide]) == 100
     assert rule.expected(4, [sharp, sharp]) == 6
     assert not Rule(4, 100).satisfied([])
@@ -271,7 +271,7 @@ def test_intervals_at_a_checkpoint_that_stopped_a_study_cover_the_truth(least: i
     generator = np.random.default_rng(least)
     sd = 0.3
     for runs in (2 * least, 5 * least):
-        # The width that takes so many runs on average.
+        # The target for which the rule needs this many runs on average.
         rule = Rule(least, 100_000, [Target("x", relative=1.96 * sd / math.sqrt(runs))])
         covered, made = [], []
         for _ in range(600):
@@ -290,7 +290,7 @@ def test_a_target_is_the_wider_of_its_relative_and_absolute_half_widths() -> Non
     found = estimate([1.0, 2.0, 3.0])
     assert Target("timeouts", relative=0.5, absolute=0.1).excess(found) == pytest.approx(found.ci95)
     assert Target("timeouts", relative=0.5, absolute=4.0).excess(found) == pytest.approx(found.ci95 / 4)
-    # One run has no interval, and none at all is narrow enough around a mean of zero.
+    # One run has no interval; no relative target can be met at a mean of zero.
     assert math.isnan(Target("timeouts", relative=0.5).excess(estimate([1.0])))
     assert Target("timeouts", relative=0.5).excess(estimate([-1.0, 1.0])) == math.inf
 

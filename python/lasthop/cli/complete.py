@@ -1,7 +1,7 @@
 """Completion of the values of options and arguments, for the shells' completion scripts.
 
-Each function gets what has been typed, and returns the values that may be meant, with a line about each where
-there is something to say.
+Each function takes the incomplete word, and returns the values that begin with it, each
+with a line of help, which may be empty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Values = list[tuple[str, str]]
 
 def scenario(incomplete: str) -> Values:
     """Complete a worked scenario or a scenario file."""
-    # A shell adds a space behind a directory, so its files are named instead.
+    # Shells add a space after the name of a directory, so its files are offered instead.
     there = glob.escape(incomplete)
     files = sorted(glob.glob(f"{there}*.toml") + glob.glob(f"{there}*/*.toml"))
     return worked_scenario(incomplete) + [(path, "") for path in files]
@@ -61,7 +61,7 @@ def server(incomplete: str) -> Values:
 
 
 def use(incomplete: str) -> Values:
-    """Complete what a link is for."""
+    """Complete a use of the link."""
     from lasthop.advice import USES
 
     return [(name, each.simulated) for name, each in USES.items() if name.startswith(incomplete)]
@@ -148,10 +148,10 @@ def _scenario(context: typer.Context) -> Scenario | None:
 
 
 def _argument(context: typer.Context, name: str) -> str | None:
-    """Return the argument of the command that is called `name`, if it has been typed."""
+    """Return the argument `name` of the command, or None if it has not been typed."""
     if context.params.get(name):
         return str(context.params[name])
-    # Behind an option without a value, the arguments have not been told apart.
+    # After an option without a value, click has not assigned the arguments to parameters yet.
     return next(iter(context.args), None)
 
 

@@ -219,7 +219,7 @@ def sweep_curve(
     ----------
     summary : pandas.DataFrame
         The result of `Study.summary` or `Study.quantile`, or a subset with one row for each value of `x` and
-        `by`. A caret marks a quantile whose interval has no end there, since there are too few runs to tell.
+        `by`. A caret marks the side on which a quantile's interval has no end, since there are too few runs.
     x : str
         The setting.
     by : str, default "scheme"
@@ -357,7 +357,7 @@ def _looks_of(lines: Sequence[Line], palette: Sequence[str]) -> list[Look]:
 
 def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, bands: bool) -> None:
     x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
-    # A quantile may be of runs that lack the metric.
+    # A quantile is infinite where it falls among runs without the metric.
     y = np.where(np.isfinite(y), y, np.nan)
     # Not clipped, so that marks at zero are whole.
     drawn: Look = {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False} | look
@@ -365,7 +365,7 @@ def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, band
     if line.low is None or line.high is None:
         return
     low, high = (np.asarray(end, dtype=float) / y_size for end in (line.low, line.high))
-    # Where a quantile has no end, as there are too few runs, a caret stands for it.
+    # A caret marks an interval without an end, for which there are too few runs.
     for ends, mark in ((low, CARETDOWNBASE), (high, CARETUPBASE)):
         open_ended = np.isinf(ends)
         if open_ended.any():
