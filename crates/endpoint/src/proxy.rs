@@ -124,7 +124,7 @@ pub struct ProxyStats {
     pub resets: u64,
     /// SYNs that were dropped because of the limits. The hosts retransmit them.
     pub dropped_syns: u64,
-    /// Segments of no split connection.
+    /// Segments that belong to no split connection.
     pub foreign_segments: u64,
     /// Peak of the bytes held for one direction of a connection.
     pub held_bytes_peak: u64,
@@ -157,13 +157,13 @@ pub struct Relayed<T> {
 /// ```
 ///
 /// The proxy connects before it accepts, so that a refused port is refused and an absent host is silent. That
-/// costs one round trip of each part, as without a proxy. I-TCP itself accepts first; its host would take a
-/// connection for open which nobody has accepted.
+/// costs one round trip of each part, as without a proxy. I-TCP itself accepts first, so its first host may see
+/// an open connection that the second host refuses.
 ///
-/// Data that arrive in order are acknowledged, and held until the other host has acknowledged them; or they are acknowledged
-/// [only then](Parts::withholding). FIN follows the
-/// last byte of its stream; the other stream may continue. RST, a user timeout and a failed handshake reset the
-/// other part, and the bytes held are lost.
+/// Data that arrive in order are acknowledged at once and held until the other host has acknowledged them. Parts
+/// that [withhold](Parts::withholding) acknowledge them only then. FIN follows the last byte of its stream; the
+/// other stream may continue. RST, a user timeout and a failed handshake reset the other part, and the bytes
+/// held are lost.
 ///
 /// Connections are known by both addresses and ports, and each has a tag `T` of the caller. All input is hostile:
 /// nothing panics, and connections, half-open ones and bytes are bounded. The same input at the same times gives the same
@@ -277,7 +277,7 @@ impl<T: Copy> Proxy<T> {
         }
     }
 
-    /// The radio signal of the mobile host has changed, or is about to.
+    /// Passes a change of the mobile host's radio signal, or the prediction of one, to all connections.
     pub fn on_reach(&mut self, now: Time, reach: Reach) {
         for id in 0..self.relays.len() {
             if self.relays[id].is_some() {
@@ -320,7 +320,7 @@ impl<T: Copy> Proxy<T> {
         self.connections() < most && self.half_open < HALF_OPEN
     }
 
-    /// Calls `act` on a relay, and does what follows.
+    /// Calls `act` on a relay, then moves its data, sends its packets and updates its deadline.
     fn act(&mut self, now: Time, id: usize, act: impl FnOnce(&mut Relay<T>)) {
         let Some(relay) = &mut self.relays[id] else { return };
         let (was_due, was_half_open) = (relay.next_wakeup(), relay.is_half_open());

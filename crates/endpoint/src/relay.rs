@@ -272,7 +272,7 @@ fn held(ends: &[Endpoint; 2], from: usize) -> u64 {
     (ends[from].readable() + ends[1 - from].unacknowledged()) as u64
 }
 
-/// Moves bytes from the host at side `from` to the other part, and the end of the stream behind the last byte.
+/// Moves bytes from the host at side `from` to the other part, and the end of the stream after the last byte.
 /// Opens the window as far as the buffer is free.
 fn pass_on(
     now: Time,

@@ -27,8 +27,8 @@ fn run(scheme: &str, number: u64, overrides: &[&str]) -> Metrics {
     scenario.run(scheme, 1, number, Observe::default()).expect("it runs").metrics
 }
 
-/// Mean throughputs in 60 runs with this loss and this delay of the link, of WTCP, NewReno, Vegas and Snoop. WTCP overflows no
-/// queue and times out at most for SYN.
+/// Mean throughputs of WTCP, NewReno, Vegas and Snoop in 60 runs with this loss and this delay of the link. Checks that WTCP
+/// overflows no queue, and seldom times out more than once, for SYN.
 fn throughputs(loss: &str, delay: &str) -> [f64; 4] {
     const RUNS: u64 = 60;
     let channel = format!("radio.channel={{frame-loss={{loss={loss}}}}}");
@@ -48,8 +48,8 @@ fn throughputs(loss: &str, delay: &str) -> [f64; 4] {
     })
 }
 
-/// The longer the delay and the more losses, the more the others fall behind. The paper's "20 % to 200 %" comes out at a delay of
-/// 1 s and losses of 2 % and more, not at 300 ms. The bounds are far from the means: their intervals are ±5 %.
+/// WTCP's lead grows with delay and loss. It reaches the paper's "20 % to 200 %" at a delay of 1 s and losses of 2 % and more,
+/// but not at 300 ms. The means have intervals of ±5 %, and the bounds are farther from them.
 #[test]
 fn wtcp_gains_where_losses_and_delays_are_large() {
     let [wtcp, newreno, vegas, snoop] = throughputs("0.04", "1 s");
@@ -62,8 +62,8 @@ fn wtcp_gains_where_losses_and_delays_are_large() {
     assert!((0.9..1.1).contains(&(wtcp / vegas)), "{wtcp} {vegas}");
 }
 
-/// Connections that share a link get equal shares, by Jain's index, of most of it, with few losses by congestion: 40 B of each
-/// 576 are headers, so that the most is 71.5 kb/s.
+/// Connections on one link use most of it in equal shares (Jain's index), with few queue drops. Headers are 40 of 576 bytes,
+/// which leaves at most 71.5 kb/s.
 #[test]
 fn connections_have_equal_shares() {
     for connections in [2, 4] {
@@ -83,8 +83,8 @@ fn connections_have_equal_shares() {
     }
 }
 
-/// A blackout of 20 s costs 28 s: a probe and its acknowledgement, and the repair of what was lost. It costs 41 s with a timer
-/// that doubles.
+/// A blackout of 20 s costs 28 s: the outage, a probe and its acknowledgement, and the retransmission of lost data. With
+/// exponential backoff it costs 41 s.
 #[test]
 fn a_blackout_ends_with_a_probe() {
     let times = |scheme: &str, outage: bool| {

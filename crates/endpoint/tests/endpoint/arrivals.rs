@@ -14,7 +14,7 @@ use crate::peer::{ACK, FIN, Peer, RST, SYN, SYN_ACK};
 
 const SYNCHRONISED: [StateName; 7] = [Established, FinWait1, FinWait2, CloseWait, Closing, LastAck, TimeWait];
 
-/// What the peer sends. Sequence numbers are relative to RCV.NXT.
+/// A segment from the peer. Sequence numbers are relative to RCV.NXT.
 #[derive(Clone, Copy, Debug)]
 enum Arrival {
     At(i32, Flags, &'static [u8]),
@@ -22,13 +22,13 @@ enum Arrival {
     Acknowledging(i32, Flags),
 }
 
-/// What the endpoint answers: nothing, or one segment.
+/// The endpoint's answer: nothing, or one segment.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Nothing,
     /// An ACK of this many more sequence numbers than before.
     Ack(u32),
-    /// As [`Peer::said`] puts it.
+    /// A segment as in [`Peer::transcript`].
     Exactly(&'static str),
 }
 
@@ -52,14 +52,14 @@ fn check(state: StateName, arrival: Arrival, answer: Answer, next: StateName) {
         Ack(more) => format!("A {snd_nxt} {} 0", rcv_nxt + more),
         Exactly(answer) => answer.into(),
     };
-    assert_eq!((peer.said(), peer.state()), (expected, next), "{state:?}, {arrival:?}");
+    assert_eq!((peer.transcript(), peer.state()), (expected, next), "{state:?}, {arrival:?}");
 }
 
 #[test]
 fn closed_refuses_everything_but_rst() {
     check(Closed, At(0, RST, b""), Nothing, Closed);
     check(Closed, At(0, RST | ACK, b""), Nothing, Closed);
-    // With ACK the reset takes its number; without, it acknowledges the segment.
+    // The reset has the acknowledgement number of a segment with ACK, and acknowledges a segment without it.
     for flags in [ACK, SYN_ACK, FIN] {
         check(Closed, Acknowledging(40, flags), Exactly("R 41 0 0"), Closed);
     }
@@ -82,12 +82,12 @@ fn listen_takes_syn_and_refuses_acknowledgements() {
         let mut peer = Peer::in_state(Listen);
         peer.ack = 77;
         peer.send(flags, b"");
-        assert_eq!((peer.said().as_str(), peer.state()), ("R 77 0 0", Listen));
+        assert_eq!((peer.transcript().as_str(), peer.state()), ("R 77 0 0", Listen));
     }
     let mut peer = Peer::in_state(Listen);
     peer.send(SYN, b"early data");
     let segment = peer.expect_syn(SYN_ACK).segment;
-    // Data with SYN are left for a retransmission.
+    // Data on a SYN are not acknowledged, so the peer retransmits them.
     assert_eq!((segment.ack, peer.state()), (crate::peer::IRS + 1, SynReceived));
     assert_eq!(peer.endpoint.remote(), Some(crate::world::address(2, true)));
 }
@@ -101,7 +101,7 @@ fn syn_sent_takes_only_what_acknowledges_its_syn() {
             let mut peer = Peer::in_state(SynSent);
             peer.ack = ack;
             peer.send(flags, b"");
-            assert_eq!((peer.said(), peer.state()), (answer, SynSent), "{flags:?} {ack}");
+            assert_eq!((peer.transcript(), peer.state()), (answer, SynSent), "{flags:?} {ack}");
         }
     }
     check(SynSent, At(0, RST, b""), Nothing, SynSent);
@@ -110,10 +110,10 @@ fn syn_sent_takes_only_what_acknowledges_its_syn() {
     check(SynSent, At(0, RST | ACK, b""), Nothing, Closed);
     let mut peer = Peer::in_state(SynSent);
     peer.send(SYN_ACK, b"");
-    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 1 0", Established));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("A 1 1 0", Established));
     let mut peer = Peer::in_state(SynSent);
     peer.send(SYN, b"");
-    assert_eq!((peer.said().as_str(), peer.state()), ("SA 0 1 0", SynReceived));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("SA 0 1 0", SynReceived));
 }
 
 #[test]
@@ -138,9 +138,9 @@ fn syn_received_waits_for_the_acknowledgement_of_its_syn() {
 fn after_an_active_open_a_reset_in_syn_received_refuses_the_connection() {
     let mut peer = Peer::in_state(SynSent);
     peer.send(SYN, b"");
-    peer.said();
+    peer.transcript();
     peer.send_at(5, SYN, b"");
-    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 1 0", SynReceived));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("A 1 1 0", SynReceived));
     peer.send(RST, b"");
     assert_eq!((peer.state(), peer.endpoint.end()), (Closed, Some(End::Refused)));
 }
@@ -166,7 +166,7 @@ fn only_the_next_sequence_number_resets() {
         check(state, At(-1, RST, b""), Nothing, state);
         let mut peer = Peer::in_state(state);
         peer.send(RST, b"");
-        // In TIME-WAIT nothing is lost.
+        // In TIME-WAIT all data have been exchanged, so the connection counts as closed.
         let end = if state == TimeWait { End::Closed } else { End::Reset };
         assert_eq!(peer.endpoint.end(), Some(end), "{state:?}");
     }
@@ -196,7 +196,7 @@ fn acknowledgements_out_of_range_are_challenged() {
     for state in SYNCHRONISED {
         check(state, Acknowledging(1, ACK), Ack(0), state);
         check(state, Acknowledging(-60_000, ACK), Ack(0), state);
-        // Old ones are within the range.
+        // Old acknowledgements are within the range.
         check(state, Acknowledging(-1, ACK), Nothing, state);
     }
 }

@@ -18,7 +18,7 @@ fn stamping() -> Peer {
     peer
 }
 
-/// Each of the resets that RFC 5961 section 3.1 counts: one in each window is not enough.
+/// An attacker who sends one reset in each window (RFC 5961 section 3.1) does not succeed.
 #[test]
 fn resets_in_the_window_do_not_reset() {
     let mut peer = Peer::established(config());
@@ -26,10 +26,10 @@ fn resets_in_the_window_do_not_reset() {
         peer.send_at(offset, RST, b"");
     }
     assert_eq!((peer.state(), peer.sent().len()), (StateName::Established, 4));
-    // The peer answers the challenge with the number that it finds there.
+    // A peer that did reset answers the challenge with the expected sequence number.
     let challenge = "A 1 1 0";
     peer.send_at(5, RST, b"");
-    assert_eq!(peer.said(), challenge);
+    assert_eq!(peer.transcript(), challenge);
     peer.send_at(0, RST, b"");
     assert_eq!(peer.state(), StateName::Closed);
 }
@@ -55,7 +55,7 @@ fn data_without_a_plausible_acknowledgement_are_not_taken() {
     for ack in [2, 1000, 1 << 31, 1u32.wrapping_sub(50_001), 1u32.wrapping_sub(1 << 30)] {
         peer.ack = ack;
         peer.send_at(0, ACK, b"injected");
-        assert_eq!((peer.said().as_str(), peer.endpoint.readable()), ("A 1 1 0", 0), "{ack}");
+        assert_eq!((peer.transcript().as_str(), peer.endpoint.readable()), ("A 1 1 0", 0), "{ack}");
     }
     // The largest window was 50,000 bytes.
     peer.ack = 1u32.wrapping_sub(50_000);
@@ -74,7 +74,7 @@ fn challenges_are_limited_to_ten_in_five_seconds() {
     assert_eq!(peer.sent().len(), 10);
     peer.wait(Duration::from_secs(5));
     peer.send_at(5, RST, b"");
-    assert_eq!(peer.said(), "A 1 1 0");
+    assert_eq!(peer.transcript(), "A 1 1 0");
     // Data are always answered: they may be retransmissions whose acknowledgement was lost.
     for _ in 0..30 {
         peer.send_at(-1, ACK, b"x");
@@ -83,7 +83,7 @@ fn challenges_are_limited_to_ten_in_five_seconds() {
     assert_eq!(peer.sent().len(), 60);
 }
 
-/// Both ends answer segments that neither accepts: RFC 9293 has no end of it.
+/// By RFC 9293 alone, two ends that do not accept each other's segments would exchange challenges for ever.
 #[test]
 fn two_ends_that_disagree_do_not_answer_each_other_for_ever() {
     let mut ends = [Peer::established(config()), Peer::established(config())];
@@ -109,7 +109,7 @@ fn segments_with_old_timestamps_are_acknowledged_and_dropped() {
     peer.timestamp = Some(999);
     for payload in [&b""[..], b"old"] {
         peer.send_at(0, ACK, payload);
-        assert_eq!((peer.said().as_str(), peer.endpoint.readable()), ("A 1 1 0", 0));
+        assert_eq!((peer.transcript().as_str(), peer.endpoint.readable()), ("A 1 1 0", 0));
     }
     // Resets are exempt.
     peer.send_at(0, RST, b"");
@@ -129,7 +129,7 @@ fn timestamps_wrap() {
     assert_eq!(peer.endpoint.readable(), 0);
 }
 
-/// After 24 days a clock of 1 ms has gone half around.
+/// A timestamp clock of 1 ms passes half of its range in 24.9 days.
 #[test]
 fn timestamps_expire_on_idle_connections() {
     let day = Duration::from_secs(86_400);
@@ -159,7 +159,7 @@ fn segments_without_the_negotiated_timestamps_are_dropped() {
     let mut peer = stamping();
     peer.timestamp = None;
     peer.send_at(0, ACK, b"data");
-    assert_eq!((peer.said().as_str(), peer.endpoint.readable()), ("", 0));
+    assert_eq!((peer.transcript().as_str(), peer.endpoint.readable()), ("", 0));
     peer.send_at(0, RST, b"");
     assert_eq!(peer.state(), StateName::Closed);
 }

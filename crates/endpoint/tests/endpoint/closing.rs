@@ -13,7 +13,7 @@ fn the_peer_may_go_on_sending_after_a_half_close() {
     let mut peer = Peer::established(config());
     peer.endpoint.send(peer.now, b"request");
     peer.endpoint.shutdown(peer.now);
-    assert_eq!(peer.said(), "A 1 1 7, FA 8 1 0");
+    assert_eq!(peer.transcript(), "A 1 1 7, FA 8 1 0");
     assert_eq!((peer.endpoint.writable(), peer.endpoint.send(peer.now, b"more")), (0, 0));
     peer.ack += 8;
     peer.send(ACK, b"response");
@@ -32,7 +32,7 @@ fn the_endpoint_may_go_on_sending_after_the_peer_has_closed() {
     peer.sent();
     peer.endpoint.send(peer.now, b"response");
     peer.endpoint.shutdown(peer.now);
-    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 9 8, FA 9 9 0", StateName::LastAck));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("A 1 9 8, FA 9 9 0", StateName::LastAck));
     peer.ack += 9;
     peer.send(ACK, b"");
     assert_eq!((peer.state(), peer.endpoint.end()), (StateName::Closed, Some(End::Closed)));
@@ -44,9 +44,9 @@ fn time_wait_lasts_2_msl_from_the_last_fin() {
     let mut peer = Peer::in_state(StateName::TimeWait);
     peer.wait(Duration::from_secs(50));
     peer.send_at(-1, FIN, b"");
-    assert_eq!(peer.said(), "A 2 2 0");
+    assert_eq!(peer.transcript(), "A 2 2 0");
     peer.wait(Duration::from_secs(50));
-    // Other segments do not prolong it.
+    // Segments without FIN do not restart the wait.
     peer.send(ACK, b"");
     assert_eq!(peer.state(), StateName::TimeWait);
     peer.wait(Duration::from_secs(10));
@@ -73,9 +73,9 @@ fn both_ends_may_close_at_once() {
     let mut peer = Peer::established(config());
     peer.endpoint.send(peer.now, b"last");
     peer.endpoint.shutdown(peer.now);
-    assert_eq!(peer.said(), "A 1 1 4, FA 5 1 0");
+    assert_eq!(peer.transcript(), "A 1 1 4, FA 5 1 0");
     peer.send(FIN, b"words");
-    assert_eq!((peer.said().as_str(), peer.state()), ("A 6 7 0", StateName::Closing));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("A 6 7 0", StateName::Closing));
     peer.ack += 5;
     peer.send(ACK, b"");
     assert_eq!((peer.state(), peer.read()), (StateName::TimeWait, b"words".to_vec()));
@@ -87,18 +87,18 @@ fn closing_before_all_is_read_resets() {
     peer.send(ACK, b"unread");
     peer.sent();
     peer.endpoint.close(peer.now);
-    assert_eq!((peer.said().as_str(), peer.endpoint.end()), ("RA 1 7 0", Some(End::Aborted)));
+    assert_eq!((peer.transcript().as_str(), peer.endpoint.end()), ("RA 1 7 0", Some(End::Aborted)));
 }
 
 #[test]
 fn data_that_arrive_after_closing_reset() {
     let mut peer = Peer::established(config());
     peer.endpoint.close(peer.now);
-    assert_eq!(peer.said(), "FA 1 1 0");
+    assert_eq!(peer.transcript(), "FA 1 1 0");
     peer.send(ACK, b"");
-    assert_eq!((peer.said().as_str(), peer.state()), ("", StateName::FinWait1));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("", StateName::FinWait1));
     peer.send(ACK, b"news");
-    assert_eq!((peer.said().as_str(), peer.endpoint.end()), ("RA 2 1 0", Some(End::Aborted)));
+    assert_eq!((peer.transcript().as_str(), peer.endpoint.end()), ("RA 2 1 0", Some(End::Aborted)));
 }
 
 #[test]
@@ -138,7 +138,11 @@ fn abort_resets_in_every_state_in_which_the_peer_knows_of_the_connection() {
     ] {
         let mut peer = Peer::in_state(state);
         peer.endpoint.abort(peer.now);
-        assert_eq!((peer.said().as_str(), peer.endpoint.end()), (said, Some(End::Aborted)), "{state:?}");
+        assert_eq!(
+            (peer.transcript().as_str(), peer.endpoint.end()),
+            (said, Some(End::Aborted)),
+            "{state:?}"
+        );
         assert_eq!((peer.state(), peer.endpoint.next_wakeup()), (Closed, Time::NEVER));
     }
 }
@@ -160,10 +164,10 @@ fn fin_is_retransmitted_until_the_user_timeout() {
     let mut peer = Peer::established(Config { settings, ..config() });
     peer.endpoint.shutdown(peer.now);
     peer.wait(Duration::from_secs(10));
-    assert_eq!(peer.said(), "FA 1 1 0, FA 1 1 0, FA 1 1 0, FA 1 1 0");
+    assert_eq!(peer.transcript(), "FA 1 1 0, FA 1 1 0, FA 1 1 0, FA 1 1 0");
     peer.wait(Duration::from_secs(1000));
     assert_eq!(peer.endpoint.end(), Some(End::TimedOut));
-    assert!(peer.said().ends_with("RA 2 1 0"));
+    assert!(peer.transcript().ends_with("RA 2 1 0"));
 }
 
 #[test]

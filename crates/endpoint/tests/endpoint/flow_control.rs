@@ -16,7 +16,7 @@ fn the_window_is_the_unused_part_of_the_buffer() {
     // Room for a byte does not reopen it (silly window avoidance); room for a segment does.
     let mut buffer = [0; 535];
     assert_eq!(peer.endpoint.read(peer.now, &mut buffer), 535);
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
     assert_eq!(peer.endpoint.read(peer.now, &mut buffer[..1]), 1);
     assert_eq!(peer.only().header.segment.wnd, 536);
     assert_eq!(peer.read().len(), 9464);
@@ -61,15 +61,15 @@ fn a_closed_window_of_the_peer_is_probed() {
     peer.window = 0;
     peer.send(ACK, b"");
     peer.endpoint.send(peer.now, b"data");
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
     peer.wait(Duration::from_secs(2));
-    assert_eq!(peer.said(), "A 1 1 1");
+    assert_eq!(peer.transcript(), "A 1 1 1");
     // Its pure ACKs stay within the window.
     peer.send(ACK, b"?");
-    assert_eq!(peer.said(), "A 1 2 0");
+    assert_eq!(peer.transcript(), "A 1 2 0");
     peer.window = 1000;
     peer.send(ACK, b"");
-    assert_eq!(peer.said(), "A 1 2 4");
+    assert_eq!(peer.transcript(), "A 1 2 4");
     assert_eq!(peer.state(), StateName::Established);
 }
 
@@ -81,13 +81,13 @@ fn a_peer_without_a_window_at_first_is_probed() {
     peer.expect_syn(crate::peer::SYN_ACK);
     peer.send(ACK, b"");
     peer.endpoint.send(peer.now, b"data");
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
     peer.wait(Duration::from_secs(2));
-    assert_eq!(peer.said(), "A 1 1 1");
+    assert_eq!(peer.transcript(), "A 1 1 1");
     peer.window = 100;
     peer.ack += 1;
     peer.send(ACK, b"");
-    assert_eq!(peer.said(), "A 2 1 3");
+    assert_eq!(peer.transcript(), "A 2 1 3");
 }
 
 /// The user timeout does not expire while the peer answers probes (RFC 9293 section 3.8.6.1).
@@ -125,14 +125,14 @@ fn data_take_the_acknowledgement_along() {
     let settings = Settings { ack_every: 2, ..config().settings };
     let mut peer = Peer::established(Config { settings, ..config() });
     peer.send(ACK, b"request");
-    assert_eq!(peer.said(), "", "delayed");
+    assert_eq!(peer.transcript(), "", "delayed");
     peer.endpoint.send(peer.now, b"response");
-    assert_eq!(peer.said(), "A 1 8 8");
+    assert_eq!(peer.transcript(), "A 1 8 8");
     peer.ack += 8;
     peer.wait(Duration::from_millis(50));
     peer.send(ACK, b"");
     peer.wait(Duration::from_secs(10));
-    assert_eq!(peer.said(), "", "nothing is left to acknowledge");
+    assert_eq!(peer.transcript(), "", "nothing is left to acknowledge");
 }
 
 /// In ESTABLISHED with SACK.
@@ -148,14 +148,14 @@ fn with_sack() -> Peer {
     peer
 }
 
-/// Data in the other direction do not keep a report from leaving.
+/// SACK blocks are reported immediately, also while data flow in the other direction.
 #[test]
 fn a_report_leaves_beside_data() {
     let mut peer = with_sack();
     peer.window = 0;
     peer.send(ACK, b"");
     peer.endpoint.send(peer.now, b"response");
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
     peer.window = 1000;
     peer.send_at(5, ACK, b"later");
     let sent = peer.sent();
@@ -169,7 +169,7 @@ fn data_out_of_order_are_reported_by_pure_acks() {
     peer.send_at(5, ACK, b"later");
     assert_eq!(peer.only().header.segment.sack.len(), 1);
     peer.send(ACK, b"first");
-    assert_eq!(peer.said(), "A 1 11 0");
+    assert_eq!(peer.transcript(), "A 1 11 0");
     peer.seq += 5;
     // A duplicate (RFC 2883).
     peer.send_at(-5, ACK, b"later");
@@ -207,12 +207,12 @@ fn the_last_byte_is_pushed() {
     assert_eq!(pushed, [false, true]);
 }
 
-/// FIN may lie beyond the window that it does not count against.
+/// A FIN takes no room in the window.
 #[test]
 fn fin_is_taken_at_the_end_of_a_full_window() {
     let mut peer = Peer::established(config());
     peer.send(FIN, &[1; 10_000]);
-    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 10002 0", StateName::CloseWait));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("A 1 10002 0", StateName::CloseWait));
     assert_eq!(peer.read().len(), 10_000);
 }
 
@@ -223,17 +223,17 @@ fn a_prompt_reader_causes_no_window_updates() {
         peer.send(ACK, &[1; 1000]);
         assert_eq!(peer.only().header.segment.wnd, 9000);
         assert_eq!(peer.read().len(), 1000);
-        assert_eq!(peer.said(), "");
+        assert_eq!(peer.transcript(), "");
     }
-    // One that is late tells when the window has doubled.
+    // A slow reader announces the window once it has doubled.
     for window in [9000, 8000, 7000, 6000, 5000] {
         peer.send(ACK, &[1; 1000]);
         assert_eq!(peer.only().header.segment.wnd, window);
     }
     assert_eq!(peer.endpoint.read(peer.now, &mut [0; 4999]), 4999);
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
     peer.send(ACK, &[1; 1000]);
-    assert_eq!(peer.only().header.segment.wnd, 8999, "any acknowledgement tells");
+    assert_eq!(peer.only().header.segment.wnd, 8999, "every acknowledgement carries the window");
     peer.send(ACK, &[1; 5000]);
     assert_eq!(peer.only().header.segment.wnd, 3999);
     assert_eq!(peer.read().len(), 6001);
@@ -245,12 +245,12 @@ fn without_nagle_what_was_held_back_is_sent() {
     let mut peer = Peer::established(Config { nagle: true, ..config() });
     peer.endpoint.send(peer.now, b"first");
     peer.endpoint.send(peer.now, b"second");
-    assert_eq!(peer.said(), "A 1 1 5");
+    assert_eq!(peer.transcript(), "A 1 1 5");
     peer.endpoint.set_nagle(peer.now, false);
-    assert_eq!(peer.said(), "A 6 1 6");
+    assert_eq!(peer.transcript(), "A 6 1 6");
     peer.endpoint.set_nagle(peer.now, true);
     peer.endpoint.send(peer.now, b"third");
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
 }
 
 #[test]
@@ -265,10 +265,10 @@ fn the_byte_of_a_probe_is_not_retransmitted_on_its_own() {
     peer.sent();
     peer.endpoint.send(peer.now, &[1; 2000]);
     peer.wait(Duration::from_millis(1500));
-    assert!(peer.said().starts_with("A 1 1 1"), "a probe");
+    assert!(peer.transcript().starts_with("A 1 1 1"), "a probe");
     peer.window = 5000;
     peer.send(ACK, b"");
-    assert_eq!(peer.said(), "A 1 1 1000, A 1001 1 1000");
+    assert_eq!(peer.transcript(), "A 1 1 1000, A 1001 1 1000");
 }
 
 #[test]

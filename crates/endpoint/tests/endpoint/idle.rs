@@ -1,4 +1,4 @@
-//! Keep-alive (RFC 9293 section 3.8.4), and peers that do not get on.
+//! Keep-alive (RFC 9293 section 3.8.4), and peers that never acknowledge.
 
 use lasthop_base::Duration;
 use lasthop_endpoint::{Config, End, KeepAlive, StateName};
@@ -19,7 +19,7 @@ fn keeping_alive() -> Peer {
 fn connections_are_not_probed_unless_asked_for() {
     let mut peer = Peer::established(config());
     peer.wait(seconds(1_000_000));
-    assert_eq!((peer.said().as_str(), peer.state()), ("", StateName::Established));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("", StateName::Established));
 }
 
 #[test]
@@ -27,11 +27,11 @@ fn an_idle_peer_that_answers_stays() {
     let mut peer = keeping_alive();
     for _ in 0..5 {
         peer.wait(seconds(99));
-        assert_eq!(peer.said(), "");
+        assert_eq!(peer.transcript(), "");
         peer.wait(seconds(1));
-        assert_eq!(peer.said(), "A 0 1 0", "before the window");
+        assert_eq!(peer.transcript(), "A 0 1 0", "before the window");
         peer.wait(seconds(10));
-        assert_eq!(peer.said(), "A 0 1 0");
+        assert_eq!(peer.transcript(), "A 0 1 0");
         peer.send(ACK, b"");
     }
     assert_eq!(peer.state(), StateName::Established);
@@ -43,7 +43,7 @@ fn an_idle_peer_that_is_gone_is_given_up() {
     peer.wait(seconds(129));
     assert_eq!((peer.sent().len(), peer.state()), (3, StateName::Established));
     peer.wait(seconds(1));
-    assert_eq!((peer.said().as_str(), peer.endpoint.end()), ("RA 1 1 0", Some(End::TimedOut)));
+    assert_eq!((peer.transcript().as_str(), peer.endpoint.end()), ("RA 1 1 0", Some(End::TimedOut)));
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn connections_with_data_in_flight_are_not_probed() {
 fn a_keep_alive_of_the_peer_is_answered() {
     let mut peer = Peer::established(config());
     peer.send_at(-1, ACK, b"");
-    assert_eq!(peer.said(), "A 1 1 0");
-    // With the byte of old systems.
+    assert_eq!(peer.transcript(), "A 1 1 0");
+    // Old systems send a byte of data in a keep-alive segment.
     peer.send(ACK, b"data");
-    peer.said();
+    peer.transcript();
     peer.send_at(-1, ACK, b"x");
-    assert_eq!((peer.said().as_str(), peer.read()), ("A 1 5 0", b"data".to_vec()));
+    assert_eq!((peer.transcript().as_str(), peer.read()), ("A 1 5 0", b"data".to_vec()));
 }
 
-/// The peer answers every segment and acknowledges nothing: it is out of step.
+/// A desynchronised peer answers every segment and acknowledges nothing.
 #[test]
 fn a_peer_that_acknowledges_nothing_is_given_up_after_the_user_timeout() {
     let settings = Settings { user_timeout: Some(seconds(300)), ..config().settings };

@@ -20,7 +20,7 @@ fn client(number: u16) -> Endpoint {
     Endpoint::connect(BEGIN, config(), local, address(1, true), secret(number.into()))
 }
 
-/// Exchanges packets until none is left; returns those that were for nobody.
+/// Exchanges packets until none is left; returns those that belong to no connection.
 fn exchange(listener: &mut Listener, ends: &mut [Endpoint]) -> Vec<Outgoing> {
     let mut stray = Vec::new();
     loop {

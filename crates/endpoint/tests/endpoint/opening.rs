@@ -70,7 +70,7 @@ fn without_options_windows_end_at_65535_bytes_and_segments_at_536() {
     let sent = peer.sent();
     assert!(sent.iter().all(|packet| packet.header.segment.wnd == 65_535));
     assert_eq!(sent[0].payload.len(), 536);
-    // Window and buffer agree: what is beyond 65,535 bytes is not taken.
+    // The buffer is as large as the window: data beyond 65,535 bytes are discarded.
     peer.send_at(65_535, ACK, b"beyond");
     assert_eq!(peer.sent()[0].header.segment.sack.len(), 0);
     assert_eq!(peer.endpoint.receiver().expect("synchronised").window(), 65_535);
@@ -123,7 +123,7 @@ fn negotiated_windows_are_shifted_and_segments_leave_room_for_timestamps() {
 fn a_window_scale_above_14_counts_as_14() {
     let mut peer = Peer::connecting(modern());
     let mut header = full(&mut peer, SYN_ACK);
-    // What the parser makes of more.
+    // The parser limits the option to 14.
     header.window_scale = Some(14);
     peer.window = 65_535;
     peer.deliver(header, b"");
@@ -165,7 +165,7 @@ fn a_retransmitted_syn_backs_off_without_ecn_until_the_timeout() {
     assert_eq!((peer.endpoint.end(), peer.now.since(begin)), (Some(End::TimedOut), Duration::from_secs(247)));
 }
 
-/// The answer to the first SYN may come after the second, and its sender goes by what it has answered.
+/// A SYN-ACK for the first SYN may arrive after a second SYN was sent. Whether ECN is used depends on this SYN-ACK.
 #[test]
 fn a_late_answer_to_the_first_syn_still_agrees_on_ecn() {
     let mut peer = Peer::connecting(modern());
@@ -201,7 +201,7 @@ fn after_a_retransmitted_syn_the_window_begins_with_one_segment() {
     header.mss = Some(1000);
     peer.deliver(header, b"");
     peer.seq += 1;
-    assert_eq!(peer.said(), "A 1 1 1000");
+    assert_eq!(peer.transcript(), "A 1 1 1000");
     assert_eq!(peer.endpoint.sender().expect("synchronised").rtt().rto(), Duration::from_secs(3));
 }
 
@@ -263,7 +263,7 @@ fn data_that_wait_for_the_handshake_acknowledge_it() {
     peer.endpoint.send(peer.now, b" there");
     peer.now += Duration::from_millis(30);
     peer.send(SYN_ACK, b"");
-    assert_eq!(peer.said(), "A 1 1 11");
+    assert_eq!(peer.transcript(), "A 1 1 11");
     let srtt = peer.endpoint.sender().expect("synchronised").rtt().srtt();
     assert_eq!(srtt, Some(Duration::from_millis(30)));
 }
@@ -275,9 +275,9 @@ fn an_endpoint_that_closes_during_the_handshake_sends_fin_after_it() {
     peer.expect_syn(SYN_ACK);
     peer.endpoint.send(peer.now, b"bye");
     peer.endpoint.shutdown(peer.now);
-    assert_eq!((peer.said().as_str(), peer.state()), ("", StateName::SynReceived));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("", StateName::SynReceived));
     peer.send(ACK, b"");
-    assert_eq!((peer.said().as_str(), peer.state()), ("A 1 1 3, FA 4 1 0", StateName::FinWait1));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("A 1 1 3, FA 4 1 0", StateName::FinWait1));
     for endpoint in [Peer::listening(config()), Peer::connecting(config())] {
         let mut peer = endpoint;
         peer.endpoint.shutdown(peer.now);

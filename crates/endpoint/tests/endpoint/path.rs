@@ -53,9 +53,9 @@ fn a_narrow_path_shortens_segments_at_once() {
     let (mut peer, sent) = sending();
     let cwnd = peer.endpoint.sender().expect("synchronised").cwnd();
     complain(&mut peer, &sent[0], TOO_BIG, 1000);
-    assert_eq!(peer.said(), "A 1 1 960, A 961 1 500", "all of the segment, and nothing else");
+    assert_eq!(peer.transcript(), "A 1 1 960, A 961 1 500", "all of the segment, and nothing else");
     assert_eq!(peer.endpoint.sender().expect("synchronised").cwnd(), cwnd, "no sign of congestion");
-    // Everything arrives in shorter segments.
+    // All data are sent in segments that fit the path.
     let mut expected = 1;
     for _ in 0..100 {
         peer.wait(Duration::from_millis(100));
@@ -80,11 +80,11 @@ fn errors_about_segments_that_are_not_in_flight_are_forged() {
         packet.header.segment.seq = seq;
         complain(&mut peer, &packet, TOO_BIG, 600);
     }
-    // Nor may another connection's error do anything.
+    // Errors about another connection are ignored.
     let mut other = sent[0].clone();
     other.header.dst_port += 1;
     complain(&mut peer, &other, TOO_BIG, 600);
-    assert_eq!(peer.said(), "");
+    assert_eq!(peer.transcript(), "");
     peer.ack = 5841;
     peer.send(ACK, b"");
     complain(&mut peer, &sent[0], TOO_BIG, 600);
@@ -97,10 +97,10 @@ fn absurd_and_larger_mtus_are_not_believed() {
     let (mut peer, sent) = sending();
     for mtu in [0, 68, 551, 1500, 9000] {
         complain(&mut peer, &sent[0], TOO_BIG, mtu);
-        assert_eq!(peer.said(), "", "{mtu}");
+        assert_eq!(peer.transcript(), "", "{mtu}");
     }
     complain(&mut peer, &sent[0], TOO_BIG, 552);
-    assert_eq!(peer.said(), "A 1 1 512, A 513 1 512, A 1025 1 436");
+    assert_eq!(peer.transcript(), "A 1 1 512, A 513 1 512, A 1025 1 436");
 }
 
 #[test]
@@ -116,5 +116,5 @@ fn an_unreachable_port_ends_only_the_attempt_to_connect() {
     }
     let (mut peer, sent) = sending();
     complain(&mut peer, &sent[0], PORT, 0);
-    assert_eq!((peer.said().as_str(), peer.state()), ("", StateName::Established));
+    assert_eq!((peer.transcript().as_str(), peer.state()), ("", StateName::Established));
 }

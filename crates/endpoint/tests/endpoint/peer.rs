@@ -29,7 +29,7 @@ pub(crate) fn config() -> Config {
     Config { settings, nagle: false, ..Config::default() }
 }
 
-/// An endpoint and the peer with which it talks.
+/// An endpoint and its scripted peer.
 pub(crate) struct Peer {
     pub(crate) endpoint: Endpoint,
     pub(crate) now: Time,
@@ -81,7 +81,7 @@ impl Peer {
         peer
     }
 
-    /// In any state, by way of the state diagram.
+    /// In any state, reached by the transitions of RFC 9293.
     pub(crate) fn in_state(state: StateName) -> Peer {
         let peer = match state {
             StateName::Closed => {
@@ -203,9 +203,9 @@ impl Peer {
         header
     }
 
-    /// What the endpoint has sent, in words: flags, sequence and acknowledgement number relative to the initial ones, and
-    /// length.
-    pub(crate) fn said(&mut self) -> String {
+    /// The segments that the endpoint has sent, as text: flags, sequence and acknowledgement number relative to the initial
+    /// ones, and length.
+    pub(crate) fn transcript(&mut self) -> String {
         let iss = self.iss;
         let sent = self.sent();
         let words = sent.iter().map(|packet| {

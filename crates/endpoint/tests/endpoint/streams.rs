@@ -117,8 +117,8 @@ fn blind_attackers_neither_change_nor_end_a_connection() {
     }
 }
 
-/// Whoever sees the packets can forge any: then bytes may be wrong and connections end, but nothing panics or goes on for
-/// ever.
+/// An attacker on the path can forge any segment. Bytes may then be wrong and connections may end, but nothing panics or
+/// runs for ever.
 #[test]
 fn changed_segments_cause_neither_panics_nor_endless_exchanges() {
     for seed in 0..worlds(600) {
@@ -130,7 +130,7 @@ fn changed_segments_cause_neither_panics_nor_endless_exchanges() {
             side.closes_first = true;
         }
         assert!(world.run(1_000_000), "seed {seed} does not end");
-        // Only one whose peer has left without its knowledge may wait for ever: keep-alive is optional.
+        // Without keep-alive, one end may wait for ever for a peer that has left.
         let waiting = world.sides.iter().filter(|side| side.endpoint.end().is_none()).count();
         assert!(waiting < 2, "seed {seed}: {:?}", world.sides.each_ref().map(|side| side.endpoint.state()));
     }

@@ -8,7 +8,7 @@ use lasthop_endpoint::{Config, Endpoint, Incoming, Outgoing, Secret, StateName};
 use lasthop_proto::Ecn;
 use lasthop_proto::tcp::{Flags, SackBlock, SeqNum, Timestamps};
 
-/// What the network does to packets, as probabilities of each.
+/// The faults of a network, as probabilities for each packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Network {
     pub(crate) loss: f64,
@@ -16,9 +16,9 @@ pub(crate) struct Network {
     /// Mean of an additional delay.
     pub(crate) jitter: Duration,
     pub(crate) marking: f64,
-    /// Changes a field of a packet, without a trace.
+    /// Changes a field of a packet, and its checksums accordingly.
     pub(crate) mutation: f64,
-    /// Adds a segment with random fields between the same addresses: an attacker who sees nothing, once both ends are synchronised.
+    /// Adds a segment with random fields between the same addresses, once both ends are synchronised: a blind attacker.
     pub(crate) forgery: f64,
 }
 
@@ -244,7 +244,7 @@ impl World {
     }
 }
 
-/// A segment that somebody sends who knows the addresses and nothing else.
+/// A segment of a blind attacker, who knows the addresses only.
 fn forge(packet: &Outgoing, random: &mut Stream) -> Outgoing {
     let mut forged = packet.clone();
     let segment = &mut forged.header.segment;

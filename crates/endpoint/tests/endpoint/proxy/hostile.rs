@@ -12,8 +12,8 @@ use super::world::{SIDES, World, host, parts, rough_world, rough_world_with};
 use crate::streams::worlds;
 use crate::world::mutate;
 
-/// Whoever sees the packets can forge any: bytes may then be wrong and connections end, but nothing panics or goes on for
-/// ever, and the bounds hold.
+/// An attacker on the path can forge any segment. Bytes may then be wrong and connections may end, but nothing panics or
+/// runs for ever, and the bounds hold.
 #[test]
 fn forged_and_mutated_segments_do_no_harm() {
     for seed in 0..worlds(200) {
@@ -29,7 +29,7 @@ fn forged_and_mutated_segments_do_no_harm() {
             network.mutation = 0.05;
         }
         world.is_honest = false;
-        // A mutated window may promise what is not there, so the buffer is bounded and windows are not.
+        // A mutated window may be larger than the buffer, so only the buffer is checked.
         world.run(100_000, Time::from_nanos(5_000_000_000_000));
         assert!(world.proxy.stats().held_bytes_peak <= world.buffer);
         assert!(world.proxy.half_open() <= 256);
@@ -42,7 +42,7 @@ fn hostile_segments_never_stop_the_proxy() {
     hostile_segments_never_stop_a_proxy(false);
 }
 
-/// The same with acknowledgements that wait for the other host, whose signal comes and goes. None are for lost bytes.
+/// The same with acknowledgements that wait for the other host, whose signal comes and goes. No lost byte is acknowledged.
 #[test]
 fn hostile_segments_never_stop_a_proxy_that_withholds() {
     hostile_segments_never_stop_a_proxy(true);
@@ -128,7 +128,7 @@ fn hostile_segments_never_stop_a_proxy(withholds: bool) {
     }
     let stats = proxy.stats();
     assert!(opened > inputs / 500 && stats.connections > inputs / 500 && stats.resets > 10, "{stats:?}");
-    // Segments are near what was acknowledged, so fewer bytes arrive that are not.
+    // Random segments are near the acknowledged data, so fewer bytes are held.
     let held = if withholds { 1_000 } else { 5_000 };
     assert!(stats.held_bytes_peak > held && (stats.undelivered_bytes > 0) != withholds, "{stats:?}");
     assert!(sent < 40 * inputs, "{sent} packets");

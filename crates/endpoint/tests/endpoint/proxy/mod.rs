@@ -61,7 +61,7 @@ fn thousands_of_short_conversations_pass() {
             side.reads_at_once();
             side.closes_first = true;
         }
-        // All is said, but TIME-WAIT goes on.
+        // All data are exchanged, but connections remain in TIME-WAIT.
         world.run(100_000, world.now + Duration::from_secs(20));
         for each in &world.conversations {
             for side in 0..2 {
@@ -91,7 +91,7 @@ fn thousands_of_short_conversations_pass() {
 fn sequence_numbers_wrap() {
     let linux = Profile::Linux.settings();
     for opener in 0..2 {
-        // The numbers of a connection increase by 250 a millisecond.
+        // The initial sequence number increases by 250 a millisecond.
         let mut probe = World::plain(3);
         probe.add(opener, [7, 8], [0, 0], config(linux.clone()), Time::ZERO);
         probe.run(1, Time::NEVER);
@@ -116,7 +116,7 @@ fn a_refused_port_is_refused_and_an_absent_host_is_silent() {
         let mut world = World::plain(1);
         let own = config(Settings { rto_initial: Duration::from_secs(1), ..Profile::Linux.settings() });
         world.add(opener, [1000, 1000], [10, 10], own, Time::ZERO);
-        // Nobody is at the other port.
+        // No endpoint listens at the other port.
         world.conversations[0].sides[1 - opener].endpoint.shutdown(Time::ZERO);
         assert!(world.run(100, Time::NEVER));
         let client = &world.conversations[0].sides[opener].endpoint;
@@ -168,7 +168,7 @@ fn resets_pass_in_both_directions() {
         let synchronised = sides.iter().all(|side| transfers.contains(&side.endpoint.state()));
         sides[aborter].endpoint.abort(world.now);
         if aborter != opener && sides[opener].endpoint.state() == StateName::SynSent {
-            // It was still listening.
+            // A listening endpoint has no connection to abort.
             continue;
         }
         assert!(world.run(10_000, Time::NEVER), "seed {seed}");
@@ -184,7 +184,7 @@ fn resets_pass_in_both_directions() {
             assert!(aborted.is_intact && other.is_intact);
             was_reset += u64::from(other.endpoint.end() == Some(End::Reset));
         }
-        // An aborted SYN says nothing: the proxy's own answers to later segments end the connection.
+        // An endpoint that aborts after its SYN sends no reset; the proxy's part ends when its next segment is refused.
         assert_eq!(world.proxy.half_open(), 0, "seed {seed}");
     }
     assert!(was_reset > seeds / 4, "{was_reset} of {seeds}");

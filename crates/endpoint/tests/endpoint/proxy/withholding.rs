@@ -41,7 +41,7 @@ fn a_disconnection_freezes_the_source() {
         let networks = [Network::default(); 2];
         let mut world = World::withholding(4, [&linux, &linux], 65_536, networks, hold);
         world.delays = [Duration::from_millis(20), Duration::from_millis(5)];
-        // A tail loss probe of a sender of today repeats data that wait, which then look reordered.
+        // No tail loss probes: a probe repeats data whose acknowledgement is withheld, and would look like reordering.
         let source = Settings { flavour: Flavour::NewReno, ..Profile::Rfc.settings() };
         world.add(0, [7, 8], [5_000_000, 0], config(source), Time::ZERO);
         world.conversations[0].sides[1].reads_at_once();

@@ -14,9 +14,9 @@ pub struct PlayoutStats {
     pub late: u64,
     /// Sum over the packets played of the time from their sending until they were played.
     pub total_delay: Duration,
-    /// Packets before the last one sent of those that arrived that were not played: lost on the way, or late.
+    /// Packets not played, because lost or late, with lower numbers than the highest one received.
     pub missing: u64,
-    /// Runs of packets that follow each other and are [missing](PlayoutStats::missing).
+    /// Runs of consecutive [missing](PlayoutStats::missing) packets.
     pub missing_runs: u64,
 }
 
@@ -44,20 +44,20 @@ impl PlayoutStats {
 /// A playout buffer (ITU-T G.1020, section 7.2). A packet that arrives after its playout delay is late, and its speech is
 /// missing.
 ///
-/// The playout delay of a fixed buffer is the least delay so far plus its depth, so that a first packet that was slow does
-/// not lengthen the call.
+/// The playout delay of a fixed buffer is the least network delay so far plus its depth. A slow first packet therefore does
+/// not delay the rest of the call.
 #[derive(Clone, Debug)]
 pub struct PlayoutBuffer {
     delay: PlayoutDelay,
     least: Duration,
-    /// The number after that of the last packet that arrived.
+    /// One more than the highest packet number received.
     next: u64,
-    /// Whether each of the 64 packets before `next` was played, the last one in bit 0. More than the buffer holds, so
-    /// that what leaves the window is settled.
+    /// Whether each of the 64 packets before `next` was played, the newest in bit 0. Longer than the buffer: a packet that
+    /// leaves the window can no longer be played.
     window: u64,
     /// Whether the packet before the window was played.
     before: bool,
-    /// Without those in the window.
+    /// The counters of the packets before the window.
     settled: PlayoutStats,
 }
 
@@ -70,7 +70,7 @@ enum PlayoutDelay {
 impl PlayoutBuffer {
     /// An empty buffer.
     pub fn new(playout: Playout) -> PlayoutBuffer {
-        // As if all before the first had been played.
+        // Packets before the first count as played.
         let (window, before) = (u64::MAX, true);
         PlayoutBuffer {
             delay: match playout {
@@ -85,14 +85,14 @@ impl PlayoutBuffer {
         }
     }
 
-    /// The counters, with the packets before the last arrival that may still come as missing.
+    /// The counters. Packets that may still arrive count as missing.
     pub fn stats(&self) -> PlayoutStats {
         let mut all = self.clone();
         (0..u64::BITS).for_each(|_| all.shift(true));
         all.settled
     }
 
-    /// Takes packet number `seq`, which was sent at `sent` and took `delay`.
+    /// Processes packet number `seq`, which was sent at `sent` and took `delay`.
     pub fn receive(&mut self, seq: u64, sent: Time, delay: Duration) {
         self.least = self.least.min(delay);
         let playout = match &mut self.delay {
@@ -103,7 +103,7 @@ impl PlayoutBuffer {
         let within = ahead.min(u64::from(u64::BITS));
         (0..within).for_each(|_| self.shift(false));
         if ahead > within {
-            // The packets between the former window and the new one.
+            // The packets between the old window and the new one.
             self.settled.missing += ahead - within;
             self.settled.missing_runs += u64::from(self.before);
             self.before = false;
@@ -122,7 +122,7 @@ impl PlayoutBuffer {
         }
     }
 
-    /// Settles the first packet of the window, and adds one at the other end.
+    /// Settles the oldest packet of the window, and appends a new one.
     fn shift(&mut self, played: bool) {
         let settled = self.window >> (u64::BITS - 1) != 0;
         self.settled.missing += u64::from(!settled);
@@ -140,14 +140,14 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// The counters after packets with these numbers and delays in milliseconds, behind 60 ms of buffer.
+    /// The counters after packets with these numbers and delays in milliseconds, with a buffer of 60 ms.
     fn after(packets: impl IntoIterator<Item = (u64, u64)>) -> PlayoutStats {
         let mut buffer = PlayoutBuffer::new(Playout::Fixed(ms(60)));
         packets.into_iter().for_each(|(seq, delay)| buffer.receive(seq, Time::ZERO, ms(delay)));
         buffer.stats()
     }
 
-    /// By hand: the delays of play are 100, 100, 90, 90 and 90 ms; the fourth and the sixth come too late.
+    /// By hand: the playout delays are 100, 100, 90, 90 and 90 ms; the fourth and the sixth packet are late.
     #[test]
     fn packets_are_played_at_the_least_delay_and_the_depth() {
         let found = after([(0, 40), (1, 100), (2, 30), (3, 91), (4, 90), (5, 100), (6, 35)]);
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(found, PlayoutStats { played: 5, late: 2, total_delay, missing: 2, missing_runs: 2 });
     }
 
-    /// A slow first packet makes the second seem fast; the least delay counts from then on.
+    /// The second packet, faster than the first, sets the playout delay from then on.
     #[test]
     fn a_slow_first_packet_delays_itself_only() {
         let found = after([(0, 500), (1, 20), (2, 20)]);
@@ -164,13 +164,13 @@ mod tests {
 
     #[test]
     fn gaps_are_runs_of_missing_packets() {
-        // 0 is there, 1 and 2 are not, 3, 5; 6 to 9 are not.
+        // 1, 2, 4 and 6 to 9 are missing.
         let found = after([(0, 1), (3, 1), (5, 1), (10, 1)]);
         assert_eq!((found.played, found.missing, found.missing_runs, found.late), (4, 7, 3, 0));
         // Mean run 7/3 over 11/4.
         assert_eq!(found.burst_ratio(), Some(7.0 / 3.0 * 4.0 / 11.0));
         assert_eq!(after([(0, 1), (1, 1)]).burst_ratio(), None);
-        // The first ones are missing, too.
+        // Packets before the first arrival are missing.
         assert_eq!(after([(2, 1)]).missing_runs, 1);
     }
 
