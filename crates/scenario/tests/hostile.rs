@@ -18,7 +18,7 @@ use std::time::Duration;
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, RunError, Scenario};
-use lasthop_testing::random::{coin, pick};
+use lasthop_testing::random::{coin, pick, pick_name};
 
 const SCENARIOS: u64 = 600;
 
@@ -412,7 +412,7 @@ impl Draw {
             "lhack + wenp + arq",
         ];
         let all: Vec<&str> = schemes.all().map(|scheme| scheme.name()).chain(combined).collect();
-        let mut text = format!("schemes = [\"{}\"]\n", pick(&mut self.0, &all));
+        let mut text = format!("schemes = [\"{}\"]\n", pick_name(&mut self.0, &all));
         let limit = self.value(&["10 s", "60 s"], &["1 ns", "600 s", "1000000 s", "10000000000 s"]);
         writeln!(text, "limit = \"{limit}\"").expect("text");
         let sender = self.0.below(8);

@@ -6,7 +6,7 @@ use common::counter;
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, Run, Scenario, TrafficMetrics};
-use lasthop_testing::random::{coin, pick};
+use lasthop_testing::random::{coin, pick, pick_name};
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
 
@@ -353,8 +353,8 @@ fn everything_is_accounted_for_in_random_worlds() {
         // What schemes have at base stations is at one node in some.
         let mut places = Streams::new(5, number).stream("places");
         let mut scheme = |random: &mut Stream| match places.below(4) {
-            0 => format!("{}@{}", pick(random, &names), pick(&mut places, &["fixed", "BS1"])),
-            _ => pick(random, &names).to_owned(),
+            0 => format!("{}@{}", pick_name(random, &names), pick(&mut places, &["fixed", "BS1"])),
+            _ => pick_name(random, &names).to_owned(),
         };
         let mut name = scheme(&mut random);
         while coin(&mut random) {

@@ -3,6 +3,7 @@
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, Run, Scenario};
+use lasthop_testing::random::pick_name;
 
 /// A router in front of two base stations, behind 20 ms of wired network.
 const NETWORK: &str = r#"
@@ -318,7 +319,7 @@ fn everything_arrives_in_random_worlds() {
         let node = ["gateway", "gateway", "base1", "server"][random.below(4) as usize];
         let mut name = format!("{first}@{node}");
         if random.below(2) == 0 {
-            name = format!("{name} + {}", names[random.below(names.len() as u64) as usize]);
+            name = format!("{name} + {}", pick_name(&mut random, &names));
         }
         let text = world(&mut random);
         let scenario = read(&text, &[]);

@@ -1,6 +1,6 @@
 //! Random settings for randomised tests.
 
-use lasthop_base::{Bytes, Duration, Probability, Stream};
+use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
 use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples,
     Rules, Settings, SlowStartExit, WindowCounts,
@@ -37,6 +37,14 @@ pub const CONTROLS: [Congestion; 11] = [
 /// One of several values with equal probability.
 pub fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
     among[random.below(among.len() as u64) as usize]
+}
+
+/// One of several names with equal probability. Each name has a draw of its own, and the highest one wins: a further name
+/// takes its share and changes no other outcome, so a new scheme does not re-roll the worlds of the others.
+pub fn pick_name<'a>(random: &mut Stream, among: &[&'a str]) -> &'a str {
+    let draws = Streams::new(random.below(u64::MAX), 0);
+    let winner = among.iter().max_by_key(|name| draws.stream(name).below(u64::MAX));
+    winner.expect("there are names")
 }
 
 /// A fair coin.
@@ -167,5 +175,24 @@ pub fn management(random: &mut Stream) -> Management {
                 ecn,
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_further_name_takes_its_share_and_changes_no_other_outcome() {
+        let names = ["a", "b", "c", "d"];
+        let mut won = [0_u32; 4];
+        for seed in 0..4_000 {
+            let pick = |count: usize| pick_name(&mut Streams::new(seed, 0).stream("draw"), &names[..count]);
+            let (before, after) = (pick(3), pick(4));
+            assert!(after == before || after == "d");
+            won[names.iter().position(|name| *name == after).unwrap()] += 1;
+        }
+        // 1,000 each, with a standard deviation of 27.
+        assert!(won.iter().all(|won| won.abs_diff(1_000) < 5 * 27), "{won:?}");
     }
 }
