@@ -46,7 +46,7 @@ GALLERY = list(BUILD_SITE.entries((DOCS / "gallery.md").read_text(encoding="utf-
 
 
 def blocks(page: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the commands of each block of a page, with the lines of output that follow it or begin its solution."""
+    """Yield the commands of each block, with the lines of output that follow it or begin its solution."""
     text = (DOCS / page).read_text(encoding="utf-8")
     output = r"(?:\n\n(?:<details><summary>Solution</summary>\n\n)?```text\n(.*?)```)?"
     for found in re.finditer(r"```sh\n(.*?)```" + output, text, re.DOTALL):

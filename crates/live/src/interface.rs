@@ -42,7 +42,7 @@ const BUFFER: usize = 4 << 20;
 /// Length of a virtio header, in the byte order of the machine (virtio 1.2 section 5.1.6).
 const VIRTIO_HEADER: usize = 10;
 
-/// Length of the two hardware addresses, behind which VLAN tags are.
+/// Length of the two hardware addresses, which VLAN tags follow.
 const ADDRESSES: usize = 12;
 
 /// An interface that reads and writes whole Ethernet frames.

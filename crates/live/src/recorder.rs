@@ -1,8 +1,8 @@
 //! Recordings of real packets: metrics and traces of TCP connections, by the definitions of a simulation, and the
 //! lateness of each packet.
 //!
-//! Segments are seen where they enter and leave the network. What only a host knows, such as its timeouts, is missing.
-//! A receiver's acknowledgements tell what it has got in order.
+//! Segments are recorded where they enter and leave the network, so internal events of hosts, such as timeouts, are
+//! missing. The data received in order are those that the receiver acknowledges.
 
 use std::collections::HashMap;
 use std::io;
@@ -346,7 +346,7 @@ impl Connection {
         let from = (segment.seq + u32::from(is_syn)).0.wrapping_sub(first.0);
         if segment.len > 0 {
             own.payload += u64::from(segment.len);
-            // In the half of the sequence space behind the end of what was sent.
+            // Positive if it lies in the half of the sequence space after the highest byte sent.
             let new = from.wrapping_add(segment.len).wrapping_sub(own.sent) as i32;
             let fresh = new.clamp(0, segment.len.min(i32::MAX as u32) as i32) as u32;
             if fresh < segment.len {

@@ -81,8 +81,8 @@ pub trait Component: Send {
     }
 
     /// Calls `visit` with every packet that this agent has received and may send later. The bytes of a
-    /// real packet are kept as long as an agent keeps the packet; simulated packets have none, and
-    /// nobody asks.
+    /// real packet are kept as long as an agent keeps the packet. Not called for simulated packets, which
+    /// have none.
     fn kept(&self, _visit: &mut dyn FnMut(&Packet)) {}
 
     /// Reports counters: the same names in the same order at every call. Those of a scheme's agents are
@@ -351,7 +351,7 @@ impl Out {
         self
     }
 
-    /// For the engine: leaves out link events of the emitter with these outcomes, because nobody needs them.
+    /// For the engine: leaves out link events of the emitter with these outcomes, which have no watcher.
     pub fn without(&mut self, unneeded: Outcomes) -> &mut Out {
         self.unneeded = unneeded;
         self

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 /// source : str
 ///     Where its numbers come from.
 /// choice : str
-///     What its sources do not say, and is a choice of Lasthop.
+///     The values that its sources leave open, as Lasthop chooses them.
 /// toml : str
 ///     Its keys, as in the table ``[radio]`` of a scenario.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]

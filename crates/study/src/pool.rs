@@ -80,7 +80,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Equal if they say the same.
+/// Equal if their texts are.
 impl PartialEq for Failure {
     fn eq(&self, other: &Failure) -> bool {
         self.text == other.text

@@ -118,7 +118,7 @@ impl Invariants {
         }
     }
 
-    /// The receiver tells the truth.
+    /// The receiver acknowledges and reports only data that have arrived.
     fn check_answer(&self, answer: &Segment) {
         // SYN and FIN take a sequence number.
         let edge = self.first_byte + self.in_order() as u32 + 1;

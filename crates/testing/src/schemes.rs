@@ -24,8 +24,8 @@ pub fn agent(schemes: &Schemes, name: &str) -> Box<dyn Component> {
     installed.agent(0, &site())
 }
 
-/// A new instance of a scheme's only agent at base station number `station` of a moving host. Nobody has told it where
-/// the host is.
+/// A new instance of a scheme's only agent at base station number `station` of a moving host, before the first signal of
+/// where the host is.
 pub fn agent_of_station(schemes: &Schemes, name: &str, station: u16) -> Box<dyn Component> {
     installed(schemes, name).agent(0, &Site { station: Some(station), ..site() })
 }

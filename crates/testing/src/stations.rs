@@ -108,7 +108,7 @@ pub fn station(agent: Box<dyn Component>, near: Port, [before, behind]: [Stage; 
 pub const PATTERNS: u32 = 3u32.pow(8);
 
 /// Losses of the first eight packets before and behind a base station. Each digit of `pattern` to the base of three
-/// is the fate of a packet: it arrives (0), is lost before the base station (1), or is lost behind it (2).
+/// is the fate of a packet: it arrives (0), is lost before the base station (1), or is lost beyond it (2).
 pub fn losses_by_pattern(pattern: u32) -> [Stage; 2] {
     let (mut before, mut behind, mut passed) = (0, 0, 0);
     for packet in 0..8 {

@@ -1,4 +1,4 @@
-//! Columns of numbers behind the JSON of a reply.
+//! Columns of numbers after the JSON of a reply.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub(crate) struct Column {
     length: usize,
 }
 
-/// The columns of a reply, one behind the other: numbers of 64 bits, little-endian.
+/// The columns of a reply, one after the other: numbers of 64 bits, little-endian.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Vec<f64>);
 
@@ -24,7 +24,7 @@ impl Columns {
     }
 
     /// A reply of `document` and these columns: the length of the document in four bytes, little-endian; the
-    /// document, with spaces behind it until the next multiple of eight bytes; and the columns.
+    /// document, padded with spaces to a multiple of eight bytes; and the columns.
     pub(crate) fn behind<D: Serialize>(&self, document: &D) -> Vec<u8> {
         let mut json = serde_json::to_vec(document).expect("a reply is plain data");
         while !(json.len() + 4).is_multiple_of(8) {

@@ -170,7 +170,7 @@ struct Sampled {
 /// Answers a [`Request`], given as JSON.
 ///
 /// The reply is a JSON document, whose length in bytes precedes it as a little-endian number of four bytes. It is
-/// padded to a multiple of eight bytes and followed by [`Columns`], of which it says where they are. If the
+/// padded to a multiple of eight bytes and followed by [`Columns`], whose places it states. If the
 /// request cannot be answered, the document has the key `error`.
 pub fn answer(request: &[u8]) -> Vec<u8> {
     let reply = match serde_json::from_slice(request) {

@@ -26,7 +26,7 @@ pub enum Checksum {
 struct Field {
     /// Offset of the field in the packet.
     at: usize,
-    /// End of the covered bytes, which start behind the IP header.
+    /// End of the covered bytes, which start after the IP header.
     end: usize,
     /// The pseudo-header, if the protocol includes it.
     pseudo: Option<Sum16BitWords>,

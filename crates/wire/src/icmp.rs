@@ -17,7 +17,7 @@ pub struct Icmp<'a> {
     pub code: NoticeCode,
     /// The second word of the header: an MTU, an address, an identifier, or unused.
     pub word: u32,
-    /// The bytes behind the header, as far as they were captured.
+    /// The bytes after the header, as far as they were captured.
     pub body: &'a [u8],
 }
 

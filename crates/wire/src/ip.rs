@@ -47,7 +47,7 @@ pub struct Fragment {
 pub struct IpPacket<'a> {
     /// Addresses and treatment.
     pub ip: Ip,
-    /// Protocol behind all extension headers (IANA protocol numbers).
+    /// Protocol after all extension headers (IANA protocol numbers).
     pub protocol: u8,
     /// Length of the IP header with its options or extension headers.
     pub header_len: usize,
@@ -58,7 +58,7 @@ pub struct IpPacket<'a> {
     pub without_length: bool,
     /// Set for fragments.
     pub fragment: Option<Fragment>,
-    /// The protocol behind the header.
+    /// The protocol after the header.
     pub transport: Transport<'a>,
     /// The packet without the link's trailer; shorter than `len` if the capture cut it off.
     pub bytes: &'a [u8],
@@ -102,7 +102,7 @@ struct Header<'a> {
     fragment: Option<Fragment>,
     /// Length of the packet according to the header; `None` if the field is 0.
     packet_len: Option<usize>,
-    /// The bytes behind the header.
+    /// The bytes after the header.
     rest: &'a [u8],
 }
 
@@ -110,7 +110,7 @@ impl<'a> IpPacket<'a> {
     /// Reads a whole packet, such as one from a network interface.
     ///
     /// # Errors
-    /// If the IP header cannot be read. An unreadable header behind it is [`Transport::Unreadable`].
+    /// If the IP header cannot be read. An unreadable header after it is [`Transport::Unreadable`].
     pub fn parse(bytes: &'a [u8]) -> Result<IpPacket<'a>, Error> {
         IpPacket::parse_captured(bytes, bytes.len())
     }

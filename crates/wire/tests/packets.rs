@@ -613,7 +613,7 @@ fn frames_of_every_link_type() {
         let frame = [&header[..], &packet, &[0; 5]].concat();
         let read = IpPacket::from_frame(link_type, &frame, frame.len()).expect("well-formed");
         assert_eq!((read.bytes, read.len), (&packet[..], packet.len()), "{number}");
-        // Cut off behind the fixed part of the TCP header.
+        // Cut off after the fixed part of the TCP header.
         let cut = &frame[..header.len() + 40];
         let read = IpPacket::from_frame(link_type, cut, frame.len()).expect("well-formed");
         assert!(read.is_cut());

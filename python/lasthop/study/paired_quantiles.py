@@ -36,17 +36,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class QuantileComparison:
-    """A quantile of one scheme against that of another over the same runs.
+    """A quantile of one scheme beside that of another, over the same runs.
 
     Attributes
     ----------
     difference : Span
-        The difference of the two.
+        The first quantile minus the second.
     ratio : Span or None
-        The ratio of the two. None if the other's is not significantly above zero, or values are negative.
+        The first quantile divided by the second. None if the second is not significantly above zero, or if
+        there are negative values.
     p_value : float
-        How likely such samples are if the two are equal, at most, whatever the distributions are; of both
-        sides.
+        The two-sided p-value of equal quantiles, valid for every distribution.
     """
 
     difference: Span
@@ -57,17 +57,18 @@ class QuantileComparison:
 def p_greater(values: Sample, baseline: Sample, share: float) -> float:
     """Return the p-value of the hypothesis that a quantile of `values` is at most that of `baseline`.
 
-    If it is, there is a threshold t between the two. Then P(values <= t) >= share >= P(baseline < t), and of
-    the pairs that t divides, `values` is above and `baseline` below at most as often as the reverse. The
-    hypothesis is rejected if at every threshold one of these is: by binomial tests, each with a third of the
-    error. The p-value holds for every sample size and distribution, and if values repeat.
+    Under the hypothesis there is a threshold t between the two quantiles, so that P(values <= t) >= share >=
+    P(baseline < t), and among the pairs divided by t, `values` is the greater one at most as often as
+    `baseline`. The hypothesis is rejected if a binomial test rejects one of these three statements at every
+    threshold; each test has a third of the error probability. The p-value is valid for every sample size and
+    distribution, also with ties.
 
     Parameters
     ----------
     values, baseline : array
         Paired samples of the same length; independent pairs. Infinite values are worse or better than all.
     share : float
-        Which quantile, such as 0.95.
+        The quantile, such as 0.95.
 
     Examples
     --------
@@ -83,9 +84,9 @@ def p_greater(values: Sample, baseline: Sample, share: float) -> float:
     thresholds, places = np.unique(np.concatenate([values, baseline]), return_inverse=True)
     ours, theirs = places[:n], places[n:]
 
-    # At the thresholds that occur, and above all. Between two that occur nothing is harder to reject.
+    # The values that occur, and a threshold above all of them: no threshold between them is harder to reject.
     def counted(since: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Return how many pairs have an event at each threshold that holds from the one at `since` on."""
+        """Return the number of pairs with an event at each threshold; events occur from `since` upwards."""
         return np.cumsum(np.bincount(since, minlength=len(thresholds) + 1))
 
     at_most, below = counted(ours), counted(theirs + 1)
@@ -117,16 +118,16 @@ def compare_quantiles(
 ) -> QuantileComparison:
     """Compare a quantile of two schemes whose runs are paired.
 
-    Intervals are those of the paired bootstrap: pairs are drawn anew, and the interval holds the middle of
-    the differences and ratios. The ends are infinite below `runs_to_tell(share)` runs, which do not show the
-    tail. The p-value is that of `p_greater`, of both sides.
+    Intervals are those of the paired bootstrap: the central part of the differences and ratios in resampled
+    pairs. The ends are infinite with fewer than `runs_to_tell(share)` runs, which do not determine the tail.
+    The p-value is the two-sided one of `p_greater`.
 
     Parameters
     ----------
     values, baseline : array_like of float
         Samples of the same length.
     share : float
-        Which quantile, such as 0.95.
+        The quantile, such as 0.95.
     level : float, default 0.95
         The level of the intervals.
 
@@ -153,8 +154,8 @@ def compare_quantiles(
 
 
 def _resampled(ours: Sample, theirs: Sample, share: float) -> tuple[Sample, Sample]:
-    """Return the quantiles of both in samples of pairs that are drawn with replacement."""
-    # The same draws for the same number of pairs, so that results do not depend on anything else.
+    """Return the quantiles of both samples in pairs drawn with replacement."""
+    # The draws depend on the number of pairs only, so results are reproducible.
     random = np.random.default_rng(len(ours))
     found = []
     for _ in range(RESAMPLES // AT_ONCE):
@@ -177,7 +178,7 @@ def _quantiles(samples: npt.NDArray[np.float64], share: float) -> Sample:
 
 
 def _middle(drawn: Sample, level: float) -> tuple[float, float]:
-    """Return the ends of the middle of resampled values. One that is not known may be anything."""
+    """Return the ends of the central part of resampled values. A value that is NaN may lie anywhere."""
     if len(drawn) == 0:
         return -math.inf, math.inf
     unknown = np.isnan(drawn)

@@ -412,7 +412,7 @@ fn what_is_not_tcp_passes_and_path_errors_are_for_the_proxy() {
     lab.run(Time::from_nanos(1_500_000_000));
     let largest = |lab: &mut Lab| lab.sizes.drain(..).max();
     assert_eq!(largest(&mut lab), Some(1_448));
-    // The mobile host's router has a smaller MTU, it says. It quotes what the proxy has in flight.
+    // A router of the mobile host reports a smaller MTU, and quotes a segment that the proxy has in flight.
     let last = lab.last.clone().expect("data have arrived");
     let packet = IpPacket::parse(&last).expect("well-formed");
     let mut quoted = packet.bytes[..28].to_vec();
@@ -498,7 +498,7 @@ fn hostile_segments_do_no_harm_to_a_base_station() {
             lab.enter(side, &bytes);
             let gap = if random.bernoulli(0.001) { 60_000_000_000 } else { random.below(2_000_000) };
             lab.run(lab.now + Duration::from_nanos(gap));
-            // The kernel of an attacker says nothing.
+            // The attacker's own kernel does not answer.
             for received in lab.strays.drain(..) {
                 let packet = IpPacket::parse(&received).expect("well-formed");
                 let header = packet.tcp().expect("a segment").header;

@@ -415,7 +415,7 @@ mod tests {
         assert_eq!((chosen(&[1.851e6]), chosen(&[1.849e6]), chosen(&[1.0])), (3, 2, 0));
     }
 
-    /// A buffer of 1 s, empty until 4 s: a warm-up that ends at 3 s has the stall, and what follows has its last second.
+    /// A buffer of 1 s is empty until 4 s. With a warm-up until 3 s, the stall counts before it and its last second after it.
     #[test]
     fn a_stall_counts_once_and_its_time_is_divided() {
         let player = Player {

@@ -106,10 +106,10 @@ impl Params {
     }
 }
 
-/// Largest size of a frame in bytes: what a length of 16 bits can say.
+/// Largest size of a frame in bytes, whose length field has 16 bits.
 const MAX_FRAME: u64 = 65_535;
 
-/// What follows when the last permitted attempt of a frame has failed.
+/// The action after the last permitted attempt of a frame has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
@@ -147,7 +147,7 @@ pub struct Rlp {
 /// A packet that has started.
 #[derive(Clone, Copy, Debug)]
 struct Started {
-    /// Position behind its last byte.
+    /// Position after its last byte.
     end: u64,
     /// Bytes that have not arrived; zero if it is given up.
     missing: u32,
@@ -193,7 +193,7 @@ impl Rlp {
         }
     }
 
-    /// Position behind the last byte of the stream.
+    /// Position after the last byte of the stream.
     fn end(&self) -> u64 {
         self.packets.back().map_or(self.base, |packet| packet.end)
     }

@@ -237,7 +237,7 @@ impl<'a> Combination<'a> {
         self.installed.signal_nodes.iter().any(|other| other == node)
     }
 
-    /// Whether agent number `index` of those at base stations needs to hear what becomes of packets on its link.
+    /// Whether agent number `index` of those at base stations needs link events, that is, the fate of packets on its link.
     ///
     /// # Panics
     /// If there is no such agent.

@@ -82,7 +82,7 @@ impl Delay {
 
 impl ReceiverReaction for Delay {
     fn on_segment(&mut self, _now: Time, _segment: &Segment, receiver: &mut Receiver) {
-        // The very first acknowledgement may be a duplicate of what SYN-ACK says.
+        // The first acknowledgement may be a duplicate of the one in SYN-ACK.
         self.row.get_or_insert(receiver.rcv_nxt());
     }
 
@@ -92,7 +92,7 @@ impl ReceiverReaction for Delay {
         } else if receiver.has_gap() {
             self.count += 1;
         }
-        // Once the delay is over, the row is sent as it comes.
+        // After the delay, the remaining duplicates of the row are sent immediately.
         let is_over = self.until <= now;
         if self.count <= AT_ONCE || is_over {
             return AckResponse::Send;

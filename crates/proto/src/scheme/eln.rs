@@ -11,7 +11,7 @@
 //! duplicate. `holes`: the base station infers losses from the sequence numbers of data from the mobile host, as a real
 //! base station can, without seeing frames with errors. Every gap between segments that arrive over the link is a hole
 //! until a copy fills it, and acknowledgements that request a byte of a hole are marked. Losses in the wired network
-//! behind the base station are not marked. Downloads are unaffected: the mobile host cannot tell where a segment was
+//! beyond the base station are not marked. Downloads are unaffected: the mobile host cannot tell where a segment was
 //! lost.
 //! **Differences from the paper.** The paper does not place the ELN bit in the header: here it is the reserved bit 9,
 //! counted from FIN as 0. Duplicates inflate the window while a segment is missing, as in Reno, since each shows that a

@@ -22,9 +22,9 @@ const OUTER_HEADER: Bytes = Bytes(20);
 ///
 /// The base station that a mobile host has reached sends a request to the one that the host has left. From then on the old
 /// base station forwards packets for the host, in an outer IP header, until the host returns. A host that moves on leaves
-/// a chain of base stations behind, each of which forwards to the one to which the host went next. A request has the number
-/// of the attachment that caused it, and a base station takes none that is older than its own last attachment. Packets so
-/// go from each attachment to a later one, and never in a loop.
+/// a chain of base stations, each of which forwards to the next one that the host went to. A request has the number of the
+/// attachment that caused it, and a base station ignores requests older than its own last attachment. Packets therefore go
+/// from each attachment to a later one, and never in a loop.
 #[derive(Debug)]
 pub(super) struct Forwarder {
     station: Option<u16>,

@@ -1,9 +1,9 @@
 //! FQ-CoDel before the wireless link.
 //!
-//! **What it does.** In each direction of the wireless link, every flow has a queue of its own under CoDel: flows take turns, a flow
-//! with few packets does not wait behind the others, and a flow whose packets wait for longer than `target` loses some, or has
-//! them marked. Alone it is the setting `radio.queue = { fq-codel = {} }`; as a scheme it stands beside other remedies in one
-//! table, and combines with them: `"snoop + fq-codel"`.
+//! **What it does.** In each direction of the wireless link, every flow has its own queue under CoDel. Flows take turns, a flow
+//! with few packets does not wait for the others, and packets of a flow that wait for longer than `target` are dropped or
+//! marked. The setting `radio.queue = { fq-codel = {} }` does the same; the scheme can be compared and combined with other
+//! remedies: `"snoop + fq-codel"`.
 //! **Source.** RFC 8290; the discipline is that of `[radio.queue.fq-codel]`.
 //! **Parameters.** `target` and `interval` of CoDel: 5 ms and 100 ms (RFC 8289 section 4). A slow link needs a target of more than
 //! the transmission time of a packet.

@@ -156,7 +156,7 @@ pub(super) struct InstalledAgent<'a> {
 }
 
 impl InstalledAgent<'_> {
-    /// Whether it needs to hear what becomes of packets on its link.
+    /// Whether it needs link events, that is, the fate of packets on its link.
     pub(super) fn needs_link_events(&self) -> bool {
         let agent = (self.make)(&Site::unknown(self.end));
         Outcomes::of(|outcome| agent.needs_outcome(outcome)) != Outcomes::default() || agent.needs_corrupted()
@@ -417,8 +417,7 @@ impl<'a> Installer<'a> {
         self.conflict.get_or_insert(problem);
     }
 
-    /// Why an agent outside the tunnel cannot do its work: it needs to hear what becomes of packets on the link, which are
-    /// in the tunnel.
+    /// Why an agent outside the tunnel cannot work: it needs link events about packets that are inside the tunnel.
     pub(super) fn deaf_to_tunnel(&self) -> Option<String> {
         let (tunnel, _) = self.tunnel?;
         let mut outside = self.agents.iter().filter(|agent| agent.scheme != tunnel);

@@ -3,7 +3,7 @@
 //! **What it does.** The base station records gaps in the data that arrive from the mobile host. It sends the mobile
 //! host a negative acknowledgement (NACK) of a gap when enough later segments have arrived, or when the mobile host has
 //! been silent for some time. The mobile host retransmits what is missing at once: after a round trip of the last hop,
-//! and not of the whole path. Losses behind the base station leave no gap there, and remain the sender's.
+//! and not of the whole path. Losses beyond the base station leave no gap there; the sender has to detect them.
 //! `"snoop + nack"` is the complete protocol of 1995.
 //! **Source.** Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, section 3.2, with the additions of Balakrishnan,
 //! Seshan and Katz, ACM Wireless Networks 1(4), 1995, section 3.2. The authors implemented NACKs, and printed no
@@ -27,11 +27,11 @@
 //! **Differences from the paper.** The paper has a threshold of segments and a time, and states neither; its NACKs use
 //! the SACK option of RFC 1072, or bit vectors, in a format that it does not state. Blocks of data that have arrived, as
 //! of RFC 2018, could not leave out the gaps whose retransmissions are under way, and would let senders with SACK forget
-//! data that are lost behind the base station. The paper does not mention repeated NACKs. It does not say what becomes of
-//! the window: `keep_window` is our reading, since a NACK tells the mobile host where the loss was. The destination's
+//! data that are lost beyond the base station. The paper mentions neither repeated NACKs nor the window. With `keep_window`,
+//! our reading, the window is unchanged, since a NACK shows that the loss was on the air. The destination's
 //! duplicate ACKs still cause a fast retransmit, which sends the first lost segment of a window a second time. A loss
 //! before the first segment that the base station sees, or after the last, is not noticed. Data that are lost again
-//! behind the base station count as lost on the air.
+//! beyond the base station count as lost on the air.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -212,7 +212,7 @@ struct Upload {
     rtt: Option<Duration>,
     /// When the silence of the mobile host began, or last caused NACKs.
     quiet_since: Time,
-    /// The shortest silence that says something: twice the time that a NACK and its answer take on an idle link.
+    /// The shortest silence that indicates a loss: twice the time that a NACK and its answer take on an idle link.
     shortest_silence: Duration,
 }
 
@@ -261,7 +261,7 @@ impl Upload {
         self.shortest_silence = (answer + link.down.time_for(size_of_nack(&self.ack))) * 2;
         let new = Requests { above: 0, count: 0, last: now };
         let leaves_hole = holes.receive(segment, new, |filled| {
-            // The answer to one of several NACKs does not tell to which (Karn).
+            // If several NACKs were sent, it is unknown which of them is answered (Karn).
             if filled.count == 1 {
                 let sample = now.since(filled.last);
                 *rtt = Some(rtt.map_or(sample, |old| weighted(old, sample)));
@@ -356,8 +356,8 @@ impl Upload {
 }
 
 impl Requests {
-    /// When the last NACK is repeated, unless the mobile host falls silent. Until the first answer, only silence tells
-    /// that a NACK or its answer was lost.
+    /// When the last NACK is repeated, unless the mobile host falls silent. Before the first round-trip sample, the loss of
+    /// a NACK or of its answer is detected by silence only.
     fn repeated_at(&self, rtt: Option<Duration>, scheme: &Nack) -> Time {
         let Some(rtt) = rtt else { return Time::NEVER };
         let doubled = self.count.saturating_sub(1).min(DOUBLINGS);

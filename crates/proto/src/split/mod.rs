@@ -182,7 +182,8 @@ impl Proxy {
         self.relays.iter().fold(Bytes::ZERO, |sum, relay| sum + relay.held())
     }
 
-    /// The connections arrive at a base station and go on, and follow the mobile host if it has moved on.
+    /// The connections resume at the base station that their state has reached, and move again if the mobile host has left
+    /// it.
     fn arrive(&mut self, now: Time, out: &mut Out) {
         let Some(roaming) = &mut self.roaming else { return };
         let (changes, waiting) = roaming.arrive();

@@ -146,7 +146,7 @@ impl Relay {
         self.receiver.next_wakeup().min(self.sender.next_wakeup()).min(withheld)
     }
 
-    /// The radio signal of the mobile host has changed, or is about to.
+    /// Handles a change of the mobile host's radio signal, or the prediction of one.
     pub(super) fn reach(&mut self, now: Time, reach: Reach, out: &mut Out) {
         let Some(withholding) = &mut self.withholding else { return };
         if withholding.reach(reach) {

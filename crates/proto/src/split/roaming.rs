@@ -34,9 +34,9 @@ impl Default for StateTransfer {
 /// Where the state of a proxy's connections is.
 ///
 /// The state follows the mobile host: a transfer begins when the host is attached to another base station, and one that
-/// has begun completes. During a transfer the connections stand still, and packets wait for them at either base station.
-/// Where the state arrives, the connections go on, if only for an instant because the host has moved on. Packets that reach
-/// another base station than that of the state are lost.
+/// has begun completes. During a transfer the connections are suspended, and packets wait for them at either base station.
+/// The connections resume where the state arrives, even if the host has left that base station and the next transfer begins
+/// at once. Packets that reach a base station without the state are lost.
 #[derive(Debug)]
 pub(super) struct Roaming {
     transfer: StateTransfer,

@@ -148,7 +148,7 @@ impl Object {
         Ok(())
     }
 
-    /// Fails if the next wake-up is not later than `now`, after a wake-up without effects: the run would never go on.
+    /// Fails if the next wake-up is not later than `now` after a wake-up without effects: simulated time would stop.
     pub(super) fn check_progress(&mut self, now: Time, hook: &str) {
         if self.next <= now {
             let next = self.next.as_nanos();

@@ -94,7 +94,7 @@ impl MetricName {
     }
 }
 
-/// Error for the name of a metric that is none.
+/// The error of a name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misnamed(String);
 
@@ -146,7 +146,7 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// The name that a key stands for, `None` if its quotes are wrong.
+/// The name that a key denotes; `None` if its quotes are invalid.
 fn unquoted(key: &str) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -228,7 +228,7 @@ impl MetricNames {
         self.parts.push(Part { kind, name: name.to_owned(), metrics });
     }
 
-    /// Adds the names that runs with another scheme have besides.
+    /// Adds the further names of runs with another scheme.
     pub(crate) fn extend(&mut self, other: MetricNames) {
         for counter in other.counters {
             if !self.counters.contains(&counter) {
@@ -364,11 +364,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_of_a_part_is_that_of_its_metric() {
+    fn a_metric_of_a_part_has_the_direction_of_the_metric() {
         assert_eq!(name("throughput_bps").better(), Better::Higher);
         assert_eq!(name("traffic.voice.lost_packets").better(), Better::Lower);
         assert_eq!(name("application.web.timeouts").better(), Better::Lower);
-        // An agent's counters and those of a scheme are none of these metrics, whatever they are called.
+        // A counter has no direction, even if it has the name of a metric.
         assert_eq!(name("agent.base-mobile.timeouts").better(), Better::Depends);
         assert_eq!(name("snoop.timeouts").better(), Better::Depends);
     }

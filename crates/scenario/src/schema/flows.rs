@@ -113,7 +113,7 @@ impl Traffic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stated")]
 pub struct Application {
-    /// A typical application, which gives what is not stated.
+    /// A typical application, which provides the keys that are not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<application::ApplicationKind>,
     /// The client's host.

@@ -180,8 +180,8 @@ radio_schema! {
     }
 }
 
-/// The power that the radio of a mobile host takes: the table `[radio.power]`. What it takes besides, as for the tail of a
-/// cellular connection, is part of `idle`.
+/// The power that the radio of a mobile host takes: the table `[radio.power]`. Other states, such as the tail of a cellular
+/// connection, are part of `idle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys transmit, receive and idle")]
 pub struct RadioPower {

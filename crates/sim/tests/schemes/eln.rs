@@ -161,7 +161,7 @@ fn requests_of_holes_are_marked() {
     // A second gap, and copies that fill the first from its end.
     marker.gets(6).gets(3).acks(2, true).gets(2).acks(2, false).acks(3, false).acks(5, true);
     marker.acks(6, false).acks(5, false);
-    // What is lost behind the base station left no gap.
+    // What is lost beyond the base station left no gap.
     marker.gets(7).gets(8).acks(7, false).acks(7, false);
 }
 

@@ -240,10 +240,9 @@ impl Layout {
         })
     }
 
-    /// The name of each agent: that of its link, or of the access point of its BSS or of its base station with a shared
-    /// radio; if there are several at a link,
-    /// preceded by the scheme, and followed by the mobile host if it is there, and by a number if the scheme has several
-    /// at one place.
+    /// The name of each agent: that of its link, of the access point of its BSS, or of its base station with a shared radio.
+    /// If a link has several agents, the name is preceded by the scheme, and followed by the mobile host for an agent there,
+    /// and by a number if the scheme has several agents at one place.
     pub(crate) fn agent_names(&self) -> Vec<String> {
         let is_single = self.agents.iter().flatten().count() == 1;
         let name = |Agent { scheme, same, end, place, .. }: Agent<'_>| {

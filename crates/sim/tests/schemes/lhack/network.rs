@@ -78,7 +78,7 @@ fn without_lhacks_the_source_is_standard() {
 }
 
 /// "[...] or the messages were lost due to congestion": equal if everything not lost has its lhack. There are
-/// no losses behind the base station, none of acknowledgements, and no early timeouts. With SACK more is
+/// no losses beyond the base station, none of acknowledgements, and no early timeouts. With SACK more is
 /// retransmitted than was lost (RFC 6675: the rescue; ns-2: losses missing from the blocks), and an lhack of
 /// such a segment may precede the acknowledgement.
 #[test]
@@ -119,7 +119,7 @@ fn variants() -> impl Iterator<Item = Settings> {
     FLAVOURS.into_iter().flat_map(settings).collect::<Vec<_>>().into_iter()
 }
 
-/// Each of the first eight packets arrives, is lost before the base station, or is lost behind it.
+/// Each of the first eight packets arrives, is lost before the base station, or is lost beyond it.
 #[test]
 fn any_loss_of_the_first_eight_on_either_side() {
     for settings in variants() {

@@ -232,7 +232,7 @@ fn streams_arrive_intact_in_random_worlds() {
     }
 }
 
-/// Each of the first eight packets arrives, is lost before the base station, or is lost behind it, with every
+/// Each of the first eight packets arrives, is lost before the base station, or is lost beyond it, with every
 /// flavour and both rule sets, and either number of duplicates.
 #[test]
 fn any_loss_of_the_first_eight_on_either_side() {

@@ -174,7 +174,7 @@ fn with_standard_parameters_the_source_is_standard() {
     assert!(marked > WORLDS as usize, "{marked} crossings of marked acknowledgements");
 }
 
-/// Each of the first eight packets arrives, is lost before the base station, or is lost behind it, with every
+/// Each of the first eight packets arrives, is lost before the base station, or is lost beyond it, with every
 /// flavour and both rule sets.
 #[test]
 fn any_loss_of_the_first_eight_on_either_side() {
