@@ -133,7 +133,10 @@ def test_the_baseline_may_be_any_arm(command: Command) -> None:
         ),
         (["--baseline", "linux bsic"], '--baseline: there is no scheme "bsic"; did you mean "basic"?'),
         (["--baseline", "linux smart"], 'the baseline linux smart is refused: "smart" extends the loss'),
-        (["--metric", "throughput"], 'there is no metric "throughput"; did you mean "throughput_bps"?'),
+        (
+            ["--metric", "throughput"],
+            '--metric: there is no metric "throughput"; did you mean "throughput_bps"?',
+        ),
         (["--metric", "notices"], "notices: it must be stated whether higher or lower is better"),
         (["--better", "more"], "--better: expected higher or lower, found 'more'"),
         (["--precision", "5"], "--precision: expected a share of the mean such as 2%, found '5'"),

@@ -146,8 +146,11 @@ def test_a_dry_run_counts_and_leaves_nothing(here: Path) -> None:
         (["--runs", "9:3"], "--runs: expected 1 <= MIN <= MAX, found '9:3'"),
         (["--runs", "0"], "--runs: expected 1 <= MIN <= MAX, found '0'"),
         (["--runs", "99999999999999999999"], "--runs: expected at most 1,000,000 of each scheme"),
-        (["--metric", "throughput"], 'there is no metric "throughput"; did you mean "throughput_bps"?'),
-        (["--metric", "speed"], 'there is no metric "speed"; there are throughput_bps, '),
+        (
+            ["--metric", "throughput"],
+            '--metric: there is no metric "throughput"; did you mean "throughput_bps"?',
+        ),
+        (["--metric", "speed"], '--metric: there is no metric "speed"; there are throughput_bps, '),
         (["--export", "xlsx"], "--export: expected csv, parquet or datasette, found 'xlsx'"),
         (["--scheme", "snoopy"], "snoopy"),
         (["--set", "tcp.windows=1"], "windows"),

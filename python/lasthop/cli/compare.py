@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import lasthop
 from lasthop._lasthop import PROFILES
-from lasthop.cli.failure import CRASHED, RefusedError, failed, warn
+from lasthop.cli.failure import CRASHED, RefusedError, failed, warn, with_option
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
@@ -92,7 +92,7 @@ def execute(request: Request) -> None:
                 with Output(request.out) as output:
                     written = report.write(comparison, output.staging)
     except ComparisonError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError(with_option(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
     if request.as_json:

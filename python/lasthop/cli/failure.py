@@ -35,6 +35,16 @@ class RefusedError(Exception):
     """Invalid input; the text states the problem and the remedy."""
 
 
+def with_option(error: Exception) -> str:
+    """Return the text of an error of a study or comparison, after --metric if no metric has the name.
+
+    >>> with_option(ValueError('there is no metric "goodputt"; did you mean "goodput"?'))
+    '--metric: there is no metric "goodputt"; did you mean "goodput"?'
+    """
+    text = str(error)
+    return f"--metric: {text}" if text.startswith("there is no ") else text
+
+
 @contextmanager
 def reporting_errors() -> Iterator[None]:
     """Turn exceptions of the block into a message on stderr and an exit code.

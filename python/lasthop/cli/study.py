@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop import Scenario
 from lasthop._lasthop import Pool
-from lasthop.cli.failure import CRASHED, RefusedError, exit_resumable, failed, warn
+from lasthop.cli.failure import CRASHED, RefusedError, exit_resumable, failed, warn, with_option
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
 from lasthop.cli.scenario import describe, load, unused_by_schemes
@@ -102,7 +102,7 @@ def execute(request: Request) -> None:
             else:
                 _run(study, request, directory)
     except StudyError as error:
-        raise RefusedError(re.sub("^shard: ", "--shard: ", str(error))) from None
+        raise RefusedError(re.sub("^shard: ", "--shard: ", with_option(error))) from None
 
 
 def _run(study: Study, request: Request, directory: Path) -> None:
