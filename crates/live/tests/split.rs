@@ -60,7 +60,7 @@ fn ip(arguments: &str) {
 /// Whether this is the process in the namespace. Otherwise runs `test` there, if the machine allows.
 fn is_inside(test: &str) -> bool {
     if env::var(INSIDE).is_ok() {
-        // The other host would wait for one that has failed.
+        // A failure ends the process, since the thread of the other host would wait for ever.
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             print(info);
@@ -87,7 +87,7 @@ fn is_inside(test: &str) -> bool {
     false
 }
 
-/// What a host's thread waits for.
+/// Synchronises the thread of a host with the main thread.
 struct Gate {
     made: Sender<i32>,
     go: Receiver<()>,
@@ -151,7 +151,7 @@ fn address(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], port))
 }
 
-/// Connects once somebody listens.
+/// Connects as soon as the peer listens.
 fn connect(address: SocketAddr) -> TcpStream {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
@@ -163,7 +163,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     }
 }
 
-/// The bytes of a stream depend on their place, so that none can be missing or in another's place.
+/// The bytes of a stream are functions of their position, so that missing or misplaced bytes are detected.
 fn pattern(key: u64, from: u64, len: usize) -> Vec<u8> {
     let byte = |at: u64| ((at ^ key << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     (from..from + len as u64).map(byte).collect()
@@ -262,7 +262,7 @@ fn m_tcp_serves_kernels() {
     }
 }
 
-/// Refusals, resets, many connections at once, a reader that waits, and what is not TCP.
+/// Refusals, resets, many connections at once, a slow reader, and protocols other than TCP.
 #[test]
 fn failures_windows_and_other_protocols_pass() {
     if !is_inside("failures_windows_and_other_protocols_pass") {
@@ -289,24 +289,24 @@ fn failures_windows_and_other_protocols_pass() {
         assert_eq!(stream.read(&mut byte).expect_err("reset").kind(), ErrorKind::ConnectionReset);
         let (mut stream, _) = listener.accept().expect("a connection");
         stream.read_exact(&mut byte).expect("a byte");
-        // More bytes are unread: closing resets.
+        // Closing with unread bytes sends a reset.
         thread::sleep(Duration::from_millis(300));
         drop(stream);
-        // A reader that waits.
+        // A slow reader.
         let (stream, _) = listener.accept().expect("a connection");
         thread::sleep(PAUSE);
         check(&stream, 5, 6_000_000);
         let datagrams = UdpSocket::bind(address(1, 7001)).expect("a port");
         let (len, peer) = datagrams.recv_from(&mut [0; 100]).expect("a datagram");
         datagrams.send_to(&vec![9; len], peer).expect("it is sent");
-        // The namespace goes with this thread.
+        // The namespace exists as long as this thread.
         thread::sleep(Duration::from_secs(1));
     };
     let client = || {
-        // Nobody listens there.
+        // A port without a listener.
         let error = TcpStream::connect(address(1, 9)).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
-        // The first echo, of nothing.
+        // The first echo is empty.
         drop(connect(address(1, 7000)));
         thread::scope(|scope| {
             for number in 1..ECHOES as u64 {
@@ -335,7 +335,7 @@ fn failures_windows_and_other_protocols_pass() {
         thread::sleep(Duration::from_millis(500));
         datagrams.send_to(&[7; 50], address(1, 7001)).expect("it is sent");
         assert_eq!(datagrams.recv(&mut [0; 100]).expect("an answer"), 50);
-        // Nobody is at that port, says the other host by ICMP.
+        // The other host answers with "port unreachable" (ICMP).
         datagrams.connect(address(1, 9)).expect("an address");
         datagrams.send(&[7]).expect("it is sent");
         assert_eq!(datagrams.recv(&mut [0]).expect_err("unreachable").kind(), ErrorKind::ConnectionRefused);

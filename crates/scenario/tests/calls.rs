@@ -44,8 +44,9 @@ fn assert_close(found: Option<f64>, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "found {found}, expected {expected}");
 }
 
-/// By hand. 4,500 packets of 200 B take 16 us, 10 ms, 1.6 ms and 50 ms; those of 60 B take 4.8 us and 0.48 ms. Speech waits
-/// 20 ms for its packet, 5 ms for the look-ahead of G.729, and for the buffer.
+/// By hand. Packets of 200 B take 16 us + 10 ms over the wire and 1.6 ms + 50 ms over the air; packets of 60 B have
+/// transmission times of 4.8 us and 0.48 ms. Packetisation adds 20 ms, the look-ahead of G.729 5 ms, and the playout buffer
+/// its depth.
 #[test]
 fn a_call_without_losses_has_the_quality_of_its_codec_and_delay() {
     let down = metrics(&[], "down");
@@ -61,7 +62,7 @@ fn a_call_without_losses_has_the_quality_of_its_codec_and_delay() {
     assert_close(down.mouth_to_ear_s, 0.061_616 + 0.020 + 0.060, 1e-9);
     let up = metrics(&[], "up");
     assert_close(up.mouth_to_ear_s, 0.060_484_8 + 0.025 + 0.040, 1e-9);
-    // R of 93.2 less 3.5 for 141.6 ms; less 3.1 for 125.5 ms, and 11 for the codec.
+    // R is 93.2, less 3.5 for 141.6 ms; in the other direction, less 3.1 for 125.5 ms and 11 for the codec.
     assert_close(down.r_factor, 89.7, 0.1);
     assert_close(down.mos, 4.33, 0.01);
     assert_close(up.r_factor, 79.1, 0.1);
@@ -83,8 +84,8 @@ fn losses_lower_the_score() {
     assert!(down.mos.unwrap() < 3.4);
 }
 
-/// Losses come in runs of 10 packets on average, of which 1/(1 - 0.1) were independent: about 45 runs, whose lengths have
-/// a standard deviation of nearly their mean.
+/// Losses come in about 45 runs of 10 packets on average; independent losses would come in runs of 1/(1 - 0.1). The standard
+/// deviation of a run's length nearly equals its mean.
 #[test]
 fn bursts_have_a_ratio() {
     let down = metrics(&["radio.channel.gilbert={loss=\"10%\", burst=10}"], "down");
@@ -94,8 +95,8 @@ fn bursts_have_a_ratio() {
     assert!(ratio > 2.0 * independent, "{ratio} {independent}");
 }
 
-/// A bulk transfer fills the queue of the last hop: the delay is the queue's, and packets whose delay has grown by more
-/// than the buffer are late.
+/// A bulk transfer fills the queue of the last hop, which determines the delay. Packets whose delay exceeds the least one by
+/// more than the buffer are late.
 #[test]
 fn a_full_queue_makes_packets_late() {
     let bulk = ["radio.queue=50 packets", "transfer.size=unlimited", "tcp.profile=linux"];
@@ -106,13 +107,12 @@ fn a_full_queue_makes_packets_late() {
     let deep = metrics(&[&bulk[..], &["traffic.down.voip.playout_buffer=1 s"]].concat(), "down");
     assert_eq!(deep.late_packets, 0);
     assert!(deep.mouth_to_ear_s.unwrap() > 1.0);
-    // With a queue for each flow, the call hardly notices.
+    // With a queue for each flow, the call is hardly affected.
     let shared = [&bulk[1..], &["radio.queue.fq-codel={}"]].concat();
     assert!(metrics(&shared, "down").mos.unwrap() > 4.2);
 }
 
-/// By hand, as above: the buffer adds nothing to a constant delay, but for the first spurts, by which the mean is longer by
-/// less than 60 ms times their share of 12 in some 34 spurts.
+/// At a constant delay the buffer adds nothing after the first 12 of some 34 spurts, in which it adds less than 60 ms.
 #[test]
 fn an_adaptive_buffer_adds_nothing_to_a_constant_delay() {
     let adaptive =
@@ -149,7 +149,7 @@ fn a_call_of_which_nothing_is_played_is_the_worst() {
     let unborn =
         metrics(&["traffic.down.start=99 s", "traffic.down.stop=99.001 s", "wired.delay=5 s"], "down");
     assert_eq!((unborn.r_factor, unborn.mos), (None, None));
-    // Only calls have a score.
+    // Other traffic has no score.
     let noise =
         "traffic.noise={from=\"fixed\", to=\"mobile\", packet_size=\"99 B\", law.constant.rate=\"9 kbps\"}";
     let noise = metrics(&[noise], "noise");
@@ -157,7 +157,7 @@ fn a_call_of_which_nothing_is_played_is_the_worst() {
     assert!(noise.jitter_s.is_some());
 }
 
-/// Talk spurts of 1.004 s and pauses of 1.587 s: 39 % of the packets, and half a packet more for each spurt.
+/// With talk spurts of 1.004 s and pauses of 1.587 s, 39 % of the packets are sent, and half a packet more in each spurt.
 #[test]
 fn nothing_is_sent_in_pauses() {
     let talk = metrics(
@@ -165,7 +165,7 @@ fn nothing_is_sent_in_pauses() {
         "down",
     );
     let spurts = 9_999.0 / 2.591;
-    // A spurt has 1/(1 - e^(-g/on)) packets; its length and that of a pause vary by their means.
+    // A spurt has 1/(1 - e^(-g/on)) packets on average. Standard deviations of spurts and pauses equal their means.
     let mean = 1.0 / (1.0 - (-0.020_f64 / 1.004).exp());
     let expected = spurts * mean;
     let found = talk.sent_packets as f64;
@@ -174,14 +174,14 @@ fn nothing_is_sent_in_pauses() {
     assert_eq!(talk.burst_ratio, None, "pauses are not losses");
 }
 
-/// The warm-up leaves out what went before, here an outage.
+/// The metrics exclude an outage during the warm-up.
 #[test]
 fn the_warm_up_does_not_count() {
     let outage = ["radio.outage={first=\"10 s\", lasts=\"5 s\"}"];
     assert!(metrics(&outage, "down").lost_packets > 200);
     let warm = metrics(&[&outage[..], &["warmup=20 s"]].concat(), "down");
     assert_eq!((warm.lost_packets, warm.late_packets, warm.burst_ratio), (0, 0, None));
-    // One left at the end of the warm-up.
+    // A packet that is sent at the end of the warm-up belongs to it.
     assert_eq!(warm.sent_packets, 3_499);
     assert_eq!(warm.mos, metrics(&[], "down").mos);
 }
