@@ -212,7 +212,7 @@ def test_an_interrupted_paper_says_how_to_resume(tmp_path: Path) -> None:
     code, out, err = interrupt(options, begun, cwd=tmp_path)
     assert (code, out) == (130, "")
     assert err == (
-        "stopped; the finished runs of sweeps are kept in its results. To go on:\n"
+        "stopped; the finished runs of sweeps are kept in its results. To resume:\n"
         "  lasthop paper ebsn --full --figure 7 --out 'its results'\n"
     )
     assert [path.suffix for path in stores.iterdir()] == [".sqlite"]

@@ -204,7 +204,7 @@ def test_an_interrupted_study_keeps_its_runs_and_says_how_to_resume(here: Path) 
     assert time.monotonic() - began < 1.0
     assert (process.returncode, out) == (130, "")
     stopped = re.match(
-        r"stopped; ([\d,]+) runs are kept in sweep\.study/study\.sqlite\. To go on:\n  (.*)\n", err
+        r"stopped; ([\d,]+) runs are kept in sweep\.study/study\.sqlite\. To resume:\n  (.*)\n", err
     )
     assert stopped is not None
     assert (

@@ -87,7 +87,7 @@ def _misused(error: Any) -> typer.Exit:
         option = parameter.metavar
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
-    usage = f"{context.command_path if context else 'lasthop'} --help lists what there is"
+    usage = f"{context.command_path if context else 'lasthop'} --help lists the arguments and options"
     remedy = remedy_in(message) or usage
     return failed("option", f"{message}\n{usage}", message, option=option, remedy=remedy)
 
@@ -350,7 +350,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="ARM",
-            help='What there is now, such as "linux basic"; by default what the scenario says first.',
+            help='The arm in use now, such as "linux basic"; by default the first of the scenario.',
         ),
     ] = None,
     metric: Annotated[
@@ -390,15 +390,15 @@ def compare(
             help="Runs of each arm before any stops, and the most; by default 8:64, and more for quantiles.",
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Print so many of the arms.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most this many arms.")] = 20,
     out: Annotated[Path | None, directory("Directory of the results and of a heat map.")] = None,
     json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Find the best of many senders, schemes and settings; stops early on what is worse.
+    """Find the best of many senders, schemes and settings; inferior combinations stop early.
 
-    Every combination runs over the same fades, and is compared with what there is now. `--sender all` and
-    `--scheme all` stand for every one that there is. `--axis radio.queue=20packets,none` adds a setting.
+    Every combination (arm) runs over the same fades, and is compared with the one in use now. `--sender all`
+    and `--scheme all` compare all senders and schemes. `--axis radio.queue=20packets,none` adds a setting.
     """
     with reporting_errors():
         from lasthop.cli.compare import Request, execute
@@ -587,10 +587,10 @@ def advise(
     json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say what would help a link: what limits it, remedies by worth, and what would not help.
+    """Find what would help a link: what limits it, remedies ranked by gain, and remedies of no use.
 
-    `--for call` asks what would help the link's calls, and not its downloads.
-    The link is given by measurements, or by what is known of it: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
+    `--for call` asks what would help the link's calls instead of its downloads.
+    The link is given by measurements, or by known properties: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
     """
     with reporting_errors():
         from lasthop.cli.advise import Request, execute

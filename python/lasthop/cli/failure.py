@@ -158,7 +158,7 @@ def remedy_in(message: str) -> str | None:
 def exit_resumable(kept: str) -> NoReturn:
     """Exit from an interrupted command, with a note on what is kept and the command that resumes it."""
     again = shlex.join(["lasthop", *sys.argv[1:]])
-    streams.notify(f"stopped; {kept}. To go on:\n  {again}")
+    streams.notify(f"stopped; {kept}. To resume:\n  {again}")
     raise stopped(f"stopped; {kept}", again) from None
 
 

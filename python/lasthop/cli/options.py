@@ -103,6 +103,6 @@ Verbose = Annotated[
         "-v",
         is_eager=True,
         callback=_be_verbose,
-        help="Say on stderr what is done.",
+        help="Report the steps on stderr.",
     ),
 ]

@@ -357,7 +357,7 @@ def _warn(study: Study) -> None:
     if precision is not None and wide:
         warn(
             f"{wide} of {len(summary)} means are less precise than {100 * precision:g} % "
-            f"after {study.rule.most:,} runs; --runs {study.rule.least}:N with a larger N goes on"
+            f"after {study.rule.most:,} runs; --runs {study.rule.least}:N with a larger N continues"
         )
     if len(summary) and (summary["sd"] == 0).all():
         warn("all runs of a scheme gave the same: nothing is random in this scenario that matters to it")

@@ -18,7 +18,7 @@ from lasthop.api import load
 class Explorer(anywidget.AnyWidget):
     """The page of `lasthop web` in a notebook: sliders, lessons, packets on their way.
 
-    What is changed with sliders is there in Python, to go on with. Needs the extra `notebooks`.
+    Python has the settings of the sliders as a scenario. Needs the extra `notebooks`.
 
     Parameters
     ----------
