@@ -25,11 +25,20 @@ pub enum Ended {
     Idle,
 }
 
+/// A component, and all that the engine looks up at each of its events: side by side, since a large network is not in
+/// the cache.
+pub(crate) struct Row {
+    pub(crate) node: Node,
+    pub(crate) place: Place,
+    /// The index in the engine's wires of the one out of the component's first port.
+    first_wire: u32,
+}
+
 /// Collects components, wires and watchers, and builds the engine.
 #[derive(Default)]
 #[allow(missing_debug_implementations)]
 pub struct Builder {
-    nodes: Vec<Node>,
+    rows: Vec<Row>,
     wires: Vec<Wire>,
     watches: Vec<(ComponentId, ComponentId)>,
     arrival_watches: Vec<(ComponentId, ComponentId)>,
@@ -41,8 +50,8 @@ pub struct Builder {
 impl Builder {
     /// An empty network.
     pub fn new() -> Builder {
-        let (nodes, wires) = (Vec::with_capacity(USUAL_NODES), Vec::with_capacity(USUAL_NODES));
-        Builder { nodes, wires, ..Builder::default() }
+        let (rows, wires) = (Vec::with_capacity(USUAL_NODES), Vec::with_capacity(USUAL_NODES));
+        Builder { rows, wires, ..Builder::default() }
     }
 
     /// Adds a component. Components with equal deadlines wake in the order in which they were added.
@@ -50,20 +59,20 @@ impl Builder {
     /// # Panics
     /// If there are more than 65,535.
     pub fn add(&mut self, node: impl Into<Node>) -> ComponentId {
-        let id = self.nodes.len();
+        let id = self.rows.len();
         assert!(id < usize::from(u16::MAX), "at most 65,535 components");
-        self.nodes.push(node.into());
+        self.rows.push(Row { node: node.into(), place: Place::plain(), first_wire: 0 });
         ComponentId(id as u16)
     }
 
     /// The number of components.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.rows.len()
     }
 
     /// Whether there is no component.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.rows.is_empty()
     }
 
     /// Connects an output port to an input port, one way.
@@ -102,62 +111,59 @@ impl Builder {
         self
     }
 
-    /// The wires of each component, indexed by port, and the offset of each component's first entry. A port
-    /// without a wire has a placeholder.
-    fn wire_table(&self) -> (Vec<Wire>, Vec<u32>) {
-        let mut ports = vec![0u32; self.nodes.len()];
+    /// The wires of all components, indexed by port within each component, whose first index is noted in its row. A
+    /// port without a wire has a placeholder.
+    fn wire_table(&mut self) -> Vec<Wire> {
+        let mut ports = vec![0u32; self.rows.len()];
         for Wire { from: (id, port), .. } in &self.wires {
             let ports = &mut ports[usize::from(id.0)];
             *ports = (*ports).max(u32::from(port.0) + 1);
         }
-        let mut first_wire = vec![0];
-        first_wire.extend(ports.iter().scan(0, |total, count| {
-            *total += count;
-            Some(*total)
-        }));
+        let mut total = 0;
+        for (row, ports) in self.rows.iter_mut().zip(ports) {
+            row.first_wire = total;
+            total += ports;
+        }
         let nowhere = (ComponentId(u16::MAX), Port::ONLY);
         let none = Wire { id: WireId(u32::MAX), from: nowhere, to: nowhere };
-        let mut wires = vec![none; first_wire[self.nodes.len()] as usize];
+        let mut wires = vec![none; total as usize];
         for wire in &self.wires {
             let (id, port) = wire.from;
-            let place = &mut wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)];
+            let place = &mut wires[self.rows[usize::from(id.0)].first_wire as usize + usize::from(port.0)];
             assert!(place.id == none.id, "{:?} has two wires", wire.from);
             *place = *wire;
         }
-        (wires, first_wire)
+        wires
     }
 
     /// Builds the engine at time zero, with `tap` as its observer.
     ///
     /// # Panics
     /// If two wires leave the same port.
-    pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
-        let (wires, first_wire) = self.wire_table();
-        let mut places = match self.step_by_step {
-            true => vec![Place::plain(); self.nodes.len()],
-            false => Place::all(&self.nodes, &self.wires, &self.watches, &self.feeds, &tap),
-        };
-        let watchers = Watchers::new(self.nodes.len(), self.watches);
+    pub fn build<T: Tap>(mut self, tap: T) -> Engine<T> {
+        let wires = self.wire_table();
+        if !self.step_by_step {
+            Place::assign(&mut self.rows, &self.wires, &self.watches, &self.feeds, &tap);
+        }
+        let mut rows = self.rows;
+        let watchers = Watchers::new(rows.len(), self.watches);
         let mut arrival_watches = self.arrival_watches;
-        arrival_watches.retain(|(_, watcher)| self.nodes[usize::from(watcher.0)].needs_corrupted());
-        let arrival_watchers = Watchers::new(self.nodes.len(), arrival_watches);
-        let loss_watchers = Watchers::new(self.nodes.len(), self.loss_watches);
-        for (index, place) in places.iter_mut().enumerate() {
+        arrival_watches.retain(|(_, watcher)| rows[usize::from(watcher.0)].node.needs_corrupted());
+        let arrival_watchers = Watchers::new(rows.len(), arrival_watches);
+        let loss_watchers = Watchers::new(rows.len(), self.loss_watches);
+        let mut wakeups = Wakeups::new(rows.len());
+        for index in 0..rows.len() {
             let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
             let needs =
-                |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].needs_outcome(outcome));
+                |outcome| watchers.iter().any(|id| rows[usize::from(id.0)].node.needs_outcome(outcome));
             let is_seen = tap.sees_signals() || tap.sees_component(ComponentId(index as u16));
-            place.unneeded = Outcomes::of(|outcome| !self.step_by_step && !is_seen && !needs(outcome));
-        }
-        let mut wakeups = Wakeups::new(self.nodes.len());
-        for (index, node) in self.nodes.iter().enumerate() {
-            wakeups.set(index, node.next_wakeup());
+            let unneeded = Outcomes::of(|outcome| !self.step_by_step && !is_seen && !needs(outcome));
+            rows[index].place.unneeded = unneeded;
+            wakeups.set(index, rows[index].node.next_wakeup());
         }
         Engine {
-            nodes: self.nodes,
-            places,
+            rows,
             wires,
-            first_wire,
             watchers,
             arrival_watchers,
             loss_watchers,
@@ -185,12 +191,9 @@ impl Component for Vacancy {
 /// Drives components through simulated time.
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) rows: Vec<Row>,
     /// Wires of all components, indexed by port within each component.
     wires: Vec<Wire>,
-    /// Offset in `wires` of each component's first entry.
-    first_wire: Vec<u32>,
     watchers: Watchers,
     /// The watchers of each link at its receiving end.
     arrival_watchers: Watchers,
@@ -203,7 +206,7 @@ pub struct Engine<T> {
     turn: usize,
     pub(crate) handled: u64,
     /// Whether each component has signalled that it finished. Grown on demand, so it may be shorter than
-    /// `nodes`.
+    /// `rows`.
     finished: Vec<bool>,
     /// Awaited components that had not finished when the run started.
     awaited: Vec<ComponentId>,
@@ -288,7 +291,7 @@ impl<T: Tap> Engine<T> {
 
     fn step(&mut self, due: Time, index: usize) {
         if self.wakeups.may_be_early() {
-            let wanted = self.nodes[index].next_wakeup();
+            let wanted = self.rows[index].node.next_wakeup();
             if wanted > due {
                 return self.wakeups.set(index, wanted);
             }
@@ -297,7 +300,7 @@ impl<T: Tap> Engine<T> {
         self.turn = if due > self.now { index } else { self.turn.max(index) };
         self.now = due;
         let id = ComponentId(index as u16);
-        if self.places[index].is_served {
+        if self.rows[index].place.is_served {
             self.arrive(id);
         } else {
             self.wake(due, id);
@@ -308,8 +311,8 @@ impl<T: Tap> Engine<T> {
     #[inline]
     fn wake(&mut self, due: Time, id: ComponentId) {
         let index = usize::from(id.0);
-        let node = &mut self.nodes[index];
-        let wanted = node.wake(due, self.out.attributed_to(id).without(self.places[index].unneeded));
+        let Row { node, place, .. } = &mut self.rows[index];
+        let wanted = node.wake(due, self.out.attributed_to(id).without(place.unneeded));
         assert!(
             !self.out.is_empty() || wanted > due,
             "component {index} woke at {due} without effect and asked to be woken at once"
@@ -327,7 +330,8 @@ impl<T: Tap> Engine<T> {
             next += 1;
             match effect {
                 Effect::Send(port, packet) => {
-                    let (wire, packet) = (*self.wire(*from, *port), *packet);
+                    let wire = *self.wire(*from, *port);
+                    let packet = *packet;
                     self.hand_over(wire, &packet);
                 }
                 Effect::Drop(packet, DropReason::Corrupted) => {
@@ -355,20 +359,18 @@ impl<T: Tap> Engine<T> {
     pub(crate) fn hand_over(&mut self, wire: Wire, packet: &Packet) {
         self.tap.cross(self.now, wire, packet);
         let (to, port) = wire.to;
-        let place = self.places[usize::from(to.0)];
+        let Row { node, place, .. } = &mut self.rows[usize::from(to.0)];
         if place.is_served {
             assert!(place.feeder.is_none(), "{to:?} gets packets from another component than its feeder");
             return self.carry(to, packet);
         }
-        let node = &mut self.nodes[usize::from(to.0)];
         let out = self.out.attributed_to(to).without(place.unneeded);
         let wanted = node.receive(self.now, packet, port, out);
         self.note_handled(to, wanted);
     }
 
     pub(crate) fn wire(&self, from: ComponentId, port: Port) -> &Wire {
-        let index = usize::from(from.0);
-        let place = self.first_wire[index] as usize + usize::from(port.0);
+        let place = self.rows[usize::from(from.0)].first_wire as usize + usize::from(port.0);
         let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
         wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
     }
@@ -403,9 +405,9 @@ impl<T: Tap> Engine<T> {
     }
 
     fn notify_watcher(&mut self, watcher: ComponentId, signal: &Signal) {
-        let index = usize::from(watcher.0);
-        let out = self.out.attributed_to(watcher).without(self.places[index].unneeded);
-        let wanted = self.nodes[index].on_signal(self.now, signal, out);
+        let Row { node, place, .. } = &mut self.rows[usize::from(watcher.0)];
+        let out = self.out.attributed_to(watcher).without(place.unneeded);
+        let wanted = node.on_signal(self.now, signal, out);
         self.note_handled(watcher, wanted);
     }
 
@@ -414,7 +416,7 @@ impl<T: Tap> Engine<T> {
         let index = usize::from(id.0);
         self.wakeups.advance(index, wanted);
         self.handled += 1;
-        self.tap.handled(self.now, id, &self.nodes[index]);
+        self.tap.handled(self.now, id, &self.rows[index].node);
     }
 
     /// Handles all events due by `until`, each at its own time, and sets the clock to `until`. For drivers with a real
@@ -456,11 +458,12 @@ impl<T: Tap> Engine<T> {
     /// If the component is a link.
     pub fn replace(&mut self, id: ComponentId, replacement: impl FnOnce(Node) -> Node) {
         let index = usize::from(id.0);
-        assert!(!self.places[index].is_served && !self.nodes[index].is_line(), "links are not replaced");
+        let Row { node, place, .. } = &mut self.rows[index];
+        assert!(!place.is_served && !node.is_line(), "links are not replaced");
         let vacancy: Box<dyn Component> = Box::new(Vacancy);
-        let before = std::mem::replace(&mut self.nodes[index], vacancy.into());
-        self.nodes[index] = replacement(before);
-        self.wakeups.set(index, self.nodes[index].next_wakeup());
+        let before = std::mem::replace(node, vacancy.into());
+        *node = replacement(before);
+        self.wakeups.set(index, node.next_wakeup());
     }
 
     /// Completes the counters of all components, as at the end of a run at this time.
@@ -480,18 +483,18 @@ impl<T: Tap> Engine<T> {
 
     /// Packets in queues and in flight on all links: the memory use of the network is proportional to it.
     pub fn packets_held(&self) -> usize {
-        self.nodes.iter().map(Node::packets_held).sum()
+        self.rows.iter().map(|row| row.node.packets_held()).sum()
     }
 
     /// Whether packets pass from one link to another ahead of time anywhere, by [look-ahead](crate::look_ahead).
     pub fn looks_ahead(&self) -> bool {
-        self.places.iter().any(Place::looks_ahead)
+        self.rows.iter().any(|row| row.place.looks_ahead())
     }
 
     /// The component at `id`. What a link [shows](Node::show) may be ahead of time, unless the tap
     /// [sees](Tap::sees_component) it; its counters are not.
     pub fn node(&self, id: ComponentId) -> &Node {
-        &self.nodes[usize::from(id.0)]
+        &self.rows[usize::from(id.0)].node
     }
 
     /// The observer.

@@ -56,7 +56,8 @@ pub(crate) trait Line {
     fn leave(&mut self, now: Time, out: &mut Out) {
         self.settle(now, true);
         while self.arrivals().next() <= now {
-            let (end, packet) = self.arrivals().take();
+            let &Arrival { end, packet, .. } = self.arrivals().first();
+            self.arrivals().remove_first();
             match end {
                 End::Intact => out.send(Port::ONLY, packet),
                 End::Lost => out.drop(packet, DropReason::Corrupted),
@@ -77,32 +78,45 @@ pub(crate) enum End {
     Refused,
 }
 
+/// A packet on its way to the other end of a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    at: Time,
+    pub(crate) packet: Packet,
+    pub(crate) end: End,
+}
+
 /// The packets on their way to the other end of a line, in the order of arrival. A packet that look-ahead has passed on
 /// to the next line is stored by that line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrivals(VecDeque<(Time, End, Packet)>);
+pub(crate) struct Arrivals(VecDeque<Arrival>);
 
 impl Arrivals {
     /// Adds a packet that arrives at `at`, no earlier than those before it. Returns whether there were none.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, end: End, packet: &Packet) -> bool {
         let was_empty = self.0.is_empty();
-        debug_assert!(self.0.back().is_none_or(|last| last.0 <= at), "packets arrive in order");
-        self.0.push_back((at, end, *packet));
+        debug_assert!(self.0.back().is_none_or(|last| last.at <= at), "packets arrive in order");
+        self.0.push_back(Arrival { at, packet: *packet, end });
         was_empty
+    }
+
+    /// The packet that arrives next. Not removed by the same call, which would copy it twice.
+    #[inline]
+    pub(crate) fn first(&self) -> &Arrival {
+        self.0.front().expect("a packet is on its way")
     }
 
     /// Removes the packet that arrives next.
     #[inline]
-    pub(crate) fn take(&mut self) -> (End, Packet) {
-        let (_, end, packet) = self.0.pop_front().expect("a packet is on its way");
-        (end, packet)
+    pub(crate) fn remove_first(&mut self) {
+        self.0.pop_front();
     }
 
     /// Time of the next arrival; [`Time::NEVER`] if no packet is on its way.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        self.0.front().map_or(Time::NEVER, |&(at, ..)| at)
+        self.0.front().map_or(Time::NEVER, |first| first.at)
     }
 
     /// Number of packets on their way.

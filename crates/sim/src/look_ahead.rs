@@ -34,8 +34,8 @@ use std::collections::BTreeMap;
 use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Outcomes, Packet, Port};
 
-use crate::engine::Engine;
-use crate::line::{End, Fate};
+use crate::engine::{Engine, Row};
+use crate::line::{Arrival, End, Fate};
 use crate::node::Node;
 use crate::tap::{Tap, Wire};
 
@@ -68,55 +68,54 @@ impl Place {
         Place { is_served: false, feeder: None, onward: Onward::Component, unneeded: Outcomes::default() }
     }
 
-    /// The place of each component, given all wires of the network, pairs of a watched component and its
+    /// Sets the place of each component, given all wires of the network, pairs of a watched component and its
     /// watcher, and pairs of links of which the first [feeds](crate::Builder::feed) the second.
     ///
     /// # Panics
     /// If two links feed the same link.
-    pub(crate) fn all(
-        nodes: &[Node],
+    pub(crate) fn assign(
+        rows: &mut [Row],
         wires: &[Wire],
         watches: &[(ComponentId, ComponentId)],
         feeds: &[(ComponentId, ComponentId)],
         tap: &impl Tap,
-    ) -> Vec<Place> {
+    ) {
         let index = |id: ComponentId| usize::from(id.0);
-        let ids = (0..nodes.len()).map(|index| ComponentId(index as u16));
-        let lines = ids.zip(nodes).map(|(id, node)| node.is_line() && !tap.sees_component(id));
-        let mut places: Vec<Place> = lines.map(|is_served| Place { is_served, ..Place::plain() }).collect();
-        for &(_, watcher) in watches {
-            places[index(watcher)].is_served = false;
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.place.is_served = row.node.is_line() && !tap.sees_component(ComponentId(index as u16));
         }
-        let mut inputs = vec![0u32; nodes.len()];
+        for &(_, watcher) in watches {
+            rows[index(watcher)].place.is_served = false;
+        }
+        let mut inputs = vec![0u32; rows.len()];
         for wire in wires {
             inputs[index(wire.to.0)] += 1;
         }
         for wire in wires.iter().filter(|wire| !tap.sees_wire(wire)) {
             let (from, to) = (index(wire.from.0), index(wire.to.0));
-            if !places[from].is_served {
+            if !rows[from].place.is_served {
                 continue;
             }
-            if places[to].is_served && inputs[to] == 1 {
-                places[to].feeder = Some(wire.from.0);
-                places[from].onward = Onward::Line(wire.to.0);
-            } else if matches!(nodes[to], Node::Router(_)) && !tap.sees_component(wire.to.0) {
-                places[from].onward = Onward::Router(wire.to.0);
+            if rows[to].place.is_served && inputs[to] == 1 {
+                rows[to].place.feeder = Some(wire.from.0);
+                rows[from].place.onward = Onward::Line(wire.to.0);
+            } else if matches!(rows[to].node, Node::Router(_)) && !tap.sees_component(wire.to.0) {
+                rows[from].place.onward = Onward::Router(wire.to.0);
             }
         }
-        let of_routers = wires.iter().filter(|wire| matches!(nodes[index(wire.from.0)], Node::Router(_)));
+        let of_routers = wires.iter().filter(|wire| matches!(rows[index(wire.from.0)].node, Node::Router(_)));
         let unseen = of_routers.filter(|wire| !tap.sees_wire(wire));
         let behind: BTreeMap<ComponentId, ComponentId> =
             unseen.map(|wire| (wire.to.0, wire.from.0)).collect();
         for &(feeder, line) in feeds {
             let Some(&router) = behind.get(&line) else { continue };
-            let feeds =
-                places[index(line)].is_served && places[index(feeder)].onward == Onward::Router(router);
-            if feeds {
-                let before = places[index(line)].feeder.replace(feeder);
+            let leads_there = rows[index(feeder)].place.onward == Onward::Router(router);
+            let place = &mut rows[index(line)].place;
+            if place.is_served && leads_there {
+                let before = place.feeder.replace(feeder);
                 assert!(before.is_none_or(|before| before == feeder), "{line:?} has two feeders");
             }
         }
-        places
     }
 
     /// Whether packets may leave this line ahead of time.
@@ -133,9 +132,8 @@ impl<T: Tap> Engine<T> {
         let mut feeder = None;
         loop {
             self.handled += 1;
-            let index = usize::from(id.0);
-            let onward = self.places[index].onward;
-            let line = &mut self.nodes[index];
+            let Row { node: line, place, .. } = &mut self.rows[usize::from(id.0)];
+            let onward = place.onward;
             let (arrival, end) = match line.pass(self.now, at, packet) {
                 Fate::Arrives(arrival) => {
                     assert!(arrival > at, "a packet passed {id:?} in no time");
@@ -156,7 +154,7 @@ impl<T: Tap> Engine<T> {
                 },
             };
             let index = usize::from(id.0);
-            let was_empty = self.nodes[index].arrivals().push(arrival, end, packet);
+            let was_empty = self.rows[index].node.arrivals().push(arrival, end, packet);
             if was_empty {
                 self.wakeups.advance(index, arrival);
             }
@@ -177,15 +175,15 @@ impl<T: Tap> Engine<T> {
 
     /// Like [`next_line`](Engine::next_line), for a line with a router behind it.
     fn behind(&self, router: ComponentId, feeder: ComponentId, packet: &Packet) -> Option<ComponentId> {
-        let Node::Router(routes) = &self.nodes[usize::from(router.0)] else {
+        let Node::Router(routes) = &self.rows[usize::from(router.0)].node else {
             unreachable!("the component is a router")
         };
         let (next, _) = self.wire(router, routes.port(packet)).to;
-        (self.places[usize::from(next.0)].feeder == Some(feeder)).then_some(next)
+        (self.rows[usize::from(next.0)].place.feeder == Some(feeder)).then_some(next)
     }
 
     fn refuse(&mut self, line: ComponentId, packet: &Packet) {
-        self.nodes[usize::from(line.0)].count_refused();
+        self.rows[usize::from(line.0)].node.count_refused();
         self.out.attributed_to(line).drop(*packet, DropReason::QueueFull);
     }
 
@@ -196,8 +194,9 @@ impl<T: Tap> Engine<T> {
         let index = usize::from(line.0);
         let mut more = true;
         while more {
-            let arrivals = self.nodes[index].arrivals();
-            let (end, packet) = arrivals.take();
+            let arrivals = self.rows[index].node.arrivals();
+            let &Arrival { end, packet, .. } = arrivals.first();
+            arrivals.remove_first();
             let next = arrivals.next();
             self.wakeups.set(index, next);
             more = next <= self.now;
@@ -208,7 +207,7 @@ impl<T: Tap> Engine<T> {
                 }
                 End::Lost => self.drop_corrupted(line, &packet),
                 End::Refused => {
-                    let next = self.next_line(line, self.places[index].onward, &packet);
+                    let next = self.next_line(line, self.rows[index].place.onward, &packet);
                     self.refuse(next.expect("the next line refused it"), &packet);
                 }
             }
@@ -218,7 +217,7 @@ impl<T: Tap> Engine<T> {
     /// Settles the counters of the lines that the engine serves, and of links with an ARQ. Of the components with
     /// a deadline at this instant, those up to `last` have been woken.
     pub(crate) fn settle(&mut self, last: usize) {
-        for (index, (node, place)) in self.nodes.iter_mut().zip(&self.places).enumerate() {
+        for (index, Row { node, place, .. }) in self.rows.iter_mut().enumerate() {
             match node {
                 line if place.is_served => line.settle(self.now, index <= last),
                 Node::Radio(link) => link.settle(self.now, index <= last),
