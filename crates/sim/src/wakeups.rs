@@ -68,11 +68,6 @@ impl Wakeups {
     }
 }
 
-/// Entry `n` is the earlier of entries `2n` and `2n + 1`; the root is entry 1. The second half holds the
-/// components' own entries, padded with [`Time::NEVER`] to a power of two.
-#[derive(Clone, Debug)]
-struct Tournament(Box<[Entry]>);
-
 /// A deadline in the upper bits and a component index in the lower bits; the numeric order is the wake-up
 /// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,38 +83,71 @@ impl Entry {
     }
 }
 
+/// Entries that compete with one another. They fill a cache line, which is what a large network pays for.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Group([Entry; Group::SIZE]);
+
+impl Group {
+    const SIZE: usize = 4;
+}
+
+/// A tree of entries in the order of a heap with four children per node. All entries but the root are stored, those
+/// with a common parent in one group, whose index is that of the parent. The leaves are the components' own entries;
+/// each other entry is the earliest of its children.
+#[derive(Clone, Debug)]
+struct Tournament {
+    groups: Box<[Group]>,
+    /// The root.
+    earliest: Entry,
+}
+
 impl Tournament {
     fn new(components: usize) -> Tournament {
-        let leaves = components.next_power_of_two();
-        let mut tree = vec![Entry::new(Time::NEVER, 0); leaves];
-        tree.extend((0..leaves).map(|index| Entry::new(Time::NEVER, index)));
-        for node in (1..leaves).rev() {
-            tree[node] = tree[2 * node];
+        let never = Entry::new(Time::NEVER, usize::MAX);
+        // A heap with so many inner nodes has three times as many leaves and one more.
+        let inner = components.saturating_sub(1).div_ceil(Group::SIZE - 1).max(1);
+        let mut tree =
+            Tournament { groups: vec![Group([never; Group::SIZE]); inner].into(), earliest: never };
+        for index in (0..components).rev() {
+            tree.set(index, Time::NEVER);
         }
-        Tournament(tree.into())
+        tree
+    }
+
+    /// Group of a component's entry, and its place in the group.
+    fn place(&self, index: usize) -> (usize, usize) {
+        let entry = self.groups.len() + index - 1;
+        (entry / Group::SIZE, entry % Group::SIZE)
     }
 
     fn get(&self, index: usize) -> Time {
-        self.0[self.0.len() / 2 + index].deadline()
+        let (group, place) = self.place(index);
+        self.groups[group].0[place].deadline()
     }
 
     /// Replays the matches on the path to the root until one keeps its winner.
     fn set(&mut self, index: usize, deadline: Time) {
-        let tree = &mut *self.0;
         let mut winner = Entry::new(deadline, index);
-        let mut node = tree.len() / 2 + index;
-        while tree[node] != winner {
-            tree[node] = winner;
-            if node == 1 {
+        let (mut group, mut place) = self.place(index);
+        loop {
+            let Group(entries) = &mut self.groups[group];
+            if entries[place] == winner {
                 return;
             }
-            winner = winner.min(tree[node ^ 1]);
-            node /= 2;
+            entries[place] = winner;
+            let rivals = entries[place ^ 2].min(entries[place ^ 3]);
+            winner = winner.min(entries[place ^ 1].min(rivals));
+            if group == 0 {
+                self.earliest = winner;
+                return;
+            }
+            (group, place) = ((group - 1) / Group::SIZE, (group - 1) % Group::SIZE);
         }
     }
 
     fn winner(&self) -> (Time, usize) {
-        (self.0[1].deadline(), self.0[1].0 as u64 as usize)
+        (self.earliest.deadline(), self.earliest.0 as u64 as usize)
     }
 }
 
