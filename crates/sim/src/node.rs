@@ -135,7 +135,20 @@ impl Node {
     }
 
     /// [`Component::wake`]; returns [`Component::next_wakeup`].
+    #[inline]
     pub fn wake(&mut self, now: Time, out: &mut Out) -> Time {
+        match self {
+            Node::Sender(sender) => {
+                sender.wake(now, out);
+                sender.next_wakeup()
+            }
+            _ => self.wake_otherwise(now, out),
+        }
+    }
+
+    /// [`wake`](Node::wake) of any component.
+    #[inline(never)]
+    fn wake_otherwise(&mut self, now: Time, out: &mut Out) -> Time {
         dispatch!(self, component => {
             component.wake(now, out);
             component.next_wakeup()

@@ -147,7 +147,7 @@ impl Receiver {
     pub fn abort(&mut self, now: Time, out: &mut Out) {
         if self.established {
             let flags = Flags::RST | Flags::ACK;
-            self.send(now, self.snd_nxt, self.rcv_nxt, flags, SackBlocks::default(), out);
+            self.send_control(now, self.snd_nxt, self.rcv_nxt, flags, out);
         }
         self.terminate();
     }
@@ -283,7 +283,7 @@ impl Receiver {
         } else {
             (SeqNum(0), segment.seq + segment.seq_len(), Flags::RST | Flags::ACK)
         };
-        self.send(now, seq, ack, flags, SackBlocks::default(), out);
+        self.send_control(now, seq, ack, flags, out);
     }
 
     /// RFC 9293 section 3.10.7.2; a retransmitted SYN is answered again.
@@ -297,7 +297,7 @@ impl Receiver {
         self.ecn = self.settings.ecn && segment.flags.has(Flags::ECE | Flags::CWR);
         let agreed = if self.ecn { Flags::ECE } else { Flags::default() };
         let flags = Flags::SYN | Flags::ACK | agreed;
-        self.send(now, self.snd_iss(), self.rcv_nxt, flags, SackBlocks::default(), out);
+        self.send_control(now, self.snd_iss(), self.rcv_nxt, flags, out);
         self.snd_nxt = self.snd_iss() + 1;
     }
 
@@ -502,6 +502,13 @@ impl Receiver {
         }
     }
 
+    /// Sends a segment with SYN or RST.
+    #[inline(never)]
+    fn send_control(&mut self, now: Time, seq: SeqNum, ack: SeqNum, flags: Flags, out: &mut Out) {
+        self.send(now, seq, ack, flags, SackBlocks::default(), out);
+    }
+
+    #[inline(always)]
     fn send(&mut self, now: Time, seq: SeqNum, ack: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
         let timestamps = self.settings.stamps();
         let segment = Segment {
@@ -521,7 +528,8 @@ impl Receiver {
     }
 
     /// Puts an acknowledgement or RST on the wire.
-    #[inline]
+    // Inlined, so that the segment is built where it is sent.
+    #[inline(always)]
     fn emit(&mut self, segment: Segment, out: &mut Out) {
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);

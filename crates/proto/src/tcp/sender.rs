@@ -355,6 +355,7 @@ impl Sender {
         out.signal(Signal::Finished);
     }
 
+    #[inline]
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         let tcp = &mut self.state;
         if segment.ack < tcp.snd_una {
@@ -439,9 +440,14 @@ impl Sender {
     fn on_timer(&mut self, now: Time, timer: Timer, out: &mut Out) {
         match timer {
             Timer::Retransmission | Timer::Persist => self.on_timeout(now, out),
-            Timer::Reordering | Timer::Probe | Timer::Pacing => {
+            Timer::Reordering | Timer::Probe => {
                 self.state.timers.stop(timer);
                 self.recovery.on_timer(&mut self.state, now, timer, out);
+                self.recovery.send(&mut self.state, now, out);
+                self.settle(now, out);
+            }
+            Timer::Pacing => {
+                self.state.timers.stop(timer);
                 self.recovery.send(&mut self.state, now, out);
                 self.settle(now, out);
             }

@@ -389,13 +389,14 @@ impl SenderState {
 
     /// Calls a hook of each reaction. The reactions are moved out during the call, so that they can borrow
     /// the sender.
-    #[inline]
+    #[inline(always)]
     fn react(&mut self, hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
         if !self.reactions.is_empty() {
             self.call_reactions(hook);
         }
     }
 
+    #[inline(never)]
     fn call_reactions(&mut self, mut hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
         let mut reactions = core::mem::take(&mut self.reactions);
         reactions.each_mut().for_each(|reaction| hook(reaction, self));
@@ -461,6 +462,7 @@ impl SenderState {
     }
 
     /// Advances the left edge of the window to `ack`, but not that of the records.
+    #[inline]
     pub(super) fn advance(&mut self, ack: SeqNum) {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);

@@ -225,6 +225,7 @@ impl SenderState {
 
     /// Records the transmission of `seq..end`; `repeated` counts the bytes of the packet that are not new
     /// payload.
+    #[inline(always)]
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
         let again = seq < self.snd_max;
         if again {
@@ -240,6 +241,7 @@ impl SenderState {
         self.react(|reaction, _| reaction.on_sent(now, seq, end, again));
     }
 
+    #[inline(always)]
     fn note_in_samples(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
         if seq < self.snd_max {
             self.samples.on_again(seq, end);
@@ -264,10 +266,11 @@ impl SenderState {
     }
 
     /// Sends or retransmits SYN.
+    #[inline(never)]
     pub(in crate::tcp) fn emit_syn(&mut self, now: Time, out: &mut Out) {
         // RFC 3168 section 6.1.1.
         let asks = if self.settings.ecn { Flags::ECE | Flags::CWR } else { Flags::default() };
-        let (occupied, size) = self.send_segment(now, self.iss, 0, Flags::SYN | asks, Ecn::NotEct, out);
+        let (occupied, size) = self.send_control(now, self.iss, Flags::SYN | asks, out);
         self.note_sent(now, self.iss, self.iss + occupied, size);
         self.snd_nxt = self.snd_max;
         self.rearm(now);
@@ -275,16 +278,24 @@ impl SenderState {
 
     /// Sends a pure ACK.
     pub(in crate::tcp) fn emit_ack(&mut self, now: Time, out: &mut Out) {
-        self.send_segment(now, self.snd_max, 0, Flags::ACK, Ecn::NotEct, out);
+        self.send_control(now, self.snd_max, Flags::ACK, out);
     }
 
     /// Sends RST (RFC 9293 section 3.10.5). It carries `snd_max`, since SND.NXT of RFC 9293 never moves back
     /// on a timeout.
     pub(in crate::tcp) fn emit_rst(&mut self, now: Time, out: &mut Out) {
-        self.send_segment(now, self.snd_max, 0, Flags::RST, Ecn::NotEct, out);
+        self.send_control(now, self.snd_max, Flags::RST, out);
+    }
+
+    /// Sends a segment without data.
+    #[inline(never)]
+    fn send_control(&mut self, now: Time, seq: SeqNum, flags: Flags, out: &mut Out) -> (u32, Bytes) {
+        self.send_segment(now, seq, 0, flags, Ecn::NotEct, out)
     }
 
     /// Returns the number of sequence numbers that the segment occupies, and the packet's size.
+    // Inlined, so that the segment is built where it is sent.
+    #[inline(always)]
     fn send_segment(
         &mut self,
         now: Time,

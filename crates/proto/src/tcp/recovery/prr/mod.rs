@@ -310,6 +310,8 @@ impl Prr {
     }
 
     /// Processes signs of loss; returns the number of segments marked lost.
+    // Not inlined, like the other responses to losses, so that the usual acknowledgement pays only for what it needs.
+    #[inline(never)]
     fn alert(
         &mut self,
         tcp: &mut SenderState,
@@ -505,6 +507,7 @@ impl Prr {
     }
 
     /// Retransmits a segment, or its first part if the segment size has decreased.
+    #[inline(never)]
     fn resend(&mut self, tcp: &mut SenderState, now: Time, hole: SackBlock, out: &mut Out) {
         // The hole that started recovery was judged at that time.
         let judged = self.judged.take_if(|&mut judged| judged == hole.start).is_some();

@@ -59,6 +59,7 @@ impl Prr {
 
     /// Processes an acknowledgement after a probe: decides whether the probe repaired a loss (RFC 8985
     /// section 7.4).
+    #[inline(never)]
     pub(super) fn on_probed(
         &mut self,
         tcp: &mut SenderState,
