@@ -18,6 +18,7 @@ mod pace;
 mod pcapng;
 pub mod queue;
 mod radio;
+mod ring;
 mod signal_meter;
 mod tap;
 pub mod varying;

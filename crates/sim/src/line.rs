@@ -1,11 +1,10 @@
 //! Lines: links that decide what becomes of a packet as soon as it enters.
 
-use std::collections::VecDeque;
-
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
 use crate::queue::QueueLimit;
+use crate::ring::Ring;
 
 /// The fate of a packet that enters a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,15 +88,15 @@ pub(crate) struct Arrival {
 /// The packets on their way to the other end of a line, in the order of arrival. A packet that look-ahead has passed on
 /// to the next line is stored by that line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrivals(VecDeque<Arrival>);
+pub(crate) struct Arrivals(Ring<Arrival>);
 
 impl Arrivals {
     /// Adds a packet that arrives at `at`, no earlier than those before it. Returns whether there were none.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, end: End, packet: &Packet) -> bool {
         let was_empty = self.0.is_empty();
-        debug_assert!(self.0.back().is_none_or(|last| last.at <= at), "packets arrive in order");
-        self.0.push_back(Arrival { at, packet: *packet, end });
+        debug_assert!(self.0.iter().last().is_none_or(|last| last.at <= at), "packets arrive in order");
+        self.0.push(Arrival { at, packet: *packet, end });
         was_empty
     }
 
@@ -110,7 +109,7 @@ impl Arrivals {
     /// Removes the packet that arrives next.
     #[inline]
     pub(crate) fn remove_first(&mut self) {
-        self.0.pop_front();
+        self.0.pop();
     }
 
     /// Time of the next arrival; [`Time::NEVER`] if no packet is on its way.
@@ -130,7 +129,7 @@ impl Arrivals {
 pub(crate) struct DropTail {
     limit: QueueLimit,
     /// Packets whose service had not started when a packet last entered: the start of service, and the size.
-    queue: VecDeque<(Time, Bytes)>,
+    queue: Ring<(Time, Bytes)>,
     /// Total size of the packets in `queue`.
     queued: Bytes,
     idle_from: Time,
@@ -139,7 +138,7 @@ pub(crate) struct DropTail {
 impl DropTail {
     /// An empty queue, and nothing in service.
     pub(crate) fn new(limit: QueueLimit) -> DropTail {
-        DropTail { limit, queue: VecDeque::new(), queued: Bytes::ZERO, idle_from: Time::ZERO }
+        DropTail { limit, queue: Ring::default(), queued: Bytes::ZERO, idle_from: Time::ZERO }
     }
 
     /// The time at which service of a packet that enters at `at` will start; `None` if the queue is full. A packet
@@ -155,7 +154,7 @@ impl DropTail {
         }
         while let Some(&(_, size)) = self.queue.front().filter(|&&(start, _)| start < at) {
             self.queued = self.queued - size;
-            self.queue.pop_front();
+            self.queue.pop();
         }
         self.limit.admits(self.queue.len(), self.queued, size).then_some(self.idle_from)
     }
@@ -166,7 +165,7 @@ impl DropTail {
         self.idle_from = end;
         if start > at {
             self.queued += size;
-            self.queue.push_back((start, size));
+            self.queue.push((start, size));
         }
     }
 

@@ -127,6 +127,8 @@ impl Tournament {
     }
 
     /// Replays the matches on the path to the root until one keeps its winner.
+    // Not inlined, so that small networks do not pay for it.
+    #[inline(never)]
     fn set(&mut self, index: usize, deadline: Time) {
         let mut winner = Entry::new(deadline, index);
         let (mut group, mut place) = self.place(index);

@@ -34,9 +34,15 @@ impl WiredLink {
     #[inline]
     fn time_for(&mut self, size: Bytes) -> Duration {
         if self.last.0 != size {
-            self.last = (size, self.rate.time_for(size));
+            self.note_size(size);
         }
         self.last.1
+    }
+
+    // Not inlined: its multiplications would be done in advance.
+    #[inline(never)]
+    fn note_size(&mut self, size: Bytes) {
+        self.last = (size, self.rate.time_for(size));
     }
 }
 

@@ -9,19 +9,21 @@ use super::fragmenter::Coding;
 use super::{Expansion, Exposed, RadioConfig, RadioStats};
 
 /// One direction of the air interface.
+// In this order: what every unit needs comes first, and is side by side.
+#[repr(C)]
 pub(super) struct Air {
+    channel: Box<dyn Channel>,
+    /// The two most recent sizes. Units have few different sizes: full ones, and the remainders of packets.
+    recent: [Unit; 2],
+    bits: Stream,
     rate: BitRate,
     expansion: Expansion,
     exposed: Exposed,
-    channel: Box<dyn Channel>,
-    bits: Stream,
     decoder: Option<Decoder>,
     /// Fixed size of all units, if configured.
     unit: Option<Mtu>,
     /// Buffer for the bit error rates that a coded unit meets.
     parts: Vec<Interval>,
-    /// The two most recent sizes. Units have few different sizes: full ones, and the remainders of packets.
-    recent: [Unit; 2],
 }
 
 /// A unit on the air.

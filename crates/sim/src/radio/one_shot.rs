@@ -1,7 +1,5 @@
 //! Links without an ARQ.
 
-use std::collections::VecDeque;
-
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
@@ -12,17 +10,21 @@ use crate::line::{Arrivals, DropTail, Fate, Line};
 use crate::managed::ManagedPipeline;
 use crate::pace::{Fixed, OnAir, Pace};
 use crate::queue::Discipline;
+use crate::ring::Ring;
 use crate::varying::{Timing, VaryingPipeline};
 
 /// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
 /// of TR-96-014, sections 4.2.1 and 5).
+// In this order: in a large network, a packet finds nothing of the link in the cache, and what it needs fills fewer lines
+// if it is side by side.
+#[repr(C)]
 pub(super) struct OneShot {
-    transmitter: Transmitter,
     pace: Fixed,
     queue: DropTail,
     arrivals: Arrivals,
     /// Packets that have not reached the other end, with their arrival times.
-    uncounted: VecDeque<(Time, Transmission)>,
+    uncounted: Ring<(Time, Transmission)>,
+    transmitter: Transmitter,
 }
 
 /// The transmission of a packet, counted when the packet reaches the other end.
@@ -47,12 +49,14 @@ pub(super) struct VaryingOneShot {
 }
 
 /// Puts packets on the air.
+// In the order of use, as above.
+#[repr(C)]
 struct Transmitter {
-    air: Air,
-    fragmenter: Fragmenter,
+    stats: RadioStats,
     /// Survival is not drawn for units that start later.
     horizon: Time,
-    stats: RadioStats,
+    fragmenter: Fragmenter,
+    air: Air,
 }
 
 impl Transmitter {
@@ -129,7 +133,7 @@ impl OneShot {
             pace: Fixed { delay: config.delay },
             queue: DropTail::new(config.queue),
             arrivals: Arrivals::default(),
-            uncounted: VecDeque::new(),
+            uncounted: Ring::default(),
         }
     }
 
@@ -162,7 +166,7 @@ impl Line for OneShot {
         let (end, sent) = self.transmitter.send(&mut self.pace, packet, start);
         self.queue.serve(at, packet.size, start, end);
         let arrival = self.pace.arrival(end);
-        self.uncounted.push_back((arrival, sent));
+        self.uncounted.push((arrival, sent));
         if sent.lost_units == 0 { Fate::Arrives(arrival) } else { Fate::Lost(arrival) }
     }
 
@@ -182,7 +186,7 @@ impl Line for OneShot {
                 break;
             }
             self.transmitter.count(sent);
-            self.uncounted.pop_front();
+            self.uncounted.pop();
         }
     }
 }
