@@ -355,7 +355,7 @@ impl Sender {
         out.signal(Signal::Finished);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         let tcp = &mut self.state;
         if segment.ack < tcp.snd_una {

@@ -462,7 +462,7 @@ impl SenderState {
     }
 
     /// Advances the left edge of the window to `ack`, but not that of the records.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, ack: SeqNum) {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);

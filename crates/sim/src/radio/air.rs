@@ -19,7 +19,8 @@ pub(super) struct Air {
     rate: BitRate,
     expansion: Expansion,
     exposed: Exposed,
-    decoder: Option<Decoder>,
+    /// Boxed, because most links have none.
+    decoder: Option<Box<Decoder>>,
     /// Fixed size of all units, if configured.
     unit: Option<Mtu>,
     /// Buffer for the bit error rates that a coded unit meets.
@@ -54,7 +55,7 @@ impl Air {
         let unit = config.fixed_unit();
         let (size, coding, time) = (Bytes::ZERO, Coding::Uncoded, Duration::ZERO);
         let none = Unit { size, coding, on_air: 0, exposed: 0, time };
-        let decoder = config.fec.map(|fec| Decoder::new(fec.code));
+        let decoder = config.fec.map(|fec| Box::new(Decoder::new(fec.code)));
         Air { rate, expansion, exposed, channel, bits, decoder, unit, parts: Vec::new(), recent: [none; 2] }
     }
 

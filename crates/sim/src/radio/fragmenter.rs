@@ -38,6 +38,8 @@ pub(super) struct Fragmenter {
     repeats: bool,
     /// Whether units are coded for which the ARQ asks.
     requested: bool,
+    /// Whether every packet is one unit without a code.
+    sends_whole: bool,
 }
 
 /// The units of a packet.
@@ -75,13 +77,14 @@ impl Fragmenter {
         assert!(mtu.is_none() || unit.is_none(), "a fixed unit size excludes an MTU");
         let covers = |covers| fec.is_some_and(|fec| fec.covers == covers);
         let (repeats, requested) = (covers(Covers::Repeats), covers(Covers::Requested));
-        Fragmenter { mtu, unit, fec, repeats, requested }
+        let sends_whole = mtu.is_none() && unit.is_none() && fec.is_none();
+        Fragmenter { mtu, unit, fec, repeats, requested, sends_whole }
     }
 
     /// Whether every packet is one unit without a code.
     #[inline]
     pub(super) fn sends_whole(&self) -> bool {
-        self.unit.is_none() && self.fec.is_none() && self.mtu.is_none()
+        self.sends_whole
     }
 
     #[inline]

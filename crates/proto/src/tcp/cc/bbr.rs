@@ -253,7 +253,7 @@ impl Bbr {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn look_for_policer(&mut self, now: Time, delivered: u64, lost: bool, application_limited: bool) {
         let policer = &mut self.policer;
         if policer.in_use {
