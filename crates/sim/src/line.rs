@@ -95,7 +95,7 @@ impl Arrivals {
     #[inline]
     pub(crate) fn push(&mut self, at: Time, end: End, packet: &Packet) -> bool {
         let was_empty = self.0.is_empty();
-        debug_assert!(self.0.iter().last().is_none_or(|last| last.at <= at), "packets arrive in order");
+        debug_assert!(self.0.back().is_none_or(|last| last.at <= at), "packets arrive in order");
         self.0.push(Arrival { at, packet: *packet, end });
         was_empty
     }

@@ -39,6 +39,12 @@ impl<T: Copy> Ring<T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
+    /// The newest value.
+    pub(crate) fn back(&self) -> Option<&T> {
+        let index = self.len.checked_sub(1)?;
+        self.slots.get((self.head + index) & (self.width - 1))
+    }
+
     /// Adds a value.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: T) {
@@ -125,7 +131,7 @@ mod tests {
                 deque.pop_front();
             }
             assert_eq!((ring.len(), ring.is_empty()), (deque.len(), deque.is_empty()));
-            assert_eq!(ring.front(), deque.front());
+            assert_eq!((ring.front(), ring.back()), (deque.front(), deque.back()));
             if step % 64 == 0 {
                 assert!(ring.iter().eq(&deque));
             }
