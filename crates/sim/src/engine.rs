@@ -355,7 +355,7 @@ impl<T: Tap> Engine<T> {
     }
 
     /// Takes a packet across a wire.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hand_over(&mut self, wire: Wire, packet: &Packet) {
         self.tap.cross(self.now, wire, packet);
         let (to, port) = wire.to;
@@ -412,6 +412,7 @@ impl<T: Tap> Engine<T> {
     }
 
     /// Counts an event at component `id`, whose next deadline is `wanted`.
+    #[inline(always)]
     fn note_handled(&mut self, id: ComponentId, wanted: Time) {
         let index = usize::from(id.0);
         self.wakeups.advance(index, wanted);

@@ -419,6 +419,9 @@ impl Receiver {
     /// The SACK blocks to report: the duplicate part first (RFC 2883), then the block with the latest
     /// segment, then blocks reported before (RFC 2018 section 4).
     fn report(&mut self, latest: Option<&Segment>) -> SackBlocks {
+        if self.queue.is_empty() && self.reported.is_empty() && self.duplicate.is_none() {
+            return SackBlocks::default();
+        }
         let fit = SackBlocks::MAX - usize::from(self.settings.stamps());
         let most = fit.min(self.settings.sack_blocks as usize);
         let rcv_nxt = self.rcv_nxt;
