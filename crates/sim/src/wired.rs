@@ -47,7 +47,7 @@ impl WiredLink {
 }
 
 impl Line for WiredLink {
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, _now: Time, at: Time, packet: &Packet) -> Fate {
         let Some(start) = self.queue.admit(at, packet.size) else { return Fate::Refused };
         let end = start + self.time_for(packet.size);
