@@ -39,7 +39,7 @@ impl WiredLink {
         self.last.1
     }
 
-    // Not inlined: its multiplications would be done in advance.
+    // Not inlined, so that the usual packet does not pay for the multiplications.
     #[inline(never)]
     fn note_size(&mut self, size: Bytes) {
         self.last = (size, self.rate.time_for(size));
