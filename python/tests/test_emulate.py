@@ -269,21 +269,23 @@ def test_lateness_beyond_the_bound_fails(command: Command, programs: SimpleNames
 
 
 @in_namespaces
-def test_nothing_is_left_of_an_emulation_that_was_killed(tmp_path: Path) -> None:
-    marker = f"{tmp_path}/started"
+def test_nothing_is_left_of_an_emulation_that_was_killed() -> None:
     line = [sys.executable, "-m", "lasthop", "emulate", "last-mile"]
+    # Not that of a test beside this one.
+    word = f"54321.{os.getpid()}"
     # A child of the command outlives its own parent.
-    script = f"(echo x > {marker}; exec sleep 54321) & wait"
+    script = f"(exec sleep {word}) & wait"
     for end in (signal.SIGKILL, signal.SIGTERM):
-        Path(marker).unlink(missing_ok=True)
         process = subprocess.Popen(
             [*line, "--", "sh", "-c", script], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        _await(Path(marker).exists)
-        assert _running("54321")
-        process.send_signal(end)
-        process.wait(20)
-        _await(lambda: not _running("54321"))
+        try:
+            _await(lambda: _running(word))
+            process.send_signal(end)
+            process.wait(20)
+            _await(lambda: not _running(word))
+        finally:
+            process.kill()
 
 
 def _await(condition: object) -> None:
