@@ -50,7 +50,12 @@ pub struct Builder {
 impl Builder {
     /// An empty network.
     pub fn new() -> Builder {
-        let (rows, wires) = (Vec::with_capacity(USUAL_NODES), Vec::with_capacity(USUAL_NODES));
+        Builder::with_capacity(USUAL_NODES)
+    }
+
+    /// An empty network with room for so many components, and as many wires.
+    pub fn with_capacity(components: usize) -> Builder {
+        let (rows, wires) = (Vec::with_capacity(components), Vec::with_capacity(components));
         Builder { rows, wires, ..Builder::default() }
     }
 

@@ -398,7 +398,7 @@ impl Layout {
         streams: Streams,
         end: impl Fn(FlowId) -> Option<Node>,
     ) -> World {
-        let mut builder = Builder::new();
+        let mut builder = Builder::with_capacity(self.wiring.components.len());
         let (mut radios, mut managed) = (Vec::new(), Vec::new());
         let (mut shared, mut bsses) = (Vec::new(), Vec::new());
         for kind in &self.wiring.components {
