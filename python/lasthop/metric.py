@@ -22,6 +22,10 @@ def is_of_part(metric: str) -> bool:
     return metric.partition(".")[0] in PARTS
 
 
+class UnknownMetricError(ValueError):
+    """No metric has the name."""
+
+
 def find_metric(name: str, scenarios: Iterable[Scenario], further: Sequence[str] = ()) -> str:
     """Return the canonical name of a metric that the runs of some scenario have.
 
@@ -36,7 +40,7 @@ def find_metric(name: str, scenarios: Iterable[Scenario], further: Sequence[str]
 
     Raises
     ------
-    ValueError
+    UnknownMetricError
         If none has it: the message suggests a name.
 
     Examples
@@ -47,7 +51,7 @@ def find_metric(name: str, scenarios: Iterable[Scenario], further: Sequence[str]
     'connection.transfer.goodput'
     >>> find_metric("connection.transfer.god_put", [scenario])
     Traceback (most recent call last):
-    ValueError: there is no connection metric "god_put"; did you mean "goodput"?
+    lasthop.metric.UnknownMetricError: there is no connection metric "god_put"; did you mean "goodput"?
     """
     if name in further:
         return name
@@ -64,4 +68,4 @@ def find_metric(name: str, scenarios: Iterable[Scenario], further: Sequence[str]
     if what == "metric":
         listed += further
     known = [known for each in alike for known in each.known[each.listed :]]
-    raise ValueError(unknown(what, alike[0].name, dict.fromkeys(listed), dict.fromkeys(known)))
+    raise UnknownMetricError(unknown(what, alike[0].name, dict.fromkeys(listed), dict.fromkeys(known)))

@@ -3,9 +3,9 @@
 /// Slots of a queue that has held something: enough for an initial window.
 const FEWEST: usize = 16;
 
-/// A queue in a ring of slots, like `VecDeque` but for small values of which a network holds many. A value is written where
-/// it stays. A ring that a burst has widened becomes narrow again, so that it leads through no more memory than its
-/// contents need; its allocation stays.
+/// A queue in a ring of slots, like `VecDeque`, but a ring that a burst has widened becomes narrow again. A large network
+/// has many of them, and a wide ring would lead each packet through memory that is no longer in the cache. The allocation
+/// stays.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<T> {
     /// Those beyond `width` are unused.

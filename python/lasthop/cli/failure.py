@@ -14,6 +14,7 @@ import typer
 
 from lasthop import ScenarioError
 from lasthop.cli import streams
+from lasthop.metric import UnknownMetricError
 
 CRASHED = 1
 WRONG_INPUT = 2
@@ -36,13 +37,8 @@ class RefusedError(Exception):
 
 
 def with_option(error: Exception) -> str:
-    """Return the text of an error of a study or comparison, after --metric if no metric has the name.
-
-    >>> with_option(ValueError('there is no metric "goodputt"; did you mean "goodput"?'))
-    '--metric: there is no metric "goodputt"; did you mean "goodput"?'
-    """
-    text = str(error)
-    return f"--metric: {text}" if text.startswith("there is no ") else text
+    """Return the text of an error of a study or comparison, after --metric if it names no metric."""
+    return f"--metric: {error}" if isinstance(error.__cause__, UnknownMetricError) else str(error)
 
 
 @contextmanager

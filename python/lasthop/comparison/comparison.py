@@ -253,7 +253,7 @@ class Comparison:
         try:
             return find_metric(metric, (self._scenario(arm, 0) for arm in self.arms))
         except ValueError as error:
-            raise ComparisonError(str(error)) from None
+            raise ComparisonError(str(error)) from error
 
     def _enter_all(self, arms: Sequence[Arm], baseline: Arm | None) -> Arm:
         """Enter the arms and the baseline, and return the baseline."""

@@ -497,7 +497,7 @@ class Study:
         try:
             return find_metric(metric, self._scenarios, (TOTAL,))
         except ValueError as error:
-            raise StudyError(str(error)) from None
+            raise StudyError(str(error)) from error
 
     def _stored(self, metric: str) -> str:
         """Return the canonical name of a metric that this study has.
