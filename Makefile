@@ -1,4 +1,4 @@
-# Lasthop. Needs Python 3.11 or later, cargo and make; everything else goes into .venv and target.
+# Lasthop. Needs Python 3.11 or later, cargo, a C compiler and make; everything else goes into .venv and target.
 #
 #   make run     set up, and run the worked example into out/
 #   make test    set up, and run every check and test

@@ -23,10 +23,15 @@ use lasthop_base::{Duration, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::{Congestion, Settings};
 use lasthop_sim::{Capture, Ended, NoTap, Pcapng};
+use mimalloc::MiMalloc;
 use serde::Serialize;
 
 use dumbbell::Dumbbell;
 use meter::{Cost, measured};
+
+/// The allocator of the extension module.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
 cases: bulk-N bulk-ns2 bulk-reno bulk-cubic bulk-bbr bulk-bbr3 hops-N pcapng ten-clean ten-lossy ten-study

@@ -21,7 +21,13 @@ mod run;
 mod scenario;
 mod scheme;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+/// Each run allocates its network and frees it. The C library's allocator returns that memory to the system, and
+/// this one uses it again, in huge pages.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The compiled part of Lasthop.
 #[pymodule]
