@@ -4,13 +4,15 @@
 pause, through ``lasthop emulate`` over links of 10 Gb/s, each for some seconds. It prints a table in
 Markdown: what arrived, what was dropped since the machine was too slow, the lateness, and the processor
 time of the thread that carried the packets. The heading has the load of the machine, which slows down the
-programs at both ends as well.
+programs at both ends as well, and what no program can avoid: for how long each processor was withheld
+from a thread that only read the clock, by a hypervisor, interrupts or other programs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import socket
@@ -44,6 +46,27 @@ UDP_SEGMENT = 103
 
 HEADERS = 28
 """Bytes of IPv4 and UDP."""
+
+
+STALL_S = 0.001
+"""What a packet must be late at the least to be counted as such."""
+
+
+def stalls(processor: int, seconds: float) -> tuple[float, float]:
+    """Watch the clock on one processor.
+
+    Returns the longest time for which the processor was withheld, and the share of all instants from which
+    it was withheld for longer than `STALL_S`: of packets that come at any time, at least so many are as late.
+    """
+    os.sched_setaffinity(0, {processor})
+    longest = late = 0.0
+    begin = before = time.perf_counter()
+    while before - begin < seconds:
+        now = time.perf_counter()
+        longest = max(longest, now - before)
+        late += max(now - before - STALL_S, 0.0)
+        before = now
+    return longest, late / seconds
 
 
 def send_datagrams(address: str, size: int, rate: float, seconds: float) -> None:
@@ -120,7 +143,12 @@ def main() -> None:
                 peer.recv(1 << 20)
             return None
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"Linux {platform.release()}, {os.cpu_count()} processors, load averages {load}\n")
+    print(f"Linux {platform.release()}, {os.cpu_count()} processors, load averages {load}")
+    processors = sorted(os.sched_getaffinity(0))
+    with multiprocessing.Pool(len(processors)) as pool:
+        withheld = pool.starmap(stalls, [(processor, asked.seconds) for processor in processors], 1)
+    each = ", ".join(f"{longest * 1e3:.1f} ms ({late:.2%})" for longest, late in withheld)
+    print(f"Longest stall of each processor (instants before more than 1 ms of one): {each}\n")
     print("| traffic | packets/s | Mb/s | dropped | p50 late | p99 late | processor | per packet |")
     print("|---|---|---|---|---|---|---|---|")
     seconds = ["--seconds", str(asked.seconds)]

@@ -14,8 +14,6 @@ mod overshoot;
 mod study;
 
 use std::env;
-use std::fs::File;
-use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
@@ -154,8 +152,7 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
         parts: Vec::new(),
     };
     let ((delivered, events, written), cost) = measured(|| {
-        let file = BufWriter::new(File::create(file).expect("a file that can be created"));
-        let tap = |source| Pcapng::new(file, capture(source)).expect("a file that can be written");
+        let tap = |source| Pcapng::create(file, capture(source)).expect("a file that can be written");
         let mut network = dumbbell.build(0, tap);
         network.engine.run(&[], seconds(simulated));
         (network.delivered(), network.engine.handled(), network.engine.into_tap().finish())

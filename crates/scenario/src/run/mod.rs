@@ -565,7 +565,7 @@ impl Setup<'_> {
             sack_permitted: tcp.sack(),
             parts: self.captured_parts(index),
         };
-        Pcapng::new(BufWriter::new(File::create(path)?), capture)
+        Pcapng::create(path, capture)
     }
 }
 

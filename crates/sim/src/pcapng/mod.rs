@@ -6,7 +6,9 @@
 mod datagram;
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use lasthop_base::Time;
@@ -106,8 +108,24 @@ const CAPTURE: u32 = 0;
 /// The interface of losses.
 const LOSSES: u32 = 1;
 
+/// Bytes of a buffer before a file. With the usual 8 KB, a traced run takes a fifth longer.
+const BUFFER: usize = 1 << 18;
+
+impl Pcapng<BufWriter<File>> {
+    /// Creates a file, or empties an existing one.
+    ///
+    /// # Errors
+    /// If the file cannot be created or written.
+    ///
+    /// # Panics
+    /// As [`new`](Pcapng::new).
+    pub fn create(path: impl AsRef<Path>, capture: Capture) -> io::Result<Pcapng<BufWriter<File>>> {
+        Pcapng::new(BufWriter::with_capacity(BUFFER, File::create(path)?), capture)
+    }
+}
+
 impl<W: Write> Pcapng<W> {
-    /// Starts a file. Every packet causes a few small writes: pass a [`BufWriter`](io::BufWriter).
+    /// Starts a file. Every packet causes a few small writes: pass a [`BufWriter`].
     ///
     /// # Errors
     /// If `writer` fails.
