@@ -20,7 +20,7 @@ from lasthop.advice import advice as advices
 from lasthop.advice.page import document, html
 from lasthop.advice.trial import Outcome, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
-from lasthop.comparison import Arm, ComparisonError
+from lasthop.comparison import Arm, Comparison, ComparisonError
 from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes
 
@@ -180,6 +180,27 @@ def test_a_fitted_link_carries_its_uncertainty_into_a_call() -> None:
     advice = advise(link, "call", runs=(32, 32), effects=False)
     fair = remedy(advice, Arm("linux", "basic", (FAIR,)))
     assert fair.gain_low < fair.gain < fair.gain_high
+
+
+def test_a_fitted_link_carries_its_uncertainty_into_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The uplink, which carries the data, has the losses attributed to the downlink, in every draw."""
+    drawn: list[list[list[str]]] = []
+
+    class Recorded(Comparison):
+        def __init__(self, *arguments: Any, variants: list[list[str]], **settings: Any) -> None:
+            drawn.append(variants)
+            super().__init__(*arguments, variants=variants, **settings)
+
+    monkeypatch.setattr(judgement, "Comparison", Recorded)
+    lost = np.random.default_rng(2).random(3000) < 0.02
+    probes = (Probes(Direction.ROUND_TRIP, np.arange(0, 60.0, 0.02), lost, None),)
+    measured = Measurement("irtt.json", "irtt", 60.0, probes=probes)
+    link = fit(measured, rate_bps=4e6, rtt_s=0.06, replicates=20)
+    advise(link, "upload", runs=(2, 2), effects=False)
+    assert drawn
+    for variants in drawn:
+        assert {len(settings) for settings in variants} == {2}
+        assert len({channel for _, channel in variants}) > 10
 
 
 def test_gains_are_in_the_users_words() -> None:

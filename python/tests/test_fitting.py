@@ -401,6 +401,16 @@ def test_directions_are_drawn_independently() -> None:
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
 
 
+def test_an_unmeasured_uplink_is_drawn_with_the_downlink() -> None:
+    up = probes(4.0, 0.4, 0.9, direction=Direction.UP, seed=3)
+    alone = fit(measured(probes(4.0, 0.4, 0.9)), rate_bps=8e6, replicates=20)
+    both = fit(measured(probes(4.0, 0.4, 0.9), up), rate_bps=8e6, replicates=20)
+    down, mirrored = alone.draws(8), alone.draws(8, mirrored=True)
+    assert [[first] for first, _ in mirrored] == down
+    assert all(second == first.replace("radio", "radio.uplink", 1) for first, second in mirrored)
+    assert both.draws(8, mirrored=True) == both.draws(8)
+
+
 def test_what_is_not_measured_is_said_to_be_assumed() -> None:
     link = fit(measured(probes(4.0, 0.4, 0.9, direction=Direction.UP)), rate_bps=8e6, replicates=10)
     assert link.down is None

@@ -240,7 +240,7 @@ class Judge:
         self.now: Arm = Arm(remedies.SENDERS[sender].name, remedies.PLAIN)
         self.made: int = 0
         self._seed, self._jobs, self._report = seed, jobs, report
-        self._variants = link.draws(VARIANTS) if link.stated is None else [[]]
+        self._variants = VARIANTS if link.stated is None else 1
 
     def judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
         """Try every remedy for a use.
@@ -323,11 +323,15 @@ class Judge:
             metrics=[] if "metric" in settings else use.metrics,
             seed=self._seed,
             overrides=overrides,
-            variants=self._variants,
+            variants=self._draws(use),
             **settings,
         )
         self.made += comparison.run(self._jobs, lambda done: self._report(what, done))
         return comparison
+
+    def _draws(self, use: Use) -> list[list[str]]:
+        """Return settings that sample the uncertainty of the link, in the direction of the data."""
+        return [[]] if self.link.stated is not None else self.link.draws(VARIANTS, mirrored=use.upward)
 
     def _upward(self) -> str:
         """Return the uplink channel assumed without measurements of the uplink: that of the downlink."""
@@ -447,7 +451,7 @@ class Judge:
         # A remedy that stopped early has only the first runs, so its gain is taken over those. The interval
         # of the comparison is for the mean over the draws; that for the true link is at least as wide.
         ours, theirs = (long.sample(each, measure.metric) for each in (arm, long.baseline))
-        least, most = _spread(ours, theirs[: len(ours)], len(self._variants), measure)
+        least, most = _spread(ours, theirs[: len(ours)], self._variants, measure)
         gains = [gain, min(least, low), max(most, high)]
         ends = sorted(_then(now["mean"], each, measure) for each in gains[1:])
         return gains, ends

@@ -113,13 +113,15 @@ class FittedLink:
             for what in losses.cannot_tell
         )
 
-    def draws(self, count: int) -> list[list[str]]:
+    def draws(self, count: int, *, mirrored: bool = False) -> list[list[str]]:
         """Return scenario settings that sample the uncertainty of the fitted losses evenly.
 
         Parameters
         ----------
         count : int
             The number of scenarios.
+        mirrored : bool
+            Whether an uplink without a measurement has the losses of the downlink, in each scenario.
 
         Returns
         -------
@@ -129,16 +131,17 @@ class FittedLink:
         settings: list[list[str]] = [[] for _ in range(count)]
         # A two-dimensional low-discrepancy sequence (Roberts 2018, from the plastic number): any first few
         # draws cover the range evenly, and the two directions are not correlated.
-        for key, losses, step in (
-            ("radio.channel", self.down, 0.7548776662466927),
-            ("radio.uplink.channel", self.up, 0.5698402909980532),
+        down, up = "radio.channel", "radio.uplink.channel"
+        for keys, losses, step in (
+            ([down, up] if mirrored and self.up is None else [down], self.down, 0.7548776662466927),
+            ([up], self.up, 0.5698402909980532),
         ):
             if losses is None or not losses.draws:
                 continue
             ranked = sorted(losses.draws, key=lambda model: model["loss"])
             for index in range(count):
                 model = ranked[int((0.5 + index * step) % 1.0 * len(ranked))]
-                settings[index].append(f"{key}={channel(model)}")
+                settings[index] += [f"{key}={channel(model)}" for key in keys]
         return settings
 
     @property
