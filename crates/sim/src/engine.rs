@@ -301,9 +301,12 @@ impl<T: Tap> Engine<T> {
                 return self.wakeups.set(index, wanted);
             }
         }
-        assert!(due >= self.now, "component {index} asked for a wake-up in the past");
-        self.turn = if due > self.now { index } else { self.turn.max(index) };
-        self.now = due;
+        if due > self.now {
+            (self.now, self.turn) = (due, index);
+        } else {
+            assert!(due == self.now, "component {index} asked for a wake-up in the past");
+            self.turn = self.turn.max(index);
+        }
         let id = ComponentId(index as u16);
         if self.rows[index].place.is_served {
             self.arrive(id);

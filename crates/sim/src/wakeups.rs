@@ -58,10 +58,12 @@ impl Wakeups {
     pub fn earliest(&self) -> (Time, usize) {
         match &self.0 {
             Kind::Few(deadlines) => {
-                // In pairs, so that the comparisons do not wait for one another.
-                let earlier = |a: (Time, usize), b: (Time, usize)| if b.0 < a.0 { b } else { a };
-                let of_pair = |i: usize| earlier((deadlines[i], i), (deadlines[i + 1], i + 1));
-                earlier(earlier(of_pair(0), of_pair(2)), earlier(of_pair(4), of_pair(6)))
+                // In pairs, so that the comparisons do not wait for one another. To find the index afterwards takes
+                // less than to carry it along.
+                let [a, b, c, d, e, f, g, h] = *deadlines;
+                let first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+                let index = deadlines.iter().position(|&deadline| deadline == first);
+                (first, index.expect("one of them is the earliest"))
             }
             Kind::Many(tree) => tree.winner(),
         }
