@@ -570,7 +570,7 @@ impl Component for Receiver {
     }
 
     fn next_wakeup(&self) -> Time {
-        self.timers.next()
+        self.timers.next_of_others()
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {

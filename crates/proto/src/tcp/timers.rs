@@ -49,23 +49,39 @@ impl Timer {
         Timer::DelayedAck,
         Timer::Reaction,
     ];
+
+    /// Whether most segments or acknowledgements move the timer. Its deadline is not part of a cached minimum, which
+    /// would change as often.
+    const fn moves_often(self) -> bool {
+        matches!(self, Timer::Probe | Timer::Retransmission | Timer::Pacing)
+    }
 }
 
 /// A deadline for each [`Timer`]; [`Time::NEVER`] for stopped timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     deadlines: [Time; Timer::ALL.len()],
-    next: Time,
+    /// The earliest deadline of the timers that do not [move with each segment](Timer::moves_often).
+    next_of_others: Time,
 }
 
 impl Timers {
     /// All timers stopped.
     pub(super) const STOPPED: Timers =
-        Timers { deadlines: [Time::NEVER; Timer::ALL.len()], next: Time::NEVER };
+        Timers { deadlines: [Time::NEVER; Timer::ALL.len()], next_of_others: Time::NEVER };
 
     /// The earliest deadline.
+    #[inline]
     pub(super) fn next(&self) -> Time {
-        self.next
+        let of_segments = self.deadline(Timer::Probe).min(self.deadline(Timer::Retransmission));
+        of_segments.min(self.deadline(Timer::Pacing).min(self.next_of_others))
+    }
+
+    /// The earliest deadline, if none of the timers runs that move with each segment. A receiver has none of these.
+    #[inline]
+    pub(super) fn next_of_others(&self) -> Time {
+        debug_assert_eq!(self.next(), self.next_of_others);
+        self.next_of_others
     }
 
     /// Whether `timer` is set.
@@ -81,12 +97,14 @@ impl Timers {
     /// Sets `timer`; [`Time::NEVER`] stops it.
     pub(super) fn set(&mut self, timer: Timer, deadline: Time) {
         let before = core::mem::replace(&mut self.deadlines[timer as usize], deadline);
-        if deadline <= self.next {
-            self.next = deadline;
-        } else if before == self.next {
-            // In pairs: a chain of comparisons would take longer.
-            let [a, b, c, d, e, f, g] = self.deadlines;
-            self.next = a.min(b).min(c.min(d)).min(e.min(f).min(g));
+        if timer.moves_often() {
+            return;
+        }
+        if deadline <= self.next_of_others {
+            self.next_of_others = deadline;
+        } else if before == self.next_of_others {
+            let others = Timer::ALL.into_iter().filter(|timer| !timer.moves_often());
+            self.next_of_others = others.map(|timer| self.deadline(timer)).fold(Time::NEVER, Time::min);
         }
     }
 
@@ -100,9 +118,6 @@ impl Timers {
 
     /// The first timer due at `now`. The caller must restart or stop it.
     pub(super) fn due(&self, now: Time) -> Option<Timer> {
-        if self.next > now {
-            return None;
-        }
         let first = self.deadlines.iter().position(|&deadline| deadline <= now)?;
         Some(Timer::ALL[first])
     }
