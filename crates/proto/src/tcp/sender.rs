@@ -229,9 +229,12 @@ impl Sender {
 
     /// Ranges reported by SACK above the left edge, in order; adjacent ranges may touch.
     pub fn reported(&self) -> impl Iterator<Item = SackBlock> {
-        let records = self.state.records.iter().flat_map(|records| records.segments.reported());
-        let ranges = Some(&self.state.sacked).filter(|_| self.state.records.is_none());
-        records.chain(ranges.into_iter().flat_map(|ranges| ranges.iter().copied()))
+        let ranges = Some(&self.state.sacked).filter(|_| !self.state.keeps_records);
+        self.state
+            .records
+            .segments
+            .reported()
+            .chain(ranges.into_iter().flat_map(|ranges| ranges.iter().copied()))
     }
 
     /// The receiver's window, in bytes.
@@ -360,7 +363,7 @@ impl Sender {
         let tcp = &mut self.state;
         if segment.ack < tcp.snd_una {
             // As in Linux, a reordered acknowledgement still reports SACK blocks.
-            if tcp.records.is_some() && !segment.sack.is_empty() {
+            if tcp.keeps_records && !segment.sack.is_empty() {
                 self.recovery.on_duplicate(tcp, now, segment, out);
             }
             return;

@@ -83,8 +83,9 @@ pub struct SenderState {
     samples: Samples,
     /// Copies that may be in flight, if the flavour distinguishes copies.
     copies: Option<Copies>,
-    /// Records of the outstanding segments, if recovery uses them.
-    pub(super) records: Option<Records>,
+    /// Whether recovery uses records of the outstanding segments; otherwise there are none.
+    pub(super) keeps_records: bool,
+    pub(super) records: Records,
     pace: Pace,
     pub(super) timers: Timers,
     /// `snd_una` at the last timeout.
@@ -148,7 +149,8 @@ impl SenderState {
             rtt: RttEstimator::new(settings),
             samples: Samples::new(settings),
             copies: settings.timestamps_are_unique().then(Copies::default),
-            records: settings.keeps_records().then(Records::default),
+            keeps_records: settings.keeps_records(),
+            records: Records::default(),
             pace: Pace::default(),
             timers: Timers::STOPPED,
             timed_out_at: None,
@@ -305,16 +307,6 @@ impl SenderState {
 
     // ---- queries ---------------------------------------------------------------------------------
 
-    /// The records of outstanding segments. Panics unless recovery uses records.
-    pub(super) fn records(&self) -> &Records {
-        self.records.as_ref().expect("recovery uses records")
-    }
-
-    /// The records of outstanding segments. Panics unless recovery uses records.
-    pub(super) fn records_mut(&mut self) -> &mut Records {
-        self.records.as_mut().expect("recovery uses records")
-    }
-
     pub(super) fn window(&self) -> &Window {
         self.cc.window()
     }
@@ -451,8 +443,8 @@ impl SenderState {
     /// sections 5.2, 5.3) and returns the round-trip sample, if any.
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         self.advance(segment.ack);
-        if let Some(records) = &mut self.records {
-            records.segments.acknowledge(segment.ack, |_| {});
+        if self.keeps_records {
+            self.records.segments.acknowledge(segment.ack, |_| {});
         }
         let rtt = self.sample(now, segment);
         self.rearm(now);
@@ -576,15 +568,14 @@ impl SenderState {
     /// Notifies the controller of each segment marked lost since the last call, except losses to corruption.
     #[inline]
     pub(super) fn report_losses(&mut self, now: Time) {
-        if self.records().segments.has_unreported_losses() {
+        if self.records.segments.has_unreported_losses() {
             self.report_new_losses(now);
         }
     }
 
     fn report_new_losses(&mut self, now: Time) {
-        let records = self.records.as_mut().expect("recovery uses records");
         let is_corruption = |seq| self.reactions.is_corruption(seq);
-        records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
+        self.records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
     }
 
     /// Passes a rate sample to the controller and updates the pacing rate.
@@ -603,7 +594,7 @@ impl SenderState {
 
     /// Ends the processing of an acknowledgement whose rate sample the controller does not take.
     pub(super) fn skip_sample(&mut self) {
-        self.records_mut().rate.end_acknowledgement();
+        self.records.rate.end_acknowledgement();
         self.update_pacing_rate();
     }
 
@@ -636,14 +627,14 @@ impl SenderState {
     /// Marks samples as application-limited until the data now in flight are delivered.
     pub(super) fn note_application_limited(&mut self) {
         let mss = u64::from(self.mss);
-        let records = self.records_mut();
+        let records = &mut self.records;
         records.rate.note_application_limited(u64::from(records.segments.counts().in_flight) * mss);
     }
 
     /// Called when a segment is sent while no other is in flight.
     pub(super) fn note_flight(&mut self, now: Time) {
         if self.stats.segments_sent > 0 {
-            let application_limited = self.records().rate.is_application_limited();
+            let application_limited = self.records.rate.is_application_limited();
             let sending = Sending { now, idle: now.since(self.last_sent), application_limited };
             self.cc.on_flight(&sending);
             self.update_pacing_rate();
@@ -770,7 +761,7 @@ impl SenderState {
         self.rearm(now);
         self.restart_after_idle(now);
         // By their record, the bytes of a probe would be retransmitted on their own.
-        if self.records.is_some() && self.outstanding() && self.flight_size() < self.mss {
+        if self.keeps_records && self.outstanding() && self.flight_size() < self.mss {
             let len = self.len_at(self.snd_una).min(self.rwnd);
             let occupied = self.emit(now, self.snd_una, len, out);
             self.snd_nxt = self.snd_nxt.max(self.snd_una + occupied);

@@ -9,7 +9,7 @@ use crate::tcp::segment::{SackBlock, Segment};
 
 impl SenderState {
     fn loss(&self, now: Time, again: bool) -> Loss {
-        let flight = if self.records.is_some() {
+        let flight = if self.keeps_records {
             // A validated window is fully used; otherwise the outstanding data limit it.
             let cwnd = self.window().cwnd() as u32;
             if self.settings.cwnd_validation { cwnd } else { cwnd.min(self.flight_size()) }
@@ -176,9 +176,9 @@ impl SenderState {
 
     /// Goes back to the left edge and retransmits from there.
     pub(in crate::tcp) fn go_back(&mut self) {
-        if let Some(records) = &mut self.records {
+        if self.keeps_records {
             // The records select the next segment.
-            records.segments.take_back();
+            self.records.segments.take_back();
             return;
         }
         self.snd_nxt = self.snd_una;

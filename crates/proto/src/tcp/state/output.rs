@@ -232,7 +232,7 @@ impl SenderState {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += repeated;
         }
-        if self.records.is_some() {
+        if self.keeps_records {
             self.note_in_records(now, seq, end);
         } else {
             self.note_in_samples(now, seq, end);
@@ -257,10 +257,10 @@ impl SenderState {
     // Not inlined, so that senders without records pay only one branch.
     #[inline(never)]
     fn note_in_records(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
-        if self.records().segments.counts().in_flight == 0 {
+        if self.records.segments.counts().in_flight == 0 {
             self.note_flight(now);
         }
-        self.records_mut().on_sent(now, seq, end);
+        self.records.on_sent(now, seq, end);
         self.pace.on_sent(now, end - seq);
         self.snd_nxt = self.snd_max.max(end);
     }

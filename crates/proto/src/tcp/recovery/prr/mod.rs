@@ -190,12 +190,12 @@ impl Prr {
     }
 
     fn in_flight(tcp: &SenderState) -> u32 {
-        tcp.records().segments.counts().in_flight
+        tcp.records.segments.counts().in_flight
     }
 
     /// The window that allows `more` segments beyond those in flight, in bytes.
     fn window_for(tcp: &SenderState, more: u32) -> f64 {
-        f64::from(tcp.records().segments.bytes_in_flight()) + f64::from(more) * f64::from(tcp.mss)
+        f64::from(tcp.records.segments.bytes_in_flight()) + f64::from(more) * f64::from(tcp.mss)
     }
 
     fn on_segment(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
@@ -224,7 +224,7 @@ impl Prr {
     /// Whether the reported segments were sent before the last transmission of the first outstanding segment:
     /// they show that the path is alive, but not that this segment is overdue (Linux `tcp_clean_rtx_queue`).
     fn repair_is_younger(&self, tcp: &SenderState, news: &News) -> bool {
-        let (Some((first, _)), Some(head)) = (news.sacked, tcp.records().segments.first()) else {
+        let (Some((first, _)), Some(head)) = (news.sacked, tcp.records.segments.first()) else {
             return false;
         };
         first < head.sent_at
@@ -242,7 +242,7 @@ impl Prr {
         let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
         let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
         for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
-            let records = tcp.records.as_mut().expect("recovery uses records");
+            let records = &mut tcp.records;
             tcp.sacked.insert(block.start, block.end, |part| {
                 records.segments.sack(part.start, part.end, |sent| {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
@@ -252,7 +252,7 @@ impl Prr {
             });
         }
         if news.advances {
-            let records = tcp.records_mut();
+            let records = &mut tcp.records;
             records.segments.acknowledge(segment.ack, |sent| {
                 if sent.state != SegmentState::Sacked {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
@@ -270,7 +270,7 @@ impl Prr {
             self.detector.on_duplicate_report();
         }
         if news.segments > 0 {
-            let rate = &tcp.records().rate;
+            let rate = &tcp.records.rate;
             self.detector.on_deliveries(rate.prior_delivered(), rate.delivered());
         }
     }
@@ -348,7 +348,7 @@ impl Prr {
             self.end_recovery(tcp);
         }
         let found = self.detect(tcp, now);
-        let counts = tcp.records().segments.counts();
+        let counts = tcp.records.segments.counts();
         match self.stage {
             Stage::Recovery(_) => {}
             Stage::Loss(_) if !found.retransmission => {}
@@ -362,7 +362,7 @@ impl Prr {
     /// Runs the loss detector and sets the reordering timer.
     fn detect(&mut self, tcp: &mut SenderState, now: Time) -> Found {
         let context = self.context(tcp, now);
-        let found = self.detector.detect(&context, &mut tcp.records_mut().segments);
+        let found = self.detector.detect(&context, &mut tcp.records.segments);
         match found.look_again {
             Some(at) => {
                 let due = tcp.settings.expiry(now, at.since(now) + SLACK);
@@ -376,7 +376,7 @@ impl Prr {
     /// Outside recovery, updates the stage to open or disorder.
     fn keep_open(&mut self, tcp: &SenderState) {
         if matches!(self.stage, Stage::Open | Stage::Disorder) {
-            let counts = tcp.records().segments.counts();
+            let counts = tcp.records.segments.counts();
             self.stage = if counts.sacked + counts.lost > 0 { Stage::Disorder } else { Stage::Open };
         }
     }
@@ -395,7 +395,7 @@ impl Prr {
         self.begin_undo(tcp);
         self.probe = None;
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
-        let lost = tcp.records_mut().segments.next_lost().map_or(tcp.snd_una, |lost| lost.start);
+        let lost = tcp.records.segments.next_lost().map_or(tcp.snd_una, |lost| lost.start);
         tcp.answer_records_loss(now, Hole { seq: lost, evidence: Evidence::Sack });
         self.judged = Some(lost);
         self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
@@ -446,7 +446,7 @@ impl Prr {
         }
         let least = self.min_rtt.map_or(Duration::ZERO, |filter| Duration::from_nanos(filter.get()));
         let mss = tcp.mss;
-        let mut sample = tcp.records_mut().take_sample(now, least, mss);
+        let mut sample = tcp.records.take_sample(now, least, mss);
         sample.rtt = rtt;
         sample.newly_lost = u64::from(lost) * u64::from(mss);
         sample.prior_in_flight = u64::from(prior_in_flight) * u64::from(mss);
@@ -471,7 +471,7 @@ impl Prr {
     /// Called after sending: records whether the window was the limit. Controllers that set the window during
     /// recovery, too, do not ask for it.
     fn note_usage(&mut self, tcp: &SenderState, limited: bool) {
-        let counts = tcp.records().segments.counts();
+        let counts = tcp.records.segments.counts();
         let out = counts.in_flight + counts.sacked + counts.lost;
         let flight_is_over = tcp.snd_una >= self.usage.flight_ends;
         if flight_is_over || limited || (!self.usage.limited && out > self.usage.most_out) {
@@ -481,7 +481,7 @@ impl Prr {
 
     /// Whether the congestion window has room for the next segment: the first `lost` one, or new data.
     fn window_has_room(tcp: &SenderState, lost: Option<SackBlock>) -> bool {
-        let in_flight = tcp.records().segments.bytes_in_flight();
+        let in_flight = tcp.records.segments.bytes_in_flight();
         let len = lost.map_or_else(|| tcp.len_at(tcp.snd_max), |lost| lost.end - lost.start);
         in_flight == 0 || f64::from(in_flight + len) <= tcp.cwnd()
     }
@@ -546,7 +546,7 @@ fn duplicate_report(segment: &Segment, una: SeqNum, max: SeqNum) -> Option<SackB
 
 impl Recovery for Prr {
     fn report(&self, tcp: &SenderState) -> LossReport {
-        let counts = tcp.records().segments.counts();
+        let counts = tcp.records.segments.counts();
         let stage = match self.stage {
             Stage::Open => LossStage::Open,
             Stage::Disorder => LossStage::Disorder,
@@ -584,7 +584,7 @@ impl Recovery for Prr {
     }
 
     fn pipe(&self, tcp: &SenderState) -> u32 {
-        tcp.records().segments.bytes_in_flight()
+        tcp.records.segments.bytes_in_flight()
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
@@ -609,7 +609,7 @@ impl Recovery for Prr {
         let burst = tcp.settings.max_burst;
         let (mut sent, mut limited) = (0, false);
         while burst == 0 || sent < burst {
-            let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
+            let lost = if self.new_data_first { None } else { tcp.records.segments.next_lost() };
             limited = !Self::window_has_room(tcp, lost);
             if limited || !tcp.pacing_lets_out(now) {
                 break;

@@ -47,7 +47,7 @@ impl Prr {
         }
         let new = tcp.send_new(now, out);
         if !new {
-            let Some(last) = tcp.records().segments.last().copied() else { return };
+            let Some(last) = tcp.records.segments.last().copied() else { return };
             // Not counted as a retransmission for the undo of a reduction.
             let len = tcp.len_at(last.start).min(last.len());
             tcp.emit(now, last.start, len, out);

@@ -13,14 +13,14 @@ impl Prr {
     /// Processes a retransmission timeout (RFC 6298 sections 5.4 to 5.6; RFC 8985 section 6.3).
     pub(super) fn time_out(&mut self, tcp: &mut SenderState, now: Time) {
         let context = self.context(tcp, now);
-        let segments = &mut tcp.records_mut().segments;
+        let segments = &mut tcp.records.segments;
         let first = segments.first().map(|first| (first.start, first.state));
         if first.is_some_and(|(_, state)| state == SegmentState::Sacked) {
             // Reported but not acknowledged: the receiver has reneged (RFC 2018 section 8).
             segments.forget_reports();
             tcp.sacked.clear();
         }
-        let segments = &mut tcp.records_mut().segments;
+        let segments = &mut tcp.records.segments;
         segments.lose_where(|segment| {
             let is_first = first.is_some_and(|(start, _)| start == segment.start);
             is_first || self.detector.is_lost_by_timeout(&context, segment)
@@ -60,7 +60,7 @@ impl Prr {
     pub(super) fn resent_in_flight(tcp: &SenderState) -> impl Iterator<Item = &SentSegment> {
         let in_flight =
             |segment: &&SentSegment| segment.state == SegmentState::InFlight && segment.is_retransmission();
-        tcp.records().segments.iter().filter(in_flight)
+        tcp.records.segments.iter().filter(in_flight)
     }
 
     /// Whether `segment` echoes a timestamp from before the first retransmission (RFC 3522 section 3.2).
@@ -112,7 +112,7 @@ impl Prr {
     /// Undoes the last reduction. With `unmark`, also undoes all loss marks.
     pub(super) fn undo_reduction(&mut self, tcp: &mut SenderState, unmark: bool) {
         if unmark {
-            tcp.records_mut().segments.unmark_lost();
+            tcp.records.segments.unmark_lost();
         }
         if let Some(before) = self.undo.take() {
             tcp.undo(&before);
