@@ -612,6 +612,11 @@ impl SenderState {
         self.pace.rate
     }
 
+    /// Whether the pacing timer is set for the next departure, which is later than `now`.
+    pub(super) fn waits_for_departure(&self, now: Time) -> bool {
+        self.pace.next > now && self.timers.deadline(Timer::Pacing) == self.pace.next
+    }
+
     /// Whether pacing allows a departure now; if not, sets the pacing timer.
     pub(super) fn pacing_lets_out(&mut self, now: Time) -> bool {
         let waits = self.pace.rate.is_some() && self.pace.next > now;

@@ -486,6 +486,33 @@ impl Prr {
         in_flight == 0 || f64::from(in_flight + len) <= tcp.cwnd()
     }
 
+    /// Sends what the window and pacing allow. Returns whether the window was the limit.
+    #[inline]
+    fn fill_window(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
+        let burst = tcp.settings.max_burst;
+        let mut sent = 0;
+        while burst == 0 || sent < burst {
+            let lost = if self.new_data_first { None } else { tcp.records.segments.next_lost() };
+            if !Self::window_has_room(tcp, lost) {
+                return true;
+            }
+            if !tcp.pacing_lets_out(now) {
+                break;
+            }
+            if !self.send_one(tcp, now, lost, out) {
+                if core::mem::take(&mut self.new_data_first) {
+                    continue;
+                }
+                if tcp.unsent < u64::from(tcp.mss) && Self::in_flight(tcp) < Self::cwnd(tcp) {
+                    tcp.note_application_limited();
+                }
+                break;
+            }
+            sent += 1;
+        }
+        false
+    }
+
     /// Sends the first `lost` segment, or new data; returns `false` if there is nothing to send.
     fn send_one(&mut self, tcp: &mut SenderState, now: Time, lost: Option<SackBlock>, out: &mut Out) -> bool {
         if let Some(lost) = lost {
@@ -606,25 +633,9 @@ impl Recovery for Prr {
             reduction.lower_target(Self::cwnd(tcp));
         }
         tcp.begin_sending(now);
-        let burst = tcp.settings.max_burst;
-        let (mut sent, mut limited) = (0, false);
-        while burst == 0 || sent < burst {
-            let lost = if self.new_data_first { None } else { tcp.records.segments.next_lost() };
-            limited = !Self::window_has_room(tcp, lost);
-            if limited || !tcp.pacing_lets_out(now) {
-                break;
-            }
-            if !self.send_one(tcp, now, lost, out) {
-                if core::mem::take(&mut self.new_data_first) {
-                    continue;
-                }
-                if tcp.unsent < u64::from(tcp.mss) && Self::in_flight(tcp) < Self::cwnd(tcp) {
-                    tcp.note_application_limited();
-                }
-                break;
-            }
-            sent += 1;
-        }
+        // Until the pacing timer expires, nothing leaves, and only `note_usage` asks whether the window has room.
+        let waits = tcp.governs_recovery() && tcp.waits_for_departure(now);
+        let limited = !waits && self.fill_window(tcp, now, out);
         self.new_data_first = false;
         if core::mem::take(&mut self.probe_is_due) {
             self.schedule_probe(tcp, now);
