@@ -49,18 +49,22 @@ pub(super) struct Found {
 
 /// Loss detection: marks the segments in flight that are lost.
 pub(super) trait LossDetector: Debug + Send {
-    /// Called for each segment newly delivered by the current acknowledgement.
-    fn on_delivered(&mut self, _context: &Context, _segment: &SentSegment) {}
+    /// Called for each segment newly delivered by an acknowledgement at `now`, given the minimum round-trip time
+    /// before.
+    fn on_delivered(&mut self, _now: Time, _min_rtt: Option<Duration>, _segment: &SentSegment) {}
 
     /// Called when reordering is observed on the path.
     fn on_reordering(&mut self) {}
 
-    /// Called when a retransmission is reported as a duplicate (RFC 2883).
-    fn on_duplicate_report(&mut self) {}
+    /// Called when a retransmission is reported as a duplicate (RFC 2883). Returns whether the detector responds, with
+    /// the next [delivery](LossDetector::on_delivery_after_report).
+    fn on_duplicate_report(&mut self) -> bool {
+        false
+    }
 
-    /// Called for each acknowledgement that delivers data: `delivered` bytes so far, `prior` of them before
-    /// the newest segment of this acknowledgement was sent.
-    fn on_deliveries(&mut self, _prior: u64, _delivered: u64) {}
+    /// Called for the first acknowledgement that delivers data since the detector responded to a report: `delivered`
+    /// bytes so far, `prior` of them before the newest segment of this acknowledgement was sent.
+    fn on_delivery_after_report(&mut self, _prior: u64, _delivered: u64) {}
 
     /// Called when recovery ends.
     fn on_recovered(&mut self) {}

@@ -23,8 +23,6 @@ pub(super) struct Rack {
     reordering_seen: bool,
     /// The reordering window in quarters of the minimum round-trip time.
     steps: u32,
-    /// Whether a reported duplicate has yet to widen the window.
-    reported: bool,
     /// Recoveries left until the window is reset.
     widened_for: u32,
     /// Bytes delivered at the last step; the next step requires the delivery of a segment sent after that.
@@ -38,7 +36,6 @@ impl Rack {
             rtt: Duration::ZERO,
             reordering_seen: false,
             steps: 1,
-            reported: false,
             widened_for: 0,
             stepped_at: 0,
         }
@@ -64,10 +61,10 @@ fn was_sent_before((a, a_end): (Time, SeqNum), (b, b_end): (Time, SeqNum)) -> bo
 
 impl LossDetector for Rack {
     /// RFC 8985 section 6.2 steps 1 and 2.
-    fn on_delivered(&mut self, context: &Context, segment: &SentSegment) {
-        let rtt = context.now.since(segment.sent_at);
+    fn on_delivered(&mut self, now: Time, min_rtt: Option<Duration>, segment: &SentSegment) {
+        let rtt = now.since(segment.sent_at);
         // Faster than the path allows, so an earlier transmission was delivered.
-        if segment.is_retransmission() && context.min_rtt.is_some_and(|least| rtt < least) {
+        if segment.is_retransmission() && min_rtt.is_some_and(|least| rtt < least) {
             return;
         }
         let key = (segment.sent_at, segment.end);
@@ -82,14 +79,14 @@ impl LossDetector for Rack {
     }
 
     /// As in Linux, a duplicate counts only after reordering was observed on the path.
-    fn on_duplicate_report(&mut self) {
-        self.reported |= self.reordering_seen;
+    fn on_duplicate_report(&mut self) -> bool {
+        self.reordering_seen
     }
 
     /// RFC 8985 section 6.2 step 4: widens the window once per round trip. A report of a duplicate delivers
     /// no data, so it takes effect with the next delivery.
-    fn on_deliveries(&mut self, prior: u64, delivered: u64) {
-        if !core::mem::take(&mut self.reported) || prior < self.stepped_at {
+    fn on_delivery_after_report(&mut self, prior: u64, delivered: u64) {
+        if prior < self.stepped_at {
             return;
         }
         self.steps = (self.steps + 1).min(MAX_STEPS);

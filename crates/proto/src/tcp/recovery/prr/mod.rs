@@ -89,6 +89,8 @@ pub(in crate::tcp) struct Prr {
     /// Reordering estimate: distance of the observed reordering, segments.
     reordering: u32,
     min_rtt: Option<Minimum<u64>>,
+    /// Whether the detector responds to a reported duplicate with the next delivery.
+    reported: bool,
     usage: Usage,
     /// End of the current round: the round-trip variation may shrink once per round.
     round_ends: SeqNum,
@@ -169,16 +171,21 @@ impl Prr {
             new_data_first: false,
             reordering: 0,
             min_rtt: None,
+            reported: false,
             usage: Usage { limited: false, most_out: 0, flight_ends: iss },
             round_ends: iss,
         }
+    }
+
+    fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.map(|filter| Duration::from_nanos(filter.get()))
     }
 
     fn context(&self, tcp: &SenderState, now: Time) -> Context {
         Context {
             now,
             srtt: tcp.rtt.srtt(),
-            min_rtt: self.min_rtt.map(|filter| Duration::from_nanos(filter.get())),
+            min_rtt: self.min_rtt(),
             in_recovery: matches!(self.stage, Stage::Recovery(_) | Stage::Loss(_)),
             dupthresh: tcp.dupthresh().max(self.reordering),
         }
@@ -238,7 +245,7 @@ impl Prr {
             self.undo.on_duplicate_report(twice.start, segments);
             news.needless = self.probe.is_none_or(|probe| probe.high != twice.end);
         }
-        let context = self.context(tcp, now);
+        let min_rtt = self.min_rtt();
         let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
         let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
         for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
@@ -246,7 +253,7 @@ impl Prr {
             tcp.sacked.insert(block.start, block.end, |part| {
                 records.segments.sack(part.start, part.end, |sent| {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
-                    self.detector.on_delivered(&context, sent);
+                    self.detector.on_delivered(now, min_rtt, sent);
                     news.take(sent, high, highest, false);
                 });
             });
@@ -256,7 +263,7 @@ impl Prr {
             records.segments.acknowledge(segment.ack, |sent| {
                 if sent.state != SegmentState::Sacked {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
-                    self.detector.on_delivered(&context, sent);
+                    self.detector.on_delivered(now, min_rtt, sent);
                     news.take(sent, high, highest, true);
                 } else {
                     news.resent |= sent.is_retransmission();
@@ -267,11 +274,11 @@ impl Prr {
             self.note_reordering(highest - late, tcp.mss);
         }
         if news.needless {
-            self.detector.on_duplicate_report();
+            self.reported |= self.detector.on_duplicate_report();
         }
-        if news.segments > 0 {
+        if news.segments > 0 && core::mem::take(&mut self.reported) {
             let rate = &tcp.records.rate;
-            self.detector.on_deliveries(rate.prior_delivered(), rate.delivered());
+            self.detector.on_delivery_after_report(rate.prior_delivered(), rate.delivered());
         }
     }
 
@@ -444,7 +451,7 @@ impl Prr {
         if !tcp.takes_samples() {
             return tcp.skip_sample();
         }
-        let least = self.min_rtt.map_or(Duration::ZERO, |filter| Duration::from_nanos(filter.get()));
+        let least = self.min_rtt().unwrap_or_default();
         let mss = tcp.mss;
         let mut sample = tcp.records.take_sample(now, least, mss);
         sample.rtt = rtt;
