@@ -206,7 +206,7 @@ impl SenderState {
     pub fn set_pacing_rate(&mut self, rate: f64) {
         assert!(rate > 0.0, "a pacing rate of {rate}");
         self.is_paced = false;
-        self.pace.rate = Some(rate);
+        self.pace.set_rate(rate);
     }
 
     /// Whether a reaction has requested a retransmission.
@@ -603,7 +603,7 @@ impl SenderState {
         if self.is_paced
             && let Some(srtt) = self.rtt.srtt()
         {
-            self.pace.rate = Some(self.cc.pacing_rate(srtt));
+            self.pace.set_rate(self.cc.pacing_rate(srtt));
         }
     }
 
@@ -791,13 +791,25 @@ struct Pace {
     /// Bytes of payload per second.
     rate: Option<f64>,
     next: Time,
+    /// The length of the last segment sent at this rate, and the time that it takes. Most are as long as the last one,
+    /// and many leave at the same rate.
+    last: (u32, Duration),
 }
 
 impl Pace {
+    fn set_rate(&mut self, rate: f64) {
+        if self.rate != Some(rate) {
+            (self.rate, self.last) = (Some(rate), (0, Duration::ZERO));
+        }
+    }
+
     /// Schedules the next departure after `bytes` sent at `now`.
     fn on_sent(&mut self, now: Time, bytes: u32) {
         if let Some(rate) = self.rate.filter(|&rate| rate > 0.0) {
-            self.next = now.max(self.next) + Duration::from_secs_f64(f64::from(bytes) / rate);
+            if self.last.0 != bytes {
+                self.last = (bytes, Duration::from_secs_f64(f64::from(bytes) / rate));
+            }
+            self.next = now.max(self.next) + self.last.1;
         }
     }
 }
