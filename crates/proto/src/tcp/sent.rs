@@ -244,11 +244,16 @@ impl SentSegments {
     }
 
     /// Splits the segment that contains `seq`, unless `seq` is a segment boundary or the end of the last
-    /// segment.
-    fn split_at(&mut self, seq: SeqNum) {
+    /// segment. Returns the index of the segment that starts at `seq`.
+    fn split_at(&mut self, seq: SeqNum) -> usize {
         let index = self.index_of(seq);
+        self.split(index, seq)
+    }
+
+    /// Like [`split_at`](SentSegments::split_at), with the index of the segment that contains `seq`.
+    fn split(&mut self, index: usize, seq: SeqNum) -> usize {
         let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.start < seq) else {
-            return;
+            return index;
         };
         let right = SentSegment { start: seq, ..*segment };
         segment.end = seq;
@@ -258,6 +263,7 @@ impl SentSegments {
         if right.state == SegmentState::InFlight {
             self.insert_transmission(seq, right.sent_at);
         }
+        index + 1
     }
 
     /// Records the transmission of `start..end` at `now`, which may cover outstanding segments, new data or
@@ -324,10 +330,12 @@ impl SentSegments {
     /// Marks `start..end` as reported by SACK; calls `visit` for each newly reported segment, with its state
     /// before the report.
     pub(super) fn sack(&mut self, start: SeqNum, end: SeqNum, mut visit: impl FnMut(&SentSegment)) {
-        self.split_at(start);
-        self.split_at(end);
-        let mut index = self.index_of(start);
-        while let Some(segment) = self.segments.get(index).filter(|segment| segment.end <= end) {
+        let mut index = self.split_at(start);
+        while let Some(segment) = self.segments.get(index).filter(|segment| segment.start < end) {
+            if segment.end > end {
+                self.split(index, end);
+                continue;
+            }
             if segment.state != SegmentState::Sacked {
                 visit(segment);
                 self.move_to(index, SegmentState::Sacked);
