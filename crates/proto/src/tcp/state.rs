@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
 
-use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
+use super::cc::{self, AckInfo, Controller, Demand, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates, Repeat};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
@@ -61,7 +61,8 @@ pub struct SenderState {
     pub(super) rcv_nxt: SeqNum,
 
     cc: Box<dyn Controller>,
-    /// Whether the controller takes rate samples, and whether it sets the window during recovery.
+    /// Whether the controller takes more round-trip times, rate samples, and whether it sets the window during recovery.
+    takes_rtts: bool,
     takes_samples: bool,
     governs_recovery: bool,
     /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
@@ -136,6 +137,7 @@ impl SenderState {
             largest_rwnd: if settings.handshake { 0 } else { rwnd },
             // Without a handshake, the peer starts at the same sequence number.
             rcv_nxt: iss,
+            takes_rtts: true,
             takes_samples: cc.takes_samples(),
             governs_recovery: cc.governs_recovery(),
             is_paced: settings.keeps_records() && (settings.pacing || cc.needs_pacing()),
@@ -561,8 +563,10 @@ impl SenderState {
 
     /// Notifies the controller of a round-trip time.
     pub(super) fn note_rtt(&mut self, now: Time, rtt: Duration) {
-        let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
-        self.cc.on_rtt(&info);
+        if self.takes_rtts {
+            let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
+            self.takes_rtts = self.cc.on_rtt(&info);
+        }
     }
 
     /// Notifies the controller of each segment marked lost since the last call, except losses to corruption.
@@ -580,8 +584,7 @@ impl SenderState {
 
     /// Passes a rate sample to the controller and updates the pacing rate.
     pub(super) fn on_sample(&mut self, sample: &RateSample) {
-        self.cc.on_sample(sample);
-        if self.cc.limits_itself() {
+        if self.cc.on_sample(sample) == Demand::Limited {
             self.note_application_limited();
         }
         self.update_pacing_rate();

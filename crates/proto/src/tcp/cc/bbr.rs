@@ -3,7 +3,7 @@
 
 use lasthop_base::{Duration, Stream, Streams, Time};
 
-use super::{AckInfo, Controller, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
+use super::{AckInfo, Controller, Demand, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
@@ -527,20 +527,21 @@ impl Controller for Bbr {
 
     /// Initialises the model at the start of the connection: the minimum round-trip time filter starts now,
     /// and the pacing rate is the initial window per round-trip time, its lower limit during Startup.
-    fn on_rtt(&mut self, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) -> bool {
         if self.min_rtt.is_none() {
             self.min_rtt_at = info.now;
         }
         if self.pacing_rate.is_none() {
             self.pace_at(self.initial_rate(info.rtt));
         }
+        self.min_rtt.is_none()
     }
 
     fn takes_samples(&self) -> bool {
         true
     }
 
-    fn on_sample(&mut self, sample: &RateSample) {
+    fn on_sample(&mut self, sample: &RateSample) -> Demand {
         self.policer.lost_so_far += sample.newly_lost;
         self.update_bandwidth(sample);
         self.update_aggregation(sample, self.window.cwnd());
@@ -551,6 +552,7 @@ impl Controller for Bbr {
         self.update_gains();
         self.set_pacing_rate(self.pacing_gain);
         self.set_cwnd(sample);
+        if self.mode == Mode::ProbeRtt { Demand::Limited } else { Demand::Full }
     }
 
     /// Detected losses do not reduce the window, except by a scheme's `factor`.
@@ -611,10 +613,6 @@ impl Controller for Bbr {
 
     fn governs_recovery(&self) -> bool {
         true
-    }
-
-    fn limits_itself(&self) -> bool {
-        self.mode == Mode::ProbeRtt
     }
 }
 

@@ -180,16 +180,17 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_rtt(&mut self, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) -> bool {
         // Samples within a second after a loss may be inflated by a draining queue.
         if self.curve.epoch.is_some_and(|epoch| info.now.since(epoch) < Duration::from_secs(1)) {
-            return;
+            return true;
         }
         self.delay_min = Some(self.delay_min.map_or(info.rtt, |least| least.min(info.rtt)));
         if self.window.in_slow_start() && self.hystart.ends_slow_start(info, self.window.cwnd()) {
             let window = self.window_mut();
             window.ssthresh = window.cwnd;
         }
+        true
     }
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {

@@ -86,8 +86,9 @@ impl Controller for Hybla {
         self.reno.window.set_cwnd(self.rho / 8);
     }
 
-    fn on_rtt(&mut self, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) -> bool {
         self.update_rho(info.rtt);
+        true
     }
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {

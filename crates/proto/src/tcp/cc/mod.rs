@@ -87,6 +87,15 @@ pub struct Loss {
     pub max: SeqNum,
 }
 
+/// How much a controller asks of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// As much as it believes the path to carry.
+    Full,
+    /// Deliberately less, so that segments sent now count as limited by the application.
+    Limited,
+}
+
 /// The start of a flight: a transmission while nothing is in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
@@ -121,8 +130,11 @@ pub trait Controller: Debug + Send {
     /// has a shorter transmission time than data.
     fn on_established(&mut self, _info: &RttInfo) {}
 
-    /// Called for each round-trip sample of data, in recovery or outside.
-    fn on_rtt(&mut self, _info: &RttInfo) {}
+    /// Called for each round-trip sample of data, in recovery or outside. Returns whether later samples are of interest,
+    /// too; otherwise it is not called again.
+    fn on_rtt(&mut self, _info: &RttInfo) -> bool {
+        false
+    }
 
     /// Whether [`on_sample`](Controller::on_sample) is to be called. It does not change during a connection.
     fn takes_samples(&self) -> bool {
@@ -132,7 +144,9 @@ pub trait Controller: Debug + Send {
     /// Called with the rate sample of each acknowledgement after its processing, if the controller
     /// [takes them](Controller::takes_samples). Only recovery with a record of each segment calls this
     /// ([`Settings::keeps_records`]).
-    fn on_sample(&mut self, _sample: &RateSample) {}
+    fn on_sample(&mut self, _sample: &RateSample) -> Demand {
+        Demand::Full
+    }
 
     /// Called for each segment marked lost, by acknowledgements or the retransmission timer, after
     /// [`on_loss`](Controller::on_loss) or [`on_timeout`](Controller::on_timeout) of the same event and
@@ -207,12 +221,6 @@ pub trait Controller: Debug + Send {
     /// Whether the controller also sets the window during recovery, in place of proportional rate reduction.
     /// It does not change during a connection.
     fn governs_recovery(&self) -> bool {
-        false
-    }
-
-    /// Whether the controller deliberately limits sending, so that current samples count as
-    /// application-limited.
-    fn limits_itself(&self) -> bool {
         false
     }
 }

@@ -62,8 +62,9 @@ impl Controller for Veno {
         self.rounds.least = None;
     }
 
-    fn on_rtt(&mut self, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) -> bool {
         self.rounds.on_rtt(info);
+        true
     }
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {

@@ -3,7 +3,7 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
+use super::{AckInfo, Controller, Demand, Loss, Reno, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
 /// Minimum interval of a bandwidth sample; otherwise a round-trip time.
@@ -86,17 +86,19 @@ impl Controller for Westwood {
         self.reno.on_ack(ack);
     }
 
-    fn on_rtt(&mut self, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) -> bool {
         self.rtt = info.rtt.as_nanos().div_ceil(self.tick.as_nanos());
         self.min_rtt = Some(self.min_rtt.map_or(self.rtt, |least| least.min(self.rtt)));
+        true
     }
 
     fn takes_samples(&self) -> bool {
         true
     }
 
-    fn on_sample(&mut self, sample: &super::RateSample) {
+    fn on_sample(&mut self, sample: &super::RateSample) -> Demand {
         self.count(sample.now, sample.newly_delivered);
+        Demand::Full
     }
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {

@@ -12,7 +12,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use super::SenderState;
 use crate::component::Out;
-use crate::tcp::cc::{AckInfo, Controller, Loss, Window};
+use crate::tcp::cc::{AckInfo, Controller, Demand, Loss, Window};
 use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::recovery;
@@ -67,12 +67,13 @@ impl Controller for Logger {
         true
     }
 
-    fn on_sample(&mut self, sample: &RateSample) {
+    fn on_sample(&mut self, sample: &RateSample) -> Demand {
         let RateSample { rtt, prior_in_flight, in_flight, newly_delivered, newly_lost, ack_delayed, .. } =
             *sample;
         self.record(format!(
             "{rtt:?}, {prior_in_flight} -> {in_flight}, {newly_delivered}, {newly_lost}, {ack_delayed}"
         ));
+        Demand::Full
     }
 }
 

@@ -24,7 +24,7 @@ use self::congestion::Congestion;
 use self::probe_bw::Probe;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
-use super::{AckInfo, Controller, Loss, LostSegment, RateSample, RttInfo, Sending, Window};
+use super::{AckInfo, Controller, Demand, Loss, LostSegment, RateSample, RttInfo, Sending, Window};
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
@@ -326,20 +326,21 @@ impl Controller for Bbr3 {
     }
 
     /// The first round-trip time, possibly that of the SYN, initialises the model.
-    fn on_rtt(&mut self, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) -> bool {
         if self.min_rtt.is_none() {
             self.min_rtt = Some(MinRtt::new(info.now, info.rtt));
             self.aggregation.began = info.now;
             let nominal = self.initial_window / info.rtt.as_secs_f64();
             self.pacing_rate = Some(State::Startup.pacing_gain() * nominal);
         }
+        false
     }
 
     fn takes_samples(&self) -> bool {
         true
     }
 
-    fn on_sample(&mut self, sample: &RateSample) {
+    fn on_sample(&mut self, sample: &RateSample) -> Demand {
         self.update_round(sample);
         self.note_recovery(sample);
         self.update_delivery_signals(sample);
@@ -356,6 +357,8 @@ impl Controller for Bbr3 {
         self.bandwidth = self.max_bandwidth().min(self.congestion.bandwidth_shortterm);
         self.set_pacing_rate(self.state.pacing_gain());
         self.set_cwnd(sample);
+        // ProbeRTT limits the rate itself, so its samples do not reflect the path.
+        if self.state == State::ProbeRtt { Demand::Limited } else { Demand::Full }
     }
 
     fn on_lost_segment(&mut self, lost: &LostSegment) {
@@ -422,10 +425,5 @@ impl Controller for Bbr3 {
 
     fn governs_recovery(&self) -> bool {
         true
-    }
-
-    /// ProbeRTT limits the rate itself, so its samples do not reflect the path.
-    fn limits_itself(&self) -> bool {
-        self.state == State::ProbeRtt
     }
 }

@@ -22,6 +22,7 @@ struct Flow {
     rtt: Duration,
     /// One past the last sequence number that was lost.
     lost: SeqNum,
+    demand: Demand,
 }
 
 impl Flow {
@@ -33,6 +34,7 @@ impl Flow {
             delivered: 0,
             rtt: RTT + Duration::from_nanos(500),
             lost: SeqNum(0),
+            demand: Demand::Full,
         };
         let una = SeqNum(0);
         flow.bbr.on_rtt(&RttInfo { now: flow.now, rtt: flow.rtt, una, max: una });
@@ -62,7 +64,7 @@ impl Flow {
     }
 
     fn feed(&mut self, sample: &RateSample) -> State {
-        self.bbr.on_sample(sample);
+        self.demand = self.bbr.on_sample(sample);
         self.bbr.state
     }
 
@@ -559,7 +561,7 @@ fn probe_rtt_keeps_half_a_bdp_in_flight_for_200_ms_and_a_round() {
     let mut flow = before_probe_rtt();
     let cwnd = flow.bbr.window.cwnd;
     assert_eq!(flow.round(RATE, BDP), State::ProbeRtt);
-    assert!(flow.bbr.limits_itself());
+    assert_eq!(flow.demand, Demand::Limited);
     let half = flow.bbr.window.cwnd;
     assert!((half - 0.5 * BDP).abs() < 1.0, "{half}");
     assert_close(flow.pacing_rate(), 0.99 * RATE);
