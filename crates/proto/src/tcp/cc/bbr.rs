@@ -202,10 +202,8 @@ impl Bbr {
     }
 
     fn pace_at(&mut self, rate: f64) {
-        if self.pacing_rate != Some(rate) {
-            self.pacing_rate = Some(rate);
-            self.burst = self.burst_at(rate);
-        }
+        self.pacing_rate = Some(rate);
+        self.burst = self.burst_at(rate);
     }
 
     /// The bandwidth-delay product times `gain`, in segments.
@@ -283,10 +281,13 @@ impl Bbr {
         if policer.rounds > 4 * Policer::INTERVAL_ROUNDS {
             return policer.reset(now, delivered);
         }
+        if !lost {
+            return;
+        }
         let (lost_bytes, bytes) = (policer.lost_so_far - policer.lost, delivered - policer.delivered);
         let interval = now.since(policer.began);
         let few = bytes == 0 || (lost_bytes as f64) < Policer::LOSS_SHARE * bytes as f64;
-        if !lost || few || interval < Duration::from_millis(1) {
+        if few || interval < Duration::from_millis(1) {
             return;
         }
         if policer.finish_interval(now, delivered, bytes as f64 / interval.as_secs_f64()) {
@@ -294,9 +295,7 @@ impl Bbr {
         }
     }
 
-    fn update_aggregation(&mut self, sample: &RateSample, cwnd: u32) {
-        let bandwidth = self.bandwidth();
-        let acked = self.count(sample.newly_delivered);
+    fn update_aggregation(&mut self, sample: &RateSample, bandwidth: f64, acked: u32) {
         if acked == 0 || sample.delivery_rate.is_none() {
             return;
         }
@@ -316,9 +315,10 @@ impl Bbr {
             (aggregation.acked, aggregation.epoch_began, expected) = (0, sample.now, 0);
         }
         aggregation.acked += acked;
-        let extra = (aggregation.acked - expected).min(cwnd);
-        let most = &mut aggregation.extra[aggregation.half];
-        *most = (*most).max(extra);
+        let (extra, most) = (aggregation.acked - expected, &mut aggregation.extra[aggregation.half]);
+        if extra > *most {
+            *most = extra.min(self.window.cwnd()).max(*most);
+        }
     }
 
     fn update_cycle(&mut self, sample: &RateSample) {
@@ -326,12 +326,12 @@ impl Bbr {
             return;
         }
         let full_length = self.min_rtt.is_some_and(|rtt| sample.now.since(self.cycle_began) > rtt);
-        let in_flight = self.count(sample.prior_in_flight);
+        let in_flight = || self.count(sample.prior_in_flight);
         let next = if self.pacing_gain > 1.0 {
-            let reached = in_flight + self.burst >= self.inflight(self.pacing_gain);
-            full_length && (sample.newly_lost > 0 || reached)
+            let reached = || in_flight() + self.burst >= self.inflight(self.pacing_gain);
+            full_length && (sample.newly_lost > 0 || reached())
         } else if self.pacing_gain < 1.0 {
-            full_length || in_flight <= self.inflight(1.0)
+            full_length || in_flight() <= self.inflight(1.0)
         } else {
             full_length
         };
@@ -434,8 +434,11 @@ impl Bbr {
 
     // ---- pacing rate and window -------------------------------------------------------------------------
 
-    fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = self.bandwidth() * gain * PACING_MARGIN;
+    fn set_pacing_rate(&mut self, bandwidth: f64, gain: f64) {
+        let rate = bandwidth * gain * PACING_MARGIN;
+        if self.pacing_rate == Some(rate) {
+            return;
+        }
         if rate > 0.0 && (self.full || self.pacing_rate.is_none_or(|before| rate > before)) {
             self.pace_at(rate);
         }
@@ -454,8 +457,8 @@ impl Bbr {
 
     /// Reduces the window by losses, or restores it after recovery.
     fn recover_or_restore(&mut self, sample: &RateSample, acked: u32, cwnd: u32) -> u32 {
-        let in_flight = self.count(sample.in_flight);
-        let mut cwnd = cwnd.saturating_sub(self.count(sample.newly_lost)).max(1);
+        let lost = if sample.newly_lost == 0 { 0 } else { self.count(sample.newly_lost) };
+        let mut cwnd = cwnd.saturating_sub(lost).max(1);
         let trouble = match (sample.in_loss, sample.in_recovery) {
             (true, _) => Trouble::Loss,
             (false, true) => Trouble::Recovery,
@@ -464,22 +467,21 @@ impl Bbr {
         if trouble == Trouble::Recovery && self.trouble != Trouble::Recovery {
             self.packet_conservation = true;
             self.round_ends = sample.delivered;
-            cwnd = in_flight + acked;
+            cwnd = self.count(sample.in_flight) + acked;
         } else if trouble == Trouble::None && self.trouble != Trouble::None {
             cwnd = cwnd.max(self.prior_cwnd);
             self.packet_conservation = false;
         }
         self.trouble = trouble;
-        if self.packet_conservation { cwnd.max(in_flight + acked) } else { cwnd }
+        if self.packet_conservation { cwnd.max(self.count(sample.in_flight) + acked) } else { cwnd }
     }
 
-    fn set_cwnd(&mut self, sample: &RateSample) {
+    fn set_cwnd(&mut self, sample: &RateSample, bandwidth: f64, acked: u32) {
         let mut cwnd = self.window.cwnd();
-        let acked = self.count(sample.newly_delivered);
         if acked > 0 {
             cwnd = self.recover_or_restore(sample, acked, cwnd);
             if !self.packet_conservation {
-                cwnd = self.approach_target(sample, acked, cwnd);
+                cwnd = self.approach_target(sample, bandwidth, acked, cwnd);
             }
         }
         if self.mode == Mode::ProbeRtt {
@@ -488,8 +490,7 @@ impl Bbr {
         self.window.set_cwnd(cwnd);
     }
 
-    fn approach_target(&self, sample: &RateSample, acked: u32, cwnd: u32) -> u32 {
-        let bandwidth = self.bandwidth();
+    fn approach_target(&self, sample: &RateSample, bandwidth: f64, acked: u32, cwnd: u32) -> u32 {
         let target = self.with_room(self.bdp(bandwidth, self.cwnd_gain) + self.aggregation_room(bandwidth));
         let grown = if self.full {
             (cwnd + acked).min(target)
@@ -544,14 +545,15 @@ impl Controller for Bbr {
     fn on_sample(&mut self, sample: &RateSample) -> Demand {
         self.policer.lost_so_far += sample.newly_lost;
         self.update_bandwidth(sample);
-        self.update_aggregation(sample, self.window.cwnd());
+        let (bandwidth, acked) = (self.bandwidth(), self.count(sample.newly_delivered));
+        self.update_aggregation(sample, bandwidth, acked);
         self.update_cycle(sample);
         self.check_full(sample);
         self.check_drain(sample);
         self.update_min_rtt(sample);
         self.update_gains();
-        self.set_pacing_rate(self.pacing_gain);
-        self.set_cwnd(sample);
+        self.set_pacing_rate(bandwidth, self.pacing_gain);
+        self.set_cwnd(sample, bandwidth, acked);
         if self.mode == Mode::ProbeRtt { Demand::Limited } else { Demand::Full }
     }
 
@@ -597,7 +599,7 @@ impl Controller for Bbr {
         self.idle_restart = true;
         (self.aggregation.epoch_began, self.aggregation.acked) = (sending.now, 0);
         match self.mode {
-            Mode::ProbeBw => self.set_pacing_rate(1.0),
+            Mode::ProbeBw => self.set_pacing_rate(self.bandwidth(), 1.0),
             Mode::ProbeRtt => self.end_probe_rtt(sending.now),
             _ => {}
         }
