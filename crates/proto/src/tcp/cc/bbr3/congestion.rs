@@ -3,7 +3,7 @@
 
 use lasthop_base::Time;
 
-use super::{Bbr3, LostSegment, RateSample, State};
+use super::{Bbr3, Bounds, LostSegment, RateSample, State};
 use crate::tcp::seq::SeqNum;
 
 /// Tolerated loss rate while probing for bandwidth.
@@ -91,7 +91,7 @@ impl Congestion {
 
 /// Whether losing `lost` of `in_flight` bytes exceeds the threshold.
 pub(super) fn is_too_high(lost: u64, in_flight: u64) -> bool {
-    lost as f64 > LOSS_THRESHOLD * in_flight as f64
+    lost > 0 && lost as f64 > LOSS_THRESHOLD * in_flight as f64
 }
 
 impl Bbr3 {
@@ -101,8 +101,8 @@ impl Bbr3 {
         if bound.is_infinite() {
             return bound;
         }
-        let headroom = self.mss.max(HEADROOM * bound);
-        (bound - headroom).max(self.least_window())
+        let headroom = self.mss.at_least(HEADROOM * bound);
+        (bound - headroom).at_least(self.least_window())
     }
 
     // ---- each lost segment ------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ impl Bbr3 {
         self.probe.feedback = false;
         self.probe.was_too_high = true;
         if let Some(in_flight) = in_flight {
-            self.congestion.inflight_longterm = in_flight.max(BETA * self.target_inflight());
+            self.congestion.inflight_longterm = in_flight.at_least(BETA * self.target_inflight());
         }
         if self.state == State::Up {
             self.congestion.undo.state = Some(State::Up);
@@ -164,8 +164,8 @@ impl Bbr3 {
     pub(super) fn update_delivery_signals(&mut self, sample: &RateSample) {
         let (rate, volume) = delivery(sample);
         let congestion = &mut self.congestion;
-        congestion.bandwidth_latest = congestion.bandwidth_latest.max(rate);
-        congestion.inflight_latest = congestion.inflight_latest.max(volume);
+        congestion.bandwidth_latest = congestion.bandwidth_latest.at_least(rate);
+        congestion.inflight_latest = congestion.inflight_latest.at_least(volume);
         congestion.round_started =
             sample.newly_delivered > 0 && sample.prior_delivered >= congestion.round_ends;
         if congestion.round_started {
@@ -200,8 +200,9 @@ impl Bbr3 {
             congestion.inflight_shortterm = self.window.cwnd;
         }
         congestion.bandwidth_shortterm =
-            congestion.bandwidth_latest.max(BETA * congestion.bandwidth_shortterm);
-        congestion.inflight_shortterm = congestion.inflight_latest.max(BETA * congestion.inflight_shortterm);
+            congestion.bandwidth_latest.at_least(BETA * congestion.bandwidth_shortterm);
+        congestion.inflight_shortterm =
+            congestion.inflight_latest.at_least(BETA * congestion.inflight_shortterm);
     }
 
     // ---- undo ---------------------------------------------------------------------------------------------
@@ -223,9 +224,9 @@ impl Bbr3 {
         let congestion = &mut self.congestion;
         congestion.loss_in_round = false;
         let undo = congestion.undo;
-        congestion.inflight_longterm = congestion.inflight_longterm.max(undo.inflight_longterm);
-        congestion.inflight_shortterm = congestion.inflight_shortterm.max(undo.inflight_shortterm);
-        congestion.bandwidth_shortterm = congestion.bandwidth_shortterm.max(undo.bandwidth_shortterm);
+        congestion.inflight_longterm = congestion.inflight_longterm.at_least(undo.inflight_longterm);
+        congestion.inflight_shortterm = congestion.inflight_shortterm.at_least(undo.inflight_shortterm);
+        congestion.bandwidth_shortterm = congestion.bandwidth_shortterm.at_least(undo.bandwidth_shortterm);
         congestion.undo.state = None;
         let stays = self.state == State::ProbeRtt;
         match undo.state {
@@ -251,8 +252,8 @@ fn delivery(sample: &RateSample) -> (f64, f64) {
 /// + x) / (in flight before + x) = threshold for x.
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let size = f64::from(lost.end - lost.start);
-    let in_flight_before = (lost.in_flight_at_sending as f64 - size).max(0.0);
-    let lost_before = (lost.lost_since as f64 - size).max(0.0);
+    let in_flight_before = (lost.in_flight_at_sending as f64 - size).at_least(0.0);
+    let lost_before = (lost.lost_since as f64 - size).at_least(0.0);
     let prefix = (LOSS_THRESHOLD * in_flight_before - lost_before) / (1.0 - LOSS_THRESHOLD);
-    in_flight_before + prefix.max(0.0)
+    in_flight_before + prefix.at_least(0.0)
 }

@@ -76,6 +76,25 @@ pub struct Bbr3 {
     random: Stream,
 }
 
+/// Maximum and minimum of numbers that are never NaN: one instruction each, where [`f64::max`] and [`f64::min`] take six.
+trait Bounds {
+    /// The greater of the two.
+    fn at_least(self, least: f64) -> f64;
+
+    /// The smaller of the two.
+    fn at_most(self, most: f64) -> f64;
+}
+
+impl Bounds for f64 {
+    fn at_least(self, least: f64) -> f64 {
+        if self > least { self } else { least }
+    }
+
+    fn at_most(self, most: f64) -> f64 {
+        if self < most { self } else { most }
+    }
+}
+
 /// States, each with its [pacing gain](State::pacing_gain).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -176,7 +195,7 @@ impl Bbr3 {
     }
 
     fn max_bandwidth(&self) -> f64 {
-        self.max_bandwidth[0].max(self.max_bandwidth[1])
+        self.max_bandwidth[0].at_least(self.max_bandwidth[1])
     }
 
     /// The bandwidth-delay product in bytes; the initial window before the first round-trip time.
@@ -187,8 +206,8 @@ impl Bbr3 {
     /// `volume` in bytes, raised to the minimum that sustains bursts and aggregated acknowledgements.
     fn with_budget(&self, volume: f64) -> f64 {
         let rate = self.pacing_rate.unwrap_or(0.0);
-        let quantum = (rate * QUANTUM_TIME).min(MOST_QUANTUM).max(LEAST_QUANTUM * self.mss);
-        let volume = volume.max(QUANTA_IN_FLIGHT * quantum).max(self.least_window());
+        let quantum = (rate * QUANTUM_TIME).at_most(MOST_QUANTUM).at_least(LEAST_QUANTUM * self.mss);
+        let volume = volume.at_least(QUANTA_IN_FLIGHT * quantum).at_least(self.least_window());
         if self.state == State::Up { volume + PROBE_ROOM * self.mss } else { volume }
     }
 
@@ -199,7 +218,7 @@ impl Bbr3 {
 
     /// Target of bytes in flight: the bandwidth-delay product, or the window if that is smaller after congestion.
     fn target_inflight(&self) -> f64 {
-        self.bdp(self.bandwidth, 1.0).min(self.window.cwnd)
+        self.bdp(self.bandwidth, 1.0).at_most(self.window.cwnd)
     }
 
     fn least_window(&self) -> f64 {
@@ -232,7 +251,7 @@ impl Bbr3 {
     fn update_max_bandwidth(&mut self, sample: &RateSample) {
         let Some(rate) = sample.delivery_rate else { return };
         if rate >= self.max_bandwidth() || !sample.application_limited {
-            self.max_bandwidth[1] = self.max_bandwidth[1].max(rate);
+            self.max_bandwidth[1] = self.max_bandwidth[1].at_least(rate);
         }
     }
 
@@ -251,7 +270,7 @@ impl Bbr3 {
             (self.aggregation.acked, self.aggregation.began, expected) = (0.0, sample.now, 0.0);
         }
         self.aggregation.acked += sample.newly_delivered as f64;
-        let extra = (self.aggregation.acked - expected).min(self.window.cwnd);
+        let extra = (self.aggregation.acked - expected).at_most(self.window.cwnd);
         let memory = if self.full_pipe.reached { AGGREGATION_ROUNDS } else { AGGREGATION_ROUNDS_AT_START };
         self.aggregation.extra.update(memory, self.rounds.count, extra);
     }
@@ -267,11 +286,11 @@ impl Bbr3 {
 
     fn save_cwnd(&mut self) {
         let calm = !self.recovering && self.state != State::ProbeRtt;
-        self.prior_cwnd = if calm { self.window.cwnd } else { self.prior_cwnd.max(self.window.cwnd) };
+        self.prior_cwnd = if calm { self.window.cwnd } else { self.prior_cwnd.at_least(self.window.cwnd) };
     }
 
     fn restore_cwnd(&mut self) {
-        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+        self.window.cwnd = self.window.cwnd.at_least(self.prior_cwnd);
     }
 
     /// Tracks the start and end of recovery.
@@ -288,15 +307,15 @@ impl Bbr3 {
         let volume = self.bdp(self.bandwidth, self.state.cwnd_gain()) + self.aggregation.extra.get();
         let most = self.with_budget(volume);
         if self.full_pipe.reached {
-            self.window.cwnd = (self.window.cwnd + acked).min(most);
+            self.window.cwnd = (self.window.cwnd + acked).at_most(most);
         } else if self.window.cwnd < most || (sample.delivered as f64) < self.initial_window {
             self.window.cwnd += acked;
         }
-        self.window.cwnd = self.window.cwnd.max(self.least_window());
+        self.window.cwnd = self.window.cwnd.at_least(self.least_window());
         if self.state == State::ProbeRtt {
-            self.window.cwnd = self.window.cwnd.min(self.probe_rtt_cwnd());
+            self.window.cwnd = self.window.cwnd.at_most(self.probe_rtt_cwnd());
         }
-        self.window.cwnd = self.window.cwnd.min(self.most_by_congestion());
+        self.window.cwnd = self.window.cwnd.at_most(self.most_by_congestion());
     }
 
     /// The bound on the window set by losses, in bytes.
@@ -306,7 +325,7 @@ impl Bbr3 {
             State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
             State::Startup | State::Drain { .. } => f64::INFINITY,
         };
-        longterm.min(self.congestion.inflight_shortterm).max(self.least_window())
+        longterm.at_most(self.congestion.inflight_shortterm).at_least(self.least_window())
     }
 }
 
@@ -354,7 +373,7 @@ impl Controller for Bbr3 {
         self.update_min_rtt(sample);
         self.check_probe_rtt(sample);
         self.advance_delivery_signals(sample);
-        self.bandwidth = self.max_bandwidth().min(self.congestion.bandwidth_shortterm);
+        self.bandwidth = self.max_bandwidth().at_most(self.congestion.bandwidth_shortterm);
         self.set_pacing_rate(self.state.pacing_gain());
         self.set_cwnd(sample);
         // ProbeRTT limits the rate itself, so its samples do not reflect the path.

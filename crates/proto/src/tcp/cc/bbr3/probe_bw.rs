@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Time};
 
 use super::startup::is_too_high;
-use super::{Bbr3, RateSample, State};
+use super::{Bbr3, Bounds, RateSample, State};
 
 /// Minimum time between probes, and the range of the random addition.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
@@ -93,7 +93,7 @@ impl Bbr3 {
 
     fn is_time_to_probe(&self, now: Time) -> bool {
         let waited = now > self.probe.cycle_began + self.probe.wait;
-        let reno = (self.target_inflight() / self.mss).min(MOST_ROUNDS);
+        let reno = (self.target_inflight() / self.mss).at_most(MOST_ROUNDS);
         waited || self.probe.rounds as f64 >= reno
     }
 
@@ -140,7 +140,7 @@ impl Bbr3 {
         let bound = self.congestion.inflight_longterm;
         let too_high = is_too_high(sample) || self.congestion.covers_mark(sample);
         if !too_high && bound.is_finite() {
-            self.congestion.inflight_longterm = bound.max(sample.in_flight_at_sending as f64);
+            self.congestion.inflight_longterm = bound.at_least(sample.in_flight_at_sending as f64);
             if self.state == State::Up {
                 self.probe_upward(sample);
             }
@@ -167,6 +167,6 @@ impl Bbr3 {
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.probe.doublings);
         self.probe.doublings = (self.probe.doublings + 1).min(MOST_DOUBLINGS);
-        self.probe.acked_per_segment = Some((self.window.cwnd / growth).max(self.mss));
+        self.probe.acked_per_segment = Some((self.window.cwnd / growth).at_least(self.mss));
     }
 }

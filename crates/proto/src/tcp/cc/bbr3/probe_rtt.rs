@@ -2,7 +2,7 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::{Bbr3, RateSample, State};
+use super::{Bbr3, Bounds, RateSample, State};
 
 /// Window of the minimum round-trip time filter.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ impl Bbr3 {
 
     /// The window of ProbeRTT in bytes.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp(self.bandwidth, State::ProbeRtt.cwnd_gain()).max(self.least_window())
+        self.bdp(self.bandwidth, State::ProbeRtt.cwnd_gain()).at_least(self.least_window())
     }
 
     fn handle_probe_rtt(&mut self, sample: &RateSample) {

@@ -1,6 +1,6 @@
 //! Startup, which ends when the pipe is full or losses are too high, and Drain.
 
-use super::{Bbr3, RateSample, State};
+use super::{Bbr3, Bounds, RateSample, State};
 
 /// The pipe is full when the delivery rate grows by less than this factor for [`FULL_ROUNDS`] rounds.
 const FULL_GROWTH: f64 = 1.25;
@@ -69,7 +69,7 @@ impl Bbr3 {
         self.full_pipe.now = true;
         self.full_pipe.reached = true;
         let bdp = self.bdp(self.max_bandwidth(), 1.0);
-        self.congestion.inflight_longterm = bdp.max(self.congestion.inflight_latest);
+        self.congestion.inflight_longterm = bdp.at_least(self.congestion.inflight_latest);
     }
 
     pub(super) fn check_drain(&mut self, sample: &RateSample) {
