@@ -11,6 +11,8 @@ const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     estimate: Estimate,
+    /// The smoothed round-trip time, which is asked for more often than the estimate changes.
+    srtt: Option<Duration>,
     tick: Duration,
     initial: Duration,
     min: Duration,
@@ -120,6 +122,7 @@ impl RttEstimator {
                 RttArithmetic::NearestTick => ticks(true),
                 RttArithmetic::Linux => Estimate::Linux(LinuxEstimate::default()),
             },
+            srtt: None,
             tick: settings.tick,
             initial: settings.rto_initial,
             min: settings.rto_min,
@@ -134,7 +137,7 @@ impl RttEstimator {
     pub fn sample(&mut self, sent: Time, now: Time) {
         self.backoff = 1;
         let tick = self.tick.as_nanos();
-        match &mut self.estimate {
+        self.srtt = match &mut self.estimate {
             Estimate::Exact { srtt, rttvar } => {
                 let rtt = now.since(sent).as_nanos();
                 match srtt {
@@ -146,15 +149,21 @@ impl RttEstimator {
                 }
                 let smoothed = srtt.map_or(rtt, |srtt| (7 * srtt.as_nanos() + rtt) / 8);
                 *srtt = Some(Duration::from_nanos(smoothed));
+                *srtt
             }
-            Estimate::Ticks { nearest: true, ticks } => {
-                ticks.sample((now.since(sent).as_nanos() + tick / 2) / tick);
+            Estimate::Ticks { nearest, ticks } => {
+                ticks.sample(if *nearest {
+                    (now.since(sent).as_nanos() + tick / 2) / tick
+                } else {
+                    now.as_nanos() / tick - sent.as_nanos() / tick
+                });
+                Some(Duration::from_nanos(ticks.srtt * tick / 8))
             }
-            Estimate::Ticks { nearest: false, ticks } => {
-                ticks.sample(now.as_nanos() / tick - sent.as_nanos() / tick);
+            Estimate::Linux(estimate) => {
+                estimate.sample(now.since(sent).as_nanos(), self.min.as_nanos());
+                Some(Duration::from_nanos(estimate.srtt >> 3))
             }
-            Estimate::Linux(estimate) => estimate.sample(now.since(sent).as_nanos(), self.min.as_nanos()),
-        }
+        };
     }
 
     /// Ends a round trip; some estimates decrease only then.
@@ -167,7 +176,6 @@ impl RttEstimator {
     /// The retransmission timeout, backoff included (RFC 6298 sections 2.2-2.5 and 5.5).
     #[inline]
     pub fn rto(&self) -> Duration {
-        let two_ticks = self.tick * 2;
         match self.estimate {
             Estimate::Linux(LinuxEstimate { srtt: 0, .. }) => (self.initial * self.factor()).min(self.max),
             Estimate::Linux(LinuxEstimate { srtt, rttvar, .. }) => {
@@ -183,7 +191,7 @@ impl RttEstimator {
             Estimate::Ticks { ticks, .. } => {
                 let rto = if ticks.sampled { self.tick * ticks.rto } else { self.initial };
                 // A timeout of one tick could expire almost immediately.
-                (rto.max(self.min) * self.factor()).min(self.max).max(two_ticks)
+                (rto.max(self.min) * self.factor()).min(self.max).max(self.tick * 2)
             }
         }
     }
@@ -205,6 +213,7 @@ impl RttEstimator {
             // BSD discards the estimate at this point; the next sample counts as the first.
             ticks.rttvar += ticks.srtt >> 3;
             ticks.srtt = 0;
+            self.srtt = None;
         }
     }
 
@@ -229,15 +238,7 @@ impl RttEstimator {
 
     /// The smoothed round-trip time (RFC 6298: SRTT); `None` without samples.
     pub fn srtt(&self) -> Option<Duration> {
-        match self.estimate {
-            Estimate::Linux(LinuxEstimate { srtt, .. }) => {
-                (srtt > 0).then(|| Duration::from_nanos(srtt >> 3))
-            }
-            Estimate::Exact { srtt, .. } => srtt,
-            Estimate::Ticks { ticks, .. } => {
-                (ticks.srtt > 0).then(|| Duration::from_nanos(ticks.srtt * self.tick.as_nanos() / 8))
-            }
-        }
+        self.srtt
     }
 
     /// The round-trip time variation (RFC 6298: RTTVAR).
