@@ -35,7 +35,7 @@ fn may_wait_ns2(arrival: &Arrival) -> bool {
 /// Counts the segments that wait for an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DelayedAck {
-    may_wait: fn(&Arrival) -> bool,
+    rules: Rules,
     /// Number of segments per delayed ACK.
     every: u32,
     owed: u32,
@@ -47,17 +47,18 @@ pub(super) struct DelayedAck {
 
 impl DelayedAck {
     pub(super) fn new(settings: &Settings) -> DelayedAck {
-        let may_wait = match settings.rules {
-            Rules::Rfc => may_wait_rfc,
-            Rules::Ns2 => may_wait_ns2,
-        };
-        let (every, quick) = (settings.ack_every, settings.quick_acks);
-        DelayedAck { may_wait, every, owed: 0, quick, quick_left: quick }
+        let (rules, every, quick) = (settings.rules, settings.ack_every, settings.quick_acks);
+        DelayedAck { rules, every, owed: 0, quick, quick_left: quick }
     }
 
     /// Records the arrival of a segment; returns whether to acknowledge immediately.
+    #[inline]
     pub(super) fn is_due(&mut self, arrival: &Arrival) -> bool {
-        if !(self.may_wait)(arrival) {
+        let may_wait = match self.rules {
+            Rules::Rfc => may_wait_rfc(arrival),
+            Rules::Ns2 => may_wait_ns2(arrival),
+        };
+        if !may_wait {
             if arrival.repeated {
                 self.on_duplicate();
             }

@@ -211,7 +211,9 @@ impl Receiver {
         let repeated = self.repeated_part(segment);
         self.store(now, segment);
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
-        self.take_fin(segment);
+        if self.fin.is_some() || segment.flags.has(Flags::FIN) {
+            self.take_fin(segment);
+        }
         let arrival = Arrival {
             is_first: segment.seq == SeqNum(self.settings.iss),
             in_order,
@@ -388,19 +390,28 @@ impl Receiver {
     fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
         self.delayed_ack.on_acknowledged();
         self.timers.stop(Timer::DelayedAck);
-        let sack = if self.settings.sack() {
-            let (segment, repeated) = latest.unzip();
-            self.note_duplicate(repeated.flatten());
-            self.report(segment)
-        } else {
-            SackBlocks::default()
-        };
         // The FIN of this side is sent with the acknowledgement of the peer's. If it is lost, the peer
         // retransmits its FIN, and this one is retransmitted with the acknowledgement.
         let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let flags = if self.echoes { flags | Flags::ECE } else { flags };
-        self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
+        let (segment, repeated) = latest.unzip();
+        if self.settings.sack() {
+            self.note_duplicate(repeated.flatten());
+        }
+        if self.has_reports() {
+            let sack = self.report(segment);
+            self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
+        } else {
+            // Apart from the above, so that the usual segment stays out of memory until it is sent.
+            self.send(now, self.snd_nxt, self.rcv_nxt, flags, SackBlocks::default(), out);
+        }
+    }
+
+    /// Whether an acknowledgement has SACK blocks, or blocks reported before are to be forgotten.
+    fn has_reports(&self) -> bool {
+        let any = !self.queue.is_empty() || !self.reported.is_empty() || self.duplicate.is_some();
+        any && self.settings.sack()
     }
 
     /// Records a duplicate to report. An earlier one may be unreported, because a reaction withheld its
@@ -419,9 +430,6 @@ impl Receiver {
     /// The SACK blocks to report: the duplicate part first (RFC 2883), then the block with the latest
     /// segment, then blocks reported before (RFC 2018 section 4).
     fn report(&mut self, latest: Option<&Segment>) -> SackBlocks {
-        if self.queue.is_empty() && self.reported.is_empty() && self.duplicate.is_none() {
-            return SackBlocks::default();
-        }
         let fit = SackBlocks::MAX - usize::from(self.settings.stamps());
         let most = fit.min(self.settings.sack_blocks as usize);
         let rcv_nxt = self.rcv_nxt;
@@ -464,6 +472,15 @@ impl Receiver {
     fn send_requested(&mut self, now: Time, out: &mut Out) {
         for _ in 0..core::mem::take(&mut self.requested) {
             self.acknowledge(now, None, out);
+        }
+    }
+
+    /// Takes a packet other than a segment.
+    // Not inlined, so that a segment is recognised by one comparison.
+    #[inline(never)]
+    fn on_other(&mut self, now: Time, body: &Body) {
+        if let Body::Notice(notice) = body {
+            self.on_notice(now, notice);
         }
     }
 
@@ -556,8 +573,7 @@ impl Component for Receiver {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn == Ecn::Ce, out),
-            Body::Notice(notice) => self.on_notice(now, notice),
-            Body::Datagram(_) | Body::Coded(_) => {}
+            other => self.on_other(now, other),
         }
         self.send_requested(now, out);
     }

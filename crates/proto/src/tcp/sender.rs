@@ -315,12 +315,8 @@ impl Sender {
     /// 3.10.7.3 and 3.10.7.4).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let tcp = &self.state;
-        let expected = match self.phase {
-            Phase::Waiting(_) => false,
-            Phase::SynSent => segment.flags.has(Flags::SYN) && segment.ack > tcp.iss,
-            Phase::Open | Phase::Done => true,
-            Phase::Aborted => false,
-        };
+        let opens = || self.phase == Phase::SynSent && segment.flags.has(Flags::SYN) && segment.ack > tcp.iss;
+        let expected = matches!(self.phase, Phase::Open | Phase::Done) || opens();
         let acknowledges = segment.flags & (Flags::ACK | Flags::RST) == Flags::ACK;
         expected && acknowledges && segment.ack <= tcp.snd_max
     }
@@ -499,6 +495,15 @@ impl Sender {
         tcp.set_persist_timer(now + interval);
     }
 
+    /// Takes a packet other than a segment.
+    // Not inlined, so that a segment is recognised by one comparison.
+    #[inline(never)]
+    fn on_other(&mut self, now: Time, body: &Body, out: &mut Out) {
+        if let Body::Notice(notice) = body {
+            self.on_notice(now, notice, out);
+        }
+    }
+
     fn on_notice(&mut self, now: Time, notice: &Notice, out: &mut Out) {
         if self.phase == Phase::Aborted {
             return;
@@ -535,8 +540,7 @@ impl Component for Sender {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, out),
-            Body::Notice(notice) => self.on_notice(now, notice, out),
-            Body::Datagram(_) | Body::Coded(_) => {}
+            other => self.on_other(now, other, out),
         }
     }
 
