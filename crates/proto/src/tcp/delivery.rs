@@ -98,11 +98,6 @@ impl DeliveryRate {
         self.newest.map_or(0, |(_, snapshot)| snapshot.delivered)
     }
 
-    /// The snapshot of the newest segment of this acknowledgement.
-    pub(super) fn newest_snapshot(&self) -> Option<Snapshot> {
-        self.newest.map(|(_, snapshot)| snapshot)
-    }
-
     /// Whether sending is currently limited by the application.
     pub(super) fn is_application_limited(&self) -> bool {
         self.limited_until > 0
@@ -145,36 +140,35 @@ impl DeliveryRate {
     /// Ends the processing of an acknowledgement; returns the transmission time and the snapshot of the newest segment
     /// that it covers.
     pub(super) fn end_acknowledgement(&mut self) -> Option<(Time, Snapshot)> {
-        if self.limited_until > 0 && self.delivered > self.limited_until {
+        if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         self.newly_delivered = 0;
         let newest = self.newest.take();
-        self.flight_began = newest.map_or(self.flight_began, |(sent_at, _)| sent_at);
+        if let Some((sent_at, _)) = newest {
+            self.flight_began = sent_at;
+        }
         newest
     }
 
-    /// Takes the sample of the current acknowledgement. An interval shorter than `least`, the minimum
-    /// round-trip time, gives no rate.
-    pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> RateSample {
-        let newly_delivered = self.newly_delivered;
-        let Some((sent_at, prior)) = self.end_acknowledgement() else {
-            return RateSample { now, newly_delivered, delivered: self.delivered, ..RateSample::default() };
-        };
+    /// Takes the sample of the current acknowledgement, without the data in flight and lost, and the snapshot of the
+    /// newest segment that it covers. An interval shorter than `least`, the minimum round-trip time, gives no rate.
+    pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> (RateSample, Option<Snapshot>) {
+        let (newly_delivered, delivered) = (self.newly_delivered, self.delivered);
+        let sample = RateSample { now, newly_delivered, delivered, ..RateSample::default() };
+        let Some((sent_at, prior)) = self.end_acknowledgement() else { return (sample, None) };
         // The longer of the send interval and the ACK interval.
         let interval = sent_at.since(prior.flight_began).max(now.since(prior.delivered_at));
         let bytes = self.delivered - prior.delivered;
         let measurable = !interval.is_zero() && interval >= least;
-        RateSample {
+        let sample = RateSample {
             prior_delivered: prior.delivered,
             delivery_rate: measurable.then(|| bytes as f64 / interval.as_secs_f64()),
             interval,
             application_limited: prior.application_limited,
-            now,
-            newly_delivered,
-            delivered: self.delivered,
-            ..RateSample::default()
-        }
+            ..sample
+        };
+        (sample, Some(prior))
     }
 }
 
@@ -200,7 +194,7 @@ mod tests {
             for segment in &acked {
                 sent.rate.on_delivered(now, segment.len(), segment.sent_at, &segment.snapshot);
             }
-            sent.rate.take_sample(now, Duration::from_millis(50))
+            sent.rate.take_sample(now, Duration::from_millis(50)).0
         };
         for n in 0..30_u32 {
             let now = ms(u64::from(n) * 10);
@@ -232,7 +226,7 @@ mod tests {
         rate.take_sample(ms(100), Duration::ZERO);
         let second = rate.snapshot(1, 0);
         rate.on_delivered(ms(105), 1000, ms(100), &second);
-        let sample = rate.take_sample(ms(105), Duration::ZERO);
+        let (sample, _) = rate.take_sample(ms(105), Duration::ZERO);
         assert_eq!((sample.delivery_rate, sample.interval), (Some(10_000.0), Duration::from_millis(100)));
     }
 
@@ -243,9 +237,9 @@ mod tests {
         rate.note_application_limited(2000);
         let limited = rate.snapshot(2, 0);
         rate.on_delivered(ms(100), 2000, ms(0), &limited);
-        assert!(rate.take_sample(ms(100), Duration::ZERO).application_limited);
+        assert!(rate.take_sample(ms(100), Duration::ZERO).0.application_limited);
         rate.on_delivered(ms(110), 1000, ms(10), &limited);
-        assert!(rate.take_sample(ms(110), Duration::ZERO).application_limited);
+        assert!(rate.take_sample(ms(110), Duration::ZERO).0.application_limited);
         assert!(!rate.snapshot(1, 0).application_limited, "all that was in flight has arrived");
     }
 }

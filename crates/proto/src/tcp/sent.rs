@@ -108,6 +108,7 @@ pub(super) struct Records {
 
 impl Records {
     /// Records the transmission of `start..end` at `now`.
+    #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum) {
         let in_flight = self.segments.counts.in_flight;
         if in_flight == 0 {
@@ -117,20 +118,29 @@ impl Records {
         if self.segments.last().is_none_or(|last| last.end <= start) {
             return self.segments.push(now, start, end, self.rate.snapshot(in_flight + 1, losses));
         }
-        let in_flight = in_flight + u32::from(!self.segments.is_in_flight(start));
-        self.segments.on_sent(now, start, end, self.rate.snapshot(in_flight, losses));
+        self.on_resent(now, start, end);
+    }
+
+    /// Records the transmission of `start..end`, some of which was sent before.
+    // Not inlined, so that the usual segment pays only for what it needs.
+    #[inline(never)]
+    fn on_resent(&mut self, now: Time, start: SeqNum, end: SeqNum) {
+        let in_flight = self.segments.counts.in_flight + u32::from(!self.segments.is_in_flight(start));
+        let snapshot = self.rate.snapshot(in_flight, self.segments.losses);
+        self.segments.on_sent(now, start, end, snapshot);
     }
 
     /// The [sample](DeliveryRate::take_sample) of the current acknowledgement, with counts converted to
     /// segments of `mss` bytes.
     pub(super) fn take_sample(&mut self, now: Time, least: Duration, mss: u32) -> RateSample {
         let mss = u64::from(mss);
-        let newest = self.rate.newest_snapshot();
+        let (sample, newest) = self.rate.take_sample(now, least);
+        let sample = RateSample { in_flight: u64::from(self.segments.counts.in_flight) * mss, ..sample };
+        let Some(sent) = newest else { return sample };
         RateSample {
-            in_flight: u64::from(self.segments.counts.in_flight) * mss,
-            in_flight_at_sending: newest.map_or(0, |sent| u64::from(sent.in_flight) * mss),
-            lost_since: newest.map_or(0, |sent| u64::from(self.segments.losses - sent.lost) * mss),
-            ..self.rate.take_sample(now, least)
+            in_flight_at_sending: u64::from(sent.in_flight) * mss,
+            lost_since: u64::from(self.segments.losses - sent.lost) * mss,
+            ..sample
         }
     }
 

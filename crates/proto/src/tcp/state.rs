@@ -465,7 +465,7 @@ impl SenderState {
             copies.forget_before(ack);
         }
         self.duplicates.acknowledge(ack);
-        self.ecn.answered_at = self.ecn.answered_at.filter(|&answered| ack <= answered);
+        self.ecn.answered_at.take_if(|&mut answered| answered < ack);
     }
 
     /// Takes the round-trip sample of an acknowledgement, if any.
@@ -523,6 +523,7 @@ impl SenderState {
     }
 
     /// Restarts the retransmission timer if data are outstanding, and stops it otherwise.
+    #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
         let deadline =
             if self.outstanding() { self.settings.expiry(now, self.rtt.rto()) } else { Time::NEVER };

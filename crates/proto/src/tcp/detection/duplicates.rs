@@ -193,7 +193,7 @@ impl Duplicates {
     /// Clears `recover` once `ack` is past it; otherwise it would appear to be ahead after 2 GiB without a
     /// loss.
     pub(in crate::tcp) fn acknowledge(&mut self, ack: SeqNum) {
-        self.recover = self.recover.filter(|&recover| ack <= recover);
+        self.recover.take_if(|&mut recover| recover < ack);
     }
 
     /// Forgets the last loss.

@@ -254,8 +254,7 @@ impl SenderState {
         }
     }
 
-    // Not inlined, so that senders without records pay only one branch.
-    #[inline(never)]
+    #[inline(always)]
     fn note_in_records(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
         if self.records.segments.counts().in_flight == 0 {
             self.note_flight(now);

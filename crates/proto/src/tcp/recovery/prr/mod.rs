@@ -298,9 +298,11 @@ impl Prr {
         news: &News,
     ) -> Option<Duration> {
         let echoed = || if news.advances { tcp.echoed_at(now, segment).map(|at| (at, at)) } else { None };
-        let times = news.acked.filter(|_| !news.resent).or(news.sacked).or_else(echoed);
-        let (first, _) = times?;
-        let (_, last) = news.sacked.or(times)?;
+        let (first, last) = match (news.acked.filter(|_| !news.resent), news.sacked) {
+            (Some((first, _)), Some((_, last))) => (first, last),
+            (Some(times), None) | (None, Some(times)) => times,
+            (None, None) => echoed()?,
+        };
         let rtt = now.since(last);
         let nanos = rtt.as_nanos();
         let (time, window) = (now.as_nanos(), MIN_RTT_WINDOW.as_nanos());
