@@ -218,7 +218,12 @@ impl SenderState {
 
     /// Whether the window was set from outside recovery since the last call.
     pub(super) fn take_window_was_set(&mut self) -> bool {
-        core::mem::take(&mut self.window_was_set)
+        // Rarely set, and so rarely written.
+        let was_set = self.window_was_set;
+        if was_set {
+            self.window_was_set = false;
+        }
+        was_set
     }
 
     /// Requests a retransmission of the segment at `seq` after the hook returns, regardless of the window.
