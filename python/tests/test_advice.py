@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from conftest import ROOT, Command, results
 import lasthop
 from lasthop.advice import SENDERS, Advice, advise, remedies
 from lasthop.advice.page import document, html
+from lasthop.advice.wording import caution
 from lasthop.comparison import Arm
 from lasthop.fitting import fit, stated_link
-from lasthop.measurement import Delays, Direction, Measurement, Probes
+from lasthop.measurement import Delays, Direction, Measurement, Probes, Rates
 
 FEW = (16, 32)
 
@@ -102,6 +104,39 @@ def test_what_a_measurement_cannot_tell_widens_the_advice() -> None:
     page = html(advice, "lasthop advise")
     assert "What this measurement cannot tell" in page
     assert advice.measure.irtt in page
+
+
+def test_two_packets_advise_nothing() -> None:
+    """The mean gain over such different draws is that of a few, and its interval is unbounded."""
+    times = np.array([0.0, 0.1])
+    two = Measurement(
+        "two.csv", "csv", 0.1, probes=(Probes(Direction.DOWN, times, np.array([False, True]), None),)
+    )
+    advice = advise(fit(two, rate_bps=8e6, replicates=100), runs=(64, 64), effects=False)
+    assert any(math.isinf(each.gain_high) and each.gain > 1.05 for each in advice.remedies)
+    assert advice.advised == ()
+    assert advice.verdict() == "The measurement does not decide this."
+
+
+def test_advice_without_measured_losses_says_so() -> None:
+    begins = np.arange(0, 10, 0.1)
+    fast = Rates(Direction.DOWN, begins, np.full(100, 0.1), np.full(100, 8e6), True)
+    link = fit(Measurement("tcp.json", "iperf3 tcp", 10.0, rates=(fast,)), rtt_s=0.06)
+    advice = advise(link, runs=(8, 8), effects=False)
+    assert advice.verdict().startswith("Losses were not measured. If there are none: ")
+    page = html(advice, "lasthop advise tcp.json")
+    assert "the losses of the downlink: no measurement has any" in page
+    assert advice.measure.irtt in page
+
+
+def test_an_interval_that_includes_losses_is_explained(lossy: Advice) -> None:
+    assert [caution(lossy, each) for each in lossy.advised] == [""] * len(lossy.advised)
+    first = lossy.advised[0]
+    doubtful = replace(first, gain_low=0.9)
+    judgement = replace(lossy.first, remedies=(doubtful,))
+    changed = replace(lossy, judgements=(judgement,), advised=(doubtful,))
+    assert caution(changed, doubtful).startswith("significant on average over the links")
+    assert "a single one of them it may be a loss" in html(changed, "lasthop advise")
 
 
 def test_the_page_needs_no_network_and_escapes_names() -> None:

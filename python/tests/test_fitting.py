@@ -21,7 +21,7 @@ from lasthop.fitting.coverage import Case, covered, periods
 from lasthop.fitting.losses import Candidate, _interval, _Replicates, lost_copies, record_of
 from lasthop.fitting.scenario import channel
 from lasthop.fitting.timing import vary
-from lasthop.measurement import Counts, Delays, Direction, Measurement, Probes, Rates
+from lasthop.measurement import Counts, Delays, Direction, Measurement, MeasurementError, Probes, Rates
 
 
 def every(spacing: float, count: int) -> npt.NDArray[np.float64]:
@@ -418,6 +418,57 @@ def test_what_is_not_measured_is_said_to_be_assumed() -> None:
     once = Counts(Direction.DOWN, every(1.0, 1), np.ones(1), np.array([3000]), np.array([90]))
     whole = Measurement("udp.json", "iperf3 udp", 10.0, counts=(once,))
     assert any("are a single count and not used" in note for note in fit(whole, rate_bps=8e6).notes)
+    at_once = Probes(Direction.DOWN, np.zeros(100), np.arange(100) < 3, None)
+    unused = fit(Measurement("p.csv", "csv", 0.0, probes=(at_once,)), rate_bps=8e6)
+    assert any("of probes at a single time and not used" in note for note in unused.notes)
+
+
+def test_losses_that_no_measurement_has_are_undetermined() -> None:
+    begins = every(0.1, 100)
+    fast = Rates(Direction.DOWN, begins, np.full(100, 0.1), np.full(100, 8e6), True)
+    link = fit(Measurement("tcp.json", "iperf3 tcp", 10.0, rates=(fast,)))
+    assert link.unmeasured
+    assert link.cannot_tell == ("the losses of the downlink: no measurement has any",)
+    assert link.measure == plan()
+    assert not stated_link(8e6, 0.06).unmeasured
+    assert not fit(measured(probes(4.0, 0.4, 0.9)), rate_bps=8e6, replicates=10).unmeasured
+
+
+def test_a_plan_is_for_the_direction_that_is_open() -> None:
+    few = Probes(Direction.UP, every(0.02, 15_000), np.arange(15_000) % 5000 == 17, None)
+    link = fit(measured(probes(4.0, 0.4, 0.9), few), rate_bps=8e6, replicates=40)
+    assert link.down is not None
+    assert not link.down.cannot_tell
+    assert link.cannot_tell == ("up: the loss rate and bursts: only 3 of 15,000 packets were lost",)
+    assert link.measure == plan(link.up)
+    assert link.measure.duration_s > 5 * plan(link.down).duration_s
+
+
+def test_an_interval_with_too_many_packets_names_its_file() -> None:
+    much = Counts(
+        Direction.DOWN, every(1.0, 2), np.ones(2), np.full(2, 10**8, np.int64), np.full(2, 10, np.int64)
+    )
+    with pytest.raises(MeasurementError, match=r"more than 10,000,000 packets.*\n --> much.csv"):
+        fit(Measurement("much.csv", "csv", 2.0, counts=(much,)), rate_bps=8e6)
+
+
+def test_counts_do_not_tell_the_losses_within_periods_of_few_intervals() -> None:
+    """Of 30 such records, 6 intervals of the loss in good periods contained it, and 12 were said to."""
+    each = probes(4.0, 0.4, 0.9, loss_good=0.001)
+    lost = each.lost.reshape(-1, 5).sum(axis=1).astype(np.int64)
+    counts = Counts(Direction.DOWN, every(0.1, 3000), np.full(3000, 0.1), np.full(3000, 5, np.int64), lost)
+    found = fit_losses(counts, replicates=40)
+    for name, told in (("bad_s", True), ("good_s", True), ("loss_bad", False), ("loss_good", False)):
+        parameter = found.parameter(name)
+        assert parameter is not None
+        assert parameter.told == told, name
+
+
+def test_a_host_that_never_replies_tells_nothing() -> None:
+    always = fit_losses(Probes(Direction.DOWN, every(0.02, 100), np.ones(100, bool), None), replicates=20)
+    assert always.cannot_tell == (
+        "anything of the link: all 100 packets were lost; does the host reply at all?",
+    )
 
 
 def test_a_test_that_carried_nothing_has_no_rate() -> None:

@@ -78,6 +78,14 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
         (b"\n \n", "empty"),
         (b"hello world\n", "supported formats: irtt JSON"),
         (b'{"a": 1}', "with the keys a"),
+        (b"{}", "unknown program; supported"),
+        (b'[{"type": "ping", "sent": 3}]', "a JSON list of an unknown program"),
+        (b"a\x01b,c\n1\n", "not a known measurement"),
+        (
+            b"Connecting to host h, port 5201\n[  5]   0.00-1.00   sec  1.12 MBytes  9.44 Mbits/sec\n",
+            "the text of iperf; expected JSON, such as that of `iperf3 -c SERVER -J",
+        ),
+        (b"[  3]  0.0- 1.0 sec  1.12 MBytes  9.44 Mbits/sec\n", "the text of iperf"),
         (b'{"round_trips": [}', "not valid JSON"),
         (b'{"round_trips": []}', "no round trips"),
         (b"[" * 100_000, "not a known measurement"),
@@ -428,12 +436,20 @@ class TestCsv:
             ("time_s,loss\n1,1.5\n", "in 0 to 1", 2),
             ("time_s,time_ms,loss\n1,1,1\n", "both time_s and time_ms", 1),
             ("time_s,lost\n", "no rows", 1),
+            ("time_s,rtt_ms\n1,40\n2,40000000\n", "more than an hour; is its unit right", 3),
+            ("time_s,foo\n1,2\n", "expected one of .*, lost, received\n", 1),
         ],
     )
     def test_errors_have_their_line(self, reading: Any, text: str, message: str, line: int) -> None:
         with pytest.raises(MeasurementError, match=message) as caught:
             reading(text)
         assert caught.value.line == line
+
+    def test_round_trips_of_zero_are_unknown(self, reading: Any) -> None:
+        measurement = reading("time_s,lost,rtt_ms\n0,0,0\n1,0,40\n2,1,\n")
+        assert measurement.delays[0].delay_s.tolist() == [0.04]
+        assert "Round-trip times of zero are left out." in measurement.notes
+        assert len(measurement.probes[0].lost) == 3
 
 
 class TestMahimahi:
@@ -446,6 +462,10 @@ class TestMahimahi:
             [500 * 1504 * 8] * (len(rates.rate_bps) - 1), rel=0.05
         )
 
+    def test_a_trace_shorter_than_a_bin_has_the_rate_of_its_length(self, reading: Any) -> None:
+        rates = reading("1\n3\n5\n").rates[0]
+        assert rates.rate_bps.tolist() == pytest.approx([3 * 1504 * 8 / 0.005])
+
     def test_a_log_has_rates_delays_and_drops(self, reading: Any) -> None:
         measurement = reading(samples.mahimahi_log())
         capacity, carried = measurement.rates
@@ -455,7 +475,11 @@ class TestMahimahi:
         assert (int(measurement.counts[0].sent.sum()), int(measurement.counts[0].lost.sum())) == (300, 6)
 
     def test_errors_have_their_line(self, reading: Any) -> None:
-        for text, message in (("1\n2\n1\n3\n", "must not decrease"), ("1\n2\nx\n3\n", "is not a time")):
+        for text, message in (
+            ("1\n2\n1\n3\n", "must not decrease"),
+            ("1\n2\nx\n3\n", "is not a time"),
+            ("0\n0\n0\n", "lasts 0 ms"),
+        ):
             with pytest.raises(MeasurementError, match=message) as caught:
                 reading(text, format="mahimahi")
             assert caught.value.line == 3

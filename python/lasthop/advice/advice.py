@@ -9,7 +9,7 @@ from lasthop import notebook
 from lasthop.advice.judgement import VARIANTS, Effect, Judge, Judgement, Limit, Remedy
 from lasthop.advice.uses import USES
 from lasthop.comparison import Arm
-from lasthop.fitting import FittedLink, ProbePlan, plan, text
+from lasthop.fitting import FittedLink, ProbePlan, text
 from lasthop.study.plan import Progress
 from lasthop.suggest import unknown
 
@@ -95,7 +95,13 @@ class Advice:
         return self.first.refused
 
     def verdict(self) -> str:
-        """Return the advice in a sentence."""
+        """Return the advice in a sentence, or two if it depends on losses that were not measured."""
+        found = self._verdict()
+        if not self.link.unmeasured:
+            return found
+        return f"Losses were not measured. If there are none: {found[0].lower()}{found[1:]}"
+
+    def _verdict(self) -> str:
         if self.advised:
             first = self.advised[0]
             return f"Use {first.title}: {'; '.join(self.gains(first.arm))}"
@@ -213,7 +219,7 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
         judgements=tuple(judgements),
         advised=advised,
         effects={arm: tuple(each) for arm, each in found.items()},
-        measure=plan(judge.link.down or judge.link.up),
+        measure=judge.link.measure,
         runs=judge.made,
     )
 

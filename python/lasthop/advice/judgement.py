@@ -129,7 +129,8 @@ class Remedy:
     status : str
         Among all remedies: `"best"`, `"as good"` as any other, `"worse"` than the best, or `"cannot tell"`.
     worth : bool
-        Whether its mean gain is worthwhile, and significant after Holm's adjustment for all remedies.
+        Whether its mean gain is worthwhile, and significant after Holm's adjustment for all remedies. False
+        if the measurement leaves questions open and the interval is unbounded.
     useless : bool
         Whether all of its interval is a negligible gain or a loss.
     why : str
@@ -417,6 +418,8 @@ class Judge:
         for label, row in rows.items():
             arm = arms[label]
             gains, ends = self._interval(long, arm, row, now, measure)
+            # The mean over draws of an undetermined link may be that of a few absurd ones.
+            unknown = bool(self.link.cannot_tell) and math.isfinite(gains[0]) and math.isinf(gains[2])
             shown = tuple(each[label]["mean"] for each in others)
             remedy = Remedy(
                 arm=arm,
@@ -432,6 +435,7 @@ class Judge:
                 further=(*shown, short.get(label, math.nan)) if short else shown,
                 status=row["status"],
                 worth=bool(row["significant"])
+                and not unknown
                 and (row["ci_low"] > 0 if math.isinf(gains[0]) else gains[0] >= measure.threshold),
                 useless=row is not now and gains[2] < measure.negligible,
             )

@@ -10,7 +10,7 @@ from lasthop import __version__
 from lasthop.advice.advice import Advice, losses_in_words
 from lasthop.advice.judgement import Effect, Judgement, Remedy
 from lasthop.advice.uses import SHORT_TRANSFER
-from lasthop.advice.wording import assumptions, changed, effects, further, other_uses, without_use
+from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
 from lasthop.fitting import text
 
 
@@ -153,6 +153,7 @@ def html(advice: Advice, command: str) -> str:
         share=_share,
         further=further,
         changed=changed,
+        caution=caution,
         other_uses=other_uses(advice),
         effects=list(effects(advice)),
         without_use=without_use,

@@ -23,6 +23,18 @@ def without_use(judgement: Judgement) -> list[tuple[str, list[str]]]:
     return sorted(found.items(), key=lambda each: not each[0])
 
 
+def caution(advice: Advice, remedy: Remedy) -> str:
+    """Explain an interval of an advised remedy that includes losses; empty if none does."""
+    for judgement in advice.judgements:
+        found = next((each for each in judgement.remedies if each.arm == remedy.arm), None)
+        if found is not None and found.worth and found.gain_low < judgement.measure.no_change:
+            return (
+                "significant on average over the links that the measurement allows; on a single one of them "
+                "it may be a loss, as the interval shows"
+            )
+    return ""
+
+
 def changed(effect: Effect) -> str:
     """Describe how a remedy harms another use."""
     return "; ".join(

@@ -11,7 +11,7 @@ from pathlib import Path
 from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy, advise
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.page import document, html
-from lasthop.advice.wording import assumptions, changed, effects, further, other_uses, without_use
+from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
 from lasthop.cli.failure import CRASHED, RefusedError, failed
 from lasthop.cli.fit import Known, read_all
 from lasthop.cli.output import Output
@@ -149,6 +149,8 @@ def _print_judgement(advice: Advice, judgement: Judgement) -> None:
 
 def _print_advised(advice: Advice, each: Remedy, what: str) -> None:
     emit(f"\n{what}: {each.title}, {'; '.join(advice.gains(each.arm))}")
+    if note := caution(advice, each):
+        emit(f"  {note}")
     if each.meaning:
         emit(f"  {each.meaning}")
     emit(f"  how: {'; '.join(each.deployment.how)}")

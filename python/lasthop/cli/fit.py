@@ -13,7 +13,7 @@ from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
-from lasthop.fitting import FittedLink, FittedLosses, NoRateError, fit, plan, text
+from lasthop.fitting import FittedLink, FittedLosses, NoRateError, ProbePlan, fit, plan, text
 from lasthop.fitting.losses import lost_copies
 from lasthop.measurement import Measurement, MeasurementError, Probes, read
 from lasthop.study.quantity import quantity
@@ -74,7 +74,7 @@ def execute(request: Request) -> None:
     if not request.files:
         if not request.plan:
             raise RefusedError("expected at least one measurement; --plan says how to make one")
-        _print_plan(None, request.as_json)
+        _print_plan(plan(), request.as_json)
         return
     numbers = request.known.numbers()
     with Activity("reading") as activity:
@@ -85,7 +85,7 @@ def execute(request: Request) -> None:
         except ValueError as error:
             raise RefusedError(str(error)) from None
         if request.plan:
-            _print_plan(link.down or link.up, request.as_json)
+            _print_plan(link.measure, request.as_json)
             return
         channel, series = _replayed(link) if request.replay else (None, None)
         found = document(link, channel)
@@ -122,7 +122,7 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
         emit("undetermined")
         for what in link.cannot_tell:
             emit(f"  - {what}")
-        emit(f"  measure this instead: {plan(link.down or link.up).irtt}")
+        emit(f"  measure this instead: {link.measure.irtt}")
         emit()
     # The summaries have the notes of the files.
     read_notes = {note for each in measurements for note in each.notes}
@@ -184,7 +184,7 @@ def document(link: FittedLink, channel: str | None = None) -> dict[str, Any]:
         "last_hop_rtt_s": link.last_hop_rtt_s,
         "queue_packets": None if link.rate_bps is None else link.queue_packets,
         "cannot_tell": list(link.cannot_tell),
-        "measure": plan(link.down or link.up).irtt,
+        "measure": link.measure.irtt,
         "notes": list(link.notes),
         "scenario": None if link.rate_bps is None else link.toml(channel),
     }
@@ -255,8 +255,7 @@ def _replayed(link: FittedLink) -> tuple[str, str]:
     return '{ loss-series = { file = "losses.csv" } }', series
 
 
-def _print_plan(losses: FittedLosses | None, as_json: bool) -> None:
-    made = plan(losses)
+def _print_plan(made: ProbePlan, as_json: bool) -> None:
     if as_json:
         keys = {"interval_s": made.interval_s, "duration_s": made.duration_s, "reason": made.reason}
         emit_document(json.dumps({**keys, "irtt": made.irtt, "ping": made.ping}, indent=2))

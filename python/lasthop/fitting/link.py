@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy as np
 from lasthop import notebook
 from lasthop._lasthop import Scenario
 from lasthop.fitting import text
-from lasthop.fitting.losses import REPLICATES, FittedLosses, fit_losses
+from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses, fit_losses
+from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.scenario import channel, channel_of, seconds, toml
 from lasthop.fitting.timing import Timing, Variation, timing
-from lasthop.measurement import Counts, Direction, Measurement, Probes, read
+from lasthop.measurement import Counts, Direction, Measurement, MeasurementError, Probes, read
 from lasthop.study.quantity import quantity
 
 LAST_HOP_RTT_S = 0.02
@@ -102,16 +103,32 @@ class FittedLink:
         return notebook.fitted_html(self)
 
     @property
+    def unmeasured(self) -> bool:
+        """Whether there are measurements, and none of them has losses of the downlink."""
+        return bool(self.files) and self.down is None and self.stated is None
+
+    @property
     def cannot_tell(self) -> tuple[str, ...]:
         """The questions that the measurements leave open, as phrases."""
         both = ((self.down, "down"), (self.up, "up"))
         several = self.down is not None and self.up is not None
-        return tuple(
+        told = tuple(
             f"{name}: {what}" if several else what
             for losses, name in both
             if losses is not None
             for what in losses.cannot_tell
         )
+        return ("the losses of the downlink: no measurement has any", *told) if self.unmeasured else told
+
+    @property
+    def measure(self) -> ProbePlan:
+        """The measurement that would answer the open questions of both directions."""
+        known = [each for each in (self.down, self.up) if each is not None]
+        plans = [plan(each) for each in known if each.cannot_tell] or [plan(each) for each in known[:1]]
+        if self.unmeasured or not plans:
+            plans.append(plan())
+        longest = max(plans, key=lambda each: each.duration_s)
+        return replace(longest, interval_s=min(each.interval_s for each in plans))
 
     def draws(self, count: int, *, mirrored: bool = False) -> list[list[str]]:
         """Return scenario settings that sample the uncertainty of the fitted losses evenly.
@@ -230,7 +247,7 @@ def fit(
     notes = [note for each in known for note in each.notes]
     parts = _losses(known, notes)
     if not parts:
-        notes.append("Assumed: no losses, since no measurement has any.")
+        notes.append("Assumed: no losses, since no usable measurement has any.")
     fitted = {
         direction: fit_losses(data, seed=seed, replicates=replicates, jobs=jobs)
         for direction, data in parts.items()
@@ -406,13 +423,17 @@ def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]
     usable = []
     for data in parts:
         times = data.sent_s if isinstance(data, Probes) else data.time_s[data.sent > 0]
+        if isinstance(data, Counts) and int(np.max(data.sent, initial=0)) > MOST_COUNTED:
+            raise MeasurementError(measurement.file, TOO_MANY_COUNTED)
         if len(times) >= 2 and float(times[-1]) > float(times[0]):
             usable.append(data)
         elif len(times):
-            notes.append(
-                f"{Path(measurement.file).name}: the {data.direction} losses are a single count and not "
-                "used; measure in intervals, such as `iperf3 -i 0.1`."
+            what = (
+                "are of probes at a single time and not used; probe for longer, such as 5 minutes."
+                if isinstance(data, Probes)
+                else "are a single count and not used; measure in intervals, such as `iperf3 -i 0.1`."
             )
+            notes.append(f"{Path(measurement.file).name}: the {data.direction} losses {what}")
     if measurement.losses and not usable:
         notes.append(f"{Path(measurement.file).name}: loss shares without packet counts are not used.")
     return usable

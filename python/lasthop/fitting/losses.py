@@ -32,11 +32,20 @@ HIDDEN_BURST_S = 0.01
 COARSEST = 3.0
 """Counts determine the length of bad periods if it is at least this many intervals."""
 
+SHARPEST = 20.0
+"""Counts determine the losses in bad and good periods if bad periods are at least this many intervals.
+
+The likelihood has one state for each interval, so intervals in which it changes draw both losses together.
+"""
+
 WIDEST = 10.0
 """A mean length counts as determined if the ends of its interval differ by at most this factor."""
 
 MOST_COUNTED = 10_000_000
 """Limit of the packets in one interval; each is simulated."""
+
+TOO_MANY_COUNTED = f"an interval with more than {MOST_COUNTED:,} packets; measure in shorter intervals"
+"""The error if there are more."""
 
 FEWEST_REPLICATES = 100
 """With fewer replicates no check can fail: the smallest p-value is one over their number."""
@@ -248,7 +257,7 @@ def record_of(data: Probes | Counts) -> LossRecord:
         )
     some = (data.sent > 0) & (data.interval_s > 0)
     if int(np.max(data.sent, initial=0)) > MOST_COUNTED:
-        raise ValueError(f"an interval with more than {MOST_COUNTED:,} packets; measure in shorter intervals")
+        raise ValueError(TOO_MANY_COUNTED)
     return LossRecord.of_counts(
         np.ascontiguousarray(data.time_s[some], dtype=np.float64),
         np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
@@ -468,9 +477,10 @@ def _parameters(
     """Return the parameters with basic bootstrap intervals on the transformed scale.
 
     The likelihood of counts assumes one channel state throughout an interval of length `resolution`, so
-    counts do not determine shorter periods or the losses within them.
+    counts do not determine shorter periods, and the losses only within much longer ones.
     """
     blurred = resolution is not None and not model["bad_s"] > COARSEST * resolution
+    mixed = resolution is not None and not model["bad_s"] > SHARPEST * resolution
     parameters = []
     for name in NAMES:
         value = model[name]
@@ -483,7 +493,7 @@ def _parameters(
         told = math.isfinite(high) and low > 0 and not biased
         if name in ("bad_s", "good_s"):
             told = told and high <= WIDEST * low
-        if name != "loss" and blurred:
+        if (name != "loss" and blurred) or (name in ("loss_good", "loss_bad") and mixed):
             told = False
         parameters.append(Parameter(name, value, low, high, told))
     return parameters
@@ -575,6 +585,8 @@ def _cannot_tell(
     if record.lost == 0:
         most = text.share(parameters[0].high)
         return [f"the loss rate: none of {record.sent:,} packets was lost, so it is at most {most}"]
+    if record.lost == record.sent:
+        return [f"anything of the link: all {record.sent:,} packets were lost; does the host reply at all?"]
     if record.lost < FEWEST_LOSSES:
         return [f"the loss rate and bursts: only {record.lost} of {record.sent:,} packets were lost"]
     said = []

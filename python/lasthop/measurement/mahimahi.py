@@ -63,6 +63,8 @@ def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     ms = floats(times)
     # The trace repeats after the last line.
     lasts_s = times[-1] / 1e3
+    if lasts_s == 0:
+        raise source.error("the trace lasts 0 ms; the last time is its length", lines[-1][0])
     if lasts_s > LONGEST_S:
         raise source.error("the trace lasts for years", lines[-1][0])
     bits = np.full(len(ms), float(_OPPORTUNITY_BITS))
@@ -92,6 +94,8 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     start, lasts_s = min(stamps), (max(stamps) - min(stamps)) / 1e3
     if lasts_s > LONGEST_S:
         raise source.error("the log lasts for years")
+    if lasts_s == 0:
+        raise source.error("all events are at one time", lines[0][0])
     header = source.text()[:4000]
     up = "(uplink)" in header
     direction = Direction.UP if up else Direction.DOWN

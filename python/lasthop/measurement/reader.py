@@ -25,6 +25,11 @@ _CAPTURES = (
     b"\x0a\x0d\x0d\x0a",
 )
 _KNOWN = "irtt JSON, ping, iperf3 JSON, ss, Flent, CSV, pcap, pcapng and Mahimahi"
+_IPERF_TEXT = re.compile(
+    r"^(?:Connecting to host |Server listening on |Client connecting to )|"
+    r"^\[ *(?:\d+|ID|SUM)\] .*(?:Bitrate|Bandwidth|bits/sec|connected)",
+    re.MULTILINE,
+)
 _JSON: dict[Format, Callable[[Any], bool]] = {
     "irtt": irtt.recognises,
     "iperf3": iperf3.recognises,
@@ -102,6 +107,10 @@ def _read(source: Source, chosen: Format | None, user: Host, captured: Place | N
 
         return pcap.read(source, user, captured)
     text = source.text().lstrip()
+    if chosen is None and _IPERF_TEXT.search(text[:4000]):
+        raise source.error(f"the text of iperf; expected JSON, such as that of `{iperf3.REMEDY}`")
+    if chosen is None and re.match(r"\[\s*[{\]]", text):
+        raise source.error(f"a JSON list of an unknown program; supported formats: {_KNOWN}")
     if chosen in _JSON or (chosen is None and text[:1] == "{"):
         document = None
         if chosen in ("iperf3", None) and re.match(r'\{\s*"event"', text):
@@ -120,7 +129,8 @@ def _read(source: Source, chosen: Format | None, user: Host, captured: Place | N
             case "flent":
                 return flent.read(source, document)
         found = ", ".join(str(key)[:40] for key in list(mapping(document))[:5])
-        raise source.error(f"JSON of an unknown program, with the keys {found}; supported formats: {_KNOWN}")
+        keys = f", with the keys {found}" if found else ""
+        raise source.error(f"JSON of an unknown program{keys}; supported formats: {_KNOWN}")
     if chosen is None:
         chosen = next((name for name, recognises in _TEXT.items() if recognises(text)), None)
     match chosen:

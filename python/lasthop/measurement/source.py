@@ -35,7 +35,7 @@ BIN_S = 0.1
 Host = Literal["client", "server"]
 """The host that opened a connection, or its peer."""
 
-SWAP = '; `user="server"` overrides'
+SWAP = '; `--user server` (`user="server"` in Python) overrides'
 """The remedy if the client is not on the user's side."""
 
 
@@ -245,6 +245,8 @@ def binned(
         interval_s[-1] += rest_s
     elif len(start_s) > 1:
         interval_s[-1] = rest_s
+    elif capacity:
+        interval_s[0] = lasts_s
     return Rates(direction, first_s + start_s, interval_s, total / interval_s, saturated, capacity)
 
 

@@ -28,7 +28,11 @@ ROUND_TRIPS = {"rtt_s": 1.0, "rtt_ms": 1e-3}
 ONE_WAYS = {"delay_s": 1.0, "delay_ms": 1e-3}
 LOSSES = {"loss": 1.0, "loss_percent": 0.01}
 OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
+MEASURED = (*RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, "lost", "received")
 COLUMNS = (*TIMES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
+
+LONGEST_DELAY_S = 3600.0
+"""Limit of a delay: a larger one is in another unit than its column states."""
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _MOST_ROWS = 4_000_000
@@ -41,7 +45,7 @@ def recognises(text: str) -> bool:
     if head is None:
         return False
     names, _ = head
-    return len(names) >= 2 and all(name and not name[0].isdigit() for name in names)
+    return len(names) >= 2 and all(name.isprintable() and name and not name[0].isdigit() for name in names)
 
 
 def _header(text: str) -> tuple[list[str], str] | None:
@@ -82,7 +86,7 @@ def read(source: Source) -> Measurement:
         _read_direction(table, direction, rows, time_s, (fates, delays, rates, counts, losses), notes)
     if not fates and not delays and not rates and not counts and not losses:
         raise source.error(
-            f"no measured column: besides the time, expected one of {', '.join(COLUMNS[2:])}{table.hint()}",
+            f"no measured column: besides the time, expected one of {', '.join(MEASURED)}{table.hint()}",
             table.line,
         )
     unknown = [name for name in table.names if name not in COLUMNS]
@@ -141,8 +145,17 @@ def _read_direction(
             if len(sizes) > 1:
                 notes.append("Packets of several sizes; the sizes are not kept.")
             fates.append(probes(way, time_s, flags[rows], one))
+    if rtt is not None and (rtt == 0).any():
+        notes.append("Round-trip times of zero are left out.")
+        rtt = np.where(rtt == 0, np.nan, rtt)
     for column, which in ((rtt, Direction.ROUND_TRIP), (one_way, way)):
-        if column is not None and (keep := rows & (column >= 0)).any():
+        if column is None:
+            continue
+        if (late := np.flatnonzero(column > LONGEST_DELAY_S)).size:
+            raise table.source.error(
+                "a delay of more than an hour; is its unit right?", table.lines[int(late[0])]
+            )
+        if (keep := rows & (column >= 0)).any():
             delays.append(Delays(which, every_s[keep], column[keep]))
     rate = table.scaled(RATES)
     if rate is not None and (keep := (rate >= 0)[rows]).any():
