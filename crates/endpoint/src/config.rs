@@ -110,6 +110,8 @@ impl Config {
             header: agreed.header,
             window: Bytes(window.into()).into(),
             window_counts: WindowCounts::Payload,
+            // The buffer is the one that the application has asked for.
+            window_autotuning: false,
             iss,
             handshake: false,
             // The sender sends FIN. The endpoint rewrites the receiver's ACKs, so this does not affect them.

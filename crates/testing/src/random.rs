@@ -124,6 +124,7 @@ pub fn settings(random: &mut Stream) -> Settings {
         sack_blocks: 1 + random.below(4) as u32,
         dsack: coin(random),
         timestamps: coin(random),
+        window_autotuning: coin(random),
         ..base
     }
 }

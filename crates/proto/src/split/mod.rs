@@ -123,7 +123,13 @@ impl Proxy {
         let Split { wireless, buffer, holds, transfer: _ } = split;
         let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
         let window = Bytes(u64::from(near.window_payload())).min(*buffer);
-        let near = Settings { window: window.into(), window_counts: WindowCounts::Payload, ..near.clone() };
+        // The buffer is allocated, so that the window is not tuned.
+        let near = Settings {
+            window: window.into(),
+            window_counts: WindowCounts::Payload,
+            window_autotuning: false,
+            ..near.clone()
+        };
         let receiver = Receiver::new(connection, &near).with_reactions(receiver_reactions);
         let sender = Sender::supplied(connection, far, reactions);
         let relay = Relay::new(connection.flow, from, receiver, sender, *buffer, window, ends);

@@ -18,6 +18,8 @@ pub(super) struct Arrival {
     pub(super) has_gap: bool,
     /// Whether all of it was received before.
     pub(super) repeated: bool,
+    /// Whether it opens the window ([auto-tuning](super::receiver)).
+    pub(super) opens_window: bool,
 }
 
 /// RFC 5681 section 4.2: a segment that is out of order, fills a gap or is a duplicate is acknowledged at
@@ -62,6 +64,11 @@ impl DelayedAck {
             if arrival.repeated {
                 self.on_duplicate();
             }
+            return true;
+        }
+        if arrival.opens_window {
+            // As in Linux: one quick acknowledgement more if their number was even, and no more if it was odd.
+            self.quick_left &= !1;
             return true;
         }
         if self.quick_left > 0 {

@@ -1,11 +1,14 @@
 //! The receiver: the receiving end of a TCP connection.
 
+mod autotuning;
 mod reading;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
 
+use self::autotuning::{Autotuning, OutOfOrder};
 use super::delayed_ack::{Arrival, DelayedAck};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
@@ -29,7 +32,9 @@ const FURTHEST_BEHIND: i64 = 1 << 30;
 pub struct Receiver {
     connection: Connection,
     settings: Settings,
+    /// The window if nothing is withheld.
     buffer: u32,
+    autotuning: Option<Box<Autotuning>>,
     established: bool,
     /// The connection is closed by a reset.
     reset: bool,
@@ -72,7 +77,8 @@ impl Receiver {
     pub fn new(connection: Connection, settings: &Settings) -> Receiver {
         Receiver {
             connection,
-            buffer: settings.window_payload(),
+            buffer: settings.first_window(),
+            autotuning: Autotuning::of(settings),
             established: !settings.handshake,
             reset: false,
             rcv_nxt: SeqNum(settings.iss),
@@ -82,7 +88,7 @@ impl Receiver {
             withheld: 0,
             taken: 0,
             spares_updates: false,
-            advertised_edge: SeqNum(settings.iss) + settings.window_payload(),
+            advertised_edge: SeqNum(settings.iss) + settings.first_window(),
             reported: Vec::with_capacity(SackBlocks::MAX),
             duplicate: None,
             delayed_ack: DelayedAck::new(settings),
@@ -209,7 +215,9 @@ impl Receiver {
         let had_gap = !self.queue.is_empty();
         let in_order = segment.seq == self.rcv_nxt;
         let repeated = self.repeated_part(segment);
+        let edge = self.rcv_nxt;
         self.store(now, segment);
+        let opens_window = self.autotuning.is_some() && self.tune(now, segment, edge, repeated);
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
         if self.fin.is_some() || segment.flags.has(Flags::FIN) {
             self.take_fin(segment);
@@ -222,6 +230,7 @@ impl Receiver {
             had_gap,
             has_gap: !self.queue.is_empty(),
             repeated: repeated == Some(whole(segment)),
+            opens_window,
         };
         if self.delayed_ack.is_due(&arrival) {
             self.acknowledge(now, Some((segment, repeated)), out);
@@ -294,6 +303,9 @@ impl Receiver {
         if !self.established {
             self.established = true;
             self.rcv_nxt = segment.seq + 1;
+            if let Some(autotuning) = &mut self.autotuning {
+                autotuning.begin(now, self.rcv_nxt);
+            }
         }
         // RFC 3168 section 6.1.1.
         self.ecn = self.settings.ecn && segment.flags.has(Flags::ECE | Flags::CWR);
@@ -359,6 +371,25 @@ impl Receiver {
         self.withheld += if self.paused { delivered } else { 0 };
         self.stats.delivered += Bytes(u64::from(delivered));
         self.stats.last_delivery = now;
+    }
+
+    /// Tunes the window for a segment that is stored; returns whether one in order opens it. `edge` was the next
+    /// expected byte before it, and `repeated` is the part that was a duplicate.
+    fn tune(&mut self, now: Time, segment: &Segment, edge: SeqNum, repeated: Option<SackBlock>) -> bool {
+        let unread = self.withheld - self.taken;
+        let gaps = OutOfOrder {
+            bytes: self.queue.bytes(),
+            span: self.queue.end().map_or(0, |end| end - self.rcv_nxt),
+        };
+        let Some(autotuning) = &mut self.autotuning else { return false };
+        let mut opens = false;
+        if self.rcv_nxt != edge {
+            opens = autotuning.on_data(now, segment, self.rcv_nxt, unread, gaps);
+        } else if gaps.bytes > 0 && repeated != Some(whole(segment)) && self.settings.sack() {
+            autotuning.on_gap(now, segment, unread, gaps);
+        }
+        self.buffer = autotuning.window();
+        opens
     }
 
     /// Records a FIN, and processes it once all data before it have arrived. A FIN inconsistent with the data

@@ -16,6 +16,9 @@ use super::segment::SackBlocks;
 use super::seq::SeqNum;
 use super::timers::on_wheel;
 
+/// The receive window with which auto-tuning begins, before it is rounded to whole segments.
+pub(super) const FIRST_WINDOW: u32 = 65_536;
+
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -342,6 +345,9 @@ settings! {
     window: WindowSize,
     /// Whether a window in bytes counts payload or whole packets.
     window_counts: WindowCounts,
+    /// Auto-tuning of the receive window, as in Linux: it begins with 64 KiB, and opens as far as twice what the
+    /// application reads in a round trip requires, up to `window`. A segment that opens it is acknowledged immediately.
+    window_autotuning: bool,
     /// The initial window.
     initial_window: InitialWindow,
     /// Start with one segment; the initial window applies from the first acknowledgement on (ns-2 rules only;
@@ -446,6 +452,7 @@ impl Default for Settings {
             header: Bytes(40),
             window: Bytes(65_535).into(),
             window_counts: WindowCounts::Payload,
+            window_autotuning: false,
             initial_window: InitialWindow::Rfc6928,
             delay_growth: false,
             initial_ssthresh: InitialThreshold::Unlimited,
@@ -647,6 +654,16 @@ impl Settings {
         }
     }
 
+    /// Whether the receive window is tuned automatically: windows of at most 64 KiB are not.
+    pub(super) fn is_autotuned(&self) -> bool {
+        self.window_autotuning && self.window_payload() > FIRST_WINDOW
+    }
+
+    /// The window that the receiver offers at first, in bytes of payload.
+    pub(super) fn first_window(&self) -> u32 {
+        if self.is_autotuned() { FIRST_WINDOW / self.mss() * self.mss() } else { self.window_payload() }
+    }
+
     /// These settings with the path parameters of `other` that differ from its profile: packet and window
     /// sizes, handshake and close.
     pub fn on_path_of(&self, other: &Settings) -> Settings {
@@ -659,7 +676,17 @@ impl Settings {
                 }
             };
         }
-        of_path!(packet_size, header, window, window_counts, iss, handshake, close, user_timeout)
+        of_path!(
+            packet_size,
+            header,
+            window,
+            window_counts,
+            window_autotuning,
+            iss,
+            handshake,
+            close,
+            user_timeout
+        )
     }
 
     /// These settings with the receiver parameters of `receiver`: its window and acknowledgement policy.
@@ -667,6 +694,7 @@ impl Settings {
         Settings {
             window: receiver.window,
             window_counts: receiver.window_counts,
+            window_autotuning: receiver.window_autotuning,
             ack_every: receiver.ack_every,
             quick_acks: receiver.quick_acks,
             ack_delay: receiver.ack_delay,

@@ -116,7 +116,7 @@ impl SenderState {
     ) -> SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
-        let rwnd = settings.window_payload();
+        let rwnd = settings.first_window();
         let cc = cc::of(settings, connection.flow);
         SenderState {
             connection,

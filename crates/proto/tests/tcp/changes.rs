@@ -14,6 +14,7 @@ packet_size = "777 B"
 header = "28 B"
 window = "12345 B"
 window_counts = "packets"
+window_autotuning = true
 initial_window = "7 segments"
 delay_growth = true
 initial_ssthresh = "9 segments"

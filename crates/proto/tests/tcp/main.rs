@@ -4,6 +4,7 @@
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
 mod acknowledgements;
+mod autotuning;
 mod changes;
 mod ecn;
 mod fast_recovery;

@@ -59,6 +59,9 @@ impl Settings {
             "dsack" => (self.sack() || !self.dsack, ONLY_SACK),
             "quick_acks" => (self.ack_every > 1 || self.quick_acks == 0, NO_DELAY),
             "ack_delay" | "ack_tick" => (self.ack_every > 1, NO_DELAY),
+            "window_autotuning" => {
+                (!self.window_autotuning || self.is_autotuned(), "a window of at most 64 KiB is not tuned")
+            }
             "window_counts" => (matches!(self.window, WindowSize::Bytes(_)), "the window is in packets"),
             _ => return None,
         };
