@@ -77,7 +77,8 @@ impl ReceiverInvariants {
     /// Invariants of a receiver with these settings.
     pub fn new(settings: &Settings) -> ReceiverInvariants {
         let buffer = settings.window_payload();
-        let worth = settings.mss().min(buffer / 2).max(1);
+        // Auto-tuning opens the window by what room is left, as in Linux.
+        let worth = if settings.window_autotuning { 1 } else { settings.mss().min(buffer / 2).max(1) };
         ReceiverInvariants {
             buffer,
             worth,

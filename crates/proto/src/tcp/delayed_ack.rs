@@ -18,8 +18,6 @@ pub(super) struct Arrival {
     pub(super) has_gap: bool,
     /// Whether all of it was received before.
     pub(super) repeated: bool,
-    /// Whether it opens the window ([auto-tuning](super::receiver)).
-    pub(super) opens_window: bool,
 }
 
 /// RFC 5681 section 4.2: a segment that is out of order, fills a gap or is a duplicate is acknowledged at
@@ -66,11 +64,6 @@ impl DelayedAck {
             }
             return true;
         }
-        if arrival.opens_window {
-            // As in Linux: one quick acknowledgement more if their number was even, and no more if it was odd.
-            self.quick_left &= !1;
-            return true;
-        }
         if self.quick_left > 0 {
             self.quick_left -= 1;
             return true;
@@ -82,6 +75,12 @@ impl DelayedAck {
     /// Called when data arrive again: the next segments are acknowledged immediately.
     pub(super) fn on_duplicate(&mut self) {
         self.quick_left = self.quick;
+    }
+
+    /// Called before [`is_due`](DelayedAck::is_due) for a segment that opens the window: it is acknowledged
+    /// immediately, as in Linux. If the number of quick acknowledgements was even, it does not count among them.
+    pub(super) fn on_opened_window(&mut self) {
+        self.quick_left |= 1;
     }
 
     /// Called when any acknowledgement is sent.

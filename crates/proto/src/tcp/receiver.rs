@@ -215,9 +215,13 @@ impl Receiver {
         let had_gap = !self.queue.is_empty();
         let in_order = segment.seq == self.rcv_nxt;
         let repeated = self.repeated_part(segment);
-        let edge = self.rcv_nxt;
         self.store(now, segment);
-        let opens_window = self.autotuning.is_some() && self.tune(now, segment, edge, repeated);
+        if let Some(autotuning) = &mut self.autotuning
+            && (!in_order || had_gap || !autotuning.is_settled(now, segment))
+            && repeated != Some(whole(segment))
+        {
+            self.tune(now, segment);
+        }
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
         if self.fin.is_some() || segment.flags.has(Flags::FIN) {
             self.take_fin(segment);
@@ -230,7 +234,6 @@ impl Receiver {
             had_gap,
             has_gap: !self.queue.is_empty(),
             repeated: repeated == Some(whole(segment)),
-            opens_window,
         };
         if self.delayed_ack.is_due(&arrival) {
             self.acknowledge(now, Some((segment, repeated)), out);
@@ -373,23 +376,22 @@ impl Receiver {
         self.stats.last_delivery = now;
     }
 
-    /// Tunes the window for a segment that is stored; returns whether one in order opens it. `edge` was the next
-    /// expected byte before it, and `repeated` is the part that was a duplicate.
-    fn tune(&mut self, now: Time, segment: &Segment, edge: SeqNum, repeated: Option<SackBlock>) -> bool {
+    /// Tunes the window for a segment that is stored and not a duplicate.
+    fn tune(&mut self, now: Time, segment: &Segment) {
+        let Some(autotuning) = &mut self.autotuning else { return };
         let unread = self.withheld - self.taken;
-        let gaps = OutOfOrder {
-            bytes: self.queue.bytes(),
-            span: self.queue.end().map_or(0, |end| end - self.rcv_nxt),
+        let gaps = match self.queue.end() {
+            Some(end) => OutOfOrder { bytes: self.queue.bytes(), span: end - self.rcv_nxt },
+            None => OutOfOrder::default(),
         };
-        let Some(autotuning) = &mut self.autotuning else { return false };
-        let mut opens = false;
-        if self.rcv_nxt != edge {
-            opens = autotuning.on_data(now, segment, self.rcv_nxt, unread, gaps);
-        } else if gaps.bytes > 0 && repeated != Some(whole(segment)) && self.settings.sack() {
+        if segment.seq < self.rcv_nxt {
+            if autotuning.on_data(now, segment, self.rcv_nxt, unread, gaps) {
+                self.delayed_ack.on_opened_window();
+            }
+        } else if gaps.bytes > 0 && self.settings.sack() {
             autotuning.on_gap(now, segment, unread, gaps);
         }
         self.buffer = autotuning.window();
-        opens
     }
 
     /// Records a FIN, and processes it once all data before it have arrived. A FIN inconsistent with the data

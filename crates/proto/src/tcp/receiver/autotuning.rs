@@ -12,7 +12,7 @@
 
 use alloc::boxed::Box;
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
 
 use super::super::segment::Segment;
 use super::super::seq::SeqNum;
@@ -33,7 +33,6 @@ const OVERHEAD: u32 = 418;
 const DESCRIPTOR: u32 = 256;
 /// Unit of the timestamps that the round-trip time is taken from, in microseconds.
 const CLOCK_TICK: u32 = 1_000;
-
 /// An eighth of a microsecond in nanoseconds.
 const EIGHTH_US_NS: u64 = 125;
 
@@ -52,12 +51,17 @@ pub(super) struct Autotuning {
     ratio: u32,
     /// Bytes that the application read in the fastest round trip.
     per_round: u32,
-    /// When the current round trip began, and the next byte to be read then.
+    /// When the current round trip began and ends, and the next byte to be read when it began.
     round_began: Time,
+    round_ends: Time,
     round_from: SeqNum,
     /// Estimate of the round-trip time, in eighths of a microsecond; zero if unknown.
     rtt: u64,
     last_echo: u32,
+    /// Whether timestamps have given a round-trip time, which takes a tick of their clock.
+    has_echoes: bool,
+    /// Whether full segments in order do not open the window.
+    is_settled: bool,
     /// A window of data takes at least a round trip: when and where the current one began and ends.
     flight_began: Time,
     flight_ends: Option<SeqNum>,
@@ -78,9 +82,12 @@ impl Autotuning {
                 ratio: FIRST_RATIO,
                 per_round: window.min(FIRST_ROUND * mss),
                 round_began: Time::ZERO,
+                round_ends: Time::NEVER,
                 round_from: SeqNum(settings.iss),
                 rtt: 0,
                 last_echo: 0,
+                has_echoes: false,
+                is_settled: false,
                 flight_began: Time::ZERO,
                 flight_ends: None,
             })
@@ -96,6 +103,16 @@ impl Autotuning {
         self.window
     }
 
+    /// Whether a segment in order, without gaps, changes nothing but the estimate of the round-trip time, which it has
+    /// changed.
+    #[inline]
+    pub(super) fn is_settled(&mut self, now: Time, segment: &Segment) -> bool {
+        if let Some(ts) = segment.timestamps {
+            self.measure_echo(now, ts.echo, segment.len);
+        }
+        self.is_settled && now < self.round_ends
+    }
+
     /// Processes a segment that has advanced `rcv_nxt`; returns whether the window opens. `unread` bytes in order
     /// wait for the application, and `gaps` has out-of-order data, if any.
     pub(super) fn on_data(
@@ -106,80 +123,87 @@ impl Autotuning {
         unread: u32,
         gaps: OutOfOrder,
     ) -> bool {
-        self.measure_echo(now, segment);
+        if let Some(ts) = segment.timestamps {
+            self.measure_echo(now, ts.echo, segment.len);
+        }
+        if !self.has_echoes {
+            self.measure_flight(now, rcv_nxt);
+        }
         self.measure_segment(segment.len);
-        self.measure_flight(now, rcv_nxt);
         // The segment itself takes room until it is read.
-        let opens =
-            segment.len >= LEAST_SEGMENT && self.open(segment.len, unread.max(segment.len) + gaps.bytes);
-        self.end_round(now, SeqNum(rcv_nxt.0.wrapping_sub(unread)), unread, gaps.span);
+        let held = unread.max(self.payload(memory(segment.len))) + gaps.bytes;
+        let opens = segment.len >= LEAST_SEGMENT && self.open(segment.len, held);
+        if now >= self.round_ends {
+            self.end_round(now, rcv_nxt, unread, gaps.span);
+        }
+        // Otherwise, each segment may end a window of data.
+        self.is_settled =
+            self.has_echoes && held == self.payload(memory(self.largest)) && self.window + held >= self.room;
         opens
     }
 
     /// Processes a segment beyond a gap.
     pub(super) fn on_gap(&mut self, now: Time, segment: &Segment, unread: u32, gaps: OutOfOrder) {
-        self.measure_echo(now, segment);
+        if let Some(ts) = segment.timestamps {
+            self.measure_echo(now, ts.echo, segment.len);
+        }
         self.open(segment.len, unread + gaps.bytes);
         self.grow(self.per_round, gaps.span);
+        self.is_settled = false;
     }
 
-    /// Takes a round-trip time from the first segment with an echoed timestamp.
+    /// Takes a round-trip time from the first full segment with an echoed timestamp.
     #[inline]
-    fn measure_echo(&mut self, now: Time, segment: &Segment) {
-        let Some(echo) = segment.timestamps.map(|ts| ts.echo) else { return };
+    fn measure_echo(&mut self, now: Time, echo: u32, len: u32) {
         if echo != self.last_echo {
             self.last_echo = echo;
-            if echo != 0 && segment.len >= self.largest {
-                let ticks = (timestamp(now) / CLOCK_TICK).wrapping_sub(echo / CLOCK_TICK) as i32;
-                if ticks > 0 {
-                    self.note_rtt(ticks as u64 * u64::from(CLOCK_TICK), true);
-                }
+            let ticks = (timestamp(now) / CLOCK_TICK).wrapping_sub(echo / CLOCK_TICK) as i32;
+            if ticks > 0 && echo != 0 && len >= self.largest {
+                self.has_echoes = true;
+                let sample = ticks as u64 * u64::from(CLOCK_TICK);
+                let higher = self.rtt - self.rtt / 8 + sample;
+                self.set_rtt(if self.rtt == 0 { 8 * sample } else { higher.min(8 * sample) });
             }
         }
     }
 
-    #[inline]
-    fn measure_segment(&mut self, len: u32) {
-        if len > self.largest {
-            self.largest = len.min(self.mss);
-            let ratio = (256 * len / memory(len)).max(1);
-            self.room = (u64::from(self.room) * u64::from(ratio) / u64::from(self.ratio)) as u32;
-            self.room = self.room.min(self.most);
-            self.ratio = ratio;
-        }
+    fn set_rtt(&mut self, rtt: u64) {
+        self.rtt = rtt;
+        self.round_ends = self.round_began + Duration::from_nanos(EIGHTH_US_NS * rtt);
     }
 
-    /// Without timestamps, the round-trip time is the shortest time in which a full window has arrived.
-    #[inline]
+    /// Takes over the size of larger segments, and the ratio of their payload to their memory.
+    fn measure_segment(&mut self, len: u32) {
+        if len <= self.largest {
+            return;
+        }
+        self.largest = len.min(self.mss);
+        let ratio = (256 * len / memory(len)).max(1);
+        let room = u64::from(self.room) * u64::from(ratio) / u64::from(self.ratio);
+        self.room = room.min(u64::from(self.most)) as u32;
+        self.ratio = ratio;
+    }
+
+    /// Without echoes, the round-trip time is at most the shortest time in which a full window has arrived.
     fn measure_flight(&mut self, now: Time, rcv_nxt: SeqNum) {
         if self.flight_ends.is_some_and(|end| rcv_nxt < end) {
             return;
         }
         if self.flight_ends.is_some() {
-            self.note_rtt((now.since(self.flight_began).as_nanos() / 1_000).max(1), false);
+            let sample = 8 * (now.since(self.flight_began).as_nanos() / 1_000).max(1);
+            self.set_rtt(if self.rtt == 0 { sample } else { self.rtt.min(sample) });
         }
         (self.flight_began, self.flight_ends) = (now, Some(rcv_nxt + self.window));
     }
 
-    /// A lower sample replaces the estimate; a higher one counts an eighth, if it is a round trip and no upper bound.
-    fn note_rtt(&mut self, sample_us: u64, is_exact: bool) {
-        if self.rtt == 0 || 8 * sample_us < self.rtt {
-            self.rtt = 8 * sample_us;
-        } else if is_exact {
-            self.rtt = self.rtt - self.rtt / 8 + sample_us;
-        }
-    }
-
     /// Opens the window for a segment of `len` bytes while `held` bytes take room; returns whether it opens.
-    #[inline]
     fn open(&mut self, len: u32, held: u32) -> bool {
-        let room = self.room.saturating_sub(held);
-        if self.window >= room {
+        if self.window + held >= self.room {
             return false;
         }
         let step = self.step(len);
         if step > 0 {
-            self.window += step.max(2 * len).min(room - self.window);
+            self.window += step.max(2 * len).min(self.room - held - self.window);
         }
         step > 0
     }
@@ -187,7 +211,7 @@ impl Autotuning {
     /// By how much a segment of `len` bytes opens the window: by two segments, if the buffer holds a window of segments
     /// with its share of payload, now or, for a small window, compressed.
     fn step(&self, len: u32) -> u32 {
-        let mut taken = memory(len) * self.ratio / 256;
+        let mut taken = self.payload(memory(len));
         let mut window = self.most;
         if taken <= len {
             return 2 * self.mss;
@@ -203,18 +227,20 @@ impl Autotuning {
         }
     }
 
-    /// Ends the current round trip if it is over: the application has read everything before `read`, and `unread`
-    /// bytes wait.
-    #[inline]
-    fn end_round(&mut self, now: Time, read: SeqNum, unread: u32, span: u32) {
-        if self.rtt == 0 || now.since(self.round_began).as_nanos() < EIGHTH_US_NS * self.rtt {
-            return;
-        }
+    /// Ends the current round trip. The application has read everything before `rcv_nxt` except `unread` bytes.
+    fn end_round(&mut self, now: Time, rcv_nxt: SeqNum, unread: u32, span: u32) {
+        let read = SeqNum(rcv_nxt.0.wrapping_sub(unread));
         let bytes = read.0.wrapping_sub(self.round_from.0).saturating_sub(unread);
         if bytes > self.per_round {
             self.grow(bytes, span);
         }
         (self.round_began, self.round_from) = (now, read);
+        self.set_rtt(self.rtt);
+    }
+
+    /// The payload for which `memory` suffices.
+    fn payload(&self, memory: u32) -> u32 {
+        memory * self.ratio / 256
     }
 
     /// Grows the room for `per_round` bytes read per round trip, and out-of-order data up to `span` beyond the edge.
@@ -222,8 +248,9 @@ impl Autotuning {
     fn grow(&mut self, per_round: u32, span: u32) {
         let before = core::mem::replace(&mut self.per_round, per_round);
         let twice = 2 * u64::from(per_round);
-        let increase = 2 * twice * u64::from(per_round.saturating_sub(before)) / u64::from(before.max(1));
-        let room = (twice + increase + u64::from(span)).min(u64::from(self.most)) as u32;
+        let faster = u64::from(per_round.saturating_sub(before));
+        let increase = (2 * twice).saturating_mul(faster) / u64::from(before.max(1));
+        let room = increase.saturating_add(twice + u64::from(span)).min(u64::from(self.most)) as u32;
         self.room = self.room.max(room);
     }
 }
