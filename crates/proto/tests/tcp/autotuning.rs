@@ -186,7 +186,8 @@ fn the_largest_window_is_a_setting() {
     assert_eq!(host.window(), most - TAKEN);
 }
 
-/// Segments of less than 128 bytes do not open the window, and are acknowledged as without auto-tuning.
+/// Segments of less than 128 bytes do not open the window, and are acknowledged as without auto-tuning. Longer ones open it
+/// by two full segments, however short.
 #[test]
 fn tiny_segments_do_not_open_the_window() {
     let mut host = Host::new(&Settings { quick_acks: 0, ..settings() }, 0);
@@ -195,7 +196,9 @@ fn tiny_segments_do_not_open_the_window() {
     assert!(host.bytes(MSS, 127, 0).is_empty());
     assert_eq!(host.window(), opened);
     assert_eq!(host.bytes(MSS + 127, 128, 0).len(), 1);
-    assert!(host.window() > opened);
+    assert_eq!(host.window(), opened + 2 * MSS);
+    assert_eq!(host.bytes(MSS + 255, TAKEN, 0).len(), 1);
+    assert_eq!(host.window(), opened + 4 * MSS);
 }
 
 /// Segments beyond a gap open the window if SACK reports them: by two segments each, A duplicate
@@ -226,6 +229,31 @@ fn unread_data_take_room() {
     (7..40).for_each(|number| drop(host.at(u64::from(number) * 1000).data(number, 1000)));
     assert_eq!(host.receiver.unread(), u64::from(40 * MSS));
     assert_eq!(host.window(), opened - 40 * MSS);
+}
+
+/// Of what an application reads in a round trip, the backlog that it leaves is subtracted: 24 segments less 15 are
+/// no more than the ten expected at first.
+#[test]
+fn a_backlog_is_subtracted_from_what_is_read() {
+    for (backlog, grows) in [(15, false), (4, true)] {
+        let mut host = Host::new(&settings(), 0);
+        host.receiver.pause();
+        host.at(100_000).data(0, 1000);
+        (1..23 + backlog).for_each(|number| drop(host.at(150_000).data(number, 60_000)));
+        let read = |host: &mut Host, segments: u64| {
+            host.drive(|receiver, now, out| {
+                receiver.read(now, segments * u64::from(MSS), out);
+            });
+        };
+        read(&mut host, 24);
+        host.at(200_000).data(23 + backlog, 100_000);
+        for number in 24 + backlog..34 + backlog {
+            read(&mut host, 100);
+            host.at(200_001).data(number, 100_000);
+        }
+        read(&mut host, 100);
+        assert_eq!(host.window() > FIRST_ROOM, grows, "{}", host.window());
+    }
 }
 
 /// A window of at most 64 KiB is not tuned, as if auto-tuning were off.
