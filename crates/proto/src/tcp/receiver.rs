@@ -216,13 +216,12 @@ impl Receiver {
         let in_order = segment.seq == self.rcv_nxt;
         let repeated = self.repeated_part(segment);
         self.store(now, segment);
-        if let Some(autotuning) = &mut self.autotuning
-            && (!in_order || had_gap || !autotuning.is_settled(now, segment))
-            && repeated != Some(whole(segment))
-        {
-            self.tune(now, segment);
+        let is_duplicate = repeated.is_some_and(|part| part == whole(segment));
+        if is_duplicate {
+            self.stats.duplicate_segments += 1;
+        } else if self.autotuning.is_some() {
+            self.tune(now, segment, in_order && !had_gap);
         }
-        self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
         if self.fin.is_some() || segment.flags.has(Flags::FIN) {
             self.take_fin(segment);
         }
@@ -233,7 +232,7 @@ impl Receiver {
             at_edge: self.rcv_nxt == whole(segment).end,
             had_gap,
             has_gap: !self.queue.is_empty(),
-            repeated: repeated == Some(whole(segment)),
+            repeated: is_duplicate,
         };
         if self.delayed_ack.is_due(&arrival) {
             self.acknowledge(now, Some((segment, repeated)), out);
@@ -376,9 +375,15 @@ impl Receiver {
         self.stats.last_delivery = now;
     }
 
-    /// Tunes the window for a segment that is stored and not a duplicate.
-    fn tune(&mut self, now: Time, segment: &Segment) {
+    /// Tunes the window for a segment that is stored and not a duplicate. `is_next` tells whether it continued
+    /// data without a gap.
+    // Cold, so that fixed windows cost one comparison.
+    #[cold]
+    fn tune(&mut self, now: Time, segment: &Segment, is_next: bool) {
         let Some(autotuning) = &mut self.autotuning else { return };
+        if is_next && autotuning.is_settled(now, segment) {
+            return;
+        }
         let unread = self.withheld - self.taken;
         let gaps = match self.queue.end() {
             Some(end) => OutOfOrder { bytes: self.queue.bytes(), span: end - self.rcv_nxt },
