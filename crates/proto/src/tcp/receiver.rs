@@ -381,7 +381,10 @@ impl Receiver {
     #[cold]
     fn tune(&mut self, now: Time, segment: &Segment, is_next: bool) {
         let Some(autotuning) = &mut self.autotuning else { return };
-        if is_next && autotuning.is_settled(now, segment) {
+        if let Some(ts) = segment.timestamps {
+            autotuning.measure_echo(now, ts.echo, segment.len);
+        }
+        if is_next && autotuning.is_settled(now) {
             return;
         }
         let unread = self.withheld - self.taken;
@@ -394,7 +397,7 @@ impl Receiver {
                 self.delayed_ack.on_opened_window();
             }
         } else if gaps.bytes > 0 && self.settings.sack() {
-            autotuning.on_gap(now, segment, unread, gaps);
+            autotuning.on_gap(segment, unread, gaps);
         }
         self.buffer = autotuning.window();
     }

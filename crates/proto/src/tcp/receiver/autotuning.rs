@@ -103,13 +103,8 @@ impl Autotuning {
         self.window
     }
 
-    /// Whether a segment in order, without gaps, changes nothing but the estimate of the round-trip time, which it has
-    /// changed.
-    #[inline]
-    pub(super) fn is_settled(&mut self, now: Time, segment: &Segment) -> bool {
-        if let Some(ts) = segment.timestamps {
-            self.measure_echo(now, ts.echo, segment.len);
-        }
+    /// Whether a segment in order, without gaps, changes nothing but the estimate of the round-trip time.
+    pub(super) fn is_settled(&self, now: Time) -> bool {
         self.is_settled && now < self.round_ends
     }
 
@@ -123,9 +118,6 @@ impl Autotuning {
         unread: u32,
         gaps: OutOfOrder,
     ) -> bool {
-        if let Some(ts) = segment.timestamps {
-            self.measure_echo(now, ts.echo, segment.len);
-        }
         if !self.has_echoes {
             self.measure_flight(now, rcv_nxt);
         }
@@ -143,18 +135,16 @@ impl Autotuning {
     }
 
     /// Processes a segment beyond a gap.
-    pub(super) fn on_gap(&mut self, now: Time, segment: &Segment, unread: u32, gaps: OutOfOrder) {
-        if let Some(ts) = segment.timestamps {
-            self.measure_echo(now, ts.echo, segment.len);
-        }
+    pub(super) fn on_gap(&mut self, segment: &Segment, unread: u32, gaps: OutOfOrder) {
         self.open(segment.len, unread + gaps.bytes);
         self.grow(self.per_round, gaps.span);
         self.is_settled = false;
     }
 
-    /// Takes a round-trip time from the first full segment with an echoed timestamp.
+    /// Takes a round-trip time from the first full segment with an echoed timestamp. Called for each segment before all
+    /// else.
     #[inline]
-    fn measure_echo(&mut self, now: Time, echo: u32, len: u32) {
+    pub(super) fn measure_echo(&mut self, now: Time, echo: u32, len: u32) {
         if echo != self.last_echo {
             self.last_echo = echo;
             let ticks = (timestamp(now) / CLOCK_TICK).wrapping_sub(echo / CLOCK_TICK) as i32;
