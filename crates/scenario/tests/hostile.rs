@@ -261,7 +261,7 @@ impl Draw {
         }
         for (key, words) in [
             ("detection", &["rack", "sack"] as &[&str]),
-            ("slow_start_exit", &["loss", "hystart", "hystart++"]),
+            ("slow_start_exit", &["loss", "hystart", "hystart-16", "hystart++"]),
             ("rtt_arithmetic", &["exact", "ticks", "nearest-tick", "linux"]),
             ("rtt_samples", &["one-at-a-time", "every-ack"]),
             ("initial_window", &["1 segment", "rfc5681", "65535 segments"]),

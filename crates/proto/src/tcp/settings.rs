@@ -118,8 +118,12 @@ pub enum Congestion {
 pub enum SlowStartExit {
     /// At the first loss.
     Loss,
-    /// HyStart: at long ACK trains or a delay increase (Ha and Rhee 2011, as in Linux).
+    /// HyStart: at long ACK trains or a delay increase, from a window of 16 segments on (Ha and Rhee 2011, as in
+    /// Linux since 6.14).
     Hystart,
+    /// HyStart whose first round begins only when the window has 16 segments, as in Linux 5.16 to 6.13.
+    #[serde(rename = "hystart-16")]
+    Hystart16,
     /// HyStart++: at a delay increase, after conservative slow start (RFC 9406).
     #[default]
     #[serde(rename = "hystart++")]
@@ -534,8 +538,9 @@ impl Profile {
                 detection: Detection::Rack,
                 congestion: Congestion::Cubic,
                 slow_start_exit: SlowStartExit::Hystart,
-                // A window that is never the limit: Linux auto-tunes the receive buffer.
+                // Rarely the limit: the third value of tcp_rmem.
                 window: Bytes(6 << 20).into(),
+                window_autotuning: true,
                 initial_window: InitialWindow::Segments(10),
                 rtt_arithmetic: RttArithmetic::Linux,
                 rto_min: Duration::from_millis(200),

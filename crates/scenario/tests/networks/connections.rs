@@ -79,7 +79,9 @@ fn the_nearer_connection_gets_more() {
     let (full, empty): (f64, f64) = (560.0 / 360.0, 260.0 / 60.0);
     assert!(ratio - 3.66 * error > full.ln(), "{} with error {error}", ratio.exp());
     assert!(ratio + 3.66 * error < 2.0 * empty.ln(), "{} with error {error}", ratio.exp());
-    assert!(shares.iter().all(|share| share.2 < 0.9));
+    // Jain's index of two shares in the smallest ratio.
+    let fairest = (1.0 + full).powi(2) / (2.0 * (1.0 + full * full));
+    assert!(shares.iter().all(|share| share.2 < fairest));
 }
 
 /// The run's totals are the sums over its connections.

@@ -6,7 +6,7 @@ use super::RttInfo;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::SlowStartExit;
 
-/// Minimum window in segments for HyStart in Linux.
+/// Minimum window in segments for an exit by HyStart in Linux.
 const LOW_WINDOW: u32 = 16;
 /// Maximum gap between the acknowledgements of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
@@ -78,18 +78,21 @@ impl HyStart {
     /// start ends.
     pub(super) fn ends_slow_start(&mut self, info: &RttInfo, cwnd: u32) -> bool {
         self.least_ever = Some(self.least_ever.map_or(info.rtt, |least| least.min(info.rtt)));
-        // As Linux has it, smaller windows do not even begin rounds.
-        let is_small = self.exit == SlowStartExit::Hystart && cwnd < LOW_WINDOW;
-        if self.exit == SlowStartExit::Loss || self.found || is_small {
+        let is_small = cwnd < LOW_WINDOW;
+        let has_no_rounds = match self.exit {
+            SlowStartExit::Loss => true,
+            SlowStartExit::Hystart16 => is_small,
+            SlowStartExit::Hystart | SlowStartExit::HystartPlusPlus => false,
+        };
+        if self.found || has_no_rounds {
             return false;
         }
         if info.una > self.round_ends {
             self.begin_round(info);
         }
         self.found = match self.exit {
-            SlowStartExit::Loss => false,
-            SlowStartExit::Hystart => self.train_is_long(info) || self.delay_has_risen(info),
             SlowStartExit::HystartPlusPlus => self.conservative_has_ended(info),
+            _ => !is_small && (self.train_is_long(info) || self.delay_has_risen(info)),
         };
         self.found
     }
