@@ -35,12 +35,20 @@ fn run(scheme: &str, overrides: &[&str]) -> ConnectionMetrics {
 /// The claim of the paper: the source does not time out in a disconnection of any length, and goes on as soon as it is over.
 #[test]
 fn a_disconnection_costs_its_duration() {
-    let undisturbed = run("m-tcp", &["radio.outage.first=1 h"]).completion_time_s.expect("it completes");
+    costs_its_duration(&[]);
+    costs_its_duration(&["tcp.profile=linux", "tcp.flavour=prr"]);
+}
+
+fn costs_its_duration(sender: &[&str]) {
+    let undisturbed = run("m-tcp", &[&["radio.outage.first=1 h"], sender].concat());
+    let undisturbed = undisturbed.completion_time_s.expect("it completes");
     for lasts in [1, 5, 20] {
-        let overrides = [format!("radio.outage.lasts=\"{lasts} s\"")];
-        let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
+        let lasting = format!("radio.outage.lasts=\"{lasts} s\"");
+        let overrides = [&[lasting.as_str()], sender].concat();
         let found = run("m-tcp", &overrides);
         assert_eq!((found.timeouts, found.fast_retransmits), (0, 0), "{lasts} s");
+        // What was in flight when the window closed, and probes.
+        assert!(found.retransmitted_bytes < 70_000, "{} B for {lasts} s", found.retransmitted_bytes);
         let more = found.completion_time_s.expect("it completes") - undisturbed;
         assert!((more - f64::from(lasts)).abs() < 0.5, "{more} s more for {lasts} s");
         let [basic, split] = ["basic", "i-tcp"].map(|scheme| run(scheme, &overrides));

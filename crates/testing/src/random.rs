@@ -72,7 +72,12 @@ pub fn settings(random: &mut Stream) -> Settings {
         congestion: congestion(random, flavour),
         slow_start_exit: pick(
             random,
-            &[SlowStartExit::Loss, SlowStartExit::Hystart, SlowStartExit::Hystart16, SlowStartExit::HystartPlusPlus],
+            &[
+                SlowStartExit::Loss,
+                SlowStartExit::Hystart,
+                SlowStartExit::Hystart16,
+                SlowStartExit::HystartPlusPlus,
+            ],
         ),
         rules: if flavour == Flavour::Prr { Rules::Rfc } else { rules },
         packet_size,

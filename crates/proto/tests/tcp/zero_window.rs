@@ -6,11 +6,11 @@ use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use crate::dialogue::{Client, settings};
 
 const OPEN: u32 = 1 << 20;
-const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+const FLAVOURS: [Flavour; 5] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr];
 
 /// Four segments are acknowledged at 100 ms, and the window is closed.
 fn closed(flavour: Flavour) -> Client {
-    let mut tcp = Client::start(&settings(flavour, 4));
+    let mut tcp = Client::start(&Settings { tlp: false, ..settings(flavour, 4) });
     tcp.sends_full(0..4).at(100).with_window(0).ack(4000).sends_nothing().cwnd(5000.0).rto(1000);
     tcp
 }
@@ -133,10 +133,14 @@ fn a_small_window_does_not_end_probing() {
 #[test]
 fn a_shrunk_window_is_probed() {
     for flavour in FLAVOURS {
-        let mut tcp = Client::start(&settings(flavour, 4));
+        let mut tcp = Client::start(&Settings { tlp: false, ..settings(flavour, 4) });
         tcp.sends_full(0..4).at(100).with_window(0).ack(0).sends_nothing().timer_at(1000);
-        tcp.wakes_at(1000).sends(&["0..1"]).wakes_at(3000).sends(&["0..1"]).ssthresh(f64::INFINITY);
-        tcp.at(3100).with_window(OPEN).ack(0).sends_full(0..4).timer_at(4100).cwnd(4000.0);
+        tcp.wakes_at(1000).sends(&["0..1"]).at(1100).ack(0).sends_nothing();
+        tcp.wakes_at(3000).sends(&["0..1"]).ssthresh(f64::INFINITY);
+        tcp.at(3100).with_window(OPEN).ack(0);
+        // The record of the first segment was split by the probe.
+        let first: &[&str] = if flavour == Flavour::Prr { &["0..1", "1..1000"] } else { &["0..1000"] };
+        tcp.sends(&[first, &["1000..2000", "2000..3000", "3000..4000"]].concat()).timer_at(4100).cwnd(4000.0);
     }
 }
 

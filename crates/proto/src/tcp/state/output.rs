@@ -348,6 +348,11 @@ impl SenderState {
         dscp
     }
 
+    /// Whether the receiver's window contains the byte at `seq`.
+    pub(in crate::tcp) fn window_reaches(&self, seq: SeqNum) -> bool {
+        seq - self.snd_una < self.rwnd
+    }
+
     /// Whether the receiver's window blocks the segment at the left edge.
     pub(in crate::tcp) fn window_is_shut(&self) -> bool {
         self.sendable(self.snd_una, self.rwnd).is_none()

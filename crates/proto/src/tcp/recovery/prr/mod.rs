@@ -505,6 +505,10 @@ impl Prr {
             if !Self::window_has_room(tcp, lost) {
                 return true;
             }
+            // Data that a shrunk window leaves out wait until it opens again, as in Linux; the timer probes it.
+            if lost.is_some_and(|lost| !tcp.window_reaches(lost.start)) {
+                break;
+            }
             if !tcp.pacing_lets_out(now) {
                 break;
             }
