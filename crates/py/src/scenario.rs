@@ -389,6 +389,28 @@ impl Scenario {
         self.0.sender.as_deref()
     }
 
+    /// Return whether a name may be that of the sender.
+    ///
+    /// Parameters
+    /// ----------
+    /// sender : str
+    ///     The name.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     Whether it is a sender that the scenario defines, a profile, or a profile with a congestion control.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> scenario = lasthop.load("ebsn-example")
+    /// >>> [scenario.knows_sender(name) for name in ("linux", "linux-hybla", "linux-hibla")]
+    /// [True, True, False]
+    fn knows_sender(&self, sender: &str) -> bool {
+        self.0.knows_sender(sender)
+    }
+
     #[getter]
     fn schemes(&self) -> Vec<String> {
         self.0.schemes.clone()

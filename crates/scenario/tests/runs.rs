@@ -343,6 +343,31 @@ fn the_default_profile_is_linux_server() {
     assert_eq!(scenario.tcp, Settings { congestion: Congestion::Vegas, ..Profile::Linux.settings() });
 }
 
+/// A profile takes any congestion control in the name of the sender, as a table of `senders` would; a sender of
+/// this name goes first.
+#[test]
+fn a_sender_is_a_profile_with_a_congestion_control() {
+    use lasthop_proto::tcp::{Congestion, Profile, Settings};
+    for (name, profile, congestion) in [
+        ("linux-hybla", Profile::Linux, Congestion::Hybla),
+        ("linux-cubic", Profile::Linux, Congestion::Cubic),
+        ("freebsd-reno", Profile::Freebsd, Congestion::Reno),
+        ("linux-bbr", Profile::LinuxBbr, Congestion::Bbr),
+    ] {
+        let scenario = read(&[&format!("sender={name}"), "tcp.profile=linux"]);
+        assert_eq!(scenario.tcp, Settings { congestion, ..profile.settings() }, "{name}");
+        assert!(scenario.knows_sender(name));
+        // Its canonical form is the same scenario.
+        let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("a sound scenario");
+        assert!(again == scenario, "{name}");
+    }
+    let scenario = read(&["sender=linux-hybla", "senders.linux-hybla.congestion=reno", "tcp.profile=linux"]);
+    assert_eq!(scenario.tcp.congestion, Congestion::Reno);
+    for unknown in ["linux-", "linux", "hybla", "linux-hybla ", "linux-Hybla", "-hybla", "", "linux-none-none"] {
+        assert_eq!(scenario.knows_sender(unknown), unknown == "linux", "{unknown:?}");
+    }
+}
+
 /// Two senders of different kinds on one path: a connection's table overrides its host's, which overrides
 /// `[tcp]`; a profile replaces everything before it.
 #[test]

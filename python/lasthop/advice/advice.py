@@ -10,6 +10,7 @@ from lasthop.advice.judgement import VARIANTS, Effect, Judge, Judgement, Limit, 
 from lasthop.advice.uses import USES
 from lasthop.comparison import Arm
 from lasthop.fitting import FittedLink, ProbePlan, text
+from lasthop.plural import plural
 from lasthop.study.plan import Progress
 from lasthop.suggest import unknown
 
@@ -275,11 +276,14 @@ def losses_in_words(link: FittedLink) -> list[str]:
     for losses in (link.down, link.up):
         if losses is None:
             continue
-        line = f"{losses.direction}: {losses.lost:,} of {losses.sent:,} packets lost"
+        line = f"{losses.direction}: {losses.lost:,} of {plural(losses.sent, 'packet')} lost"
         if losses.lost:
             loss, bad, good = (losses.parameter(name) for name in ("loss", "bad_s", "good_s"))
             assert loss is not None
-            line += f", {text.share(loss.value)} ({text.between(loss.low, loss.high, text.share)})"
+            counted = text.share(losses.lost / losses.sent)
+            # TCP sends fewer packets in bad periods, so the two shares may differ.
+            by_time = "" if text.share(loss.value) == counted else f"; at a random time {text.share(loss.value)}"
+            line += f", {counted}{by_time} ({text.between(loss.low, loss.high, text.share)})"
             if bad is not None and good is not None:
                 line += (
                     f"; in bad periods of {text.seconds(bad.value)} "

@@ -311,13 +311,12 @@ class Judge:
     # -- Comparisons ---------------------------------------------------------------------------------
 
     def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Comparison:
-        link = use.scenario(self.link.toml())
         overrides = settings.pop("overrides", [f"limit={use.limit}"])
         if use.upward and self.link.up is None:
             overrides = [*overrides, f"radio.uplink.channel={self._upward()}"]
         measure = settings.pop("metric", use.measures[-1].metric)
         comparison = Comparison(
-            Scenario.parse(f"{link}\n{remedies.tables()}", name="the fitted link"),
+            Scenario.parse(use.scenario(self.link.toml()), name="the fitted link"),
             arms,
             baseline=self.now,
             metric=measure,

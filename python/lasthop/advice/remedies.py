@@ -19,11 +19,9 @@ class Sender:
     Attributes
     ----------
     name : str
-        Its name in the scenario.
+        Its name in scenarios and `--sender`.
     title : str
         Its title in output.
-    congestion : str or None
-        The `congestion` of `[senders.NAME]`; None for a sender that is a profile.
     how : str
         How to configure a server, such as a sysctl.
     mainline : bool
@@ -32,7 +30,6 @@ class Sender:
 
     name: str
     title: str
-    congestion: str | None
     how: str
     mainline: bool = True
 
@@ -44,14 +41,14 @@ def _sysctl(name: str) -> str:
 SENDERS = {
     sender.name: sender
     for sender in (
-        Sender("linux", "CUBIC, Linux's default", None, _sysctl("cubic")),
-        Sender("linux-reno", "Reno", "reno", _sysctl("reno")),
-        Sender("linux-bbr", "BBR", None, _sysctl("bbr")),
-        Sender("linux-bbr3", "BBR version 3", None, "a kernel of its authors", mainline=False),
-        Sender("linux-westwood", "Westwood+", "westwood", _sysctl("westwood")),
-        Sender("linux-hybla", "Hybla", "hybla", _sysctl("hybla")),
-        Sender("linux-veno", "Veno", "veno", _sysctl("veno")),
-        Sender("linux-vegas", "Vegas", "vegas", _sysctl("vegas")),
+        Sender("linux", "CUBIC, Linux's default", _sysctl("cubic")),
+        Sender("linux-reno", "Reno", _sysctl("reno")),
+        Sender("linux-bbr", "BBR", _sysctl("bbr")),
+        Sender("linux-bbr3", "BBR version 3", "a kernel of its authors", mainline=False),
+        Sender("linux-westwood", "Westwood+", _sysctl("westwood")),
+        Sender("linux-hybla", "Hybla", _sysctl("hybla")),
+        Sender("linux-veno", "Veno", _sysctl("veno")),
+        Sender("linux-vegas", "Vegas", _sysctl("vegas")),
     )
 }
 """The senders, by name."""
@@ -111,15 +108,6 @@ QUEUE_COST = (
 
 PRODUCT, NO_PRODUCT = 2, 8
 """Effort of a product on the path, and of code that no product has."""
-
-
-def tables() -> str:
-    """Return the TOML tables that define the senders which are not profiles."""
-    defined = (sender for sender in SENDERS.values() if sender.congestion is not None)
-    return "".join(
-        f'[senders.{sender.name}]\nprofile = "linux"\ncongestion = "{sender.congestion}"\n\n'
-        for sender in defined
-    )
 
 
 def deployable() -> Mapping[str, Scheme]:

@@ -148,7 +148,7 @@ def _brute_force(
 ) -> dict[Arm, float]:
     """Return the measure of every remedy on the true link, over fades other than those of the advice."""
     use = judgement.use
-    scenario = Scenario.parse(f"{use.scenario(link)}\n{remedies.tables()}", name="the true link")
+    scenario = Scenario.parse(use.scenario(link), name="the true link")
     arms = [each.arm for each in judgement.remedies]
     # With an error this small, no arm stops early.
     comparison = Comparison(

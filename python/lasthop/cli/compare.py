@@ -19,9 +19,9 @@ from lasthop.cli.study import p_value, read_runs, read_share
 from lasthop.cli.table import Table, printable
 from lasthop.comparison import Arm, Comparison, ComparisonError, grid, report
 from lasthop.notebook import comparison_columns
+from lasthop.plural import plural
 from lasthop.study.paired_quantiles import runs_to_reject
 from lasthop.study.units import metric_reading, quantile_name
-from lasthop.suggest import unknown
 
 if TYPE_CHECKING:
     from lasthop import Scenario
@@ -63,13 +63,12 @@ def execute(request: Request) -> None:
         quantile = read_share("--quantile", request.quantile, "a share of the runs", "95%")
     scenario = load(request.path, request.overrides, [])
     describe(request.path, scenario)
-    known = _known_senders(scenario)
-    senders, schemes = _senders(request, scenario, known), _schemes(request, scenario)
+    senders, schemes = _senders(request, scenario), _schemes(request, scenario)
     try:
         comparison = Comparison(
             request.path,
             grid(senders, schemes, _axes(request)),
-            baseline=_baseline(request.baseline, scenario, known),
+            baseline=_baseline(request.baseline, scenario),
             metric=request.metric,
             quantile=quantile,
             better=cast(Literal["higher", "lower"] | None, request.better),
@@ -84,7 +83,7 @@ def execute(request: Request) -> None:
             raise RefusedError(f"there is nothing to compare; {first.arm.label}: {first.reason}")
         with Activity() as activity:
             made = comparison.run(request.jobs, activity.study)
-            detail(f"made {made:,} runs of {len(comparison.arms):,} arms")
+            detail(f"made {plural(made, 'run')} of {plural(len(comparison.arms), 'arm')}")
             activity.doing("writing results")
             document = report.document(comparison)
             written = []
@@ -110,24 +109,20 @@ def execute(request: Request) -> None:
 # -- Options ---------------------------------------------------------------------------
 
 
-def _known_senders(scenario: Scenario) -> list[str]:
-    """Return the senders that a scenario may name: its own and the profiles."""
-    return list(dict.fromkeys((*_own_senders(scenario), *PROFILES)))
-
-
 def _own_senders(scenario: Scenario) -> list[str]:
     return list(tomllib.loads(scenario.to_toml()).get("senders", {}))
 
 
-def _senders(request: Request, scenario: Scenario, known: list[str]) -> list[str | None]:
+def _senders(request: Request, scenario: Scenario) -> list[str | None]:
     """Return the senders to compare: by default the scenario's own, and the senders that it defines."""
     if not request.senders:
         return list(dict.fromkeys((scenario.sender, *_own_senders(scenario))))
     if request.senders == [ALL]:
-        return list(dict.fromkeys((scenario.sender, *known)))
+        return list(dict.fromkeys((scenario.sender, *_own_senders(scenario), *PROFILES)))
     for name in request.senders:
-        if name not in known:
-            raise RefusedError(f"--sender: {unknown('sender', name, known)}")
+        if not scenario.knows_sender(name):
+            # The error lists the senders that there are, as that of other commands does.
+            load(request.path, request.overrides, [], [name])
     return list(request.senders)
 
 
@@ -183,13 +178,13 @@ def _split(values: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _baseline(text: str | None, scenario: Scenario, senders: list[str]) -> Arm | None:
+def _baseline(text: str | None, scenario: Scenario) -> Arm | None:
     """Parse `--baseline`: `linux basic`, `basic` or `linux basic, radio.mtu=576 B`."""
     if text is None:
         return None
     name, *settings = _split(text)
     first, _, rest = name.partition(" ")
-    sender, scheme = (first, rest) if first in senders and rest else (scenario.sender, name)
+    sender, scheme = (first, rest) if rest and scenario.knows_sender(first) else (scenario.sender, name)
     refuse_unknown_schemes("--baseline", [scheme], "; expected SENDER SCHEME")
     pairs = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in settings)}
     return grid([sender], [scheme], {key: [value] for key, value in pairs.items()})[0]
@@ -251,7 +246,7 @@ def _print_refused(comparison: Comparison) -> None:
     for refusal in comparison.refused:
         reasons.setdefault(refusal.reason, []).append(refusal.arm.label)
     if reasons:
-        emit(f"\nnot compared: {len(comparison.refused):,} arms")
+        emit(f"\nnot compared: {plural(len(comparison.refused), 'arm')}")
     for reason, labels in reasons.items():
         more = f" and {len(labels) - 3:,} more" if len(labels) > 3 else ""
         emit(f"  {'; '.join(labels[:3])}{more}: {reason}")

@@ -45,12 +45,14 @@ def scheme(incomplete: str) -> Values:
 
 
 def sender(context: typer.Context, incomplete: str) -> Values:
-    """Complete a profile, or a sender of the scenario."""
+    """Complete a sender of the scenario, a profile, or a profile with a congestion control that advice tries."""
     from lasthop._lasthop import PROFILES
+    from lasthop.advice import SENDERS
 
     loaded = _scenario(context)
     own = () if loaded is None else tomllib.loads(loaded.to_toml()).get("senders", ())
-    return [(name, "") for name in dict.fromkeys((*own, *PROFILES)) if name.startswith(incomplete)]
+    names = dict.fromkeys((*own, *PROFILES, *SENDERS))
+    return [(name, "") for name in names if name.startswith(incomplete)]
 
 
 def server(incomplete: str) -> Values:

@@ -152,6 +152,9 @@ def print_losses(losses: FittedLosses) -> None:
     emit(f"{losses.direction}: {FAMILIES[losses.best.family]}")
     for line in losses.lines():
         emit(f"  {line}")
+    counted = text.share(losses.lost / losses.sent)
+    if losses.lost and counted != text.share(losses.best.model["loss"]):
+        emit(f"  the loss is that of a packet at a random time; of the packets sent, {counted} were lost")
     if len(losses.candidates) > 1:
         table = Table("model", "parameters", "log-likelihood", "BIC", "weight")
         for each in losses.candidates:

@@ -317,7 +317,7 @@ def stated_link(
                 f"have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
             )
         length = f"{found[0]:.9f}" if found[1] == "" else f'"{seconds(found[0])}"'
-        mean = f"{found[0]:g} packets" if found[1] == "" else text.seconds(found[0])
+        mean = f"{found[0]:g} packet{'s'[found[0] == 1 :]}" if found[1] == "" else text.seconds(found[0])
         stated = StatedLosses(
             f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
             f"{words}, in bursts of {mean} on average",

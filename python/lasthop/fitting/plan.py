@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from lasthop.fitting.losses import FEWEST_LOSSES, FittedLosses
+from lasthop.plural import plural
 
 PERIODS = 60
 """Bad periods needed to estimate their mean length within 25 %."""
@@ -69,7 +70,7 @@ def plan(losses: FittedLosses | None = None) -> ProbePlan:
         interval = min(max(_round(bad.value / 3), 0.005), 0.02)
         cycle = bad.value + good.value
         duration = min(max(PERIODS * cycle, SHORTEST_S), LONGEST_S)
-        return ProbePlan(interval, duration, f"contains about {duration / cycle:.0f} bad periods")
+        return ProbePlan(interval, duration, f"contains about {plural(round(duration / cycle), 'bad period')}")
     share = losses.lost / losses.sent
     if losses.lost == 0:
         return ProbePlan(0.01, LONGEST_S, "losses are rare: an hour detects one in 360,000")

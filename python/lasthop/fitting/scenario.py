@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lasthop.fitting import text
 from lasthop.fitting.losses import FittedLosses, Model
 from lasthop.fitting.timing import Variation
+from lasthop.plural import plural
 
 if TYPE_CHECKING:
     from lasthop.fitting.link import FittedLink
@@ -38,7 +39,8 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
     lines = [f"# Fitted by `lasthop fit` to {_comment(of)}.", "#"] if of else []
     for losses, name in ((link.down, "down"), (link.up, "up")):
         if losses is not None:
-            lines.append(f"# {name}: {losses.lost:,} of {losses.sent:,} packets lost; {losses.best.family}:")
+            counted = f"{losses.lost:,} of {plural(losses.sent, 'packet')} lost"
+            lines.append(f"# {name}: {counted}; {losses.best.family}:")
             lines += [f"#   {line}" for line in losses.lines()]
     lines += [f"# Undetermined: {_comment(what)}." for what in link.cannot_tell]
     lines += [f"# {_comment(note)}" for note in link.notes]

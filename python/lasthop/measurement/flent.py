@@ -19,11 +19,11 @@ from lasthop.measurement.source import (
     mapping,
     number,
     ordered,
-    plural,
     probes,
     sequence,
     whole,
 )
+from lasthop.plural import plural
 
 _PING = re.compile(r"\bping\b|\brtt\b", re.IGNORECASE)
 _RATE = re.compile(r"\b(?P<way>download|upload)\b", re.IGNORECASE)

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.measurement.model import Counters, Flags
-from lasthop.measurement.source import Source, plural
+from lasthop.measurement.source import Source
+from lasthop.plural import plural
 
 Bytes = npt.NDArray[np.uint8]
 

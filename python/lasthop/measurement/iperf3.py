@@ -22,11 +22,11 @@ from lasthop.measurement.source import (
     mapping,
     number,
     ordered,
-    plural,
     sequence,
     way,
     whole,
 )
+from lasthop.plural import plural
 
 REMEDY = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
 

@@ -15,11 +15,11 @@ from lasthop.measurement.source import (
     mapping,
     number,
     ordered,
-    plural,
     probes,
     sequence,
     whole,
 )
+from lasthop.plural import plural
 
 REMEDY = "irtt client -i 20ms -d 5m -o irtt.json.gz SERVER"
 

@@ -19,10 +19,10 @@ from lasthop.measurement.source import (
     Source,
     binned,
     ordered,
-    plural,
     probes,
     way,
 )
+from lasthop.plural import plural
 
 if TYPE_CHECKING:
     from lasthop.measurement.reader import Place

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.measurement.model import Counters, Delays, Direction, Flags, Floats, Measurement
-from lasthop.measurement.source import LONGEST_S, Source, floats, ordered, parsed, plural, probes
+from lasthop.measurement.source import LONGEST_S, Source, floats, ordered, parsed, probes
+from lasthop.plural import plural
 
 REMEDY = "ping -D -O -i 0.02 HOST"
 

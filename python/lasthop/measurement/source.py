@@ -250,17 +250,6 @@ def binned(
     return Rates(direction, first_s + start_s, interval_s, total / interval_s, saturated, capacity)
 
 
-def plural(count: int, noun: str) -> str:
-    """Format a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "packet"), plural(20, "packet")
-    ('1 packet', '20 packets')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def probes(direction: Direction, sent_s: Floats, lost: Any, size_bytes: int | None) -> Probes:
     """Return probes sorted by sending time."""
     times, flags = ordered(sent_s, np.asarray(lost, dtype=np.bool_))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lasthop.plural import plural
+
 if TYPE_CHECKING:
     from lasthop.measurement.model import Counts, Delays, LossSeries, Measurement, Probes, Rates
 
@@ -41,10 +43,13 @@ def _probes(probes: Probes) -> list[str]:
     size = "" if probes.size_bytes is None else f" of {probes.size_bytes} B"
     if not count:
         return [f"{probes.direction}: no packets"]
-    line = f"{probes.direction}: {lost} of {count} packets{size} lost ({lost / count:.3%})"
+    line = f"{probes.direction}: {lost:,} of {plural(count, 'packet')}{size} lost ({lost / count:.3%})"
     if lost:
         runs = bursts(probes.lost)
-        line += f", {len(runs)} bursts of {runs.mean():.2f} packets on average, {runs.max()} at most"
+        if len(runs) == 1:
+            line += f", in one burst of {plural(lost, 'packet')}"
+        else:
+            line += f", {len(runs):,} bursts of {runs.mean():.2f} packets on average, {runs.max():,} at most"
     return [line]
 
 
@@ -52,21 +57,23 @@ def _counts(counts: Counts) -> str:
     sent, lost = int(counts.sent.sum()), int(counts.lost.sum())
     share = f" ({lost / sent:.3%})" if sent else ""
     return (
-        f"{counts.direction}: {lost} of {sent} packets lost{share}, counted in {len(counts.sent)} intervals"
+        f"{counts.direction}: {lost:,} of {plural(sent, 'packet')} lost{share}, "
+        f"counted in {plural(len(counts.sent), 'interval')}"
     )
 
 
 def _losses(losses: LossSeries) -> str:
     total = float(losses.interval_s.sum())
     mean = float((losses.loss * losses.interval_s).sum()) / total if total > 0 else 0.0
-    return f"{losses.direction}: mean loss {mean:.3%} over {len(losses.loss)} intervals"
+    return f"{losses.direction}: mean loss {mean:.3%} over {plural(len(losses.loss), 'interval')}"
 
 
 def _delays(delays: Delays) -> str:
     ms = delays.delay_s * 1e3
     name = "RTT" if delays.direction.value == "round trip" else f"delay {delays.direction}"
     middle, high = np.percentile(ms, [50, 99])
-    return f"{name}: min {ms.min():.1f} ms, median {middle:.1f} ms, p99 {high:.1f} ms of {len(ms)} samples"
+    samples = plural(len(ms), "sample")
+    return f"{name}: min {ms.min():.1f} ms, median {middle:.1f} ms, p99 {high:.1f} ms of {samples}"
 
 
 def _rates(rates: Rates) -> str:

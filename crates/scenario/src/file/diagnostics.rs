@@ -94,7 +94,7 @@ pub(crate) fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = 
 }
 
 /// The first name and the others in serde's message "`word`, expected one of `a`, `b`".
-fn names(rest: &str) -> (&str, impl Iterator<Item = &str>) {
+pub(crate) fn names(rest: &str) -> (&str, impl Iterator<Item = &str>) {
     let mut names = rest.split('`').skip(1).step_by(2);
     (names.next().unwrap_or_default(), names)
 }

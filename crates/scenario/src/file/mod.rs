@@ -17,5 +17,5 @@ mod range;
 pub use error::ScenarioError;
 pub use presets::Preset;
 
-pub(crate) use diagnostics::alternatives;
+pub(crate) use diagnostics::{alternatives, names};
 pub(crate) use error::Location;

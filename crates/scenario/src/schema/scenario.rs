@@ -1,9 +1,10 @@
 //! The schema of a scenario file: its keys, their meanings and their defaults.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use lasthop_base::{Duration, Unread};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp;
+use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
@@ -13,7 +14,7 @@ use super::mobility::Mobility;
 use super::shared::Shared;
 use super::sweep::Sweep;
 use super::topology::Topology;
-use crate::file::alternatives;
+use crate::file::{alternatives, names};
 
 /// Whether the keys lead to a choice between several alternatives, each with its own table. An override that
 /// names another alternative replaces the one in the file.
@@ -82,8 +83,9 @@ pub struct Scenario {
     /// Request/response applications by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub application: IndexMap<String, Application>,
-    /// Name of the TCP sender: a profile, or one of `senders`. It replaces the sender settings in `[tcp]`,
-    /// but not packet and window sizes, handshake and close. By default `[tcp]` applies.
+    /// Name of the TCP sender: a profile, a profile with a congestion control as in `linux-hybla`, or one of
+    /// `senders`. It replaces the sender settings in `[tcp]`, but not packet and window sizes, handshake and close.
+    /// By default `[tcp]` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
     /// Further senders by name, besides the profiles. By default none.
@@ -122,11 +124,20 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// TCP settings with the sender `sender`; `None` if neither a profile nor one of `senders` has this name.
+    /// TCP settings with the sender `sender`; `None` if it is none of `senders`, no profile, and no profile with
+    /// a congestion control.
     fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
         let own = self.senders.get(sender).map(|own| own.of(&default_tcp()));
-        let replaced = own.or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))?;
+        let replaced = own
+            .or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))
+            .or_else(|| with_congestion(sender))?;
         Some(replaced.on_path_of(&self.tcp))
+    }
+
+    /// Whether `sender` may name the sender: one of `senders`, a profile, or a profile with a congestion control,
+    /// such as `linux-hybla`.
+    pub fn knows_sender(&self, sender: &str) -> bool {
+        self.tcp_of_sender(sender).is_some()
     }
 
     /// Calls `each` with all data files, and the keys that lead to them.
@@ -168,11 +179,31 @@ impl Scenario {
             }
             None => {
                 let own = self.senders.keys().map(String::as_str);
-                let known: Vec<&str> = own.chain(tcp::Profile::ALL.map(tcp::Profile::name)).collect();
+                let profiles = tcp::Profile::ALL.map(tcp::Profile::name);
+                let combined = combined();
+                let known: IndexSet<&str> =
+                    own.chain(profiles).chain(combined.iter().map(String::as_str)).collect();
                 Err(format!("found \"{sender}\", {}", alternatives(sender, known)))
             }
         }
     }
+}
+
+/// The settings of a profile with another congestion control, called `linux-hybla` for example.
+fn with_congestion(sender: &str) -> Option<tcp::Settings> {
+    tcp::Profile::ALL.into_iter().find_map(|profile| {
+        let congestion = sender.strip_prefix(profile.name())?.strip_prefix('-')?;
+        let congestion = tcp::Congestion::deserialize(StrDeserializer::<Error>::new(congestion)).ok()?;
+        Some(tcp::Settings { congestion, ..profile.settings() })
+    })
+}
+
+/// The names of the default profile with each congestion control.
+fn combined() -> Vec<String> {
+    // serde lists the names of controls when it meets another.
+    let unknown = tcp::Congestion::deserialize(StrDeserializer::<Error>::new(""));
+    let listed = unknown.map_or_else(|error| error.to_string(), |_| String::new());
+    names(&listed).1.map(|congestion| format!("{}-{congestion}", tcp::Profile::default().name())).collect()
 }
 
 /// A current TCP server.
