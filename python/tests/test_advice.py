@@ -13,9 +13,10 @@ import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
-from lasthop.advice import SENDERS, Advice, advise, remedies
+from lasthop.advice import SENDERS, USES, Advice, advise, remedies
+from lasthop.advice.advice import losses_in_words
 from lasthop.advice.page import document, html
-from lasthop.advice.wording import caution
+from lasthop.advice.wording import assumptions, caution
 from lasthop.comparison import Arm
 from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes, Rates
@@ -71,10 +72,72 @@ def test_every_remedy_is_accounted_for(lossy: Advice) -> None:
 
 
 def test_each_sender_of_the_list_runs() -> None:
-    text = stated_link(8e6, 0.06, loss=0.01).toml() + "\n" + remedies.tables()
+    text = stated_link(8e6, 0.06, loss=0.01).toml()
     for name in SENDERS:
         scenario = lasthop.Scenario.parse(text, overrides=[f'sender="{name}"', "limit=2 s"])
         assert lasthop.run(scenario).metrics["throughput_bps"] > 0
+
+
+def test_the_written_scenario_takes_every_sender_that_advice_names(command: Command, tmp_path: Path) -> None:
+    written = tmp_path / "scenario.toml"
+    written.write_text(stated_link(8e6, 0.06, loss=0.01).toml())
+    named = [option for name in SENDERS for option in ("--sender", name)]
+    result = command("compare", written, *named, "--set", "limit=2 s", "--runs", "2:2", "--json")
+    assert result.returncode == 0, result.stderr
+    assert {row["sender"] for row in json.loads(result.stdout)["results"]} == {*SENDERS}
+
+
+def test_runs_on_fast_links_carry_as_much_as_thirty_seconds_at_100_megabits() -> None:
+    for rate_bps, rtt_s, limit in [
+        (1e6, 0.06, "30 s"),
+        (100e6, 0.06, "30 s"),
+        (300e6, 0.06, "10 s"),
+        (1e9, 0.03, "3 s"),
+        (10e9, 0.0, "0.5 s"),
+        # A window of 6 MiB each 60 ms, 839 Mb/s, whatever the link carries.
+        (10e9, 0.06, "3.58 s"),
+    ]:
+        for name in ("bulk", "upload"):
+            use = USES[name].shortened(rate_bps, rtt_s)
+            assert use.limit == limit
+            assert f"load, {limit} from its start" in use.simulated
+            assert use.limit_s * min(rate_bps, 1e9) <= 8 * 375e6 or use.limit == "3.58 s"
+    assert USES["call"].shortened(300e6, 0.06).limit == "10 s"
+    assert USES["video"].shortened(10e9, 0.001) == USES["video"]
+
+
+def test_advice_for_a_fast_link_says_that_its_runs_are_shorter() -> None:
+    fast = advise(stated_link(2e9, 0.01, loss=0.01), runs=(8, 8), effects=False)
+    assert fast.first.use.limit == "1.5 s"
+    (note,) = (each for each in assumptions(fast) if each.startswith("Shortened"))
+    assert "downloads 1.5 s instead of 30 s" in note
+    usual = advise(stated_link(2e6, 0.01, loss=0.01), runs=(8, 8), effects=False)
+    assert not any(each.startswith("Shortened") for each in assumptions(usual))
+
+
+def test_links_that_no_run_gets_through_are_refused(command: Command) -> None:
+    for rate in ("1000Gbps", "11Gbps"):
+        result = command("advise", "--loss", "2%", "--rate", rate, "--rtt", "60ms")
+        assert result.returncode == 2
+        assert f"found a link of {rate[:-4]} Gbps, expected at most 10 Gbps" in result.stderr
+
+
+def test_the_share_of_packets_and_that_of_time_are_told_apart() -> None:
+    """TCP sends less in bad periods: of its packets fewer are lost than at a random time."""
+    good, bad = np.arange(0, 0.9, 0.01), np.arange(0.9, 1.0, 0.05)
+    times = np.concatenate([second + np.concatenate([good, bad]) for second in range(100)])
+    lost = np.concatenate([np.arange(len(good) + len(bad)) >= len(good)] * 100)
+    link = fit(
+        Measurement("tcp.csv", "csv", 100.0, probes=(Probes(Direction.DOWN, times, lost, None),)),
+        rate_bps=8e6,
+        replicates=40,
+    )
+    (line,) = losses_in_words(link)
+    assert line.startswith("down: 200 of 9,200 packets lost, 2.2 %; at a random time ")
+    evenly = Probes(Direction.DOWN, np.arange(1000) * 0.01, np.arange(1000) % 50 == 0, None)
+    link = fit(Measurement("even.csv", "csv", 10.0, probes=(evenly,)), rate_bps=8e6, replicates=40)
+    (line,) = losses_in_words(link)
+    assert line.startswith("down: 20 of 1,000 packets lost, 2 % (")
 
 
 def test_schemes_say_what_they_take() -> None:

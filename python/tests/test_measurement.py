@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lasthop.measurement import Direction, Measurement, MeasurementError, Probes, read
+from lasthop.measurement.model import Counts, Delays, LossSeries
 
 DOWN, UP, ROUND_TRIP = Direction.DOWN, Direction.UP, Direction.ROUND_TRIP
 
@@ -494,6 +495,30 @@ def test_the_summary_says_what_matters(reading: Any) -> None:
     assert "RTT: min 40.0 ms, median 43.0 ms" in text
     assert "  - Downlink packets have" in text
     assert repr(reading(samples.MAHIMAHI_TRACE)).splitlines()[1].startswith("  rate down: 6.0")
+
+
+def test_the_summary_has_singulars() -> None:
+    """One packet, one burst, one interval and one sample, at times one of many."""
+    now, one = np.zeros(1), np.ones(1)
+    every = Measurement(
+        "one.csv",
+        "csv",
+        1.0,
+        probes=(
+            Probes(Direction.DOWN, now, np.array([True]), None),
+            Probes(Direction.UP, np.arange(12_000.0), np.arange(12_000) < 1_500, None),
+        ),
+        counts=(Counts(Direction.DOWN, now, one, np.array([1]), np.array([0])),),
+        losses=(LossSeries(Direction.DOWN, now, one, now),),
+        delays=(Delays(Direction.ROUND_TRIP, now, one),),
+    )
+    assert every.summary().splitlines()[1:] == [
+        "  down: 1 of 1 packet lost (100.000%), in one burst of 1 packet",
+        "  up: 1,500 of 12,000 packets lost (12.500%), in one burst of 1,500 packets",
+        "  down: 0 of 1 packet lost (0.000%), counted in 1 interval",
+        "  down: mean loss 0.000% over 1 interval",
+        "  RTT: min 1000.0 ms, median 1000.0 ms, p99 1000.0 ms of 1 sample",
+    ]
 
 
 def test_json_of_other_shapes_raises_nothing_else(reading: Any) -> None:

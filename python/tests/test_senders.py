@@ -84,6 +84,30 @@ def test_an_unknown_sender_names_the_option(
     assert "sweep" not in result.stderr
 
 
+@pytest.mark.parametrize("name", ["run", "study", "compare"])
+def test_every_command_knows_a_profile_with_a_congestion_control(
+    command: Command, tmp_path: Path, name: str
+) -> None:
+    """Advice names them, so they need no table of the scenario."""
+    options = ("--sender", "linux-hybla", "--sender", "freebsd-reno", "--scheme", "basic", *SHORT)
+    runs = () if name == "run" else ("--runs", "2:2")
+    result = command(name, LAST_MILE, *options, *runs, "--out", tmp_path / "out", "--json")
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(result.stdout)["results"]
+    found = {row["parameters"]["sender"] if name == "study" else row["sender"] for row in rows}
+    assert found >= {"linux-hybla", "freebsd-reno"}
+
+
+@pytest.mark.parametrize("name", ["run", "study", "compare"])
+def test_a_congestion_control_that_does_not_exist_is_refused_with_those_that_do(
+    command: Command, tmp_path: Path, name: str
+) -> None:
+    result = command(name, LAST_MILE, "--sender", "linux-hibla", "--out", tmp_path / "out")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert '--sender: found "linux-hibla", expected "linux-reno"' in result.stderr
+    assert 'did you mean "linux-hybla"?' in result.stderr
+
+
 def test_a_study_of_two_senders_has_a_column_of_them(command: Command, tmp_path: Path) -> None:
     options = (*BOTH, *SHORT, "--runs", "2", "--out", tmp_path, "--export", "csv")
     result = command("study", LAST_MILE, *options)

@@ -768,6 +768,25 @@ impl Scenario {
         self.0.packet_loss(size, link).map_err(|error| scenario_error(py, &error))
     }
 
+    /// Return an upper bound of the data packets that a run delivers.
+    ///
+    /// It is what the narrowest links carry until the time limit, what windows allow, or the sizes of transfers.
+    /// Retransmissions and what a queue drops come on top.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     The number of packets.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> lasthop.load("last-mile", ["limit=12 s"]).packet_bound()  # 10 Mb/s, 1500 B
+    /// 10000.0
+    fn packet_bound(&self) -> f64 {
+        self.0.packet_bound()
+    }
+
     /// Return the capabilities of the wireless links that a scheme disables.
     ///
     /// Parameters

@@ -17,6 +17,9 @@ from lasthop.suggest import unknown
 MOST_EFFECTS = 6
 """Maximum number of remedies whose effects on other uses are simulated: the advised ones, then the best."""
 
+FASTEST_BPS = 10e9
+"""The fastest link for which advice is given: a faster one has too many packets for minutes."""
+
 OTHERS = ("bulk", "web", "video", "call", "shell")
 """Uses on which effects are simulated. Uploads are left out, since they load the other direction."""
 
@@ -193,6 +196,12 @@ def advise(
             raise ValueError(unknown("use", name, list(USES)))
     if not stated:
         raise ValueError("uses: expected at least one, such as bulk")
+    for rate_bps in (link.rate_bps, link.up_rate_bps):
+        if rate_bps is not None and rate_bps > FASTEST_BPS:
+            raise ValueError(
+                f"found a link of {text.rate(rate_bps)}, expected at most {text.rate(FASTEST_BPS)}: "
+                "advice is for last hops; check the unit of the rate, which is bits per second"
+            )
     with notebook.chosen(progress, notebook.activity_bar("advice")) as report:
         judge = Judge(link, sender, seed=seed, jobs=jobs, report=report or (lambda what, done: None))
         return _advise(judge, stated, runs, effects=effects)
@@ -204,12 +213,12 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
         least = USES[name].rounds * VARIANTS
         # `_spread` pairs differences over all draws, so all remedies need the same number of runs.
         by_ratio = all(each.min_difference is None for each in USES[name].measures)
-        judgements.append(judge.judge(USES[name], runs or (least, 2 * least if by_ratio else least)))
+        judgements.append(judge.judge(judge.use(name), runs or (least, 2 * least if by_ratio else least)))
     advised = judgements[0].advised if len(judgements) == 1 else _for_all(judgements)
     found: dict[Arm, list[Effect]] = {}
     if effects:
         arms = _arms_for_effects(judgements, advised)
-        others = [USES[name] for name in OTHERS if name not in stated]
+        others = [judge.use(name) for name in OTHERS if name not in stated]
         others += [each.use.alone() for each in judgements if each.use.beside]
         for use in others:
             for arm, effect in judge.effects(use, arms).items():
@@ -282,7 +291,9 @@ def losses_in_words(link: FittedLink) -> list[str]:
             assert loss is not None
             counted = text.share(losses.lost / losses.sent)
             # TCP sends fewer packets in bad periods, so the two shares may differ.
-            by_time = "" if text.share(loss.value) == counted else f"; at a random time {text.share(loss.value)}"
+            by_time = (
+                "" if text.share(loss.value) == counted else f"; at a random time {text.share(loss.value)}"
+            )
             line += f", {counted}{by_time} ({text.between(loss.low, loss.high, text.share)})"
             if bad is not None and good is not None:
                 line += (

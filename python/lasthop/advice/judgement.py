@@ -243,6 +243,13 @@ class Judge:
         self._seed, self._jobs, self._report = seed, jobs, report
         self._variants = VARIANTS if link.stated is None else 1
 
+    def use(self, name: str) -> Use:
+        """Return a use by its name, with runs that are short enough for the rate of the link."""
+        use, link = USES[name], self.link
+        rate_bps = link.up_rate_bps if use.upward else link.rate_bps
+        # A link without a rate is refused when it is simulated.
+        return use if rate_bps is None else use.shortened(rate_bps, link.rtt_s)
+
     def judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
         """Try every remedy for a use.
 
@@ -376,7 +383,7 @@ class Judge:
             )
         if use.beside:
             # A download that starts as the run ends.
-            late = float(use.limit.removesuffix(" s")) - 1e-3
+            late = use.limit_s - 1e-3
             candidates.append(((("transfer.start", f'"{late} s"'),), DOWNLOAD))
             queue = f"{max(2, link.queue_packets // 8)} packets"
             candidates.append((((remedies.QUEUE, queue),), QUEUE_LENGTH))

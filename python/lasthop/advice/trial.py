@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lasthop._lasthop import Scenario
-from lasthop.advice import remedies
 from lasthop.advice.advice import advise
 from lasthop.advice.judgement import Judgement
 from lasthop.advice.uses import USES, Measure

@@ -12,6 +12,18 @@ from lasthop.fitting import text
 DOWNLOAD = '[transfer]\nsize = "unlimited"\n'
 """The tables of a bulk download, which is a use itself and the cross traffic of others."""
 
+MOST_BYTES = 375e6
+"""The most that a download or upload carries in a run: 30 s at 100 Mb/s.
+
+So advice takes at most two minutes on two cores at any rate.
+"""
+
+SHORTEST_S = 0.5
+"""The shortest time limit of a run on a fast link."""
+
+WINDOW_BYTES = 6 * 2**20
+"""The receive window of the profile `linux`, which limits what is in flight."""
+
 WORTHWHILE_RATIO = 1.05
 """The smallest ratio that counts as a worthwhile gain."""
 
@@ -175,6 +187,33 @@ class Use:
         """Return the scenario of a link with its download replaced by this use."""
         tables = f"{DOWNLOAD}\n{self.tables}" if self.beside else self.tables
         return link.replace(DOWNLOAD, tables)
+
+    @property
+    def limit_s(self) -> float:
+        """The time limit of a run in seconds."""
+        return float(self.limit.removesuffix(" s"))
+
+    def shortened(self, rate_bps: float, rtt_s: float) -> Use:
+        """Return this use with a shorter time limit if its runs would carry more than `MOST_BYTES`.
+
+        Parameters
+        ----------
+        rate_bps, rtt_s : float
+            The link's rate in the direction of the data, and its round-trip time.
+
+        Examples
+        --------
+        >>> [USES["bulk"].shortened(rate, 0.03).limit for rate in (100e6, 1e9)]
+        ['30 s', '3 s']
+        """
+        if not self.beside and self.measures != (_THROUGHPUT,):
+            return self
+        carried_bps = min(rate_bps, 8 * WINDOW_BYTES / rtt_s) if rtt_s > 0 else rate_bps
+        longest_s = max(8 * MOST_BYTES / carried_bps, SHORTEST_S)
+        if longest_s >= self.limit_s:
+            return self
+        limit = f"{longest_s:.3g} s"
+        return replace(self, limit=limit, simulated=self.simulated.replace(self.limit, limit))
 
     def alone(self) -> Use:
         """Return this use without the download beside it."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lasthop.advice.advice import Advice
 from lasthop.advice.judgement import Effect, Judgement, Remedy
+from lasthop.advice.uses import USES
 
 
 def further(judgement: Judgement, remedy: Remedy) -> list[str]:
@@ -84,4 +85,18 @@ def assumptions(advice: Advice) -> list[str]:
     notes = [note for note in advice.link.notes if note.startswith("Assumed")]
     if advice.link.up is None and any(each.use.upward for each in advice.judgements):
         notes.append("Assumed: the uplink loses as many packets as the downlink.")
-    return notes
+    return [*notes, *_shortened(advice)]
+
+
+def _shortened(advice: Advice) -> list[str]:
+    """Return a note if the link is so fast that runs are shorter than on others."""
+    effects = (effect.use for each in advice.effects.values() for effect in each)
+    used = [*(judgement.use for judgement in advice.judgements), *effects]
+    shorter = {use.title: use for use in used if use.limit_s < USES[use.name].limit_s}
+    if not shorter:
+        return []
+    each = (f"{title} {use.limit} instead of {USES[use.name].limit}" for title, use in shorter.items())
+    return [
+        f"Shortened, since the link is fast: {', '.join(each)}. Gains and their intervals are those of such "
+        "short ones, of which slow start takes a larger share."
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import lasthop
 from lasthop._lasthop import PROFILES
 from lasthop.cli.failure import CRASHED, RefusedError, failed, warn, with_option
 from lasthop.cli.output import Output
-from lasthop.cli.progress import Activity
+from lasthop.cli.progress import Activity, duration
 from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.study import p_value, read_runs, read_share
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from lasthop import Scenario
 
 ALL = "all"
+
+PACKETS_PER_S = 4e6
+"""Packets that a thread simulates in a second, by order of magnitude: machines differ."""
+
+LONG_S, LONGEST_S = 300.0, 86_400.0
+"""Time of all looks from which on there is a warning, and longest time of the first."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,7 @@ def execute(request: Request) -> None:
         if comparison.refused and comparison.arms == [comparison.baseline]:
             first = comparison.refused[0]
             raise RefusedError(f"there is nothing to compare; {first.arm.label}: {first.reason}")
+        _warn_of_time(comparison, request.jobs)
         with Activity() as activity:
             made = comparison.run(request.jobs, activity.study)
             detail(f"made {plural(made, 'run')} of {plural(len(comparison.arms), 'arm')}")
@@ -188,6 +196,32 @@ def _baseline(text: str | None, scenario: Scenario) -> Arm | None:
     refuse_unknown_schemes("--baseline", [scheme], "; expected SENDER SCHEME")
     pairs = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in settings)}
     return grid([sender], [scheme], {key: [value] for key, value in pairs.items()})[0]
+
+
+def _warn_of_time(comparison: Comparison, jobs: int | None) -> None:
+    """Warn if the comparison may take long, by what its links can carry; refuse it if it takes days.
+
+    Raises
+    ------
+    RefusedError
+        If the first look takes longer than `LONGEST_S`.
+    """
+    threads = jobs or os.cpu_count() or 1
+    least, most = (comparison.packet_bound(runs) for runs in (comparison.looks[0], comparison.looks[-1]))
+    least_s, most_s = (packets / PACKETS_PER_S / threads for packets in (least, most))
+    if most_s < LONG_S:
+        return
+    arms, on = plural(len(comparison.arms), "arm"), f"on {plural(threads, 'thread')}"
+    remedy = 'a shorter limit (--set "limit=2 s"), fewer runs (--runs 4:8) or a lower rate'
+    if least_s > LONGEST_S:
+        raise RefusedError(
+            f"{arms} with {plural(comparison.looks[0], 'run')} each may simulate {least / 1e6:,.0f} million "
+            f"packets, which takes {duration(least_s)} {on}; expected {remedy}"
+        )
+    warn(
+        f"{arms} with {comparison.looks[0]:,} to {plural(comparison.looks[-1], 'run')} each may simulate "
+        f"up to {most / 1e6:,.0f} million packets, which takes up to {duration(most_s)} {on}; faster: {remedy}"
+    )
 
 
 # -- Results -----------------------------------------------------------------------------------------

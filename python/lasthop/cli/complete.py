@@ -45,7 +45,7 @@ def scheme(incomplete: str) -> Values:
 
 
 def sender(context: typer.Context, incomplete: str) -> Values:
-    """Complete a sender of the scenario, a profile, or a profile with a congestion control that advice tries."""
+    """Complete a sender of the scenario, a profile, or a sender that advice tries."""
     from lasthop._lasthop import PROFILES
     from lasthop.advice import SENDERS
 

@@ -296,6 +296,16 @@ class Comparison:
         """Whether every arm has stopped."""
         return self._look == len(self.looks)
 
+    def packet_bound(self, runs: int) -> float:
+        """Return an upper bound of the data packets that arms deliver in so many runs each.
+
+        Parameters
+        ----------
+        runs : int
+            The runs of each arm, such as `looks[-1]`.
+        """
+        return runs * sum(self._scenario(arm, 0).packet_bound() for arm in self.arms)
+
     def run(
         self,
         jobs: int | None = None,

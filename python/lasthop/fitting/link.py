@@ -313,11 +313,12 @@ def stated_link(
             )
         if found[1] == "" and found[0] * (1 - loss) < 1:
             raise ValueError(
-                f"found bursts of {burst} packets at a loss of {text.share(loss)}, where independent losses "
-                f"have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
+                f"found bursts of {burst} in packets at a loss of {text.share(loss)}, where independent "
+                f"losses have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
             )
         length = f"{found[0]:.9f}" if found[1] == "" else f'"{seconds(found[0])}"'
-        mean = f"{found[0]:g} packet{'s'[found[0] == 1 :]}" if found[1] == "" else text.seconds(found[0])
+        unit = "packet" if found[0] == 1 else "packets"
+        mean = f"{found[0]:g} {unit}" if found[1] == "" else text.seconds(found[0])
         stated = StatedLosses(
             f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
             f"{words}, in bursts of {mean} on average",

@@ -70,7 +70,9 @@ def plan(losses: FittedLosses | None = None) -> ProbePlan:
         interval = min(max(_round(bad.value / 3), 0.005), 0.02)
         cycle = bad.value + good.value
         duration = min(max(PERIODS * cycle, SHORTEST_S), LONGEST_S)
-        return ProbePlan(interval, duration, f"contains about {plural(round(duration / cycle), 'bad period')}")
+        return ProbePlan(
+            interval, duration, f"contains about {plural(round(duration / cycle), 'bad period')}"
+        )
     share = losses.lost / losses.sent
     if losses.lost == 0:
         return ProbePlan(0.01, LONGEST_S, "losses are rare: an hour detects one in 360,000")

@@ -184,6 +184,8 @@ def aligned(
 ) -> list[str]:
     """Format a column with two significant digits for the narrowest interval.
 
+    Without intervals, or if all are of width zero, the smallest value has three digits.
+
     Parameters
     ----------
     values : iterable of float
@@ -204,9 +206,16 @@ def aligned(
     --------
     >>> aligned([5681.0, 8096.4], [317.9, 20.7], size=1000)
     ['5.681', '8.096']
+    >>> aligned([0.33114, 0.3328], [0.0, 0.0])
+    ['0.331', '0.333']
     """
+    values = list(values)
     known = [spread / size for spread in spreads if spread > 0]
-    decimals = min(4, max(0, 1 - math.floor(math.log10(min(known))))) if known else 2
+    if known:
+        decimals = min(4, max(0, 1 - math.floor(math.log10(min(known)))))
+    else:
+        least = min((abs(value) / size for value in values if value and math.isfinite(value)), default=1.0)
+        decimals = min(4, max(2, 2 - math.floor(math.log10(least))))
     return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
 
 

@@ -16,5 +16,6 @@ mod world;
 pub use validate::Fault;
 
 pub(crate) use network::{Network, NetworkLink, Workload};
+pub(crate) use resolve::datagrams;
 pub(crate) use split_segments::{ConnectionPart, PartEnd};
 pub(crate) use world::{ConnectionComponents, Layout, World, bad_periods, link_timing};

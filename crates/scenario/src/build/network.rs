@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_base::{BitRate, Duration, Streams, Time};
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
 use lasthop_proto::scheme::QueueUse;
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
@@ -170,6 +170,16 @@ pub(crate) enum Workload {
 impl Flow {
     pub(crate) fn source(&self) -> HostId {
         self.path.nodes[0]
+    }
+
+    /// The size of its data packets.
+    pub(crate) fn packet_size(&self) -> Bytes {
+        match &self.workload {
+            Workload::Traffic { config, .. } => config.size,
+            Workload::Transfer { .. } | Workload::Application(_) | Workload::Joined(_) => {
+                self.tcp.packet_size
+            }
+        }
     }
 
     /// Whether it is a TCP connection.

@@ -17,6 +17,7 @@ mod evaluate;
 mod link_timing;
 mod metric_name;
 mod metrics;
+mod packet_bound;
 mod packet_loss;
 pub mod report;
 mod series;

@@ -375,27 +375,36 @@ impl Resolver<'_> {
     }
 
     fn check_datagrams(&mut self, name: &str, config: Config, voip: bool) {
-        let Config { size, start, stop, pattern } = config;
-        let end = stop.min(Time::ZERO + self.scenario.limit);
-        let span = end.since(start.min(end)).as_secs_f64();
-        let (key, per_second) = match pattern {
-            Pattern::Constant { rate } => ("constant", rate.as_bps() as f64 / size.bits() as f64),
-            Pattern::Poisson { rate } => ("poisson", rate.as_bps() as f64 / size.bits() as f64),
-            Pattern::OnOff { rate, on, off, .. } => {
-                let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
-                // Each burst may have one packet more than its length suggests.
-                ("on-off", (1.0 + on * rate.as_bps() as f64 / size.bits() as f64) / (on + off))
-            }
+        let packets = datagrams(config, self.scenario.limit);
+        let key = match config.pattern {
+            Pattern::Constant { .. } => "constant",
+            Pattern::Poisson { .. } => "poisson",
+            Pattern::OnOff { .. } => "on-off",
         };
-        if per_second * span > MAX_DATAGRAMS {
+        if packets > MAX_DATAGRAMS {
             let problem = format!(
-                "found {:.0} packets until the limit or the stop, expected at most {MAX_DATAGRAMS:.0}; choose a \
-                 lower rate, longer silences, larger packets or an earlier stop",
-                per_second * span
+                "found {packets:.0} packets until the limit or the stop, expected at most {MAX_DATAGRAMS:.0}; choose a \
+                 lower rate, longer silences, larger packets or an earlier stop"
             );
             let path: &[&str] =
                 if voip { &["traffic", name, "voip"] } else { &["traffic", name, "law", key] };
             self.fault(path, problem);
         }
     }
+}
+
+/// The mean number of packets of a source of traffic until `limit`.
+pub(crate) fn datagrams(config: Config, limit: Duration) -> f64 {
+    let Config { size, start, stop, pattern } = config;
+    let end = stop.min(Time::ZERO + limit);
+    let span = end.since(start.min(end)).as_secs_f64();
+    let per_second = match pattern {
+        Pattern::Constant { rate } | Pattern::Poisson { rate } => rate.as_bps() as f64 / size.bits() as f64,
+        Pattern::OnOff { rate, on, off, .. } => {
+            let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+            // Each burst may have one packet more than its length suggests.
+            (1.0 + on * rate.as_bps() as f64 / size.bits() as f64) / (on + off)
+        }
+    };
+    per_second * span
 }

@@ -19,6 +19,8 @@ use super::network::Network;
 use super::validate::Fault;
 use crate::schema::{Cell, Scenario};
 
+pub(crate) use bounds::datagrams;
+
 /// Collects the network and the errors.
 struct Resolver<'a> {
     scenario: &'a Scenario,
