@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_links_that_no_run_gets_through_are_refused(command: Command) -> None:
 def test_the_share_of_packets_and_that_of_time_are_told_apart() -> None:
     """TCP sends less in bad periods: of its packets fewer are lost than at a random time."""
     good, bad = np.arange(0, 0.9, 0.01), np.arange(0.9, 1.0, 0.05)
-    times = np.concatenate([second + np.concatenate([good, bad]) for second in range(100)])
+    times = np.concatenate([second + np.concatenate([good, bad]) for second in range(100)]).astype(np.float64)
     lost = np.concatenate([np.arange(len(good) + len(bad)) >= len(good)] * 100)
     link = fit(
         Measurement("tcp.csv", "csv", 100.0, probes=(Probes(Direction.DOWN, times, lost, None),)),
@@ -229,6 +230,19 @@ def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
     assert "CUBIC, Linux's default" in result.stdout
     found = json.loads((out / "advice.json").read_text())
     assert found["remedies"][0]["gain"] >= found["remedies"][-1]["gain"]
+
+
+def test_the_link_with_a_published_answer_has_the_numbers_of_the_page() -> None:
+    section = (ROOT / "docs/advise.md").read_text().partition("## A link with a published answer")[2]
+    code, tables = section.partition("```python\n")[2].split("```", 1)
+    found: dict[str, Any] = {}
+    exec(compile(code, "docs/advise.md", "exec"), found)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables.splitlines() if "|" in line]
+    (losses,) = (row[1:] for row in rows if row[0] == "lost here (`losses`)")
+    assert losses == [each.replace("%", " %") for each in found["losses"]]
+    heads = [row[0] for row in rows]
+    first = heads.index("CUBIC")
+    assert [row[1] for row in rows[first : first + 5]] == found["rates"]
 
 
 @pytest.mark.parametrize(

@@ -172,15 +172,15 @@ def test_what_may_mislead_is_warned_of(command: Command) -> None:
 
 def test_a_comparison_that_may_take_long_says_so_and_one_of_days_is_refused(command: Command) -> None:
     fast = ("compare", "last-mile", "--sender", "linux", "--sender", "linux-reno", "--scheme", "basic")
-    fast = (*fast, "--set", "radio.rate=1Gbps", "--set", "wired.rate=1Gbps", "--jobs", "1")
+    link = ("--set", "radio.rate=1Gbps", "--set", "wired.rate=1Gbps", "--jobs", "1")
     # The first run of each is lost within a second; what the link might carry is not known before.
-    long = command(*fast, "--set", "radio.channel.frame-loss.loss=0.9", "--runs", "8:160")
+    long = command(*fast, *link, "--set", "radio.channel.frame-loss.loss=0.9", "--runs", "8:160")
     assert long.returncode == 0, long.stderr
     # A window of 6 MiB each 60 ms.
     told = "2 arms with 8 to 160 runs each may simulate up to 1,380 million packets, which takes up to 5 min"
     assert long.stderr.startswith(f"warning: {told}")
     assert '--set "limit=2 s"' in long.stderr
-    days = command(*fast, "--set", "limit=100000 s", "--runs", "50:50")
+    days = command(*fast, *link, "--set", "limit=100000 s", "--runs", "50:50")
     assert (days.returncode, days.stdout) == (2, "")
     told = "2 arms with 50 runs each may simulate 718,167 million packets, which takes 49 h"
     assert told in days.stderr

@@ -219,8 +219,9 @@ def _warn_of_time(comparison: Comparison, jobs: int | None) -> None:
             f"packets, which takes {duration(least_s)} {on}; expected {remedy}"
         )
     warn(
-        f"{arms} with {comparison.looks[0]:,} to {plural(comparison.looks[-1], 'run')} each may simulate "
-        f"up to {most / 1e6:,.0f} million packets, which takes up to {duration(most_s)} {on}; faster: {remedy}"
+        f"{arms} with {comparison.looks[0]} to {plural(comparison.looks[-1], 'run')} each may simulate "
+        f"up to {most / 1e6:,.0f} million packets, which takes up to {duration(most_s)} {on}; faster: "
+        f"{remedy}"
     )
 
 
