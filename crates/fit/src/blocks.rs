@@ -4,6 +4,8 @@
 //! a matrix power, whose cost does not depend on the length of the run. A capture of a million packets has a
 //! few thousand blocks.
 
+use crate::counts::Counted;
+use crate::likelihood::TwoState;
 use crate::losses::{Fates, Losses};
 
 /// Tolerated relative deviation of the gaps in a run from their mean. Their sum is exact; their variation
@@ -13,53 +15,61 @@ const TOLERANCE: f64 = 0.25;
 /// Gaps shorter than this share of the record count as equal, since packets of a transfer leave in bursts.
 const SHORT: f64 = 1e-5;
 
-/// A run of probes at equal intervals with the same result, or the packets of one interval.
+/// A run of probes at equal intervals with the same result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Block {
     /// Seconds before each probe of the block.
     pub(crate) gap: f64,
-    /// Number of probes; 1 for an interval.
     pub(crate) probes: u32,
-    /// Packets lost per probe.
-    pub(crate) lost: u32,
-    /// Packets delivered per probe.
-    pub(crate) received: u32,
+    /// Whether each probe was lost.
+    pub(crate) lost: bool,
 }
 
-/// The blocks of a record. The gap of the first block is zero.
-pub(crate) fn blocks(losses: &Losses) -> Vec<Block> {
+/// A record prepared for the likelihood.
+#[derive(Debug)]
+pub(crate) enum Evidence {
+    Probes(Vec<Block>),
+    Counts(Counted),
+}
+
+impl Evidence {
+    pub(crate) fn of(losses: &Losses) -> Evidence {
+        match &losses.fates {
+            Fates::Probes(fates) => Evidence::Probes(blocks(losses, fates)),
+            Fates::Counts(counts) => Evidence::Counts(Counted::new(&losses.times, counts)),
+        }
+    }
+
+    /// The log-likelihood, up to a constant of the record; minus infinity for impossible records.
+    pub(crate) fn log_likelihood(&self, chain: &TwoState) -> f64 {
+        match self {
+            Evidence::Probes(blocks) => chain.log_likelihood(blocks),
+            Evidence::Counts(counted) => counted.log_likelihood(chain),
+        }
+    }
+}
+
+/// The blocks of a record of probes. The gap of the first block is zero.
+fn blocks(losses: &Losses, fates: &[bool]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut before = 0.0;
-    match &losses.fates {
-        Fates::Counts(counts) => {
-            // All packets of an interval count as sent at its midpoint.
-            for (&begin, &(length, sent, lost)) in losses.times.iter().zip(counts) {
-                let middle = begin + length / 2.0;
-                let gap = if blocks.is_empty() { 0.0 } else { middle - before };
-                blocks.push(Block { gap, probes: 1, lost, received: sent - lost });
-                before = middle;
+    let short = SHORT * losses.duration_s();
+    for (&time, &lost) in losses.times.iter().zip(fates) {
+        let gap = time - before;
+        before = time;
+        let first = blocks.len() < 2;
+        match blocks.last_mut() {
+            // The first probe has no gap before it, so it forms its own block.
+            Some(last)
+                if !first
+                    && last.lost == lost
+                    && (gap - last.gap).abs() <= (TOLERANCE * last.gap).max(short) =>
+            {
+                let probes = f64::from(last.probes);
+                last.gap = (last.gap * probes + gap) / (probes + 1.0);
+                last.probes += 1;
             }
-        }
-        Fates::Probes(fates) => {
-            let short = SHORT * losses.duration_s();
-            for (&time, &lost) in losses.times.iter().zip(fates) {
-                let (gap, fate) = (time - before, (u32::from(lost), u32::from(!lost)));
-                before = time;
-                let first = blocks.len() < 2;
-                match blocks.last_mut() {
-                    // The first probe has no gap before it, so it forms its own block.
-                    Some(last)
-                        if !first
-                            && (last.lost, last.received) == fate
-                            && (gap - last.gap).abs() <= (TOLERANCE * last.gap).max(short) =>
-                    {
-                        let probes = f64::from(last.probes);
-                        last.gap = (last.gap * probes + gap) / (probes + 1.0);
-                        last.probes += 1;
-                    }
-                    _ => blocks.push(Block { gap, probes: 1, lost: fate.0, received: fate.1 }),
-                }
-            }
+            _ => blocks.push(Block { gap, probes: 1, lost }),
         }
     }
     blocks

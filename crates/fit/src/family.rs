@@ -2,7 +2,7 @@
 
 use lasthop_base::Streams;
 
-use crate::blocks::{Block, blocks};
+use crate::blocks::Evidence;
 use crate::likelihood::TwoState;
 use crate::losses::Losses;
 use crate::model::{Law, Model, Periods};
@@ -94,14 +94,14 @@ pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
         _ if lost == 0 || lost == sent => return None,
         _ => {}
     }
-    let blocks = blocks(losses);
-    let starts = starts(losses, &blocks, share);
+    let evidence = Evidence::of(losses);
+    let starts = starts(losses, &evidence, share);
     if family != Family::SemiMarkov {
-        return fit_markov(losses, &blocks, family, &starts);
+        return fit_markov(losses, &evidence, family, &starts);
     }
     let markov: Vec<Fit> = Family::MARKOV
         .into_iter()
-        .filter_map(|family| fit_markov(losses, &blocks, family, &starts))
+        .filter_map(|family| fit_markov(losses, &evidence, family, &starts))
         .collect();
     let best = *markov.iter().min_by(|a, b| a.bic.total_cmp(&b.bic))?;
     // The most general family, unless its search failed.
@@ -123,7 +123,7 @@ fn gains_by_chance(losses: &Losses, exponential: &Fit, family: Family) -> Vec<[f
         if lost == 0 || lost == sent {
             return None;
         }
-        let fitted = fit_markov(&record, &blocks(&record), family, &[two_state(&periods)])?;
+        let fitted = fit_markov(&record, &Evidence::of(&record), family, &[two_state(&periods)])?;
         let Model::Periods(of_record) = fitted.model else { return None };
         gains(&record, &two_state(&of_record))
     });
@@ -148,7 +148,7 @@ pub(crate) fn refit(losses: &Losses, found: &Fit) -> Option<Fit> {
         Family::SemiMarkov => Family::Gilbert,
         family => family,
     };
-    let markov = fit_markov(losses, &blocks(losses), family, &[start])?;
+    let markov = fit_markov(losses, &Evidence::of(losses), family, &[start])?;
     if found.family != Family::SemiMarkov {
         return Some(markov);
     }
@@ -164,7 +164,7 @@ pub fn log_likelihood(losses: &Losses, model: &Model) -> Option<f64> {
         Model::Independent(share) => Some(of_share(losses, *share)),
         Model::Periods(periods) => match (periods.good, periods.bad) {
             (Law::Exponential(_), Law::Exponential(_)) => {
-                Some(two_state(periods).log_likelihood(&blocks(losses)))
+                Some(Evidence::of(losses).log_likelihood(&two_state(periods)))
             }
             _ => None,
         },
@@ -209,12 +209,21 @@ fn two_state(periods: &Periods) -> TwoState {
 
 /// Starting points of the search: short bad periods with high loss, long ones with slightly increased loss,
 /// and one between.
-fn starts(losses: &Losses, blocks: &[Block], share: f64) -> [TwoState; 3] {
+fn starts(losses: &Losses, evidence: &Evidence, share: f64) -> [TwoState; 3] {
     let duration = losses.duration_s();
-    let bursts = blocks.windows(2).filter(|pair| pair[0].received > 0 && pair[1].lost > 0).count().max(1);
-    let lost_time: f64 =
-        blocks.iter().filter(|block| block.lost > 0).map(|block| block.gap * f64::from(block.probes)).sum();
-    let burst = (lost_time / bursts as f64).max(losses.spacing_s() / 10.0).max(1e-9 * duration);
+    let burst = match evidence {
+        Evidence::Probes(blocks) => {
+            let bursts = blocks.windows(2).filter(|pair| !pair[0].lost && pair[1].lost).count().max(1);
+            let lost_time: f64 = blocks
+                .iter()
+                .filter(|block| block.lost)
+                .map(|block| block.gap * f64::from(block.probes))
+                .sum();
+            lost_time / bursts as f64
+        }
+        Evidence::Counts(_) => losses.dispersion() * losses.spacing_s(),
+    };
+    let burst = burst.max(losses.spacing_s() / 10.0).max(1e-9 * duration);
     let of = |bad: f64, bad_share: f64, loss_bad: f64, loss_good: f64| TwoState {
         good: bad * (1.0 - bad_share) / bad_share,
         bad,
@@ -268,13 +277,13 @@ impl Coordinates {
     }
 }
 
-fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoState]) -> Option<Fit> {
+fn fit_markov(losses: &Losses, evidence: &Evidence, family: Family, starts: &[TwoState]) -> Option<Fit> {
     let longest = 100.0 * losses.duration_s();
     let shortest = (1e-3 * losses.spacing_s()).clamp(1e-9 * longest, longest);
     let coordinates = Coordinates { family, shortest, longest };
     let cost = |place: &[f64]| {
         let (chain, outside) = coordinates.chain(place);
-        10.0 * outside - chain.log_likelihood(blocks)
+        10.0 * outside - evidence.log_likelihood(&chain)
     };
     let found = starts.iter().map(|start| minimise(cost, &coordinates.place(start), 0.7));
     let (place, _) = found.min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -284,7 +293,7 @@ fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoSt
         return None;
     }
     let (chain, _) = coordinates.chain(&place);
-    let log_likelihood = chain.log_likelihood(blocks);
+    let log_likelihood = evidence.log_likelihood(&chain);
     let TwoState { good, bad, loss_good, loss_bad } = chain;
     let (good, bad) = (Law::Exponential(good), Law::Exponential(bad));
     let periods = if loss_good <= loss_bad {

@@ -4,7 +4,7 @@
 //! models change state in continuous time, and the likelihood uses the actual time between packets.
 //!
 //! ```text
-//! Losses (times and fates of probes, or counts) ──> Blocks ──> likelihood ──> fit: one Model of each Family
+//! Losses (times and fates of probes, or counts) ──> Evidence ──> likelihood ──> fit: one Model of each Family
 //!    ^                                                                              │
 //!    └──────────────── simulate: the same probes over the fitted channel <──────────┘   (bootstrap, checks)
 //! ```
@@ -15,6 +15,7 @@
 
 mod blocks;
 mod bootstrap;
+mod counts;
 mod family;
 mod likelihood;
 mod losses;

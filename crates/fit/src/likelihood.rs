@@ -31,10 +31,9 @@ impl TwoState {
         [bad * moved, good * moved]
     }
 
-    /// The probability of the packets at one probe of the block in each state, up to a binomial coefficient.
-    pub(crate) fn emissions(&self, block: &Block) -> Pair {
-        [self.loss_good, self.loss_bad]
-            .map(|loss| power(loss, block.lost) * power(1.0 - loss, block.received))
+    /// The probability of the result of a probe in each state.
+    pub(crate) fn emissions(&self, lost: bool) -> Pair {
+        [self.loss_good, self.loss_bad].map(|loss| if lost { loss } else { 1.0 - loss })
     }
 
     /// The log-likelihood, by the forward algorithm of hidden Markov models; minus infinity for impossible
@@ -43,7 +42,7 @@ impl TwoState {
         let mut state = self.stationary();
         let mut logarithm = 0.0;
         for block in blocks {
-            let emissions = self.emissions(block);
+            let emissions = self.emissions(block.lost);
             let [leave_good, leave_bad] = self.changes(block.gap);
             let step = [
                 [(1.0 - leave_good) * emissions[0], leave_bad * emissions[0]],
@@ -66,7 +65,7 @@ impl TwoState {
     }
 }
 
-fn apply(matrix: &[Pair; 2], vector: Pair) -> Pair {
+pub(crate) fn apply(matrix: &[Pair; 2], vector: Pair) -> Pair {
     [0, 1].map(|row| matrix[row][0] * vector[0] + matrix[row][1] * vector[1])
 }
 
@@ -94,20 +93,12 @@ fn apply_often(matrix: &[Pair; 2], times: u32, vector: Pair) -> (Pair, f64) {
     (result, f64::from(times) * libm::log(largest))
 }
 
-fn power(base: f64, exponent: u32) -> f64 {
-    match exponent {
-        0 => 1.0,
-        1 => base,
-        more => libm::pow(base, f64::from(more)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use lasthop_base::{Stream, Streams};
 
     use super::*;
-    use crate::blocks::blocks;
+    use crate::blocks::Evidence;
     use crate::losses::Losses;
 
     /// The likelihood as a sum over all state sequences.
@@ -153,7 +144,7 @@ mod tests {
             let lost: Vec<bool> = times.iter().map(|_| stream.bernoulli(0.4)).collect();
             let expected = libm::log(by_enumeration(&chain, &times, &lost));
             let losses = Losses::of_probes(times, lost).expect("in order");
-            let found = chain.log_likelihood(&blocks(&losses));
+            let found = Evidence::of(&losses).log_likelihood(&chain);
             assert!((found - expected).abs() < 1e-9, "{chain:?}: {found} for {expected}");
         }
     }
@@ -166,9 +157,9 @@ mod tests {
             let chain = random_chain(&mut stream);
             let lost = stream.bernoulli(0.5);
             let gap = [1e-6, 0.02, 4.0][stream.below(3) as usize];
-            let run = Block { gap, probes: 1, lost: u32::from(lost), received: u32::from(!lost) };
+            let run = Block { gap, probes: 1, lost };
             let count = 1 + stream.below(400) as u32;
-            let first = Block { gap: 0.0, probes: 1, lost: 0, received: 1 };
+            let first = Block { gap: 0.0, probes: 1, lost: false };
             let singles: Vec<_> = core::iter::once(first).chain((0..count).map(|_| run)).collect();
             let together = [first, Block { probes: count, ..run }];
             let (expected, found) = (chain.log_likelihood(&singles), chain.log_likelihood(&together));
@@ -196,12 +187,11 @@ mod tests {
         let one = |index: usize| Block {
             gap: if index == 0 { 0.0 } else { times[index] - times[index - 1] },
             probes: 1,
-            lost: u32::from(lost[index]),
-            received: u32::from(!lost[index]),
+            lost: lost[index],
         };
         let singles: Vec<_> = (0..times.len()).map(one).collect();
         let losses = Losses::of_probes(times.clone(), lost.clone()).expect("in order");
-        let grouped = blocks(&losses);
+        let Evidence::Probes(grouped) = Evidence::of(&losses) else { unreachable!() };
         assert!(grouped.len() < 1000);
         let ratio = |blocks: &[Block]| chains[0].log_likelihood(blocks) - chains[1].log_likelihood(blocks);
         let (expected, found) = (ratio(&singles), ratio(&grouped));

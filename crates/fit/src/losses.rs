@@ -152,14 +152,32 @@ impl Losses {
 
     /// The median time between probes, or between packets of the intervals.
     pub fn spacing_s(&self) -> f64 {
-        let mut gaps: Vec<f64> = match &self.fates {
+        median(match &self.fates {
             Fates::Probes(_) => self.times.windows(2).map(|pair| pair[1] - pair[0]).collect(),
             Fates::Counts(counts) => {
                 counts.iter().map(|&(length, sent, _)| length / f64::from(sent)).collect()
             }
-        };
-        gaps.sort_by(f64::total_cmp);
-        gaps[gaps.len() / 2]
+        })
+    }
+
+    /// The median time between probes, or length of intervals.
+    pub(crate) fn resolution_s(&self) -> f64 {
+        match &self.fates {
+            Fates::Probes(_) => self.spacing_s(),
+            Fates::Counts(counts) => median(counts.iter().map(|&(length, ..)| length).collect()),
+        }
+    }
+
+    /// The variance of the losses of intervals over that of independent losses; one for probes.
+    pub(crate) fn dispersion(&self) -> f64 {
+        let Fates::Counts(counts) = &self.fates else { return 1.0 };
+        let (sent, lost) = self.sent_and_lost();
+        let share = lost as f64 / sent as f64;
+        let squares = counts.iter().map(|&(_, sent, lost)| {
+            let apart = f64::from(lost) - share * f64::from(sent);
+            apart * apart
+        });
+        squares.sum::<f64>() / (sent as f64 * share * (1.0 - share))
     }
 
     /// Simulates probes at `times` over a channel with the given model.
@@ -187,4 +205,9 @@ impl Losses {
         };
         Losses { times: self.times.clone(), fates }
     }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }

@@ -28,8 +28,8 @@ const FEWEST: usize = 20;
 /// Minimum number of complete periods to estimate a lognormal distribution.
 const FEWEST_OF_KNOWN: usize = 3;
 
-/// Minimum mean period, in gaps between probes. Shorter periods contain at most one probe and are not decoded
-/// reliably, which distorts the distribution of their lengths.
+/// Minimum mean period, in gaps between probes or in intervals. Shorter periods contain at most one probe and are not
+/// decoded reliably, which distorts the distribution of their lengths.
 const SHORTEST: f64 = 2.0;
 
 /// Lower bound of the probability of a period, above rounding errors of about 1e-12; true probabilities are
@@ -85,7 +85,7 @@ struct Candidate {
 /// Lognormal distributions of the good and the bad periods decoded with `chain`; `None` if there are fewer than `fewest`
 /// complete periods of either kind, or if they are too short.
 fn candidates(losses: &Losses, chain: &TwoState, fewest: usize) -> Option<[Candidate; 2]> {
-    if chain.good.min(chain.bad) < SHORTEST * losses.spacing_s() {
+    if chain.good.min(chain.bad) < SHORTEST * losses.resolution_s() {
         return None;
     }
     let (good, bad) = decode(losses, chain);
@@ -117,7 +117,7 @@ pub(crate) fn choose_lognormal(
     by_chance: impl FnOnce() -> Vec<[f64; 2]>,
 ) -> Option<Laws> {
     let mut laws = candidates(losses, chain, FEWEST)?;
-    if !determined(chain) && laws.iter().any(|law| law.gain > law.cost) {
+    if !determined(losses, chain) && laws.iter().any(|law| law.gain > law.cost) {
         let by_chance = by_chance();
         if by_chance.is_empty() {
             return None;
@@ -129,7 +129,7 @@ pub(crate) fn choose_lognormal(
             law.cost = law.cost.max(gains.fold(f64::NEG_INFINITY, f64::max) - mean);
         }
     }
-    if !determined(chain) {
+    if !determined(losses, chain) {
         // The AIC holds for the likelihood of the record, not for that of periods which may be decoded wrongly.
         laws.iter_mut().for_each(|law| law.predictive_cost = law.cost);
     }
@@ -164,8 +164,8 @@ fn with_lognormal(laws: &[Candidate; 2], chain: &TwoState, chosen: [bool; 2]) ->
 }
 
 /// Whether the fate of each probe determines the state.
-fn determined(chain: &TwoState) -> bool {
-    chain.loss_good == 0.0 && chain.loss_bad == 1.0
+fn determined(losses: &Losses, chain: &TwoState) -> bool {
+    chain.loss_good == 0.0 && chain.loss_bad == 1.0 && losses.fates().is_some()
 }
 
 /// Whether the state is bad at each probe, in the most probable state sequence (Viterbi 1967).
@@ -205,7 +205,7 @@ fn likeliest_states(losses: &Losses, chain: &TwoState) -> Vec<bool> {
 fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     let times = &losses.times;
     let states = match &losses.fates {
-        Fates::Probes(lost) if determined(chain) => lost.clone(),
+        Fates::Probes(lost) if determined(losses, chain) => lost.clone(),
         _ => likeliest_states(losses, chain),
     };
     let changes: Vec<usize> = (1..times.len()).filter(|&index| states[index] != states[index - 1]).collect();

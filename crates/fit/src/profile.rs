@@ -1,6 +1,6 @@
 //! The profile likelihood of the burst length, independent of the chosen model.
 
-use crate::blocks::blocks;
+use crate::blocks::Evidence;
 use crate::likelihood::TwoState;
 use crate::losses::Losses;
 use crate::search::minimise;
@@ -20,7 +20,7 @@ pub struct BurstProfile {
 /// The profile at the lengths `bad_s`. It is flat for bursts much shorter than the time between probes, which
 /// look like independent losses.
 pub fn burst_profile(losses: &Losses, bad_s: &[f64]) -> BurstProfile {
-    let blocks = blocks(losses);
+    let evidence = Evidence::of(losses);
     let (sent, lost) = losses.sent_and_lost();
     // Half a loss if no packet or every packet was lost, so that the maximum is not at a bound.
     let start = (lost as f64 + 0.5) / (sent as f64 + 1.0);
@@ -30,7 +30,7 @@ pub fn burst_profile(losses: &Losses, bad_s: &[f64]) -> BurstProfile {
             let share = 1.0 / (1.0 + libm::exp(-place[0].clamp(-25.0, 25.0)));
             (share, TwoState { good: bad * (1.0 - share) / share, bad, loss_good: 0.0, loss_bad: 1.0 })
         };
-        let cost = |place: &[f64]| -chain(place).1.log_likelihood(&blocks);
+        let cost = |place: &[f64]| -evidence.log_likelihood(&chain(place).1);
         let (place, cost) = minimise(cost, &[libm::log(start / (1.0 - start))], 0.3);
         profile.log_likelihood.push(-cost);
         profile.share.push(chain(&place).0);
