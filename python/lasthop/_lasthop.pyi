@@ -109,6 +109,9 @@ class LossFit:
     def bootstrap(
         self, replicates: int, seed: int, jobs: int
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]: ...
+    def bad_loss_profile(
+        self, loss_bad: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]: ...
 
 @final
 class Link:

@@ -29,5 +29,5 @@ pub use bootstrap::{Replicate, bootstrap};
 pub use family::{Family, Fit, fit, log_likelihood};
 pub use losses::{Losses, Unusable};
 pub use model::{Law, Model, Periods};
-pub use profile::{BurstProfile, burst_profile};
+pub use profile::{BurstProfile, bad_loss_profile, burst_profile};
 pub use shape::Shape;

@@ -6,6 +6,9 @@ use lasthop_base::Stream;
 
 use crate::model::{Model, Trajectory};
 
+/// Intervals are over the same time if their ends differ by less than this share of their length.
+const SAME: f64 = 0.01;
+
 /// A record of losses in time order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Losses {
@@ -33,7 +36,7 @@ pub enum Unusable {
     Disorder(usize),
     /// The midpoint of the interval at this index is earlier than that of the previous one.
     Overlap(usize),
-    /// At this index, more packets were lost than sent, no packets were sent, or the length is not positive.
+    /// At this index, more packets were lost than sent, no packets or too many were sent, or the length is not positive.
     Count(usize),
 }
 
@@ -77,11 +80,11 @@ impl Losses {
     }
 
     /// The record of packets counted per interval: `times` are the starts in seconds, `counts` the length in
-    /// seconds, packets sent and packets lost. Packets are assumed to be evenly spaced. Leave out intervals
-    /// without packets.
+    /// seconds, packets sent and packets lost. Packets are assumed to be evenly spaced from the start of the interval.
+    /// Leave out intervals without packets. Intervals over the same time, such as those of parallel streams, are added up.
     ///
-    /// # Errors As [`Losses::of_probes`], and if the counts of an interval are impossible, or it lies within
-    /// an earlier one.
+    /// # Errors
+    /// As [`Losses::of_probes`], and if the counts of an interval are impossible, or it lies within an earlier one.
     pub fn of_counts(times: Vec<f64>, counts: Vec<(f64, u32, u32)>) -> Result<Losses, Unusable> {
         if times.len() != counts.len() {
             return Err(Unusable::Uneven);
@@ -92,11 +95,23 @@ impl Losses {
         if let Some(index) = counts.iter().position(impossible) {
             return Err(Unusable::Count(index));
         }
-        let middle = |index: usize| times[index] + counts[index].0 / 2.0;
-        if let Some(index) = (1..times.len()).find(|&index| middle(index) < middle(index - 1)) {
-            return Err(Unusable::Overlap(index));
+        let (mut begins, mut sums): (Vec<f64>, Vec<(f64, u32, u32)>) = (Vec::new(), Vec::new());
+        for (index, (&begin, &(length, sent, lost))) in times.iter().zip(&counts).enumerate() {
+            if let (Some(&last), Some(sum)) = (begins.last(), sums.last_mut()) {
+                let close = SAME * sum.0;
+                if (begin - last).abs() <= close && (length - sum.0).abs() <= close {
+                    let all_sent = sum.1.checked_add(sent).ok_or(Unusable::Count(index))?;
+                    *sum = (sum.0, all_sent, sum.2 + lost);
+                    continue;
+                }
+                if begin + length / 2.0 < last + sum.0 / 2.0 {
+                    return Err(Unusable::Overlap(index));
+                }
+            }
+            begins.push(begin);
+            sums.push((length, sent, lost));
         }
-        Losses::new(times, Fates::Counts(counts))
+        Losses::new(begins, Fates::Counts(sums))
     }
 
     fn new(mut times: Vec<f64>, fates: Fates) -> Result<Losses, Unusable> {

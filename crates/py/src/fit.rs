@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 
 use lasthop_base::Streams;
 use lasthop_fit::{
-    Family, Fit, Law, Losses, Model, Periods, Shape, bootstrap, burst_profile, fit, log_likelihood,
+    Family, Fit, Law, Losses, Model, Periods, Shape, bad_loss_profile, bootstrap, burst_profile, fit,
+    log_likelihood,
 };
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -259,13 +260,41 @@ impl LossFit {
         jobs: NonZeroUsize,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let found = py.detach(|| bootstrap(&self.record, &self.fit, seed, replicates, jobs));
-        let rows: Vec<_> = found.iter().map(|replicate| row(replicate.model.as_ref())).collect();
-        let models = PyDict::new(py);
-        for (index, name) in COLUMNS.iter().enumerate() {
-            models.set_item(name, PyArray1::from_iter(py, rows.iter().map(|row| row[index])))?;
-        }
+        let models = columns(py, found.iter().map(|replicate| replicate.model.as_ref()))?;
         let of_records: Vec<_> = found.into_iter().map(|replicate| replicate.shape).collect();
         Ok((models, shapes(py, &of_records)?))
+    }
+
+    /// Fit periods with other losses in bad periods to the record.
+    ///
+    /// Parameters
+    /// ----------
+    /// loss_bad : array of float
+    ///     The losses.
+    ///
+    /// Returns
+    /// -------
+    /// log_likelihood : array of float
+    ///     The log-likelihood with each loss.
+    /// models : dict
+    ///     The columns of `model` as arrays.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If the model has independent losses.
+    fn bad_loss_profile<'py>(
+        &self,
+        py: Python<'py>,
+        loss_bad: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<(Column<'py>, Bound<'py, PyDict>)> {
+        let Model::Periods(periods) = self.fit.model else {
+            return Err(PyValueError::new_err("found independent losses, expected a model with periods"));
+        };
+        let losses = loss_bad.as_slice()?.to_vec();
+        let found = py.detach(|| bad_loss_profile(&self.record, &periods, &losses));
+        let likelihood = PyArray1::from_iter(py, found.iter().map(|(likelihood, _)| *likelihood));
+        Ok((likelihood, columns(py, found.iter().map(|(_, model)| Some(model)))?))
     }
 }
 
@@ -290,6 +319,19 @@ fn row(model: Option<&Model>) -> [f64; 7] {
         ]);
     }
     row
+}
+
+/// The columns of models as arrays; NaN for `None`.
+fn columns<'a, 'py>(
+    py: Python<'py>,
+    models: impl Iterator<Item = Option<&'a Model>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let rows: Vec<_> = models.map(row).collect();
+    let columns = PyDict::new(py);
+    for (index, name) in COLUMNS.iter().enumerate() {
+        columns.set_item(name, PyArray1::from_iter(py, rows.iter().map(|row| row[index])))?;
+    }
+    Ok(columns)
 }
 
 fn shapes<'py>(py: Python<'py>, of_records: &[Shape]) -> PyResult<Bound<'py, PyDict>> {

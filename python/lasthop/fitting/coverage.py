@@ -1,6 +1,6 @@
 """Coverage of the confidence intervals of fits: `python -m lasthop.fitting.coverage 400`.
 
-Each case simulates probes over a link whose losses follow a known model. The table shows, after model
+Each case simulates probes, or counts of packets, over a link whose losses follow a known model. The table shows, after model
 selection, the share of records whose 95 % interval contains the true parameter, and how often the true family
 was chosen. Parameters that a record does not determine are not counted. `--first` sets other seeds.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from lasthop._lasthop import simulate_losses
 from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses
-from lasthop.measurement import Direction, Probes
+from lasthop.measurement import Counts, Direction, Probes
 
 
 def periods(
@@ -63,13 +63,22 @@ class Case:
     spacing_s: float
     duration_s: float
     model: Model
+    counted: int = 1
 
-    def probes(self, number: int) -> Probes:
+    def record(self, number: int) -> Probes | Counts:
         """Simulate a record, with `number` as its seed."""
         count = round(self.duration_s / self.spacing_s)
         late = np.random.default_rng(number).random(count) / 5
         times = (np.arange(count) + late) * self.spacing_s
-        return Probes(Direction.DOWN, times, simulate_losses(times, self.model, number), None)
+        lost = simulate_losses(times, self.model, number)
+        if self.counted == 1:
+            return Probes(Direction.DOWN, times, lost, None)
+        gone = lost.reshape(-1, self.counted).sum(axis=1, dtype=np.int64)
+        sent = np.full(len(gone), self.counted, dtype=np.int64)
+        interval_s = self.counted * self.spacing_s
+        return Counts(
+            Direction.DOWN, np.arange(len(gone)) * interval_s, np.full(len(gone), interval_s), sent, gone
+        )
 
 
 CASES = (
@@ -83,6 +92,16 @@ CASES = (
     Case("gilbert-elliott", 0.02, 600.0, periods(20.0, 2.0, 0.003, 0.3)),
     Case("semi-markov", 0.02, 600.0, periods(9.24, 0.3, 0.0, 1.0, good_sigma=1.5)),
     Case("semi-markov", 0.01, 600.0, periods(4.0, 0.41, 0.0, 1.0, bad_sigma=1.2)),
+    *(
+        Case(family, 1.0 / counted, 300.0, model, counted)
+        for counted in (100, 800)
+        for family, model in (
+            ("independent", independent(0.02)),
+            ("gilbert", periods(4.0, 0.4, 0.0, 1.0)),
+            ("gilbert-elliott-3", periods(2.0, 0.05, 0.0, 0.6)),
+            ("gilbert-elliott", periods(5.0, 1.0, 0.01, 0.5)),
+        )
+    ),
 )
 
 
@@ -102,14 +121,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("records", type=int, nargs="?", default=100, help="records of each case")
     parser.add_argument("--first", type=int, default=0, help="seed of the first record of each case")
+    parser.add_argument("--case", type=int, action="append", help="only the case with this number, from 0")
     arguments = parser.parse_args()
     records = arguments.records
-    for case in CASES:
+    for case in CASES if arguments.case is None else [CASES[number] for number in arguments.case]:
         chosen: Counter[str] = Counter()
         told: Counter[str] = Counter()
         held: Counter[str] = Counter()
         for number in range(arguments.first, arguments.first + records):
-            found = fit_losses(case.probes(number), seed=number)
+            found = fit_losses(case.record(number), seed=number)
             chosen[found.best.family] += 1
             for name, holds in covered(found, case.model).items():
                 told[name] += 1
@@ -118,8 +138,9 @@ def main() -> None:
             f"{name} {held[name] / told[name]:.1%} of {told[name]}" for name in NAMES if told[name]
         )
         right = chosen[case.family]
+        counted = f" x {case.counted}" if case.counted > 1 else ""
         print(
-            f"{case.family}, {case.spacing_s:g} s, {case.duration_s:g} s: chosen {right}/{records}; {shares}",
+            f"{case.family}, {case.spacing_s:g} s{counted}, {case.duration_s:g} s: chosen {right}/{records}; {shares}",
             flush=True,
         )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lasthop._lasthop import LOSS_FAMILIES, LossRecord
+from lasthop._lasthop import LOSS_FAMILIES, LossFit, LossRecord
 from lasthop.fitting import text
 from lasthop.measurement import Counts, Direction, Probes
 
@@ -29,17 +29,11 @@ FEWEST_LOSSES = 10
 HIDDEN_BURST_S = 0.01
 """The shortest mean burst that matters to TCP: eight packets of 1500 B at 10 Mb/s."""
 
-COARSEST = 3.0
-"""Counts determine the length of bad periods if it is at least this many intervals."""
-
-SHARPEST = 20.0
-"""Counts determine the losses in bad and good periods if bad periods are at least this many intervals.
-
-The likelihood has one state for each interval, so intervals in which it changes draw both losses together.
-"""
-
 WIDEST = 10.0
 """A mean length counts as determined if the ends of its interval differ by at most this factor."""
+
+LOSSES_IN_BAD_PERIODS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Losses in bad periods that are compared with the fitted one for counts."""
 
 MOST_COUNTED = 10_000_000
 """Limit of the packets in one interval; each is simulated."""
@@ -326,11 +320,11 @@ def fit_losses(
         if share >= RARE and count:
             values = found.bootstrap(count, seed, threads)[0]
             bootstrapped.append(_Replicates.of(candidate, float(share), values))
-    resolution = float(np.median(data.interval_s)) if isinstance(data, Counts) else None
-    parameters = tuple(_parameters(candidates[0].model, bootstrapped, record, resolution))
+    ridge = _Ridge.of(fits) if isinstance(data, Counts) and bursty else None
+    parameters = tuple(_parameters(candidates[0].model, bootstrapped, record, ridge))
     hidden, profile_draws = _hidden(record, replicates)
     independent = "bad_s" not in {each.name for each in parameters}
-    cannot_tell = tuple(_cannot_tell(record, parameters, independent, hidden, resolution))
+    cannot_tell = tuple(_cannot_tell(data, record, parameters, independent, hidden, ridge))
     draws: list[Model] = []
     if record.lost in (0, record.sent):
         draws = _certain(record, replicates)
@@ -346,6 +340,8 @@ def fit_losses(
             # The gain of lognormal lengths is that of decoded periods, and no likelihood of the record.
             most = max(each.log_likelihood for each in candidates if each.family != "semi-markov")
             draws = [draw for draw in draws if _is_possible(draw, record, most)] or draws
+            if ridge is not None:
+                draws = ridge.spread(draws)
     checked = record.lost > 0 and replicates >= FEWEST_REPLICATES
     return FittedLosses(
         data=data,
@@ -471,16 +467,88 @@ def _error(name: str, models: Mapping[str, float] | Mapping[str, Floats]) -> Flo
     return np.sqrt({"good_s": good, "bad_s": bad}.get(name, np.ones_like(good)))
 
 
-def _parameters(
-    model: Model, bootstrapped: Sequence[_Replicates], record: LossRecord, resolution: float | None
-) -> list[Parameter]:
-    """Return the parameters with basic bootstrap intervals on the transformed scale.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ridge:
+    """Models that differ in the loss in bad periods and explain counts as well as the chosen one.
 
-    The likelihood of counts assumes one channel state throughout an interval of length `resolution`, so
-    counts do not determine shorter periods, and the losses only within much longer ones.
+    If bad periods are much shorter than the intervals, counts determine the packets lost in a period, but not
+    its length: the sum of geometric numbers of losses looks alike if a period is longer and loses a smaller share.
+
+    Attributes
+    ----------
+    loss_bad : array of float
+        The losses in bad periods within the likelihood interval of 95 %; that of the chosen model first.
+    good, bad : array of float
+        The mean lengths of good and bad periods over those of the chosen model.
+    weights : array of float
+        The likelihoods over that of the chosen model.
     """
-    blurred = resolution is not None and not model["bad_s"] > COARSEST * resolution
-    mixed = resolution is not None and not model["bad_s"] > SHARPEST * resolution
+
+    loss_bad: Floats
+    good: Floats
+    bad: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, fits: Sequence[LossFit]) -> _Ridge | None:
+        """Return the models, or None if the chosen one stands alone. `fits` are in order, best first."""
+        best = next(found for found in fits if found.family != "semi-markov")
+        if best.family == "independent":
+            return None
+        model = best.model
+        others = np.array([each for each in LOSSES_IN_BAD_PERIODS if each != model["loss_bad"]])
+        likelihood, models = best.bad_loss_profile(others)
+        # Wilks' theorem: twice the difference is chi-squared with one degree of freedom.
+        most = max(best.log_likelihood, float(np.max(likelihood)))
+        some = likelihood >= most - 3.84 / 2
+        if not some.any():
+            return None
+
+        def column(chosen: float, values: Floats) -> Floats:
+            return np.append(chosen, values[some])
+
+        return cls(
+            column(model["loss_bad"], others),
+            column(1.0, models["good_s"] / model["good_s"]),
+            column(1.0, models["bad_s"] / model["bad_s"]),
+            column(1.0, np.exp(likelihood - best.log_likelihood)),
+        )
+
+    def widened(self, name: str, low: float, high: float) -> tuple[float, float]:
+        """Return the interval of a parameter over all models."""
+        if name == "loss_bad":
+            return min(low, float(self.loss_bad.min())), max(high, float(self.loss_bad.max()))
+        if name in ("good_s", "bad_s"):
+            ratios = self.good if name == "good_s" else self.bad
+            return low * float(ratios.min()), high * float(ratios.max())
+        return low, high
+
+    def spread(self, draws: Sequence[Model]) -> list[Model]:
+        """Return the draws at losses in bad periods drawn by likelihood."""
+        below = np.cumsum(self.weights) / np.sum(self.weights)
+        spread: list[Model] = []
+        for index, draw in enumerate(draws):
+            # A low-discrepancy sequence (golden ratio) in place of random numbers.
+            place = int(np.searchsorted(below, (index * 0.6180339887498949 + 0.5) % 1.0))
+            if place == 0 or math.isnan(draw["bad_s"]):
+                spread.append(draw)
+                continue
+            moved = {
+                **draw,
+                "loss_bad": float(self.loss_bad[place]),
+                "good_s": draw["good_s"] * float(self.good[place]),
+                "bad_s": draw["bad_s"] * float(self.bad[place]),
+            }
+            good, bad = moved["good_s"], moved["bad_s"]
+            moved["loss"] = (good * moved["loss_good"] + bad * moved["loss_bad"]) / (good + bad)
+            spread.append(moved)
+        return spread
+
+
+def _parameters(
+    model: Model, bootstrapped: Sequence[_Replicates], record: LossRecord, ridge: _Ridge | None
+) -> list[Parameter]:
+    """Return the parameters with basic bootstrap intervals on the transformed scale, over all of `ridge`."""
     parameters = []
     for name in NAMES:
         value = model[name]
@@ -490,11 +558,11 @@ def _parameters(
         # The bias exceeds the spread.
         biased = not low <= value <= high
         low, high = min(low, value), max(high, value)
+        if ridge is not None:
+            low, high = ridge.widened(name, low, high)
         told = math.isfinite(high) and low > 0 and not biased
-        if name in ("bad_s", "good_s"):
+        if name in ("bad_s", "good_s") or (name == "loss_bad" and ridge is not None):
             told = told and high <= WIDEST * low
-        if (name != "loss" and blurred) or (name in ("loss_good", "loss_bad") and mixed):
-            told = False
         parameters.append(Parameter(name, value, low, high, told))
     return parameters
 
@@ -534,14 +602,11 @@ def _certain(record: LossRecord, count: int) -> list[Model]:
 def _hidden(record: LossRecord, count: int) -> tuple[float | None, list[Model]]:
     """Return the longest mean burst that the record does not exclude, and draws over the burst length.
 
-    Bursts lose every packet; the prior of their mean length is uniform on a logarithmic scale. Returns None
-    and no draws for counts if an interval has both lost and delivered packets.
+    Bursts lose every packet; the prior of their mean length is uniform on a logarithmic scale.
     """
     lengths = np.geomspace(1e-3, max(record.duration_s / 5, 1e-2), 60)
     likelihood, shares = record.burst_profile(lengths)
     best = float(np.max(likelihood))
-    if not math.isfinite(best):
-        return None, []
     # Wilks' theorem: twice the difference is chi-squared with one degree of freedom.
     possible = lengths[likelihood >= best - 3.84 / 2]
     weights = np.cumsum(np.exp(likelihood - best))
@@ -575,11 +640,12 @@ def _normal(quantile: float) -> float:
 
 
 def _cannot_tell(
+    data: Probes | Counts,
     record: LossRecord,
     parameters: tuple[Parameter, ...],
     independent: bool,
     hidden: float | None,
-    resolution: float | None,
+    ridge: _Ridge | None,
 ) -> list[str]:
     """Return what the record does not determine, as phrases."""
     if record.lost == 0:
@@ -590,13 +656,19 @@ def _cannot_tell(
     if record.lost < FEWEST_LOSSES:
         return [f"the loss rate and bursts: only {record.lost} of {record.sent:,} packets were lost"]
     said = []
-    if independent and resolution is not None:
-        said.append(f"whether losses come in bursts shorter than the intervals of {text.seconds(resolution)}")
-    elif independent and hidden is not None and hidden > HIDDEN_BURST_S and record.lost < record.sent:
-        said.append(
-            f"whether losses come in bursts: with {text.seconds(record.spacing_s)} between packets, bursts "
-            f"of up to {text.seconds(hidden)} look like independent losses"
+    if independent and hidden is not None and hidden > HIDDEN_BURST_S and record.lost < record.sent:
+        seen = (
+            f"{text.seconds(record.spacing_s)} between packets"
+            if isinstance(data, Probes)
+            else f"counts over {text.seconds(float(np.median(data.interval_s)))}"
         )
+        said.append(
+            f"whether losses come in bursts: with {seen}, bursts of up to {text.seconds(hidden)} look like "
+            "independent losses"
+        )
+    if ridge is not None and not any(each.name == "loss_bad" for each in parameters):
+        found = text.between(float(ridge.loss_bad.min()), 1.0, text.share)
+        said.append(f"the {NAMES['loss_bad']}: {found} with longer bad periods")
     for parameter in parameters:
         if not parameter.told and parameter.high > 0:
             found = text.between(parameter.low, parameter.high, parameter.write)
