@@ -195,6 +195,15 @@ impl Losses {
         squares.sum::<f64>() / (sent as f64 * share * (1.0 - share))
     }
 
+    /// The packets lost in each interval; empty for probes.
+    #[cfg(test)]
+    pub(crate) fn lost_of_intervals(&self) -> Vec<u32> {
+        match &self.fates {
+            Fates::Probes(_) => Vec::new(),
+            Fates::Counts(counts) => counts.iter().map(|&(.., lost)| lost).collect(),
+        }
+    }
+
     /// Simulates probes at `times` over a channel with the given model.
     ///
     /// # Errors

@@ -92,6 +92,7 @@ CASES = (
     Case("gilbert-elliott", 0.02, 600.0, periods(20.0, 2.0, 0.003, 0.3)),
     Case("semi-markov", 0.02, 600.0, periods(9.24, 0.3, 0.0, 1.0, good_sigma=1.5)),
     Case("semi-markov", 0.01, 600.0, periods(4.0, 0.41, 0.0, 1.0, bad_sigma=1.2)),
+    Case("gilbert-elliott", 0.02, 300.0, periods(4.0, 0.4, 0.001, 0.9), counted=5),
     *(
         Case(family, 1.0 / counted, 300.0, model, counted)
         for counted in (100, 800)

@@ -555,11 +555,12 @@ def _parameters(
         if math.isnan(value) or (name in ("loss_good", "loss_bad") and value in (0.0, 1.0)):
             continue
         low, high = _interval(name, bootstrapped, record)
+        if ridge is not None:
+            least, most = ridge.widened(name, *_interval(name, bootstrapped[:1], record))
+            low, high = min(low, least), max(high, most)
         # The bias exceeds the spread.
         biased = not low <= value <= high
         low, high = min(low, value), max(high, value)
-        if ridge is not None:
-            low, high = ridge.widened(name, low, high)
         told = math.isfinite(high) and low > 0 and not biased
         if name in ("bad_s", "good_s") or (name == "loss_bad" and ridge is not None):
             told = told and high <= WIDEST * low
@@ -668,7 +669,7 @@ def _cannot_tell(
         )
     if ridge is not None and not any(each.name == "loss_bad" for each in parameters):
         found = text.between(float(ridge.loss_bad.min()), 1.0, text.share)
-        said.append(f"the {NAMES['loss_bad']}: {found} with longer bad periods")
+        said.append(f"the {NAMES['loss_bad']}: {found}, with longer bad periods if they lose less")
     for parameter in parameters:
         if not parameter.told and parameter.high > 0:
             found = text.between(parameter.low, parameter.high, parameter.write)
