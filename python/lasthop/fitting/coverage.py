@@ -1,8 +1,9 @@
 """Coverage of the confidence intervals of fits: `python -m lasthop.fitting.coverage 400`.
 
-Each case simulates probes, or counts of packets, over a link whose losses follow a known model. The table shows, after model
-selection, the share of records whose 95 % interval contains the true parameter, and how often the true family
-was chosen. Parameters that a record does not determine are not counted. `--first` sets other seeds.
+Each case simulates probes, or counts of packets, over a link whose losses follow a known model. The table
+shows, after model selection, the share of records whose 95 % interval contains the true parameter, and how
+often the true family was chosen. Parameters that a record does not determine are not counted. `--first` sets
+other seeds.
 """
 
 from __future__ import annotations
@@ -65,20 +66,23 @@ class Case:
     model: Model
     counted: int = 1
 
-    def record(self, number: int) -> Probes | Counts:
-        """Simulate a record, with `number` as its seed."""
+    def probes(self, number: int) -> Probes:
+        """Simulate a record of probes, with `number` as its seed."""
         count = round(self.duration_s / self.spacing_s)
         late = np.random.default_rng(number).random(count) / 5
         times = (np.arange(count) + late) * self.spacing_s
-        lost = simulate_losses(times, self.model, number)
+        return Probes(Direction.DOWN, times, simulate_losses(times, self.model, number), None)
+
+    def record(self, number: int) -> Probes | Counts:
+        """Simulate a record of probes or counts, with `number` as its seed."""
+        probes = self.probes(number)
         if self.counted == 1:
-            return Probes(Direction.DOWN, times, lost, None)
-        gone = lost.reshape(-1, self.counted).sum(axis=1, dtype=np.int64)
-        sent = np.full(len(gone), self.counted, dtype=np.int64)
-        interval_s = self.counted * self.spacing_s
-        return Counts(
-            Direction.DOWN, np.arange(len(gone)) * interval_s, np.full(len(gone), interval_s), sent, gone
-        )
+            return probes
+        lost = probes.lost.reshape(-1, self.counted).sum(axis=1, dtype=np.int64)
+        count, interval_s = len(lost), self.counted * self.spacing_s
+        sent = np.full(count, self.counted, dtype=np.int64)
+        begins = np.arange(count, dtype=np.float64) * interval_s
+        return Counts(probes.direction, begins, np.full(count, interval_s), sent, lost)
 
 
 CASES = (
@@ -140,10 +144,8 @@ def main() -> None:
         )
         right = chosen[case.family]
         counted = f" x {case.counted}" if case.counted > 1 else ""
-        print(
-            f"{case.family}, {case.spacing_s:g} s{counted}, {case.duration_s:g} s: chosen {right}/{records}; {shares}",
-            flush=True,
-        )
+        probes = f"{case.spacing_s:g} s{counted}, {case.duration_s:g} s"
+        print(f"{case.family}, {probes}: chosen {right}/{records}; {shares}", flush=True)
 
 
 if __name__ == "__main__":
