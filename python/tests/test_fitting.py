@@ -469,7 +469,7 @@ def test_an_interval_with_too_many_packets_names_its_file() -> None:
 
 @pytest.mark.parametrize("packets", [5, 50, 250])
 def test_counts_tell_what_their_packets_do(packets: int) -> None:
-    """Bad periods of 0.4 s, in intervals of 0.1, 1 and 5 s: intervals contain the estimate from all packets."""
+    """Bad periods of 0.4 s, counted over 0.1, 1 and 5 s: intervals contain the estimate from all packets."""
     data = probes(4.0, 0.4, 0.9, loss_good=0.001, seed=4)
     each, together = (fit_losses(data, replicates=100) for data in (data, counted(data, packets)))
     told = {parameter.name for parameter in together.parameters if parameter.told}

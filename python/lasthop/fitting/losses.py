@@ -472,8 +472,8 @@ class _Ridge:
     """Models that differ in the loss in bad periods and explain counts as well as the chosen one.
 
     If bad periods are much shorter than the intervals, counts determine the packets lost in a period, but not
-    its length: a period has a geometric number of losses, whether it is short and loses every packet, or longer
-    and loses a share.
+    its length: a period has a geometric number of losses, whether it is short and loses every packet, or
+    longer and loses a share.
 
     Attributes
     ----------
