@@ -15,6 +15,8 @@
 //! A power of the 2×2 matrix C = T E is v + u (C − s) with the mean s of the eigenvalues and (C − s)² = δ, so that powers are
 //! those of pairs (v, u), and need neither eigenvectors nor roots.
 
+use core::ops::{Add, Mul};
+
 use num_complex::Complex64;
 
 use crate::likelihood::{Pair, TwoState, apply};
@@ -30,6 +32,9 @@ const ALIASED: f64 = 1e-13;
 
 /// With more coefficients than this, a fast Fourier transform is faster than a sum for each.
 const FEW: usize = 12;
+
+/// Complex numbers that are computed together.
+const LANES: usize = 4;
 
 /// Limit of the points at a saddle point. The counts of such an interval lie well within, see `Losses::of_counts`.
 const MOST_POINTS: u64 = 4096;
@@ -165,7 +170,8 @@ fn shared_spacings(spacings: impl Iterator<Item = f64>) -> Vec<f64> {
 /// Points of a discrete Fourier transform on a circle.
 #[derive(Debug)]
 struct Circle {
-    radius: f64,
+    /// The logarithm of the radius.
+    ln_radius: f64,
     /// The points of the upper half-plane and the real axis; the others have conjugate values.
     points: Vec<Complex64>,
     /// All roots of unity of the order of the number of points.
@@ -184,7 +190,7 @@ impl Circle {
             })
             .collect();
         let points = roots[..=order / 2].iter().map(|root| root * radius).collect();
-        Circle { radius, points, roots }
+        Circle { ln_radius: libm::log(radius), points, roots }
     }
 
     fn is_fast(&self) -> bool {
@@ -261,43 +267,100 @@ impl Circle {
     }
 }
 
-/// The chain between packets of a spacing, at a point z.
+/// Complex numbers in an arrangement that compilers turn into vector instructions.
+#[derive(Clone, Copy, Debug)]
+struct Lanes {
+    re: [f64; LANES],
+    im: [f64; LANES],
+}
+
+impl Lanes {
+    const ONE: Lanes = Lanes { re: [1.0; LANES], im: [0.0; LANES] };
+    const ZERO: Lanes = Lanes { re: [0.0; LANES], im: [0.0; LANES] };
+
+    /// At most `LANES` numbers, and zeros.
+    fn of(numbers: &[Complex64]) -> Lanes {
+        let mut lanes = Lanes::ZERO;
+        for (lane, number) in numbers.iter().enumerate() {
+            (lanes.re[lane], lanes.im[lane]) = (number.re, number.im);
+        }
+        lanes
+    }
+
+    fn at(&self, lane: usize) -> Complex64 {
+        Complex64::new(self.re[lane], self.im[lane])
+    }
+
+    /// `self · factor + more`.
+    fn scaled(self, factor: f64, more: f64) -> Lanes {
+        let mut scaled = self;
+        for lane in 0..LANES {
+            scaled.re[lane] = self.re[lane] * factor + more;
+            scaled.im[lane] = self.im[lane] * factor;
+        }
+        scaled
+    }
+}
+
+impl Add for Lanes {
+    type Output = Lanes;
+
+    fn add(self, other: Lanes) -> Lanes {
+        let mut sum = self;
+        for lane in 0..LANES {
+            sum.re[lane] += other.re[lane];
+            sum.im[lane] += other.im[lane];
+        }
+        sum
+    }
+}
+
+impl Mul for Lanes {
+    type Output = Lanes;
+
+    fn mul(self, other: Lanes) -> Lanes {
+        let mut product = self;
+        for lane in 0..LANES {
+            product.re[lane] = self.re[lane] * other.re[lane] - self.im[lane] * other.im[lane];
+            product.im[lane] = self.re[lane] * other.im[lane] + self.im[lane] * other.re[lane];
+        }
+        product
+    }
+}
+
+/// The chain between packets of a spacing, at several points z.
 struct At {
     /// 1 − p + p z in the good and in the bad state, over the scale.
-    emissions: [Complex64; 2],
+    emissions: [Lanes; 2],
     /// Mean of the eigenvalues of T E.
-    middle: Complex64,
+    middle: Lanes,
     /// Half the difference of its diagonal elements.
-    half_apart: Complex64,
+    half_apart: Lanes,
     /// Square of half the difference of the eigenvalues.
-    delta: Complex64,
+    delta: Lanes,
     /// The power so far: (v, u).
-    power: [Complex64; 2],
+    power: [Lanes; 2],
 }
 
 impl At {
-    fn new(chain: &TwoState, changes: Pair, z: Complex64, scale: f64) -> At {
-        let emissions =
-            [chain.loss_good, chain.loss_bad].map(|loss| (z * loss + (1.0 - loss)) * (1.0 / scale));
-        let stay = [emissions[0] * (1.0 - changes[0]), emissions[1] * (1.0 - changes[1])];
-        let half_apart = (stay[0] - stay[1]) * 0.5;
+    fn new(chain: &TwoState, changes: Pair, z: Lanes, scale: f64) -> At {
+        let good = z.scaled(chain.loss_good / scale, (1.0 - chain.loss_good) / scale);
+        let bad = z.scaled(chain.loss_bad / scale, (1.0 - chain.loss_bad) / scale);
+        let half_good = good.scaled((1.0 - changes[0]) / 2.0, 0.0);
+        let half_bad = bad.scaled((1.0 - changes[1]) / 2.0, 0.0);
+        let half_apart = half_good + half_bad.scaled(-1.0, 0.0);
         At {
-            emissions,
-            middle: (stay[0] + stay[1]) * 0.5,
+            emissions: [good, bad],
+            middle: half_good + half_bad,
             half_apart,
-            delta: half_apart * half_apart + emissions[0] * emissions[1] * (changes[0] * changes[1]),
-            power: [Complex64::ONE, Complex64::ZERO],
+            delta: half_apart * half_apart + (good * bad).scaled(changes[0] * changes[1], 0.0),
+            power: [Lanes::ONE, Lanes::ZERO],
         }
     }
 
     /// The product of two powers.
-    fn product(&self, a: [Complex64; 2], b: [Complex64; 2]) -> [Complex64; 2] {
+    fn product(&self, a: [Lanes; 2], b: [Lanes; 2]) -> [Lanes; 2] {
         [a[0] * b[0] + self.delta * (a[1] * b[1]), a[0] * b[1] + a[1] * b[0]]
-    }
-
-    /// The power with one factor more.
-    fn next(&self, power: [Complex64; 2]) -> [Complex64; 2] {
-        [power[0] * self.middle + self.delta * power[1], power[0] + power[1] * self.middle]
     }
 
     /// Multiplies the power by another `exponent` factors.
@@ -305,11 +368,14 @@ impl At {
         if exponent == 0 {
             return;
         }
-        let mut power = [self.middle, Complex64::ONE];
+        let mut power = [self.middle, Lanes::ONE];
         for bit in (0..exponent.ilog2()).rev() {
-            power = self.product(power, power);
+            let [v, u] = power;
+            let both = u * v;
+            power = [v * v + self.delta * (u * u), both + both];
             if exponent >> bit & 1 == 1 {
-                power = self.next(power);
+                let [v, u] = power;
+                power = [v * self.middle + self.delta * u, v + u * self.middle];
             }
         }
         self.power = self.product(self.power, power);
@@ -317,29 +383,55 @@ impl At {
 
     /// A(z) from good to good and from bad to bad, and the common factor of the two others: A(z) from good to bad over the
     /// probability of leaving the good state, and the reverse.
-    fn matrix(&self) -> [Complex64; 3] {
+    fn matrix(&self) -> [Lanes; 3] {
         let [v, u] = self.power;
         let [good, bad] = self.emissions;
-        [(v + u * self.half_apart) * good, (v - u * self.half_apart) * bad, u * good * bad]
+        let apart = u * self.half_apart;
+        [(v + apart) * good, (v + apart.scaled(-1.0, 0.0)) * bad, u * good * bad]
+    }
+}
+
+/// The chain at all points of a circle.
+struct Course {
+    points: Vec<At>,
+    count: usize,
+}
+
+impl Course {
+    fn new(chain: &TwoState, changes: Pair, circle: &Circle, scale: f64) -> Course {
+        let points = circle.points.chunks(LANES).map(|z| At::new(chain, changes, Lanes::of(z), scale));
+        Course { points: points.collect(), count: circle.points.len() }
+    }
+
+    fn raise(&mut self, exponent: u32) {
+        self.points.iter_mut().for_each(|at| at.raise(exponent));
+    }
+
+    /// [`At::matrix`] at each point.
+    fn matrices(&self) -> Vec<[Complex64; 3]> {
+        let mut matrices = Vec::with_capacity(self.points.len() * LANES);
+        for at in &self.points {
+            let [good, bad, across] = at.matrix();
+            matrices.extend((0..LANES).map(|lane| [good.at(lane), bad.at(lane), across.at(lane)]));
+        }
+        matrices.truncate(self.count);
+        matrices
     }
 }
 
 /// Adds the steps of kinds with equal spacing, in order of the packets sent.
 fn steps_of(chain: &TwoState, kinds: &[Kind], circle: &Circle, steps: &mut Vec<Step>) {
     let changes = chain.changes(kinds[0].spacing);
-    let mut points: Vec<At> = Vec::new();
-    let mut values: Vec<[Complex64; 3]> = Vec::new();
+    let mut course = None;
+    let mut values = Vec::new();
     let mut powers = 0;
     for of_sent in kinds.chunk_by(|a, b| a.sent == b.sent) {
         let sent = of_sent[0].sent;
         if of_sent.iter().any(|kind| kind.lost > 0 && kind.lost < sent) {
-            if points.is_empty() {
-                points.extend(circle.points.iter().map(|&z| At::new(chain, changes, z, 1.0)));
-            }
-            points.iter_mut().for_each(|point| point.raise(sent - 1 - powers));
+            let course = course.get_or_insert_with(|| Course::new(chain, changes, circle, 1.0));
+            course.raise(sent - 1 - powers);
             powers = sent - 1;
-            values.clear();
-            values.extend(points.iter().map(At::matrix));
+            values = course.matrices();
         }
         let all = if circle.is_fast() && of_sent.len() > FEW {
             circle.all_coefficients(&values)
@@ -352,7 +444,7 @@ fn steps_of(chain: &TwoState, kinds: &[Kind], circle: &Circle, steps: &mut Vec<S
             lost => {
                 let found = all.get(lost as usize).copied();
                 let found = found.unwrap_or_else(|| circle.coefficients(lost, &values));
-                step(changes, circle.radius, lost, found, &values[0], 0.0)
+                step(changes, circle.ln_radius, lost, found, &values[0], 0.0)
             }
         }));
     }
@@ -362,7 +454,7 @@ fn steps_of(chain: &TwoState, kinds: &[Kind], circle: &Circle, steps: &mut Vec<S
 /// logarithm of a factor left out of both.
 fn step(
     changes: Pair,
-    radius: f64,
+    ln_radius: f64,
     lost: u32,
     coefficients: [f64; 3],
     at_radius: &[Complex64; 3],
@@ -375,7 +467,7 @@ fn step(
     };
     let [[gg, bg], [gb, bb]] = matrix(at_radius.map(|value| value.re));
     // Coefficients beyond the points are wrongly added, times rᵏ and at most `ALIASED`.
-    let shrunk = f64::from(lost) * libm::log(radius);
+    let shrunk = f64::from(lost) * ln_radius;
     Step {
         matrix: matrix(coefficients),
         scale: scale - shrunk,
@@ -430,15 +522,12 @@ fn at_saddle_point(chain: &TwoState, kind: &Kind) -> Step {
     let circle = Circle::new(points, radius, false);
     // The largest eigenvalue and emission at the radius, so that powers neither vanish nor overflow.
     let (largest, _) = eigenvalue(chain, changes, radius);
-    let mut values: Vec<[Complex64; 3]> = Vec::with_capacity(circle.points.len());
-    values.extend(circle.points.iter().map(|&z| {
-        let mut at = At::new(chain, changes, z, largest);
-        at.raise(kind.sent - 1);
-        at.matrix()
-    }));
+    let mut course = Course::new(chain, changes, &circle, largest);
+    course.raise(kind.sent - 1);
+    let values = course.matrices();
     let scale = f64::from(kind.sent) * libm::log(largest);
     let found = circle.coefficients(kind.lost, &values);
-    Step { least: 0.0, ..step(changes, radius, kind.lost, found, &values[0], scale) }
+    Step { least: 0.0, ..step(changes, circle.ln_radius, kind.lost, found, &values[0], scale) }
 }
 
 /// The radius at which the mean number of losses, weighted by powers of the radius, is that of the interval.
