@@ -481,6 +481,22 @@ def test_counts_tell_what_their_packets_do(packets: int) -> None:
     assert told - {"loss_good"} == expected
 
 
+def test_counts_of_fast_links_are_thinned_alike() -> None:
+    """20,000 packets a second lose as 1,000 do."""
+    random = np.random.default_rng(8)
+    is_bad = random.random(200) < 0.1
+    sent = np.full(200, 20_000, np.int64)
+    lost = random.binomial(sent, np.where(is_bad, 0.6, 0.002)).astype(np.int64)
+    fast = Counts(Direction.DOWN, every(1.0, 200), np.ones(200), sent, lost)
+    thinned = record_of(fast)
+    assert thinned.sent < 200 * 2000
+    assert thinned.lost / thinned.sent == pytest.approx(lost.sum() / sent.sum(), rel=0.05)
+    found = fit_losses(fast, replicates=2)
+    assert (found.sent, found.lost) == (sent.sum(), lost.sum())
+    assert found.best.family == "gilbert-elliott"
+    assert found.best.model["loss_good"] == pytest.approx(0.002, rel=0.2)
+
+
 def test_a_host_that_never_replies_tells_nothing() -> None:
     always = fit_losses(Probes(Direction.DOWN, every(0.02, 100), np.ones(100, bool), None), replicates=20)
     assert always.cannot_tell == (

@@ -38,6 +38,9 @@ LOSSES_IN_BAD_PERIODS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 MOST_COUNTED = 10_000_000
 """Limit of the packets in one interval; each is simulated."""
 
+MOST_LOST = 1000
+"""A record with more losses in an interval is thinned, since the likelihood takes time in proportion."""
+
 TOO_MANY_COUNTED = f"an interval with more than {MOST_COUNTED:,} packets; measure in shorter intervals"
 """The error if there are more."""
 
@@ -240,6 +243,9 @@ def lost_copies(model: Model, copies: int) -> float:
 def record_of(data: Probes | Counts) -> LossRecord:
     """Return the loss record that the fits take.
 
+    If an interval has more than `MOST_LOST` losses, the same share of the packets of each interval is kept,
+    at random: their losses follow the same channel.
+
     Raises
     ------
     ValueError
@@ -252,11 +258,15 @@ def record_of(data: Probes | Counts) -> LossRecord:
     some = (data.sent > 0) & (data.interval_s > 0)
     if int(np.max(data.sent, initial=0)) > MOST_COUNTED:
         raise ValueError(TOO_MANY_COUNTED)
+    sent, lost = data.sent[some], data.lost[some]
+    if (most := int(np.max(lost, initial=0))) > MOST_LOST:
+        kept = np.maximum(np.rint(sent * (MOST_LOST / most)), 1).astype(np.int64)
+        sent, lost = kept, np.random.default_rng(1).hypergeometric(lost, sent - lost, kept)
     return LossRecord.of_counts(
         np.ascontiguousarray(data.time_s[some], dtype=np.float64),
         np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
-        np.ascontiguousarray(data.sent[some], dtype=np.uint32),
-        np.ascontiguousarray(data.lost[some], dtype=np.uint32),
+        np.ascontiguousarray(sent, dtype=np.uint32),
+        np.ascontiguousarray(lost, dtype=np.uint32),
     )
 
 
@@ -345,8 +355,8 @@ def fit_losses(
     checked = record.lost > 0 and replicates >= FEWEST_REPLICATES
     return FittedLosses(
         data=data,
-        sent=record.sent,
-        lost=record.lost,
+        sent=int(data.sent.sum()) if isinstance(data, Counts) else record.sent,
+        lost=int(data.lost.sum()) if isinstance(data, Counts) else record.lost,
         duration_s=record.duration_s,
         spacing_s=record.spacing_s,
         candidates=candidates,
