@@ -171,7 +171,7 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
             delays.append(Delays(Direction.ROUND_TRIP, time_s, rtt_s))
             notes.append("Round-trip times are smoothed by TCP (SRTT) and include the queueing of the test.")
     else:
-        notes.append("The order of losses within an interval is unknown, so shorter bursts do not show.")
+        notes.append("The order of losses within an interval is unknown, so short bursts show less than with probes.")
     return Measurement(
         source.name,
         f"iperf3 {protocol.lower()}",
