@@ -72,6 +72,7 @@ class LossRecord:
         interval_s: NDArray[np.float64],
         sent: NDArray[np.uint32],
         lost: NDArray[np.uint32],
+        until_arrival: bool = False,
     ) -> LossRecord: ...
     @property
     def duration_s(self) -> float: ...

@@ -4,7 +4,7 @@
 //! a matrix power, whose cost does not depend on the length of the run. A capture of a million packets has a
 //! few thousand blocks.
 
-use crate::counts::Counted;
+use crate::counts::{Counted, until_arrivals};
 use crate::likelihood::TwoState;
 use crate::losses::{Fates, Losses};
 
@@ -36,7 +36,14 @@ impl Evidence {
     pub(crate) fn of(losses: &Losses) -> Evidence {
         match &losses.fates {
             Fates::Probes(fates) => Evidence::Probes(blocks(losses, fates)),
-            Fates::Counts(counts) => Evidence::Counts(Counted::new(&losses.times, counts)),
+            Fates::Counts(counts) if losses.until_arrival => {
+                Evidence::Counts(Counted::new(&until_arrivals(&losses.times, counts, losses.spacing_s())))
+            }
+            Fates::Counts(counts) => {
+                let known = losses.times.iter().zip(counts);
+                let known = known.map(|(&begin, &(length, sent, lost))| (begin, length, sent, lost));
+                Evidence::Counts(Counted::new(&known.collect::<Vec<_>>()))
+            }
         }
     }
 

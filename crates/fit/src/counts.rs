@@ -51,6 +51,43 @@ pub(crate) struct Counted {
     orders: f64,
 }
 
+/// Packets that are missing at the end of an interval for less than this share of it may be late, not lost.
+const LATE: f64 = 0.1;
+
+/// The starts of intervals, and their lengths, packets sent and packets lost, without empty ones, of a record whose intervals
+/// count the packets of a constant rate up to the last arrival.
+///
+/// In an outage over the end of an interval, the last packet that the interval counts arrived. The packets due after it are the
+/// first ones counted next, and all are lost. If they are few, they may be late, and nothing is known of the end.
+pub(crate) fn until_arrivals(
+    times: &[f64],
+    counts: &[(f64, u32, u32)],
+    spacing: f64,
+) -> Vec<(f64, f64, u32, u32)> {
+    let mut pieces = Vec::with_capacity(3 * counts.len());
+    // Packets due before the interval that are not counted yet.
+    let mut behind = 0.0;
+    for (&begin, &(length, sent, lost)) in times.iter().zip(counts) {
+        let few = 1.0 + LATE * length / spacing;
+        let ahead = libm::round(behind + length / spacing - f64::from(sent)).max(0.0);
+        if sent > 0 {
+            let outage = behind > few && behind <= f64::from(lost) + 1.0;
+            let overdue = if outage { (behind as u32).min(lost) } else { 0 };
+            let (rest, missing) = (sent - overdue, lost - overdue);
+            let early = f64::from(overdue) * spacing;
+            pieces.push((begin - early, early, overdue, overdue));
+            let between = f64::min(spacing, length / f64::from(rest.max(1)));
+            let arrived = u32::from(rest > missing && ahead > few);
+            let body = f64::from(rest - arrived) * between;
+            pieces.push((begin, body, rest - arrived, missing));
+            pieces.push((begin + body, between, arrived, 0));
+        }
+        behind = ahead;
+    }
+    pieces.retain(|&(_, _, sent, _)| sent > 0);
+    pieces
+}
+
 /// Intervals that differ only in their gaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Kind {
@@ -81,13 +118,13 @@ struct Step {
 
 impl Counted {
     /// Prepares the intervals, given by their starts, lengths, packets sent and packets lost.
-    pub(crate) fn new(times: &[f64], counts: &[(f64, u32, u32)]) -> Counted {
-        let spacings = shared_spacings(counts.iter().map(|&(length, sent, _)| length / f64::from(sent)));
+    pub(crate) fn new(known: &[(f64, f64, u32, u32)]) -> Counted {
+        let spacings = shared_spacings(known.iter().map(|&(_, length, sent, _)| length / f64::from(sent)));
         let mut last = None;
         let mut orders = 0.0;
         let ln_factorial = |count: u32| libm::lgamma(f64::from(count) + 1.0);
-        let mut all: Vec<(f64, Kind)> = Vec::with_capacity(counts.len());
-        for ((&begin, &(_, sent, lost)), spacing) in times.iter().zip(counts).zip(spacings) {
+        let mut all: Vec<(f64, Kind)> = Vec::with_capacity(known.len());
+        for (&(begin, _, sent, lost), spacing) in known.iter().zip(spacings) {
             let gap = last.map_or(0.0, |last| f64::max(begin - last, 0.0));
             last = Some(begin + f64::from(sent - 1) * spacing);
             orders += ln_factorial(sent) - ln_factorial(lost) - ln_factorial(sent - lost);
@@ -789,6 +826,20 @@ mod tests {
             }
         }
         assert!((total - 1.0).abs() < 1e-9, "{total}");
+    }
+
+    /// The packets of an outage over the end of an interval are known to be lost, those that may be late are not.
+    #[test]
+    fn outages_are_counted_by_the_next_arrival() {
+        let times = [0.0, 1.0, 2.0, 3.0, 4.0];
+        let counts = [(1.0, 60, 1), (1.0, 0, 0), (1.0, 240, 145), (1.0, 96, 0), (1.0, 104, 2)];
+        let expected =
+            [(0.0, 59, 1), (0.59, 1, 0), (0.6, 140, 140), (2.0, 100, 5), (3.0, 96, 0), (4.0, 104, 2)];
+        let found = until_arrivals(&times, &counts, 0.01);
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (&(begin, _, sent, lost), (due, of, gone)) in found.iter().zip(expected) {
+            assert!((begin - due).abs() < 0.005 && (sent, lost) == (of, gone), "{found:?}");
+        }
     }
 
     /// Irregular intervals share a spacing, which keeps the time of each interval within a fiftieth.

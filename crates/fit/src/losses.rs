@@ -15,13 +15,16 @@ pub struct Losses {
     /// Times of probes, or starts of intervals, in seconds from the first one.
     pub(crate) times: Vec<f64>,
     pub(crate) fates: Fates,
+    /// Whether each interval counts the packets up to the last arrival in it, at a constant rate.
+    pub(crate) until_arrival: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fates {
     /// Whether each probe was lost.
     Probes(Vec<bool>),
-    /// For each interval: (length in seconds, packets sent, packets lost). Packets are evenly spaced.
+    /// For each interval: (length in seconds, packets sent, packets lost). Packets are evenly spaced. Only a record up to
+    /// arrivals has intervals without packets.
     Counts(Vec<(f64, u32, u32)>),
 }
 
@@ -114,6 +117,25 @@ impl Losses {
         Losses::new(begins, Fates::Counts(sums))
     }
 
+    /// The record of a receiver which notices losses only by the next arrival, of packets at a constant rate: each interval
+    /// counts the packets from the last arrival before it to the last arrival in it.
+    pub fn until_arrivals(self) -> Losses {
+        let Fates::Counts(counts) = &self.fates else { return self };
+        let (mut times, mut all) = (Vec::new(), Vec::new());
+        let mut end = 0.0;
+        for (&begin, &count) in self.times.iter().zip(counts) {
+            // Nothing arrived in an interval that was left out.
+            if begin > end + count.0 / 2.0 {
+                times.push(end);
+                all.push((begin - end, 0, 0));
+            }
+            times.push(begin);
+            all.push(count);
+            end = begin + count.0;
+        }
+        Losses { times, fates: Fates::Counts(all), until_arrival: true }
+    }
+
     fn new(mut times: Vec<f64>, fates: Fates) -> Result<Losses, Unusable> {
         if times.len() < 2 {
             return Err(Unusable::Short);
@@ -126,7 +148,7 @@ impl Losses {
             }
         }
         times.iter_mut().for_each(|time| *time -= first);
-        Ok(Losses { times, fates })
+        Ok(Losses { times, fates, until_arrival: false })
     }
 
     /// The number of probes or intervals.
@@ -219,15 +241,32 @@ impl Losses {
         let fates = match &self.fates {
             Fates::Probes(_) => Fates::Probes(self.times.iter().map(|&time| states.loses(time)).collect()),
             Fates::Counts(counts) => {
+                let spacing = self.spacing_s();
+                // Packets since the last arrival, and the time of the next one.
+                let (mut pending, mut next) = (0, 0.0);
                 let again = self.times.iter().zip(counts).map(|(&begin, &(length, sent, _))| {
-                    let between = length / f64::from(sent);
-                    let lost = (0..sent).filter(|&k| states.loses(begin + f64::from(k) * between)).count();
-                    (length, sent, lost as u32)
+                    if !self.until_arrival {
+                        let between = length / f64::from(sent);
+                        let lost =
+                            (0..sent).filter(|&k| states.loses(begin + f64::from(k) * between)).count();
+                        return (length, sent, lost as u32);
+                    }
+                    let (mut sent, mut lost) = (0, 0);
+                    while next < begin + length - spacing / 2.0 {
+                        pending += 1;
+                        if !states.loses(next) {
+                            sent += pending;
+                            lost += pending - 1;
+                            pending = 0;
+                        }
+                        next += spacing;
+                    }
+                    (length, sent, lost)
                 });
                 Fates::Counts(again.collect())
             }
         };
-        Losses { times: self.times.clone(), fates }
+        Losses { times: self.times.clone(), fates, ..*self }
     }
 }
 

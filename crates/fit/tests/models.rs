@@ -163,6 +163,54 @@ fn counts_are_fitted_too() {
     }
 }
 
+/// A receiver that notices losses only by the next arrival, as that of iperf3, counts those of an outage in a later interval:
+/// outages longer than an interval are found all the same, and shorter ones.
+#[test]
+fn outages_counted_late_are_fitted_too() {
+    for (bad, loss_bad) in [(2.0, 1.0), (0.4, 1.0), (0.4, 0.8)] {
+        let mut found: Vec<f64> = (0..15)
+            .map(|number| {
+                let mut stream = Streams::new(6, number).stream("outages");
+                let times: Vec<f64> = (0..60_000).map(|k| f64::from(k) * 0.01).collect();
+                let probes = Losses::of_model(times, &markov(4.0, bad, 0.0, loss_bad), &mut stream);
+                let probes = probes.expect("times in order");
+                let lost = probes.fates().expect("a record of probes");
+                let (mut begins, mut counts, mut counted) = (Vec::new(), Vec::new(), 0);
+                for second in 0..600 {
+                    let arrived = (counted..100 * (second + 1)).rev().find(|&packet| !lost[packet]);
+                    if let Some(last) = arrived {
+                        let of_interval = &lost[counted..=last];
+                        let gone = of_interval.iter().filter(|&&lost| lost).count() as u32;
+                        begins.push(second as f64);
+                        counts.push((1.0, of_interval.len() as u32, gone));
+                        counted = last + 1;
+                    }
+                }
+                let losses = Losses::of_counts(begins, counts).expect("valid counts").until_arrivals();
+                let fit = fit(&losses, Family::GilbertElliott3).expect("there are losses");
+                let found = periods(&fit).bad.mean_s();
+                if number == 0 {
+                    // Simulated records are counted alike.
+                    let replicates = bootstrap(&losses, &fit, 1, 45, NonZeroUsize::MIN);
+                    let mut again: Vec<f64> = replicates
+                        .iter()
+                        .filter_map(|replicate| match replicate.model? {
+                            Model::Periods(periods) => Some(periods.bad.mean_s()),
+                            Model::Independent(_) => None,
+                        })
+                        .collect();
+                    again.sort_by(f64::total_cmp);
+                    assert!((again[22] / found - 1.0).abs() < 0.1, "{found} {again:?}");
+                }
+                found
+            })
+            .collect();
+        found.sort_by(f64::total_cmp);
+        // The standard error of the median of 15 means of 90 to 130 lengths is 3 %.
+        assert!((found[7] / bad - 1.0).abs() < 0.1, "{bad} {loss_bad}: {found:?}");
+    }
+}
+
 #[test]
 fn records_without_losses_or_without_anything_else_have_no_periods() {
     for lost in [false, true] {

@@ -52,11 +52,13 @@ impl LossRecord {
     /// ValueError
     ///     As `of_probes`, and if more are lost than sent, none is sent, or a length is not above zero.
     #[staticmethod]
+    #[pyo3(signature = (time_s, interval_s, sent, lost, until_arrival=false))]
     fn of_counts(
         time_s: PyReadonlyArray1<'_, f64>,
         interval_s: PyReadonlyArray1<'_, f64>,
         sent: PyReadonlyArray1<'_, u32>,
         lost: PyReadonlyArray1<'_, u32>,
+        until_arrival: bool,
     ) -> PyResult<LossRecord> {
         let (lengths, sent, lost) = (interval_s.as_slice()?, sent.as_slice()?, lost.as_slice()?);
         if lengths.len() != sent.len() || sent.len() != lost.len() {
@@ -64,6 +66,7 @@ impl LossRecord {
         }
         let counts = lengths.iter().zip(sent).zip(lost).map(|((&length, &sent), &lost)| (length, sent, lost));
         let losses = Losses::of_counts(time_s.as_slice()?.to_vec(), counts.collect());
+        let losses = if until_arrival { losses.map(Losses::until_arrivals) } else { losses };
         losses.map(LossRecord).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

@@ -258,8 +258,9 @@ def record_of(data: Probes | Counts) -> LossRecord:
     some = (data.sent > 0) & (data.interval_s > 0)
     if int(np.max(data.sent, initial=0)) > MOST_COUNTED:
         raise ValueError(TOO_MANY_COUNTED)
-    sent, lost = data.sent[some], data.lost[some]
+    sent, lost, until_arrival = data.sent[some], data.lost[some], data.until_arrival
     if (most := int(np.max(lost, initial=0))) > MOST_LOST:
+        until_arrival = False
         kept = np.maximum(np.rint(sent * (MOST_LOST / most)), 1).astype(np.int64)
         sent, lost = kept, np.random.default_rng(1).hypergeometric(lost, sent - lost, kept)
     return LossRecord.of_counts(
@@ -267,6 +268,7 @@ def record_of(data: Probes | Counts) -> LossRecord:
         np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
         np.ascontiguousarray(sent, dtype=np.uint32),
         np.ascontiguousarray(lost, dtype=np.uint32),
+        until_arrival,
     )
 
 

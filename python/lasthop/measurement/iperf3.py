@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
+from lasthop.measurement.model import Counters, Counts, Delays, Direction, Floats, Measurement, Rates
 from lasthop.measurement.source import (
     LONGEST_S,
     SWAP,
@@ -27,6 +27,9 @@ from lasthop.measurement.source import (
     whole,
 )
 from lasthop.plural import plural
+
+_UNSTEADY = 0.05
+"""The rate of UDP counts as constant if its median deviation from the median is at most this share."""
 
 REMEDY = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
 
@@ -171,7 +174,9 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
             delays.append(Delays(Direction.ROUND_TRIP, time_s, rtt_s))
             notes.append("Round-trip times are smoothed by TCP (SRTT) and include the queueing of the test.")
     else:
-        notes.append("The order of losses within an interval is unknown, so short bursts show less than with probes.")
+        notes.append(
+            "The order of losses within an interval is unknown, so short bursts may not show."
+        )
     return Measurement(
         source.name,
         f"iperf3 {protocol.lower()}",
@@ -263,7 +268,17 @@ def _counts(direction: Direction, rows: list[_Row], notes: list[str]) -> Counts 
             "packet."
         )
     start_s = floats(row.start_s for row in counted)
-    return Counts(direction, start_s, floats(row.end_s - row.start_s for row in counted), sent, kept)
+    interval_s = floats(row.end_s - row.start_s for row in counted)
+    # The intervals of parallel streams overlap.
+    single = bool(np.all(start_s[1:] > start_s[:-1] + interval_s[:-1] / 2))
+    return Counts(direction, start_s, interval_s, sent, kept, single and _is_steady(sent, interval_s))
+
+
+def _is_steady(sent: Counters, interval_s: Floats) -> bool:
+    """Whether packets were sent at a constant rate, but for intervals in which an outage began or ended."""
+    rates = sent / interval_s
+    usual = float(np.median(rates[sent > 0])) if (sent > 0).any() else 0.0
+    return float(np.median(np.abs(rates - usual))) <= _UNSTEADY * usual
 
 
 def _total(

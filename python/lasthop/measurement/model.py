@@ -162,6 +162,9 @@ class Counts:
         Packets sent in the interval.
     lost : array of int64
         Packets lost of these, at most `sent`.
+    until_arrival : bool, default False
+        Whether each interval counts the packets up to the last arrival in it, of a constant rate, since the
+        receiver notices losses only by the next arrival.
     """
 
     direction: Direction
@@ -169,6 +172,7 @@ class Counts:
     interval_s: Floats
     sent: Counters
     lost: Counters
+    until_arrival: bool = False
 
     def __post_init__(self) -> None:
         """Check the columns."""
