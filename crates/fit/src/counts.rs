@@ -143,7 +143,7 @@ impl Counted {
             let most_sent = mixed().map(|kind| u64::from(kind.sent)).max().unwrap_or(0);
             let most_lost = mixed().map(|kind| u64::from(kind.lost)).max().unwrap_or(0);
             // Either all coefficients, or a circle so small that those beyond vanish.
-            let (points, radius) = match most_sent + 1 <= 3 * most_lost + 32 {
+            let (points, radius) = match most_sent < 3 * most_lost + 32 {
                 true => (most_sent + 1, 1.0),
                 false => {
                     let points = 3 * most_lost + 32;

@@ -200,14 +200,15 @@ fn outages_counted_late_are_fitted_too() {
                         })
                         .collect();
                     again.sort_by(f64::total_cmp);
-                    assert!((again[22] / found - 1.0).abs() < 0.1, "{found} {again:?}");
+                    assert!((again[22] / found - 1.0).abs() < 0.15, "{found} {again:?}");
                 }
                 found
             })
             .collect();
         found.sort_by(f64::total_cmp);
-        // The standard error of the median of 15 means of 90 to 130 lengths is 3 %.
-        assert!((found[7] / bad - 1.0).abs() < 0.1, "{bad} {loss_bad}: {found:?}");
+        // The standard error of the median of 15 means of 90 to 130 lengths is 3 %. Packets that may be late add a bias of
+        // up to a tenth, in simulated records too. With the losses in the interval that counts them, the first is 0.97 s.
+        assert!((found[7] / bad - 1.0).abs() < 0.15, "{bad} {loss_bad}: {found:?}");
     }
 }
 
