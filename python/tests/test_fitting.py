@@ -8,6 +8,7 @@ import json
 import math
 import os
 from csv import DictReader
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -479,6 +480,22 @@ def test_counts_tell_what_their_packets_do(packets: int) -> None:
             assert parameter.low < estimate.value < parameter.high, parameter.name
     expected = {"loss", "good_s"} if packets == 250 else {"loss", "good_s", "bad_s", "loss_bad"}
     assert told - {"loss_good"} == expected
+
+
+def test_outages_counted_by_the_next_arrival_keep_their_length() -> None:
+    """Outages of 2 s, whose losses iperf3 counts in the interval of the next packet, a second long."""
+    lost = probes(8.0, 2.0, 1.0, spacing=0.01, seconds=600.0, seed=2).lost
+    arrivals = np.flatnonzero(~lost)
+    ends = np.arange(1, 601) * 100
+    counted_to = np.concatenate(([0], arrivals[np.searchsorted(arrivals, ends) - 1] + 1))
+    gone = np.diff(np.concatenate(([0], np.cumsum(lost)))[counted_to]).astype(np.int64)
+    sent = np.diff(counted_to).astype(np.int64)
+    late = Counts(Direction.DOWN, every(1.0, 600), np.ones(600), sent, gone, until_arrival=True)
+    each = fit_losses(Probes(Direction.DOWN, every(0.01, 60_000), lost, None), replicates=2)
+    bad = each.best.model["bad_s"]
+    assert fit_losses(late, replicates=2).best.model["bad_s"] == pytest.approx(bad, rel=0.1)
+    unknown = fit_losses(replace(late, until_arrival=False), replicates=2)
+    assert unknown.best.model["bad_s"] < 0.7 * bad
 
 
 def test_counts_of_fast_links_are_thinned_alike() -> None:

@@ -318,6 +318,19 @@ class TestIperf3:
         )
         assert not measurement.rates[0].saturated
 
+    def test_udp_at_a_constant_rate_is_counted_until_the_last_arrival(self, reading: Any) -> None:
+        def counts(*packets: int, streams: int = 1) -> Any:
+            document = samples.iperf3("UDP", reverse=True, lost=(0,) * len(packets))
+            for interval, sent in zip(document["intervals"], packets, strict=True):
+                interval["streams"] = [{**interval["streams"][0], "packets": sent}] * streams
+            return reading(document).counts[0]
+
+        outage = counts(1000, 700, 1300, 1000, 1000, 300, 0, 2700, 1000, 1001, 999, 1000, 1000)
+        assert outage.until_arrival
+        assert not counts(1000, 300, 1500, 2000, 700, 1000).until_arrival
+        assert not counts(1000, 1000, 1000, 1000, streams=2).until_arrival
+        assert not counts(0, 0).until_arrival
+
     def test_the_sender_of_udp_knows_the_total(self, reading: Any) -> None:
         counts = reading(samples.iperf3("UDP")).counts[0]
         assert (counts.direction, counts.sent.tolist(), counts.lost.tolist()) == (UP, [5000], [4])

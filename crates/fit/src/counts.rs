@@ -76,7 +76,7 @@ pub(crate) fn until_arrivals(
             let (rest, missing) = (sent - overdue, lost - overdue);
             let early = f64::from(overdue) * spacing;
             pieces.push((begin - early, early, overdue, overdue));
-            let between = f64::min(spacing, length / f64::from(rest.max(1)));
+            let between = f64::min(spacing, length / (f64::from(rest) + ahead).max(1.0));
             let arrived = u32::from(rest > missing && ahead > few);
             let body = f64::from(rest - arrived) * between;
             pieces.push((begin, body, rest - arrived, missing));
@@ -120,13 +120,15 @@ impl Counted {
     /// Prepares the intervals, given by their starts, lengths, packets sent and packets lost.
     pub(crate) fn new(known: &[(f64, f64, u32, u32)]) -> Counted {
         let spacings = shared_spacings(known.iter().map(|&(_, length, sent, _)| length / f64::from(sent)));
-        let mut last = None;
+        // Time of the last packet, and spacing before it.
+        let mut last: Option<(f64, f64)> = None;
         let mut orders = 0.0;
         let ln_factorial = |count: u32| libm::lgamma(f64::from(count) + 1.0);
         let mut all: Vec<(f64, Kind)> = Vec::with_capacity(known.len());
         for (&(begin, _, sent, lost), spacing) in known.iter().zip(spacings) {
-            let gap = last.map_or(0.0, |last| f64::max(begin - last, 0.0));
-            last = Some(begin + f64::from(sent - 1) * spacing);
+            // Packets of overlapping intervals are as far apart as others, so that the state may change.
+            let gap = last.map_or(0.0, |(last, before)| f64::max(begin - last, spacing.min(before)));
+            last = Some((begin + f64::from(sent - 1) * spacing, spacing));
             orders += ln_factorial(sent) - ln_factorial(lost) - ln_factorial(sent - lost);
             all.push((gap, Kind { spacing, sent, lost }));
         }

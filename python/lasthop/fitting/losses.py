@@ -259,7 +259,9 @@ def record_of(data: Probes | Counts) -> LossRecord:
     if int(np.max(data.sent, initial=0)) > MOST_COUNTED:
         raise ValueError(TOO_MANY_COUNTED)
     sent, lost, until_arrival = data.sent[some], data.lost[some], data.until_arrival
-    if (most := int(np.max(lost, initial=0))) > MOST_LOST:
+    # Those of a long outage take no time.
+    own = np.minimum(lost, 2 * int(np.median(sent))) if until_arrival and len(sent) else lost
+    if (most := int(np.max(own, initial=0))) > MOST_LOST:
         until_arrival = False
         kept = np.maximum(np.rint(sent * (MOST_LOST / most)), 1).astype(np.int64)
         sent, lost = kept, np.random.default_rng(1).hypergeometric(lost, sent - lost, kept)

@@ -174,9 +174,7 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
             delays.append(Delays(Direction.ROUND_TRIP, time_s, rtt_s))
             notes.append("Round-trip times are smoothed by TCP (SRTT) and include the queueing of the test.")
     else:
-        notes.append(
-            "The order of losses within an interval is unknown, so short bursts may not show."
-        )
+        notes.append("The order of losses within an interval is unknown, so short bursts may not show.")
     return Measurement(
         source.name,
         f"iperf3 {protocol.lower()}",
@@ -276,8 +274,11 @@ def _counts(direction: Direction, rows: list[_Row], notes: list[str]) -> Counts 
 
 def _is_steady(sent: Counters, interval_s: Floats) -> bool:
     """Whether packets were sent at a constant rate, but for intervals in which an outage began or ended."""
+    some = sent > 0
+    if not some.any():
+        return False
     rates = sent / interval_s
-    usual = float(np.median(rates[sent > 0])) if (sent > 0).any() else 0.0
+    usual = float(np.median(rates[some]))
     return float(np.median(np.abs(rates - usual))) <= _UNSTEADY * usual
 
 
