@@ -135,7 +135,7 @@ def test_the_share_of_packets_and_that_of_time_are_told_apart() -> None:
     )
     (line,) = losses_in_words(link)
     assert line.startswith("down: 200 of 9,200 packets lost, 2.2 %; at a random time ")
-    evenly = Probes(Direction.DOWN, np.arange(1000) * 0.01, np.arange(1000) % 50 == 0, None)
+    evenly = Probes(Direction.DOWN, np.linspace(0, 9.99, 1000), np.arange(1000) % 50 == 0, None)
     link = fit(Measurement("even.csv", "csv", 10.0, probes=(evenly,)), rate_bps=8e6, replicates=40)
     (line,) = losses_in_words(link)
     assert line.startswith("down: 20 of 1,000 packets lost, 2 % (")

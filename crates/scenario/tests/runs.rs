@@ -363,7 +363,9 @@ fn a_sender_is_a_profile_with_a_congestion_control() {
     }
     let scenario = read(&["sender=linux-hybla", "senders.linux-hybla.congestion=reno", "tcp.profile=linux"]);
     assert_eq!(scenario.tcp.congestion, Congestion::Reno);
-    for unknown in ["linux-", "linux", "hybla", "linux-hybla ", "linux-Hybla", "-hybla", "", "linux-none-none"] {
+    for unknown in
+        ["linux-", "linux", "hybla", "linux-hybla ", "linux-Hybla", "-hybla", "", "linux-none-none"]
+    {
         assert_eq!(scenario.knows_sender(unknown), unknown == "linux", "{unknown:?}");
     }
 }
