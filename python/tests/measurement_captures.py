@@ -102,10 +102,15 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
         # The latest that was sent a propagation delay of 25 ms before.
         time_s = max(time_s for time_s in sent_acks[row.packet] if time_s < row.time_s - 0.025)
         at_mobile.append(Packet(round(time_s * 1e9), packet.data, packet.wire))
-    # The handshake, but for its data.
-    first_s = float(events[events["event"] == "delivered"]["time_s"].iloc[0])
-    opening = [packet for packet in outward if _payload(packet) == 0][:1]
-    at_mobile += [Packet(round(first_s * 1e9), packet.data, packet.wire) for packet in opening]
+    # The SYN-ACK and other segments without data.
+    bare = events[(events["packet"] < 0) & (events["event"] == "delivered")]
+    arrivals_s = dict(zip(bare["transmission"], bare["time_s"], strict=True))
+    empty = [packet for packet in outward if _payload(packet) == 0]
+    at_mobile += [
+        Packet(round(arrivals_s[number] * 1e9), packet.data, packet.wire)
+        for number, packet in enumerate(empty, start=1)
+        if number in arrivals_s
+    ]
     return Transfer(
         run,
         path.read_bytes(),
