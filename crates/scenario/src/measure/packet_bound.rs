@@ -19,13 +19,16 @@ impl Scenario {
         for flow in &network.flows {
             let narrowest = |nodes: &[HostId]| {
                 let rates = nodes.windows(2).filter_map(|step| {
-                let id = network.graph.link(step[0], step[1])?;
-                let link = &network.links[usize::from(id.0)];
-                let up = matches!(link, NetworkLink::Radio(hop) if network.graph.ends(id)[hop.mobile] == step[0]);
-                // The stations of a cell share a medium.
-                let shared = (network.bss.phy.data_rate(), None);
-                Some(link.rate(up).map_or(shared, |rate| (rate, Some((id, step[0])))))
-            });
+                    let id = network.graph.link(step[0], step[1])?;
+                    let link = &network.links[usize::from(id.0)];
+                    let up = match link {
+                        NetworkLink::Radio(hop) => network.graph.ends(id)[hop.mobile] == step[0],
+                        _ => false,
+                    };
+                    // The stations of a cell share a medium.
+                    let shared = (network.bss.phy.data_rate(), None);
+                    Some(link.rate(up).map_or(shared, |rate| (rate, Some((id, step[0])))))
+                });
                 rates.min_by_key(|&(rate, _)| rate)
             };
             // A host that moves has several paths.
