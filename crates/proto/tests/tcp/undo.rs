@@ -94,6 +94,27 @@ fn eifel_undoes_a_recovery() {
     }
 }
 
+/// After a spurious timeout the originals arrive one by one, later than a copy could have. An echo from before the copy
+/// is not its delivery, which would make all earlier segments lost (RFC 8985 section 6.2 step 2).
+#[test]
+fn an_original_is_not_the_delivery_of_its_copy() {
+    for (congestion, threshold) in CONTROLS {
+        let name = format!("{congestion:?}");
+        let mut tcp = Client::start(&Settings { timestamps: true, tlp: false, ..records(congestion, 10) });
+        tcp.sends_full(0..10);
+        let timeout = tcp.times_out();
+        tcp.sends_first("0..1000");
+        for segment in 1..=10 {
+            tcp.until(timeout + 150 + 20 * u64::from(segment)).heard(1000 * segment, 0).sent();
+        }
+        assert_eq!(tcp.sender.stats().retransmitted_segments, 1, "{name}");
+        assert_eq!(tcp.sender.stats().spurious_timeouts, 1, "{name}");
+        if threshold {
+            assert_eq!(tcp.sender.ssthresh(), f64::INFINITY, "{name}");
+        }
+    }
+}
+
 /// Without timestamps: the receiver reports the retransmission as a duplicate (DSACK).
 #[test]
 fn dsack_undoes_a_recovery() {

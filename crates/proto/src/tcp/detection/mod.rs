@@ -36,6 +36,17 @@ pub(super) struct Context {
     pub(super) dupthresh: u32,
 }
 
+/// The acknowledgement that delivers segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledgement {
+    pub(super) now: Time,
+    /// The minimum round-trip time before it.
+    pub(super) min_rtt: Option<Duration>,
+    /// The echoed timestamp, for what it acknowledges cumulatively: of data beyond a gap, the echo is that of an earlier
+    /// segment (RFC 7323 section 4.3).
+    pub(super) echo: Option<u32>,
+}
+
 /// The result of loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -49,9 +60,8 @@ pub(super) struct Found {
 
 /// Loss detection: marks the segments in flight that are lost.
 pub(super) trait LossDetector: Debug + Send {
-    /// Called for each segment newly delivered by an acknowledgement at `now`, given the minimum round-trip time
-    /// before.
-    fn on_delivered(&mut self, _now: Time, _min_rtt: Option<Duration>, _segment: &SentSegment) {}
+    /// Called for each segment newly delivered by an acknowledgement.
+    fn on_delivered(&mut self, _ack: &Acknowledgement, _segment: &SentSegment) {}
 
     /// Called when reordering is observed on the path.
     fn on_reordering(&mut self) {}

@@ -2,9 +2,10 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::{Context, Found, LossDetector};
+use super::{Acknowledgement, Context, Found, LossDetector};
 use crate::tcp::sent::{SentSegment, SentSegments};
 use crate::tcp::seq::SeqNum;
+use crate::tcp::state::timestamp;
 
 /// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
 const WIDENED_FOR: u32 = 16;
@@ -61,11 +62,16 @@ fn was_sent_before((a, a_end): (Time, SeqNum), (b, b_end): (Time, SeqNum)) -> bo
 
 impl LossDetector for Rack {
     /// RFC 8985 section 6.2 steps 1 and 2.
-    fn on_delivered(&mut self, now: Time, min_rtt: Option<Duration>, segment: &SentSegment) {
-        let rtt = now.since(segment.sent_at);
-        // Faster than the path allows, so an earlier transmission was delivered.
-        if segment.is_retransmission() && min_rtt.is_some_and(|least| rtt < least) {
-            return;
+    fn on_delivered(&mut self, ack: &Acknowledgement, segment: &SentSegment) {
+        let rtt = ack.now.since(segment.sent_at);
+        if segment.is_retransmission() {
+            // The echo is older than the copy, or it came faster than the path allows: an earlier transmission was
+            // delivered.
+            let sent = timestamp(segment.sent_at);
+            let is_older = ack.echo.is_some_and(|echo| (echo.wrapping_sub(sent) as i32) < 0);
+            if is_older || ack.min_rtt.is_some_and(|least| rtt < least) {
+                return;
+            }
         }
         let key = (segment.sent_at, segment.end);
         self.rtt = rtt;

@@ -17,7 +17,7 @@ use self::undo::Undo;
 use super::{LossReport, LossStage, Recovery};
 use crate::component::Out;
 use crate::tcp::cc::Window;
-use crate::tcp::detection::{self, Context, Found, LossDetector};
+use crate::tcp::detection::{self, Acknowledgement, Context, Found, LossDetector};
 use crate::tcp::filter::Minimum;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::{SackBlock, Segment};
@@ -245,7 +245,7 @@ impl Prr {
             self.undo.on_duplicate_report(twice.start, segments);
             news.needless = self.probe.is_none_or(|probe| probe.high != twice.end);
         }
-        let min_rtt = self.min_rtt();
+        let ack = Acknowledgement { now, min_rtt: self.min_rtt(), echo: None };
         let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
         let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
         for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
@@ -253,17 +253,19 @@ impl Prr {
             tcp.sacked.insert(block.start, block.end, |part| {
                 records.segments.sack(part.start, part.end, |sent| {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
-                    self.detector.on_delivered(now, min_rtt, sent);
+                    self.detector.on_delivered(&ack, sent);
                     news.take(sent, high, highest, false);
                 });
             });
         }
         if news.advances {
+            let echo = segment.timestamps.map(|timestamps| timestamps.echo);
+            let ack = Acknowledgement { echo, ..ack };
             let records = &mut tcp.records;
             records.segments.acknowledge(segment.ack, |sent| {
                 if sent.state != SegmentState::Sacked {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
-                    self.detector.on_delivered(now, min_rtt, sent);
+                    self.detector.on_delivered(&ack, sent);
                     news.take(sent, high, highest, true);
                 } else {
                     news.resent |= sent.is_retransmission();
