@@ -103,8 +103,10 @@ impl Losses {
             if let (Some(&last), Some(sum)) = (begins.last(), sums.last_mut()) {
                 let close = SAME * sum.0;
                 if (begin - last).abs() <= close && (length - sum.0).abs() <= close {
-                    let all_sent = sum.1.checked_add(sent).ok_or(Unusable::Count(index))?;
-                    *sum = (sum.0, all_sent, sum.2 + lost);
+                    // A sum would hide impossible counts.
+                    let all = sum.1.checked_add(sent).zip(sum.2.checked_add(lost)).filter(|_| lost <= sent);
+                    let (all_sent, all_lost) = all.ok_or(Unusable::Count(index))?;
+                    *sum = (sum.0, all_sent, all_lost);
                     continue;
                 }
                 if begin + length / 2.0 < last + sum.0 / 2.0 {

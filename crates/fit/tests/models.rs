@@ -239,6 +239,16 @@ fn impossible_records_are_refused() {
     assert_eq!(within, Err(Unusable::Overlap(1)));
 }
 
+/// Intervals of parallel streams over the same time are added up; what one of them cannot have counted is refused.
+#[test]
+fn parallel_streams_are_added_up() {
+    let parallel = |second| Losses::of_counts(vec![0.0, 0.001, 1.0], vec![(1.0, 5, 1), second, (1.0, 9, 0)]);
+    let summed = Losses::of_counts(vec![0.0, 1.0], vec![(1.0, 15, 4), (1.0, 9, 0)]);
+    assert_eq!(parallel((1.0, 10, 3)), summed);
+    assert_eq!(parallel((1.0, 2, 3)), Err(Unusable::Count(1)));
+    assert_eq!(parallel((1.0, u32::MAX, u32::MAX)), Err(Unusable::Count(1)));
+}
+
 /// Whatever the times: bursts at one instant, gaps of hours, a single loss.
 #[test]
 fn odd_records_fit_or_not_but_never_panic() {

@@ -828,3 +828,8 @@ impl Pace {
 pub(super) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000) as u32
 }
+
+/// Whether a timestamp is from before a segment was sent at `sent_at`, so that an echo of it is not the segment's.
+pub(super) fn is_before(echo: u32, sent_at: Time) -> bool {
+    (echo.wrapping_sub(timestamp(sent_at)) as i32) < 0
+}

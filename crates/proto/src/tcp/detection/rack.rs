@@ -5,7 +5,7 @@ use lasthop_base::{Duration, Time};
 use super::{Acknowledgement, Context, Found, LossDetector};
 use crate::tcp::sent::{SentSegment, SentSegments};
 use crate::tcp::seq::SeqNum;
-use crate::tcp::state::timestamp;
+use crate::tcp::state::is_before;
 
 /// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
 const WIDENED_FOR: u32 = 16;
@@ -67,8 +67,7 @@ impl LossDetector for Rack {
         if segment.is_retransmission() {
             // The echo is older than the copy, or it came faster than the path allows: an earlier transmission was
             // delivered.
-            let sent = timestamp(segment.sent_at);
-            let is_older = ack.echo.is_some_and(|echo| (echo.wrapping_sub(sent) as i32) < 0);
+            let is_older = ack.echo.is_some_and(|echo| is_before(echo, segment.sent_at));
             if is_older || ack.min_rtt.is_some_and(|least| rtt < least) {
                 return;
             }

@@ -6,7 +6,7 @@ use lasthop_base::Time;
 use super::{AfterTimeout, News, Prr, Stage};
 use crate::tcp::segment::Segment;
 use crate::tcp::sent::{SegmentState, SentSegment};
-use crate::tcp::state::{SenderState, timestamp};
+use crate::tcp::state::{SenderState, is_before};
 use crate::tcp::timers::Timer;
 
 impl Prr {
@@ -68,7 +68,7 @@ impl Prr {
         let (Some(timestamps), Some(resent)) = (segment.timestamps, self.undo.first_resent_at()) else {
             return false;
         };
-        (timestamps.echo.wrapping_sub(timestamp(resent)) as i32) < 0
+        is_before(timestamps.echo, resent)
     }
 
     /// Processes an acknowledgement after a timeout: decides whether the timeout was spurious (RFC 5682
