@@ -232,19 +232,6 @@ def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
     assert found["remedies"][0]["gain"] >= found["remedies"][-1]["gain"]
 
 
-def test_the_link_with_a_published_answer_has_the_numbers_of_the_page() -> None:
-    section = (ROOT / "docs/advise.md").read_text().partition("## A link with a published answer")[2]
-    code, tables = section.partition("```python\n")[2].split("```", 1)
-    found: dict[str, Any] = {}
-    exec(compile(code, "docs/advise.md", "exec"), found)
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables.splitlines() if "|" in line]
-    (losses,) = (row[1:] for row in rows if row[0] == "lost here (`losses`)")
-    assert losses == [each.replace("%", " %") for each in found["losses"]]
-    heads = [row[0] for row in rows]
-    first = heads.index("CUBIC")
-    assert [row[1] for row in rows[first : first + 5]] == found["rates"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
