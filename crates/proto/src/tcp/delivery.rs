@@ -151,24 +151,22 @@ impl DeliveryRate {
         newest
     }
 
-    /// Takes the sample of the current acknowledgement, without the data in flight and lost, and the snapshot of the
-    /// newest segment that it covers. An interval shorter than `least`, the minimum round-trip time, gives no rate.
-    pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> (RateSample, Option<Snapshot>) {
-        let (newly_delivered, delivered) = (self.newly_delivered, self.delivered);
-        let sample = RateSample { now, newly_delivered, delivered, ..RateSample::default() };
-        let Some((sent_at, prior)) = self.end_acknowledgement() else { return (sample, None) };
+    /// Completes the sample of the current acknowledgement, without the data in flight and lost; returns the snapshot of
+    /// the newest segment that it covers. An interval shorter than `least`, the minimum round-trip time, gives no rate.
+    // The sample is completed in place, since every acknowledgement has one.
+    #[inline]
+    pub(super) fn complete(&mut self, sample: &mut RateSample, least: Duration) -> Option<Snapshot> {
+        (sample.newly_delivered, sample.delivered) = (self.newly_delivered, self.delivered);
+        let (sent_at, prior) = self.end_acknowledgement()?;
         // The longer of the send interval and the ACK interval.
-        let interval = sent_at.since(prior.flight_began).max(now.since(prior.delivered_at));
+        let interval = sent_at.since(prior.flight_began).max(sample.now.since(prior.delivered_at));
         let bytes = self.delivered - prior.delivered;
         let measurable = !interval.is_zero() && interval >= least;
-        let sample = RateSample {
-            prior_delivered: prior.delivered,
-            delivery_rate: measurable.then(|| bytes as f64 / interval.as_secs_f64()),
-            interval,
-            application_limited: prior.application_limited,
-            ..sample
-        };
-        (sample, Some(prior))
+        sample.prior_delivered = prior.delivered;
+        sample.delivery_rate = measurable.then(|| bytes as f64 / interval.as_secs_f64());
+        sample.interval = interval;
+        sample.application_limited = prior.application_limited;
+        Some(prior)
     }
 }
 
@@ -180,6 +178,13 @@ mod tests {
 
     fn ms(milliseconds: u64) -> Time {
         Time::ZERO + Duration::from_millis(milliseconds)
+    }
+
+    /// The sample of an acknowledgement at `now`.
+    fn sample(rate: &mut DeliveryRate, now: Time, least: Duration) -> RateSample {
+        let mut sample = RateSample { now, ..RateSample::default() };
+        rate.complete(&mut sample, least);
+        sample
     }
 
     /// A segment of 1000 bytes every 10 ms, acknowledged 100 ms later, gives 100 kB/s, even if
@@ -194,7 +199,7 @@ mod tests {
             for segment in &acked {
                 sent.rate.on_delivered(now, segment.len(), segment.sent_at, &segment.snapshot);
             }
-            sent.rate.take_sample(now, Duration::from_millis(50)).0
+            sample(&mut sent.rate, now, Duration::from_millis(50))
         };
         for n in 0..30_u32 {
             let now = ms(u64::from(n) * 10);
@@ -223,10 +228,10 @@ mod tests {
         rate.restart(ms(0));
         let first = rate.snapshot(1, 0);
         rate.on_delivered(ms(100), 1000, ms(0), &first);
-        rate.take_sample(ms(100), Duration::ZERO);
+        sample(&mut rate, ms(100), Duration::ZERO);
         let second = rate.snapshot(1, 0);
         rate.on_delivered(ms(105), 1000, ms(100), &second);
-        let (sample, _) = rate.take_sample(ms(105), Duration::ZERO);
+        let sample = sample(&mut rate, ms(105), Duration::ZERO);
         assert_eq!((sample.delivery_rate, sample.interval), (Some(10_000.0), Duration::from_millis(100)));
     }
 
@@ -237,9 +242,9 @@ mod tests {
         rate.note_application_limited(2000);
         let limited = rate.snapshot(2, 0);
         rate.on_delivered(ms(100), 2000, ms(0), &limited);
-        assert!(rate.take_sample(ms(100), Duration::ZERO).0.application_limited);
+        assert!(sample(&mut rate, ms(100), Duration::ZERO).application_limited);
         rate.on_delivered(ms(110), 1000, ms(10), &limited);
-        assert!(rate.take_sample(ms(110), Duration::ZERO).0.application_limited);
+        assert!(sample(&mut rate, ms(110), Duration::ZERO).application_limited);
         assert!(!rate.snapshot(1, 0).application_limited, "all that was in flight has arrived");
     }
 }

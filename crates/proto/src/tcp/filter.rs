@@ -35,12 +35,18 @@ impl<V: Copy + PartialOrd, const MAXIMUM: bool> Windowed<V, MAXIMUM> {
 
     /// Adds a value at `time`, which must not decrease between calls; returns the best value of the last
     /// `window`.
+    #[inline]
     pub(super) fn update(&mut self, window: u64, time: u64, value: V) -> V {
         let best = self.best[0];
         if time - best.0 <= window / 4 && !Self::is_as_good(value, self.best[2].1) {
             // The usual case: worse than all three, none of which is old.
             return best.1;
         }
+        self.insert(window, time, value)
+    }
+
+    /// Adds a value that may replace one of the three.
+    fn insert(&mut self, window: u64, time: u64, value: V) -> V {
         let new = (time, value);
         if Self::is_as_good(value, self.best[0].1) || time - self.best[2].0 > window {
             self.reset(time, value);

@@ -130,17 +130,15 @@ impl Records {
         self.segments.on_sent(now, start, end, snapshot);
     }
 
-    /// The [sample](DeliveryRate::take_sample) of the current acknowledgement, with counts converted to
-    /// segments of `mss` bytes.
-    pub(super) fn take_sample(&mut self, now: Time, least: Duration, mss: u32) -> RateSample {
+    /// [Completes](DeliveryRate::complete) the sample of the current acknowledgement, with counts converted to segments of
+    /// `mss` bytes.
+    #[inline]
+    pub(super) fn complete_sample(&mut self, sample: &mut RateSample, least: Duration, mss: u32) {
         let mss = u64::from(mss);
-        let (sample, newest) = self.rate.take_sample(now, least);
-        let sample = RateSample { in_flight: u64::from(self.segments.counts.in_flight) * mss, ..sample };
-        let Some(sent) = newest else { return sample };
-        RateSample {
-            in_flight_at_sending: u64::from(sent.in_flight) * mss,
-            lost_since: u64::from(self.segments.losses - sent.lost) * mss,
-            ..sample
+        sample.in_flight = u64::from(self.segments.counts.in_flight) * mss;
+        if let Some(sent) = self.rate.complete(sample, least) {
+            sample.in_flight_at_sending = u64::from(sent.in_flight) * mss;
+            sample.lost_since = u64::from(self.segments.losses - sent.lost) * mss;
         }
     }
 
@@ -614,6 +612,12 @@ mod tests {
         assert_eq!(found, [(0, 1000, 1000), (1000, 2000, 2000), (2000, 3000, 3000), (1000, 9000, 2000)]);
     }
 
+    fn sample_at(sent: &mut Records, now: Time) -> RateSample {
+        let mut sample = RateSample { now, ..RateSample::default() };
+        sent.complete_sample(&mut sample, Duration::ZERO, 1000);
+        sample
+    }
+
     /// Of four losses the second and third are corruption.
     #[test]
     fn corruption_is_not_counted_as_loss() {
@@ -630,7 +634,7 @@ mod tests {
         segments.sack(BASE + 6000, BASE + 7000, |segment| {
             rate.on_delivered(at(40), segment.len(), segment.sent_at, &segment.snapshot);
         });
-        assert_eq!(sent.take_sample(at(40), Duration::ZERO, 1000).lost_since, 2000);
+        assert_eq!(sample_at(&mut sent, at(40)).lost_since, 2000);
     }
 
     #[test]
@@ -642,7 +646,7 @@ mod tests {
         segments.sack(BASE + 6000, BASE + 7000, |segment| {
             rate.on_delivered(at(40), segment.len(), segment.sent_at, &segment.snapshot);
         });
-        let sample = sent.take_sample(at(40), Duration::ZERO, 1000);
+        let sample = sample_at(&mut sent, at(40));
         assert_eq!((sample.in_flight, sample.in_flight_at_sending, sample.lost_since), (7000, 7000, 2000));
     }
 

@@ -17,6 +17,7 @@ use self::undo::Undo;
 use super::{LossReport, LossStage, Recovery};
 use crate::component::Out;
 use crate::tcp::cc::Window;
+use crate::tcp::delivery::RateSample;
 use crate::tcp::detection::{self, Acknowledgement, Context, Found, LossDetector};
 use crate::tcp::filter::Minimum;
 use crate::tcp::reaction::{Evidence, Hole};
@@ -457,13 +458,17 @@ impl Prr {
         }
         let least = self.min_rtt().unwrap_or_default();
         let mss = tcp.mss;
-        let mut sample = tcp.records.take_sample(now, least, mss);
-        sample.rtt = rtt;
-        sample.newly_lost = u64::from(lost) * u64::from(mss);
-        sample.prior_in_flight = u64::from(prior_in_flight) * u64::from(mss);
-        sample.ack_delayed = news.advances && news.segments == 1 && tcp.snd_una - prior_una < tcp.mss;
-        sample.in_recovery = matches!(self.stage, Stage::Recovery(_));
-        sample.in_loss = matches!(self.stage, Stage::Loss(_));
+        let mut sample = RateSample {
+            now,
+            rtt,
+            newly_lost: u64::from(lost) * u64::from(mss),
+            prior_in_flight: u64::from(prior_in_flight) * u64::from(mss),
+            ack_delayed: news.advances && news.segments == 1 && tcp.snd_una - prior_una < mss,
+            in_recovery: matches!(self.stage, Stage::Recovery(_)),
+            in_loss: matches!(self.stage, Stage::Loss(_)),
+            ..RateSample::default()
+        };
+        tcp.records.complete_sample(&mut sample, least, mss);
         tcp.on_sample(&sample);
     }
 
