@@ -1,7 +1,9 @@
 //! The state of a sender, and the operations that every flavour shares.
 
 mod loss;
+mod marks;
 mod output;
+mod pacing;
 #[cfg(test)]
 mod tests;
 
@@ -10,21 +12,23 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
 
+use self::marks::Negotiated;
+use self::pacing::Pace;
 use super::cc::{self, AckInfo, Controller, Demand, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates, Repeat};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
-use super::reaction::{Evidence, Hole, Reaction, Reactions};
+use super::reaction::{Reaction, Reactions};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
-use super::segment::{Flags, Segment};
+use super::segment::Segment;
 use super::sent::Records;
 use super::seq::SeqNum;
 use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Out, Reach};
-use crate::packet::{Ecn, Notice};
+use crate::packet::Notice;
 
 /// The state of a sending TCP (RFC 9293 section 3.3.1) and the operations that flavours and reactions use.
 #[derive(Debug)]
@@ -156,7 +160,7 @@ impl SenderState {
             pace: Pace::default(),
             timers: Timers::STOPPED,
             timed_out_at: None,
-            ecn: Negotiated { agreed: settings.ecn && !settings.handshake, ..Negotiated::default() },
+            ecn: Negotiated::new(settings.ecn && !settings.handshake),
             last_sent: Time::ZERO,
             last_received: Time::ZERO,
             waiting_since: Time::ZERO,
@@ -198,17 +202,6 @@ impl SenderState {
     pub fn set_window(&mut self, bytes: u32) {
         self.window_mut().set_cwnd(f64::from(bytes));
         self.window_was_set = true;
-    }
-
-    /// Paces segments at `rate` bytes of payload per second from now on, instead of a rate of the controller. Only recovery
-    /// with [records](Settings::keeps_records) is paced.
-    ///
-    /// # Panics
-    /// If the rate is not positive.
-    pub fn set_pacing_rate(&mut self, rate: f64) {
-        assert!(rate > 0.0, "a pacing rate of {rate}");
-        self.is_paced = false;
-        self.pace.set_rate(rate);
     }
 
     /// Whether a reaction has requested a retransmission.
@@ -470,7 +463,7 @@ impl SenderState {
             copies.forget_before(ack);
         }
         self.duplicates.acknowledge(ack);
-        self.ecn.answered_at.take_if(|&mut answered| answered < ack);
+        self.ecn.advance(ack);
     }
 
     /// Takes the round-trip sample of an acknowledgement, if any.
@@ -607,37 +600,6 @@ impl SenderState {
         self.update_pacing_rate();
     }
 
-    /// Without a round-trip time, before the first sample or after many timeouts, the rate stays as it is.
-    fn update_pacing_rate(&mut self) {
-        if self.is_paced
-            && let Some(srtt) = self.rtt.srtt()
-        {
-            self.pace.set_rate(self.cc.pacing_rate(srtt));
-        }
-    }
-
-    /// The pacing rate in bytes of payload per second; `None` if the sender is not paced.
-    pub(super) fn pacing_rate(&self) -> Option<f64> {
-        self.pace.rate
-    }
-
-    /// Whether the pacing timer is set for the next departure, which is later than `now`.
-    pub(super) fn waits_for_departure(&self, now: Time) -> bool {
-        self.pace.next > now && self.timers.deadline(Timer::Pacing) == self.pace.next
-    }
-
-    /// Whether pacing allows a departure now; if not, sets the pacing timer.
-    pub(super) fn pacing_lets_out(&mut self, now: Time) -> bool {
-        let waits = self.pace.rate.is_some() && self.pace.next > now;
-        if waits {
-            let counted_until =
-                if self.timers.runs(Timer::Pacing) { self.timers.deadline(Timer::Pacing) } else { now };
-            self.stats.pacing_wait += self.pace.next.since(counted_until);
-            self.timers.set(Timer::Pacing, self.pace.next);
-        }
-        !waits
-    }
-
     /// Marks samples as application-limited until the data now in flight are delivered.
     pub(super) fn note_application_limited(&mut self) {
         let mss = u64::from(self.mss);
@@ -653,49 +615,6 @@ impl SenderState {
             self.cc.on_flight(&sending);
             self.update_pacing_rate();
         }
-    }
-
-    /// Whether `segment` echoes a mark that requires a response (RFC 3168 section 6.1.2: once per window of
-    /// data).
-    #[inline]
-    pub(super) fn is_marked(&mut self, segment: &Segment) -> bool {
-        if !self.ecn.agreed || !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) {
-            return false;
-        }
-        self.stats.echoes += 1;
-        self.ecn.answered_at.is_none_or(|answered| segment.ack > answered)
-    }
-
-    /// Whether `segment` echoes a mark; such an acknowledgement does not grow the window (RFC 3168 section
-    /// 6.1.2).
-    #[inline]
-    pub(super) fn echoes_mark(&self, segment: &Segment) -> bool {
-        self.ecn.agreed && segment.flags.has(Flags::ECE)
-    }
-
-    /// Records a response to a mark or a loss: no further mark in this window of data reduces the congestion
-    /// window, and the next new segment carries CWR (RFC 3168 section 6.1.2).
-    pub(super) fn note_reduction(&mut self) {
-        self.ecn.answered_at = Some(self.snd_max);
-        self.ecn.send_cwr = true;
-    }
-
-    /// Responds to a mark like to a loss: lets the reactions classify it, and reduces the window accordingly.
-    pub(super) fn respond_to_mark(&mut self, now: Time) {
-        self.note_reduction();
-        self.cut = false;
-        self.judge(now, Hole { seq: self.snd_una, evidence: Evidence::Mark });
-    }
-
-    /// The flags and the ECN field of a data segment. Only new data are ECN-capable (RFC 3168 section 6.1.5);
-    /// the first new segment after a response carries CWR.
-    #[inline]
-    fn mark_data(&mut self, new: bool) -> (Flags, Ecn) {
-        if !self.ecn.agreed || !new {
-            return (Flags::default(), Ecn::NotEct);
-        }
-        let cwr = core::mem::take(&mut self.ecn.send_cwr);
-        (if cwr { Flags::CWR } else { Flags::default() }, Ecn::Ect0)
     }
 
     /// Called before each attempt to send.
@@ -779,46 +698,6 @@ impl SenderState {
             let len = self.len_at(self.snd_una).min(self.rwnd);
             let occupied = self.emit(now, self.snd_una, len, out);
             self.snd_nxt = self.snd_nxt.max(self.snd_una + occupied);
-        }
-    }
-}
-
-/// The ECN state of a sender (RFC 3168).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Negotiated {
-    /// Whether ECN was negotiated.
-    pub(super) agreed: bool,
-    /// `snd_max` at the last response: no further mark is answered until this is acknowledged.
-    answered_at: Option<SeqNum>,
-    /// Whether the next new segment carries CWR.
-    send_cwr: bool,
-}
-
-/// The pacing rate and the departure time of the next segment.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pace {
-    /// Bytes of payload per second.
-    rate: Option<f64>,
-    next: Time,
-    /// The length of the last segment sent at this rate, and the time that it takes. Most are as long as the last one,
-    /// and many leave at the same rate.
-    last: (u32, Duration),
-}
-
-impl Pace {
-    fn set_rate(&mut self, rate: f64) {
-        if self.rate != Some(rate) {
-            (self.rate, self.last) = (Some(rate), (0, Duration::ZERO));
-        }
-    }
-
-    /// Schedules the next departure after `bytes` sent at `now`.
-    fn on_sent(&mut self, now: Time, bytes: u32) {
-        if let Some(rate) = self.rate.filter(|&rate| rate > 0.0) {
-            if self.last.0 != bytes {
-                self.last = (bytes, Duration::from_secs_f64(f64::from(bytes) / rate));
-            }
-            self.next = now.max(self.next) + self.last.1;
         }
     }
 }
