@@ -58,8 +58,8 @@ def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path) -
     for lines, shown in blocks(page):
         printed = ""
         for line in lines:
-            if line.startswith("lasthop paper"):
-                # Tested with the papers; it takes long.
+            if line.startswith(("lasthop paper", "lasthop advise")):
+                # Tested with the papers and the advice; they take long.
                 continue
             command = line.replace("lasthop", f"{sys.executable} -m lasthop", 1)
             done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
