@@ -779,10 +779,17 @@ impl Settings {
                 )
             });
         }
-        let samples = matches!(self.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
-        check("congestion", !samples || self.keeps_records(), &|| {
-            String::from(
-                "found a controller that needs delivery rate samples, which only flavour \"prr\" takes",
+        let sampled = match self.congestion {
+            Congestion::Bbr => Some("bbr"),
+            Congestion::Bbr3 => Some("bbr3"),
+            Congestion::Westwood => Some("westwood"),
+            _ => None,
+        };
+        check("congestion", sampled.is_none() || self.keeps_records(), &|| {
+            format!(
+                "found \"{}\", which needs the delivery rate samples of flavour \"prr\"; expected that flavour, \
+                 or another congestion, such as \"reno\"",
+                sampled.unwrap_or_default()
             )
         });
         let standard = self.rules == Rules::Rfc;

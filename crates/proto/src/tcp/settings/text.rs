@@ -30,9 +30,7 @@ impl FromStr for InitialWindow {
         match text {
             "rfc5681" => Ok(InitialWindow::Rfc5681),
             "rfc6928" => Ok(InitialWindow::Rfc6928),
-            _ => count(text, "segment")
-                .map(InitialWindow::Segments)
-                .ok_or_else(|| format!("found \"{text}\", expected {INITIAL_WINDOW}")),
+            _ => count(text, "segment", INITIAL_WINDOW).map(InitialWindow::Segments),
         }
     }
 }
@@ -53,9 +51,7 @@ impl FromStr for InitialThreshold {
         match text {
             "unlimited" => Ok(InitialThreshold::Unlimited),
             "window" => Ok(InitialThreshold::Window),
-            _ => count(text, "segment")
-                .map(InitialThreshold::Segments)
-                .ok_or_else(|| format!("found \"{text}\", expected {INITIAL_THRESHOLD}")),
+            _ => count(text, "segment", INITIAL_THRESHOLD).map(InitialThreshold::Segments),
         }
     }
 }
@@ -73,8 +69,7 @@ impl FromStr for WindowSize {
     type Err = String;
     fn from_str(text: &str) -> Result<WindowSize, String> {
         if text.contains("packet") {
-            let found = || format!("found \"{text}\", expected {WINDOW}");
-            return count(text, "packet").map(WindowSize::Packets).ok_or_else(found);
+            return count(text, "packet", WINDOW).map(WindowSize::Packets);
         }
         text.parse().map(WindowSize::Bytes).map_err(|error| {
             // The error of a size mentions sizes only, so the expectation is replaced.
@@ -91,9 +86,16 @@ fn write_count(f: &mut fmt::Formatter<'_>, n: u32, of: &str) -> fmt::Result {
 }
 
 /// Parses a count such as `"2 segments"`, where `of` is `"segment"`.
-fn count(text: &str, of: &str) -> Option<u32> {
-    let number = text.strip_suffix('s').unwrap_or(text).strip_suffix(of)?;
-    number.trim_end().parse().ok().filter(|n| (1..=65_535).contains(n))
+///
+/// # Errors
+/// The bounds, if the count is out of range; `expected`, if it is none.
+fn count(text: &str, of: &str, expected: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).strip_suffix(of);
+    match number.and_then(|number| number.trim_end().parse::<u32>().ok()) {
+        Some(n @ 1..=65_535) => Ok(n),
+        Some(_) => Err(format!("found \"{text}\", expected 1 to 65535 {of}s")),
+        None => Err(format!("found \"{text}\", expected {expected}")),
+    }
 }
 
 macro_rules! serde_by_text {
