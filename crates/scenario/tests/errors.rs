@@ -703,6 +703,32 @@ fn tcp_settings_without_effect_are_refused() {
         ),
         (&["connection.a.tcp={profile=\"rfc\", frto=true}"], "connection.a.tcp.frto", "only flavour \"prr\""),
         (&["sweep.tcp.flavour=[\"tahoe\", \"reno\"]", "tcp.impatient=false"], "tcp.impatient", "\"newreno\""),
+        // Their values are those of the profile.
+        (&["tcp.profile=linux", "tcp.congestion=bbr", "tcp.pacing=false"], "tcp.pacing", "always pace"),
+        (
+            &["tcp.profile=linux", "tcp.window=64 KiB", "tcp.window_autotuning=true"],
+            "tcp.window_autotuning",
+            "not tuned",
+        ),
+        (
+            &["schemes=[\"i-tcp\"]", "tcp.close=true", "scheme.i-tcp.wireless.pacing=true"],
+            "scheme.i-tcp.wireless.pacing",
+            "only flavour \"prr\" uses it",
+        ),
+        (
+            &["schemes=[\"metp\"]", "tcp={profile=\"linux\"}", "scheme.metp.wireless.detection=sack"],
+            "scheme.metp.wireless.detection",
+            "only flavour \"prr\" uses it",
+        ),
+        (&["sender=linux-bbr", "tcp.pacing=false"], "tcp.pacing", "always pace"),
+        (&["sender=rfc", "tcp.frto=true"], "tcp.frto", "only flavour \"prr\""),
+        // One of the two values would do nothing, and the other is what happens anyway.
+        (&["tcp.profile=rfc", "sweep.tcp.pacing=[false, true]"], "sweep.tcp.pacing", "only flavour \"prr\""),
+        (
+            &["sweep.sender=[\"linux-bbr\", \"linux-bbr3\"]", "sweep.tcp.pacing=[true, false]"],
+            "sweep.tcp.pacing",
+            "always pace",
+        ),
     ] {
         let error = Scenario::parse(SCENARIO, "test.toml", overrides).expect_err(place).to_string();
         assert!(error.contains(place) && error.contains(reason) && error.contains("no effect"), "{error}");
@@ -719,11 +745,85 @@ fn tcp_settings_that_some_connection_or_point_uses_are_accepted() {
             "tcp.slow_start_exit=loss",
             "connection.a.tcp.congestion=cubic",
         ],
+        &["sweep.sender=[\"linux\", \"linux-bbr\"]", "sweep.tcp.pacing=[true, false]"],
+        &["tcp.profile=linux", "sweep.tcp.pacing=[true]"],
+        &["schemes=[\"i-tcp\"]", "tcp.profile=linux", "scheme.i-tcp.wireless.pacing=true"],
         // What is off is off.
         &["tcp.profile=rfc", "tcp.tlp=false", "tcp.frto=false", "tcp.pacing=false"],
     ] {
         if let Err(error) = Scenario::parse(SCENARIO, "test.toml", overrides) {
             panic!("{error}");
         }
+    }
+}
+
+/// A file is held to the same rule as the command line, but its canonical form states every setting.
+#[test]
+fn a_stated_value_of_the_profile_needs_an_effect_as_well() {
+    let text = with("profile = \"ebsn\"", "profile = \"linux-bbr\"\npacing = false");
+    let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err("BBR paces").to_string();
+    assert!(
+        error.starts_with("tcp.pacing: found it, but it has no effect") && error.contains("pacing = false"),
+        "{error}"
+    );
+    let canonical = Scenario::parse(SCENARIO, "test.toml", &["tcp.profile=linux-bbr"])
+        .expect("a sound scenario")
+        .to_toml();
+    assert!(canonical.contains("pacing = false"));
+    Scenario::parse::<&str>(&canonical, "again.toml", &[]).expect("it is canonical");
+    let error = Scenario::parse(&canonical, "again.toml", &["tcp.pacing=false"]).expect_err("BBR paces");
+    assert!(error.message().starts_with("tcp.pacing: found it, but it has no effect"), "{error}");
+}
+
+/// Errors in the settings of a sender name what the user wrote.
+#[test]
+fn errors_of_senders_name_their_place() {
+    let own = "senders.own={profile=\"linux\", flavour=\"newreno\", congestion=\"bbr\"}";
+    for (overrides, place, expected) in [
+        (&[own, "sender=own"][..], "senders.own=", "senders.own.congestion: found \"bbr\", which needs"),
+        (
+            &["senders.own.sack_blocks=9", "sender=own"],
+            "senders.own.sack",
+            "senders.own.sack_blocks: found 9",
+        ),
+        (&["tcp.sack_blocks=9", "sender=linux"], "tcp.sack", "tcp.sack_blocks: found 9"),
+        (&["tcp.packet_size=20 B", "sender=linux"], "tcp.packet", "tcp.packet_size: found 20 B"),
+        (
+            &["sender=rfc-bbr"],
+            "sender=",
+            "sender: found \"rfc-bbr\", whose congestion is invalid: found \"bbr\"",
+        ),
+        (
+            &["sender=linux-bbr", "tcp.flavour=newreno"],
+            "sender=",
+            "sender: found \"linux-bbr\", whose congestion is invalid: found \"bbr\", which needs",
+        ),
+        (
+            &["sender=linux-bbr", "tcp.congestion=reno"],
+            "tcp.congestion=",
+            "tcp.congestion: found \"reno\" beside the sender \"linux-bbr\", which decides it, expected one of the \
+             two; name the sender \"linux-reno\"",
+        ),
+        (&["sender=linux", "tcp.profile=freebsd"], "tcp.profile=", "tcp.profile: found \"freebsd\" beside"),
+        (
+            &["senders.own.ecn=true", "sender=own", "tcp.congestion=reno"],
+            "tcp.congestion=",
+            "tcp.congestion: found \"reno\" beside the sender \"own\", which decides it, expected one of the two; \
+             state it as senders.own.congestion",
+        ),
+        (
+            &["sender=linux", "sweep.tcp.congestion=[\"cubic\", \"vegas\"]"],
+            "sweep.tcp.congestion=",
+            "tcp.congestion: found \"vegas\" beside the sender \"linux\"",
+        ),
+        (
+            &["sweep.sender=[\"linux\", \"linux-reno\"]", "sweep.tcp.congestion=[\"cubic\", \"reno\"]"],
+            "sweep.tcp.congestion=",
+            "tcp.congestion: found \"reno\" beside the sender \"linux\"",
+        ),
+    ] {
+        let error = Scenario::parse(SCENARIO, "test.toml", overrides).expect_err(expected);
+        assert!(error.message().starts_with(expected), "{error}");
+        assert!(error.to_string().contains(&format!("--> --set {place}")), "{error}");
     }
 }

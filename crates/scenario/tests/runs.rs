@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::SCENARIO;
+use common::{SCENARIO, with};
+use lasthop_base::Bytes;
 use lasthop_scenario::{
     Application, ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, Run, Scenario, Time,
     Value,
@@ -354,7 +355,10 @@ fn a_sender_is_a_profile_with_a_congestion_control() {
         ("freebsd-reno", Profile::Freebsd, Congestion::Reno),
         ("linux-bbr", Profile::LinuxBbr, Congestion::Bbr),
     ] {
-        let scenario = read(&[&format!("sender={name}"), "tcp.profile=linux"]);
+        // No setting of the path.
+        let text = with("profile = \"ebsn\"", "profile = \"linux\"");
+        let sender = format!("sender={name}");
+        let scenario = Scenario::parse(&text, "test.toml", &[&sender]).expect("a sound scenario");
         assert_eq!(scenario.tcp, Settings { congestion, ..profile.settings() }, "{name}");
         assert!(scenario.knows_sender(name));
         // Its canonical form is the same scenario.
@@ -368,6 +372,52 @@ fn a_sender_is_a_profile_with_a_congestion_control() {
     {
         assert_eq!(scenario.knows_sender(unknown), unknown == "linux", "{unknown:?}");
     }
+}
+
+/// A sender replaces `[tcp]` of the file, but not what is set or swept.
+#[test]
+fn settings_of_the_command_line_apply_to_each_sender() {
+    use lasthop_proto::tcp::{Congestion, Profile, Settings};
+    let text = with("profile = \"ebsn\"", "profile = \"linux\"\ndupthresh = 5\nwindow = \"1 MiB\"");
+    let parse = |overrides: &[&str]| {
+        let scenario =
+            Scenario::parse(&text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
+        let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("it is canonical");
+        assert!(again == scenario, "{overrides:?}: {}", scenario.to_toml());
+        scenario
+    };
+    let path = |profile: Profile| Settings { window: Bytes(1 << 20).into(), ..profile.settings() };
+    assert_eq!(parse(&["sender=linux-bbr"]).tcp, path(Profile::LinuxBbr));
+    for set in ["tcp.ecn=true", "senders.linux-bbr.ecn=true", "tcp={ecn=true, window=\"1 MiB\"}"] {
+        let expected = Settings { ecn: true, ..path(Profile::LinuxBbr) };
+        assert_eq!(parse(&["sender=linux-bbr", set]).tcp, expected, "{set}");
+        assert_eq!(parse(&[set, "sender=linux-bbr"]).tcp, expected, "{set}");
+    }
+    // A table of the sender takes precedence over the path, and the command line over both, also with the value that the
+    // profile of the file has.
+    let own = "senders.own={profile=\"rfc\", window=\"9 KB\", late_backoff=true}";
+    let window = |overrides: &[&str]| parse(&[&[own, "sender=own"], overrides].concat()).tcp.window;
+    assert_eq!(window(&[]), Bytes(9000).into());
+    assert_eq!(window(&["tcp.window=6 MiB"]), Bytes(6 << 20).into());
+    assert!(parse(&[own, "sender=own"]).tcp.late_backoff);
+    assert!(!parse(&[own, "sender=own", "tcp.late_backoff=false"]).tcp.late_backoff);
+    // Of a profile with a congestion control, a table changes single settings.
+    let hybla = parse(&["senders.freebsd-hybla.ecn=true", "sender=freebsd-hybla"]).tcp;
+    assert_eq!(hybla, Settings { congestion: Congestion::Hybla, ecn: true, ..path(Profile::Freebsd) });
+
+    // Points of a sweep of senders, and those of its canonical form.
+    let overrides =
+        ["tcp.ecn=true", "sweep.sender=[\"linux\", \"own\"]", "sweep.tcp.rto_min=[\"1 s\", \"2 s\"]", own];
+    let scenario = parse(&overrides);
+    let points = scenario.points().expect("sound points");
+    assert_eq!(points.len(), 4);
+    for point in &points {
+        let tcp = &point.scenario.tcp;
+        assert!(tcp.ecn && point.parameters[1].1 == tcp.rto_min.to_string(), "{:?}", point.parameters);
+        assert_eq!(tcp.late_backoff, point.parameters[0].1 == "own");
+    }
+    let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("it is canonical");
+    assert!(again.points().expect("sound points") == points);
 }
 
 /// Two senders of different kinds on one path: a connection's table overrides its host's, which overrides
@@ -413,7 +463,7 @@ fn tcp_settings_of_connections_override_those_of_hosts() {
     for (wrong, expected) in [
         ("host.S9.tcp.dupthresh=2", "host.S9: found no such host"),
         ("host.S1.tcp.dupthresh=0", "host.S1.tcp.dupthresh: found 0, expected at least 1"),
-        ("connection.1.tcp.flavour=newreno", "tcp.congestion: found a controller that needs"),
+        ("connection.1.tcp.flavour=newreno", "connection.1.tcp.congestion: found \"bbr\", which needs"),
     ] {
         let error = Scenario::parse(TWO, "two.toml", &[wrong]).expect_err(wrong).to_string();
         assert!(error.contains(expected), "{wrong}: {error}");

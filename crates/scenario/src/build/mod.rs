@@ -18,4 +18,5 @@ pub use validate::Fault;
 pub(crate) use network::{Network, NetworkLink, Workload};
 pub(crate) use resolve::datagrams;
 pub(crate) use split_segments::{ConnectionPart, PartEnd};
+pub(crate) use validate::StatedTcp;
 pub(crate) use world::{ConnectionComponents, Layout, World, bad_periods, link_timing};

@@ -1,10 +1,12 @@
 //! Constraints that the schema's types cannot express: values that are invalid or do not go together.
 
+use std::collections::BTreeSet;
 use std::iter;
 
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, QueueUse, Scheme};
 use lasthop_proto::tcp::{Override, Settings};
+use toml::Table;
 
 use super::network::Network;
 use crate::file::alternatives;
@@ -19,9 +21,23 @@ pub struct Fault {
     pub problem: String,
 }
 
+/// Keys of `[tcp]` in a scenario file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatedTcp {
+    /// All that are stated.
+    pub(crate) all: BTreeSet<String>,
+    /// Those of overrides and of the sweep, which apply to the stated sender as well.
+    pub(crate) set: BTreeSet<String>,
+}
+
 impl Fault {
     pub(crate) fn new(path: &str, problem: impl Into<String>) -> Fault {
         Fault { path: path.split('.').map(str::to_owned).collect(), problem: problem.into() }
+    }
+
+    /// The same fault in the table `table`.
+    pub(crate) fn below(&self, table: &str) -> Fault {
+        Fault { path: [&[table.to_owned()], &self.path[..]].concat(), problem: self.problem.clone() }
     }
 }
 
@@ -49,7 +65,7 @@ impl Scenario {
             format!("found \"{warmup}\", expected less than the limit, which is \"{limit}\"")
         });
         let faults_of_tcp = self.tcp.faults().into_iter();
-        faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
+        faults.extend(faults_of_tcp.map(|(key, problem)| self.fault_of_tcp(key, problem)));
         let mut combinations = Vec::new();
         let mut wrong_names = Vec::new();
         for (index, name) in self.schemes.iter().enumerate() {
@@ -69,31 +85,82 @@ impl Scenario {
         }
     }
 
-    /// The settings of the stated sender, or of `[tcp]` where they differ from its profile, that have no effect
-    /// on any connection.
-    pub(crate) fn unused_tcp(&self) -> Vec<Fault> {
-        let keys: Vec<(String, &'static str)> = match &self.sender {
-            Some(sender) => {
-                let stated = self.senders.get(sender).into_iter().flat_map(Override::stated);
-                stated.map(|key| (format!("senders.{sender}.{key}"), key)).collect()
-            }
-            None => self.tcp.own_keys().map(|key| (format!("tcp.{key}"), key)).collect(),
-        };
-        let mut unused = Vec::new();
-        for (path, key) in keys {
-            unused.extend(self.tcp.unused(key).map(|problem| (key, Fault::new(&path, problem))));
+    /// The fault of the TCP setting `key`, where it is stated: in the table of the sender, in `[tcp]`, or by the name of
+    /// the sender.
+    fn fault_of_tcp(&self, key: &str, problem: String) -> Fault {
+        let Some(sender) = &self.sender else { return Fault::new(&format!("tcp.{key}"), problem) };
+        let is_own = self.senders.get(sender).is_some_and(|own| own.stated().any(|stated| stated == key));
+        match key {
+            _ if is_own => Fault::new(&format!("senders.{sender}.{key}"), problem),
+            // A sender leaves them to `[tcp]`.
+            "packet_size" | "window" | "user_timeout" => Fault::new(&format!("tcp.{key}"), problem),
+            _ => Fault::new("sender", format!("found \"{sender}\", whose {key} is invalid: {problem}")),
         }
-        let (false, Ok(network)) = (unused.is_empty(), self.resolve()) else { return Vec::new() };
+    }
+
+    /// The TCP settings that have no effect on any connection, of those that `[tcp]`, the stated sender and the wireless
+    /// parts of split connections state.
+    pub(crate) fn unused_tcp(&self, stated: &StatedTcp) -> Vec<Fault> {
+        let of_tcp = |key: &String| (format!("tcp.{key}"), key.clone());
+        let keys: Vec<(String, String)> = match &self.sender {
+            Some(sender) => {
+                let own = self.senders.get(sender).into_iter().flat_map(Override::stated);
+                let own = own.filter(|key| !stated.set.contains(*key));
+                let own = own.map(|key| (format!("senders.{sender}.{key}"), key.to_owned()));
+                own.chain(stated.set.iter().map(of_tcp)).collect()
+            }
+            None => stated.all.iter().map(of_tcp).collect(),
+        };
+        let unused: Vec<_> = keys
+            .into_iter()
+            .filter_map(|(path, key)| Some((Fault::new(&path, self.tcp.unused(&key)?), key)))
+            .collect();
         // Split connections have settings of their own on the wireless part.
         let combinations: Vec<_> =
             self.schemes.iter().filter_map(|name| self.scheme.combination(name).ok()).collect();
-        let splits: Vec<_> = combinations
-            .iter()
-            .flat_map(|combination| self.all_tcp(&network).filter_map(|tcp| combination.split(tcp)))
-            .map(|split| split.wireless)
-            .collect();
-        let is_used = |key| self.all_tcp(&network).chain(&splits).any(|tcp| tcp.unused(key).is_none());
-        unused.into_iter().filter(|(key, _)| !is_used(key)).map(|(_, fault)| fault).collect()
+        let of_wireless = self.stated_wireless(&combinations);
+        if unused.is_empty() && of_wireless.is_empty() {
+            return Vec::new();
+        }
+        let Ok(network) = self.resolve() else { return Vec::new() };
+        let splits = |combination: &Combination<'_>| -> Vec<Settings> {
+            let splits = self.all_tcp(&network).filter_map(|tcp| combination.split(tcp));
+            splits.map(|split| split.wireless).collect()
+        };
+        let all_splits: Vec<_> = combinations.iter().flat_map(splits).collect();
+        let is_used =
+            |key: &str| self.all_tcp(&network).chain(&all_splits).any(|tcp| tcp.unused(key).is_none());
+        let mut faults: Vec<_> =
+            unused.into_iter().filter(|(_, key)| !is_used(key)).map(|(fault, _)| fault).collect();
+        for (combination, path, key) in of_wireless {
+            let problems: Option<Vec<_>> = splits(combination).iter().map(|tcp| tcp.unused(&key)).collect();
+            let fault = problems.and_then(|problems| Some(Fault::new(&path, problems.first()?.clone())));
+            faults.extend(fault.filter(|fault| !faults.contains(fault)));
+        }
+        faults
+    }
+
+    /// The settings that schemes state for the wireless part of split connections, each with a combination that has the
+    /// scheme, its path and its key.
+    fn stated_wireless<'a>(
+        &self,
+        combinations: &'a [Combination<'_>],
+    ) -> Vec<(&'a Combination<'a>, String, String)> {
+        let splitting = combinations.iter().filter_map(|each| Some((each, each.splitter()?)));
+        let mut parameters = None;
+        let mut stated = Vec::new();
+        for (combination, scheme) in splitting {
+            let parameters = parameters.get_or_insert_with(|| {
+                Table::try_from(&self.scheme).expect("parameters of schemes are plain values")
+            });
+            let wireless = parameters.get(scheme).and_then(|own| own.get("wireless")?.as_table());
+            // A scheme may have counted the window itself.
+            let keys = wireless.into_iter().flat_map(Table::keys).filter(|key| *key != "window_counts");
+            stated.extend(
+                keys.map(|key| (combination, format!("scheme.{scheme}.wireless.{key}"), key.clone())),
+            );
+        }
+        stated
     }
 
     /// `[tcp]`, and the TCP settings of each connection that differ from it.

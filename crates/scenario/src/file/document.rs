@@ -245,6 +245,13 @@ impl<'a> Document<'a> {
         table.into_iter().flat_map(|table| table.keys().map(|key| key.get_ref().as_ref()))
     }
 
+    /// The keys of the top-level table `table` that overrides or the sweep set.
+    pub(crate) fn keys_set_in(&self, table: &str) -> impl Iterator<Item = &str> {
+        let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
+        let set = |key: &&Spanned<DeString<'a>>| key.span().start >= self.marks.base;
+        table.into_iter().flat_map(|table| table.keys()).filter(set).map(|key| key.get_ref().as_ref())
+    }
+
     /// The error for what was written at `origin`.
     pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
         ScenarioError::new(message, self.location_of(Some(origin.clone())))

@@ -1,5 +1,6 @@
 //! Reading and writing of scenarios.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::hash::Hasher;
 use std::path::Path;
@@ -15,8 +16,59 @@ use super::diagnostics;
 use super::document::Document;
 use super::error::{Location, ScenarioError};
 use super::grid;
-use crate::build::Fault;
+use crate::build::{Fault, StatedTcp};
 use crate::schema::{Point, Scenario, Sweep};
+
+/// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
+fn place(fault: &Fault, document: &Document<'_>) -> Vec<String> {
+    match fault.path.as_slice() {
+        [table, _, key] if table == "senders" && document.keys_set_in("tcp").any(|set| set == key) => {
+            vec![String::from("tcp"), key.clone()]
+        }
+        path => path.to_vec(),
+    }
+}
+
+/// Whether the setting at `path` has an effect at one of `points`, given the settings without effect at each. If the
+/// sweep varies it, two of its values must have one beside the same values of the others.
+fn has_effect(path: &[String], points: &[Point], unused: &[Vec<Fault>]) -> bool {
+    let axis = path.join(".");
+    let values: HashSet<&str> = points
+        .iter()
+        .flat_map(|point| &point.parameters)
+        .filter(|(key, _)| *key == axis)
+        .map(|(_, value)| value.as_str())
+        .collect();
+    let mut seen = HashSet::new();
+    points.iter().zip(unused).filter(|(_, unused)| unused.iter().all(|fault| fault.path != path)).any(
+        |(point, _)| {
+            let others: Vec<_> = point.parameters.iter().filter(|(key, _)| *key != axis).collect();
+            values.len() < 2 || !seen.insert(others)
+        },
+    )
+}
+
+impl StatedTcp {
+    /// The keys that `document` states. The canonical form states every setting, also those without effect: of
+    /// those, only the ones count that differ from the profile.
+    fn of(document: &Document<'_>, tcp: &tcp::Settings) -> StatedTcp {
+        let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
+        let set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
+        let every = Table::try_from(tcp).expect("settings are a table");
+        let all = match every.keys().all(|key| all.contains(key)) {
+            true => tcp.own_keys().map(str::to_owned).chain(set.iter().cloned()).collect(),
+            false => all,
+        };
+        StatedTcp { all, set }
+    }
+
+    /// Adds the keys that `sweep` varies.
+    fn sweep(&mut self, sweep: &Sweep) {
+        let keys = sweep.axes.iter().filter_map(|axis| axis.path.strip_prefix("tcp.")).map(str::to_owned);
+        self.set.extend(keys);
+        self.all.extend(self.set.iter().cloned());
+    }
+}
 
 impl Scenario {
     /// Reads the file at `path` and applies `overrides` in order, each in the form `"radio.rate=2 Mbps"`.
@@ -77,24 +129,39 @@ impl Scenario {
     /// The scenario in `document`, and its points.
     fn expand(document: &mut Document<'_>) -> Result<(Scenario, Vec<Point>), ScenarioError> {
         let mut scenario = Scenario::read(document)?;
+        let mut stated = StatedTcp::of(document, &scenario.tcp);
+        let whole = document.clone();
         let Some(table) = document.remove("sweep") else {
-            if let Some(fault) = scenario.unused_tcp().first() {
+            if let Some(fault) = scenario.unused_tcp(&stated).first() {
                 return Err(document.fault(fault));
             }
             let point = Point { parameters: Vec::new(), scenario: scenario.clone() };
             return Ok((scenario, vec![point]));
         };
         let (sweep, points) = grid::expand(document, table)?;
+        scenario.keep_for_swept_senders(&sweep, &stated.set);
+        stated.sweep(&sweep);
         scenario.sweep = sweep;
-        let mut unused = points.iter().map(|point| point.scenario.unused_tcp());
-        let everywhere = unused.next().unwrap_or_default();
-        // A setting may be there for some points only.
-        let rest: Vec<_> = if everywhere.is_empty() { Vec::new() } else { unused.collect() };
-        let in_all =
-            |fault: &&Fault| rest.iter().all(|point| point.iter().any(|other| other.path == fault.path));
-        match everywhere.iter().find(in_all) {
+        let unused: Vec<Vec<Fault>> = points.iter().map(|point| point.scenario.unused_tcp(&stated)).collect();
+        let mut seen = HashSet::new();
+        let mut each = unused.iter().flatten().filter(|fault| seen.insert(&fault.path));
+        match each.find(|fault| !has_effect(&fault.path, &points, &unused)) {
+            Some(fault) if scenario.sweep.axes().any(|(axis, _)| axis == fault.path.join(".")) => {
+                Err(whole.fault(&fault.below("sweep")))
+            }
             Some(fault) => Err(document.fault(fault)),
             None => Ok((scenario, points)),
+        }
+    }
+
+    /// Keeps the settings `set` by overrides for each of the senders that `sweep` has, so that the canonical form has them.
+    fn keep_for_swept_senders(&mut self, sweep: &Sweep, set: &BTreeSet<String>) {
+        let names = sweep.axes.iter().filter(|axis| axis.path == "sender").flat_map(|axis| &axis.values);
+        for name in names.filter_map(Value::as_str) {
+            let mut one = Scenario { sender: Some(name.to_owned()), ..self.clone() };
+            if one.settle_sender(set.iter().map(String::as_str)).is_ok() {
+                self.senders = one.senders;
+            }
         }
     }
 
@@ -106,8 +173,8 @@ impl Scenario {
         let document = &document.with_presets()?;
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
-        if let Err(problem) = scenario.settle_sender() {
-            return Err(document.fault(&Fault::new("sender", problem)));
+        if let Err((path, problem)) = scenario.settle_sender(document.keys_set_in("tcp")) {
+            return Err(document.fault(&Fault::new(&path, problem)));
         }
         if scenario.topology.has_cell() {
             scenario.cell.get_or_insert_default();
@@ -119,7 +186,7 @@ impl Scenario {
         scenario.scheme.external = document.external().clone();
         scenario.read_files(document)?;
         match scenario.faults().first() {
-            Some(fault) => Err(document.fault(fault)),
+            Some(fault) => Err(document.fault(&Fault { path: place(fault, document), ..fault.clone() })),
             None => Ok(scenario),
         }
     }
@@ -175,7 +242,11 @@ impl Scenario {
         };
         let mut settled = table(&profile.settings());
         for key in document.keys_of("tcp") {
-            settled.insert(key.to_owned(), stated[key].clone());
+            // Some that are off have no value.
+            match stated.get(key) {
+                Some(value) => settled.insert(key.to_owned(), value.clone()),
+                None => settled.remove(key),
+            };
         }
         self.tcp = settled.try_into().expect("settings survive a round trip");
     }

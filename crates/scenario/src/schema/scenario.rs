@@ -6,13 +6,14 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
+use toml::Table;
 
 use super::cell::Cell;
 use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
 use super::links::{LinkOverride, Radio, Wired, files_of_channel};
 use super::mobility::Mobility;
 use super::shared::Shared;
-use super::sweep::Sweep;
+use super::sweep::{Sweep, text};
 use super::topology::Topology;
 use crate::file::{alternatives, names};
 
@@ -127,11 +128,12 @@ impl Scenario {
     /// TCP settings with the sender `sender`; `None` if it is none of `senders`, no profile, and no profile with
     /// a congestion control.
     fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
-        let own = self.senders.get(sender).map(|own| own.of(&default_tcp()));
-        let replaced = own
-            .or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))
-            .or_else(|| with_congestion(sender))?;
-        Some(replaced.on_path_of(&self.tcp))
+        let named =
+            || tcp::Profile::named(sender).map(tcp::Profile::settings).or_else(|| with_congestion(sender));
+        let Some(own) = self.senders.get(sender) else { return Some(named()?.on_path_of(&self.tcp)) };
+        let base = own.profile.map(tcp::Profile::settings).or_else(named).unwrap_or_else(default_tcp);
+        // The table of the sender takes precedence over the path.
+        Some(tcp::Override { profile: None, ..own.clone() }.of(&base.on_path_of(&self.tcp)))
     }
 
     /// Whether `sender` may name the sender: one of `senders`, a profile, or a profile with a congestion control,
@@ -166,27 +168,59 @@ impl Scenario {
         }
     }
 
-    /// Applies the stated sender to `tcp`.
+    /// Applies the stated sender to `tcp`. The settings of `tcp` with the keys `set`, which are those of overrides and
+    /// of the sweep, become settings of the sender.
     ///
     /// # Errors
-    /// The known names, if the sender is unknown.
-    pub(crate) fn settle_sender(&mut self) -> Result<(), String> {
+    /// The path of a key and its problem: the sender is unknown, or `set` has what its name decides.
+    pub(crate) fn settle_sender<'a>(
+        &mut self,
+        set: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), (String, String)> {
         let Some(sender) = self.sender.as_deref() else { return Ok(()) };
-        match self.tcp_of_sender(sender) {
-            Some(settings) => {
-                self.tcp = settings;
-                Ok(())
+        let unknown = || {
+            let own = self.senders.keys().map(String::as_str);
+            let profiles = tcp::Profile::ALL.map(tcp::Profile::name);
+            let combined = combined();
+            let known: IndexSet<&str> =
+                own.chain(profiles).chain(combined.iter().map(String::as_str)).collect();
+            (String::from("sender"), format!("found \"{sender}\", {}", alternatives(sender, known)))
+        };
+        let settled = self.tcp_of_sender(sender).ok_or_else(unknown)?;
+        let (asked, found) = (table(&self.tcp), table(&settled));
+        let mut own = self.senders.get(sender).map_or_else(Table::new, table);
+        for key in set.into_iter().filter(|key| asked.get(*key) != found.get(*key)) {
+            let value = asked.get(key);
+            if let ("profile" | "congestion", Some(value)) = (key, value) {
+                let value = text(value);
+                let family = settled.profile.name().split('-').next().unwrap_or_default();
+                let remedy = match key {
+                    _ if self.senders.contains_key(sender) => format!("state it as senders.{sender}.{key}"),
+                    "congestion" => format!("name the sender \"{family}-{value}\""),
+                    _ => format!("name the sender \"{value}\""),
+                };
+                let problem = format!(
+                    "found \"{value}\" beside the sender \"{sender}\", which decides it, expected one of the two; {remedy}"
+                );
+                return Err((format!("tcp.{key}"), problem));
             }
-            None => {
-                let own = self.senders.keys().map(String::as_str);
-                let profiles = tcp::Profile::ALL.map(tcp::Profile::name);
-                let combined = combined();
-                let known: IndexSet<&str> =
-                    own.chain(profiles).chain(combined.iter().map(String::as_str)).collect();
-                Err(format!("found \"{sender}\", {}", alternatives(sender, known)))
-            }
+            // Without a value it is off, as by default.
+            match value {
+                Some(value) => own.insert(key.to_owned(), value.clone()),
+                None => own.remove(key),
+            };
         }
+        if !own.is_empty() || self.senders.contains_key(sender) {
+            let own = own.try_into().expect("settings survive a round trip");
+            self.senders.insert(sender.to_owned(), own);
+        }
+        self.tcp = self.tcp_of_sender(sender).unwrap_or(settled);
+        Ok(())
     }
+}
+
+fn table(settings: &impl Serialize) -> Table {
+    Table::try_from(settings).expect("settings are a table")
 }
 
 /// The settings of a profile with another congestion control, called `linux-hybla` for example.
