@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 import tomllib
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
 
-from lasthop import Run, Scenario
+from lasthop import Run, Scenario, ScenarioError
 from lasthop.application import Kind, kind_of
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError, warn
@@ -56,9 +56,12 @@ def execute(request: Request) -> None:
         metrics = [find_metric(name, scenarios) for name in request.metrics]
     except ValueError as error:
         raise RefusedError(f"--metric: {error}") from None
-    # Of several senders, what they share is the scenario as it stands.
+    # Of several senders, what they share is the scenario as it stands, unless only they use what is set.
     several = len(scenarios) > 1
-    scenario = load(request.path, request.overrides, request.schemes) if several else scenarios[0]
+    scenario = scenarios[0]
+    if several:
+        with suppress(ScenarioError):
+            scenario = load(request.path, request.overrides, request.schemes)
     describe(request.path, scenario)
     output = None if request.out is None else Output(request.out)
     with output or nullcontext(), Activity() as activity:
