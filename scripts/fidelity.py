@@ -53,9 +53,6 @@ limit = "{seconds} s"
 sender = "{sender}"
 [transfer]
 size = "unlimited"
-[senders.linux-reno]
-profile = "linux"
-congestion = "reno"
 [wired]
 rate = "1 Gbps"
 delay = "{delay} ms"

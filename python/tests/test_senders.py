@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,71 @@ def test_a_congestion_control_that_does_not_exist_is_refused_with_those_that_do(
     assert (result.returncode, result.stdout) == (2, "")
     assert '--sender: found "linux-hibla", expected "linux-reno"' in result.stderr
     assert 'did you mean "linux-hybla"?' in result.stderr
+
+
+@pytest.mark.parametrize("name", ["run", "study"])
+def test_a_sender_with_invalid_settings_names_the_option(command: Command, tmp_path: Path, name: str) -> None:
+    """NewReno takes no samples of the delivery rate."""
+    for others in ([], ["--sender", "linux"]):
+        result = command(name, LAST_MILE, "--sender", "rfc-bbr", *others, "--out", tmp_path / "out")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith('error: --sender: found "rfc-bbr", whose congestion is invalid: ')
+
+
+def test_what_is_set_applies_to_every_sender(command: Command) -> None:
+    """They were ignored: there was no mark."""
+    options = ("--scheme", "arq", "--set", "limit=20 s", "--set", "radio.queue.codel={}", "--json")
+    marks = {}
+    for setting in ("tcp.ecn=true", "senders.linux.ecn=true", "senders.linux-bbr.ecn=true"):
+        found = json.loads(command("run", LAST_MILE, *BOTH, *options, "--set", setting).stdout)["results"]
+        marks[setting] = [each["metrics"]["ecn_marks"] for each in found]
+    cubic, bbr = marks["tcp.ecn=true"]
+    assert min(cubic, bbr) > 0
+    assert marks["senders.linux.ecn=true"] == [cubic, 0]
+    assert marks["senders.linux-bbr.ecn=true"] == [0, bbr]
+
+
+def test_what_only_the_senders_use_need_not_suit_the_file(command: Command) -> None:
+    """The file's own TCP is Tahoe, which is never paced."""
+    paced = ("--set", "tcp.pacing=true", "--scheme", "basic")
+    result = command("run", EXAMPLE, "--sender", "linux", "--sender", "linux-reno", *paced)
+    assert result.returncode == 0, result.stderr
+    result = command("run", EXAMPLE, *paced)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "tcp.pacing: found it, but it has no effect" in result.stderr
+
+
+def test_an_axis_of_tcp_applies_to_every_sender(command: Command) -> None:
+    options = (*BOTH, "--scheme", "basic", *SHORT, "--runs", "1:1", "--json")
+    result = command("compare", LAST_MILE, *options, "--axis", "tcp.pacing=true,false")
+    report = json.loads(result.stdout)
+    found = {(each["sender"], each["settings"]["tcp.pacing"]): each["mean"] for each in report["results"]}
+    assert sorted(found) == [("linux", "false"), ("linux", "true"), ("linux-bbr", "true")]
+    assert found["linux", "true"] != found["linux", "false"]
+    (refused,) = report["refused"]
+    assert "always pace" in refused["reason"]
+
+
+@pytest.mark.parametrize("senders", [["linux"], SENDERS])
+def test_a_swept_congestion_control_beside_a_sender_is_a_conflict(
+    command: Command, tmp_path: Path, senders: list[str]
+) -> None:
+    options = [option for sender in senders for option in ("--sender", sender)]
+    swept = ("--set", 'sweep.tcp.congestion=["reno", "cubic"]', "--out", tmp_path / "out")
+    result = command("study", LAST_MILE, *options, *swept)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert 'tcp.congestion: found "reno" beside the sender "linux"' in result.stderr
+    assert 'name the sender "linux-reno"' in result.stderr
+
+
+def test_the_page_shows_what_two_senders_on_one_link_get(command: Command, tmp_path: Path) -> None:
+    page = (ROOT / "docs/senders.md").read_text()
+    typed = re.search(r"^\$ lasthop (study .*?)\nCUBIC", page, re.DOTALL | re.MULTILINE)
+    assert typed is not None
+    words = typed[1].replace("\\\n", "").split()
+    shown = command(*words, "--out", tmp_path / "out").stdout.split("\n\ntoo few")[0]
+    assert shown.count("400 packets") == 2
+    assert shown in page
 
 
 def test_a_study_of_two_senders_has_a_column_of_them(command: Command, tmp_path: Path) -> None:
