@@ -766,6 +766,13 @@ fn a_stated_value_of_the_profile_needs_an_effect_as_well() {
         error.starts_with("tcp.pacing: found it, but it has no effect") && error.contains("pacing = false"),
         "{error}"
     );
+    // A setting of the file that other overrides leave without effect can be taken back.
+    let text = with("profile = \"ebsn\"", "profile = \"ebsn\"\ncareful = false");
+    let go_back_n = "tcp.flavour=go-back-n";
+    let error = Scenario::parse(&text, "test.toml", &[go_back_n]).expect_err("it has no effect");
+    assert!(error.message().starts_with("tcp.careful: found it, but it has no effect"), "{error}");
+    Scenario::parse(&text, "test.toml", &[go_back_n, "tcp.careful=true"]).expect("it is taken back");
+    Scenario::parse(SCENARIO, "test.toml", &[go_back_n, "tcp.careful=true"]).expect_err("there is none");
     let canonical = Scenario::parse(SCENARIO, "test.toml", &["tcp.profile=linux-bbr"])
         .expect("a sound scenario")
         .to_toml();

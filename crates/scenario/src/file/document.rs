@@ -7,7 +7,7 @@ use std::ops::Range;
 use lasthop_proto::scheme::ExternalSchemes;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
 use super::data::DataFiles;
 use super::diagnostics;
@@ -243,6 +243,12 @@ impl<'a> Document<'a> {
     pub(crate) fn keys_of(&self, table: &str) -> impl Iterator<Item = &str> {
         let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
         table.into_iter().flat_map(|table| table.keys().map(|key| key.get_ref().as_ref()))
+    }
+
+    /// The top-level table `table` of the text, without overrides; `None` if there is none, or an invalid one.
+    pub(super) fn read_text<T: DeserializeOwned>(&self, table: &str) -> Option<T> {
+        let mut text = DeTable::parse(self.text).ok()?.into_inner();
+        T::deserialize(ValueDeserializer::from(text.remove(table)?)).ok()
     }
 
     /// The keys of the top-level table `table` that overrides or the sweep set.

@@ -50,15 +50,22 @@ fn has_effect(path: &[String], points: &[Point], unused: &[Vec<Fault>]) -> bool 
 
 impl StatedTcp {
     /// The keys that `document` states. The canonical form states every setting, also those without effect: of
-    /// those, only the ones count that differ from the profile.
+    /// those, only the ones count that differ from the profile. Those that an override takes back do not count.
     fn of(document: &Document<'_>, tcp: &tcp::Settings) -> StatedTcp {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
         let every = Table::try_from(tcp).expect("settings are a table");
-        let all = match every.keys().all(|key| all.contains(key)) {
-            true => tcp.own_keys().map(str::to_owned).chain(set.iter().cloned()).collect(),
+        let own: BTreeSet<String> = tcp.own_keys().map(str::to_owned).collect();
+        let mut all = match every.keys().all(|key| all.contains(key)) {
+            true => own.union(&set).cloned().collect(),
             false => all,
         };
+        if set.iter().any(|key| !own.contains(key)) {
+            let text: tcp::Override = document.read_text("tcp").unwrap_or_default();
+            let text = Table::try_from(&text).expect("settings are a table");
+            let is_changed = |key: &String| text.get(key).is_some_and(|old| every.get(key) != Some(old));
+            all.retain(|key| !set.contains(key) || own.contains(key) || !is_changed(key));
+        }
         StatedTcp { all, set }
     }
 
