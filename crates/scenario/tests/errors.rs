@@ -771,8 +771,12 @@ fn a_stated_value_of_the_profile_needs_an_effect_as_well() {
     let go_back_n = "tcp.flavour=go-back-n";
     let error = Scenario::parse(&text, "test.toml", &[go_back_n]).expect_err("it has no effect");
     assert!(error.message().starts_with("tcp.careful: found it, but it has no effect"), "{error}");
-    Scenario::parse(&text, "test.toml", &[go_back_n, "tcp.careful=true"]).expect("it is taken back");
-    Scenario::parse(SCENARIO, "test.toml", &[go_back_n, "tcp.careful=true"]).expect_err("there is none");
+    let swept = [go_back_n, "tcp.careful=true", "sweep.tcp.dupthresh=[3]", "sweep.limit=[\"1 s\", \"2 s\"]"];
+    Scenario::parse(&text, "test.toml", &swept[..2]).expect("it is taken back");
+    let error = Scenario::parse(&text, "test.toml", &swept).expect_err("it counts no duplicates");
+    assert!(error.message().starts_with("sweep.tcp.dupthresh: found it, but it has no effect"), "{error}");
+    Scenario::parse(&text, "test.toml", &[swept[0], swept[1], swept[3]]).expect("it is taken back");
+    Scenario::parse(SCENARIO, "test.toml", &swept[..2]).expect_err("there is none");
     let canonical = Scenario::parse(SCENARIO, "test.toml", &["tcp.profile=linux-bbr"])
         .expect("a sound scenario")
         .to_toml();

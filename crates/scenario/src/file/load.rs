@@ -71,9 +71,10 @@ impl StatedTcp {
 
     /// Adds the keys that `sweep` varies.
     fn sweep(&mut self, sweep: &Sweep) {
-        let keys = sweep.axes.iter().filter_map(|axis| axis.path.strip_prefix("tcp.")).map(str::to_owned);
-        self.set.extend(keys);
-        self.all.extend(self.set.iter().cloned());
+        for key in sweep.axes.iter().filter_map(|axis| axis.path.strip_prefix("tcp.")) {
+            self.set.insert(key.to_owned());
+            self.all.insert(key.to_owned());
+        }
     }
 }
 
