@@ -344,7 +344,7 @@ def _read_connections(
     round_trips: list[tuple[Floats, Floats]],
 ) -> None:
     """Add the losses and round-trip times of the connections."""
-    arrived: list[tuple[Direction, tcp.Stream, Rows, tcp.Fates, float, float]] = []
+    arrived: list[tuple[Direction, tcp.Stream, tcp.Clock, Rows, tcp.Fates, float, float]] = []
     for connection in connections:
         for from_client, there, back in (
             (True, connection.client, connection.server),
@@ -366,8 +366,9 @@ def _read_connections(
                 # Half a round trip: reordered packets are less late, retransmissions take a whole round trip.
                 window_s = max(least_s / 2, 1e-4)
                 longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
-                fates = tcp.by_holes(stream, window_s)
-                arrived.append((direction, stream, there, fates, window_s, longest_s))
+                clock = tcp.Clock.of(packets, stream, there, least_s)
+                fates = tcp.by_holes(stream, clock, window_s)
+                arrived.append((direction, stream, clock, there, fates, window_s, longest_s))
                 if place != "between" and len(echo_s):
                     round_trips.append((echo_at_s, echo_s))
             else:
@@ -376,10 +377,12 @@ def _read_connections(
                 if place != "between":
                     round_trips.append((at_s, rtt_s))
     # Packets dropped by the capture also leave gaps in the identifications.
-    complete = not any(fates.missed for _, _, _, fates, _, _ in arrived)
-    for direction, stream, there, fates, window_s, longest_s in arrived:
+    complete = not any(fates.missed for _, _, _, _, fates, _, _ in arrived)
+    for direction, stream, clock, there, fates, window_s, longest_s in arrived:
         counted = (
-            tcp.by_identifications(packets, stream, there, fates, window_s, longest_s) if complete else None
+            tcp.by_identifications(packets, stream, clock, there, fates, window_s, longest_s)
+            if complete
+            else None
         )
         found[direction].add(counted or fates, stream, True)
 
@@ -406,7 +409,7 @@ def _explain(
             notes.append(
                 f"{direction.capitalize()}, losses are the gaps in the IP identifications of "
                 f"{plural(one.numbered, 'connection')}, which number every packet, including "
-                "retransmissions. The lost packets of a long gap are spread evenly over it."
+                "retransmissions. Those lost before a pause are placed by acknowledgements and timeouts."
             )
         if one.before and one.numbered < one.streams:
             notes.append(

@@ -7,7 +7,8 @@ are in the capture, followed by retransmissions. Both are returned as `Fates`.
 
 from lasthop.measurement.tcp.before import by_holes, by_identifications
 from lasthop.measurement.tcp.behind import by_retransmissions
+from lasthop.measurement.tcp.clock import Clock
 from lasthop.measurement.tcp.fates import Fates
 from lasthop.measurement.tcp.stream import Stream, answer_s
 
-__all__ = ["Fates", "Stream", "answer_s", "by_holes", "by_identifications", "by_retransmissions"]
+__all__ = ["Clock", "Fates", "Stream", "answer_s", "by_holes", "by_identifications", "by_retransmissions"]

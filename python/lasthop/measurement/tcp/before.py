@@ -8,6 +8,7 @@ import numpy as np
 
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Floats
+from lasthop.measurement.tcp.clock import Clock, Gap
 from lasthop.measurement.tcp.fates import Fates, by_place
 from lasthop.measurement.tcp.stream import Rows, Stream, difference, split
 
@@ -30,7 +31,7 @@ _TIMEOUTS = 16
 """Packets that may be missing in a row besides those in flight: retransmissions after timeouts."""
 
 
-def by_holes(stream: Stream, window_s: float) -> Fates:
+def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
     """Infer losses upstream of the capture: holes in sequence space filled by retransmissions.
 
     A packet that fills a hole was reordered, not retransmitted, if its timestamp is not newer than that of
@@ -45,8 +46,18 @@ def by_holes(stream: Stream, window_s: float) -> Fates:
     payload = stream.end - stream.seq
     pieces = stream.pieces(payload)
     owner, _ = split(pieces)
-    place = np.concatenate((owner, holes.lost_place))
-    time_s, lost = by_place(place, stream.time_s[owner], holes.lost_s)
+    order = np.argsort(holes.lost_place, kind="stable")
+    lost_place, lost_s = holes.lost_place[order], holes.lost_s[order]
+    rows, counts = np.unique(lost_place.astype(np.intp), return_counts=True)
+    clock.retime(
+        lost_s,
+        (
+            Gap(float(stream.time_s[row]), float(stream.time_s[row + 1]), row, row + 1, count)
+            for row, count in zip(rows.tolist(), counts.tolist(), strict=True)
+        ),
+    )
+    place = np.concatenate((owner, lost_place))
+    time_s, lost = by_place(place, stream.time_s[owner], lost_s)
     gaps = np.diff(stream.time_s)
     return Fates(
         time_s,
@@ -62,7 +73,13 @@ def by_holes(stream: Stream, window_s: float) -> Fates:
 
 
 def by_identifications(
-    packets: Packets, stream: Stream, forward: Rows, holes: Fates, window_s: float, longest_s: float
+    packets: Packets,
+    stream: Stream,
+    clock: Clock,
+    forward: Rows,
+    holes: Fates,
+    window_s: float,
+    longest_s: float,
 ) -> Fates | None:
     """Infer losses upstream of the capture by the IPv4 identifications; None unless they are consecutive.
 
@@ -76,6 +93,8 @@ def by_identifications(
         The capture.
     stream : Stream
         The data.
+    clock : Clock
+        The clock of their sender.
     forward : array
         The rows of all packets in the direction of the data.
     holes : Fates
@@ -117,6 +136,22 @@ def by_identifications(
     arrival_s = np.maximum.accumulate(packets.time_s[forward[owner[order]]])
     lost_s = np.interp(missing, place[order], arrival_s)
     carrying = payload[owner] > 0
+    # The row of each packet among those with data, or of the last one before it.
+    row = (np.cumsum(payload > 0) - 1)[owner[order]]
+    steps = np.diff(place[order])
+    clock.retime(
+        lost_s,
+        (
+            Gap(
+                float(arrival_s[at]),
+                float(arrival_s[at + 1]),
+                int(row[at]),
+                int(row[at + 1]) if carrying[order[at + 1]] else -1,
+                int(steps[at]) - 1,
+            )
+            for at in np.flatnonzero(steps > 1).tolist()
+        ),
+    )
     places = np.concatenate((place[carrying], missing))
     found_s, lost = by_place(places, packets.time_s[forward[owner[carrying]]], lost_s)
     return replace(holes, time_s=found_s, lost=lost, numbered=True)

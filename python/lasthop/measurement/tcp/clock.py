@@ -1,0 +1,182 @@
+"""When packets that are missing at a receiver would have arrived: by the clock of ACKs, and by timers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lasthop.measurement.frames import Packets
+from lasthop.measurement.model import Flags, Floats
+from lasthop.measurement.tcp.stream import Rows, Stream, difference, unwrap
+
+_RECENT = 32
+"""Arrivals whose median round-trip time is that of the sender."""
+
+_PAUSE = 2.0
+"""A gap is a pause if it is longer than its packets take, by this factor."""
+
+_FREED = 2
+"""Packets that an acknowledged packet lets go, in slow start."""
+
+_PROBE = 2.0
+"""Delay of a tail loss probe in round-trip times (RFC 8985)."""
+
+_DELAYED_S = 0.2
+"""The longest delay of an acknowledgement for which a tail loss probe allows (RFC 8985)."""
+
+_ABOVE_RTT_S = 0.2
+"""Least retransmission timeout above the round-trip time: of Linux, and about that of BSD and macOS."""
+
+_LEAST_S = 1.0
+"""Least retransmission timeout of RFC 6298."""
+
+_MOST_TIMEOUTS = 12
+"""Limit of the timeouts in a pause, which double: more than half an hour."""
+
+
+class Gap(NamedTuple):
+    """Packets missing in a row.
+
+    Attributes
+    ----------
+    begin_s, end_s : float
+        The arrivals before and after them.
+    before, after : int
+        The rows of the data packets before and after them; -1 if there is none.
+    count : int
+        The packets missing.
+    """
+
+    begin_s: float
+    end_s: float
+    before: int
+    after: int
+    count: int
+
+
+@dataclass(slots=True)
+class Clock:
+    """The clock of a sender, as its receiver sees it.
+
+    Each arrival is acknowledged, and each acknowledgement lets the sender send, so that packets arrive one
+    round-trip time later. When acknowledgements cease, only timers send: a tail loss probe (RFC 8985), and
+    retransmissions at timeouts that double (RFC 6298).
+
+    Attributes
+    ----------
+    time_s : array of float64
+        The arrival of each data packet.
+    acknowledged_s : array of float64
+        When each of them was acknowledged; infinite if never.
+    heard_s : array of float64
+        When the latest acknowledgement was sent that the sender had when it sent the packet.
+    beyond : array of bool
+        Whether a hole in sequence space precedes the packet, so that it is no retransmission by timeout.
+    least_s : float
+        The minimum round-trip time.
+    spacing_s : float
+        The usual time between arrivals.
+    rfc : bool
+        Whether timeouts begin at the second of RFC 6298, without probes.
+    """
+
+    time_s: Floats
+    acknowledged_s: Floats
+    heard_s: Floats
+    beyond: Flags
+    least_s: float
+    spacing_s: float
+    rfc: bool
+
+    @classmethod
+    def of(cls, packets: Packets, stream: Stream, forward: Rows, least_s: float) -> Clock:
+        """Return the clock of the data, which are among the rows `forward`."""
+        time_s, ack_s = stream.time_s, stream.ack_s
+        stamps = packets.timestamp[stream.ack_rows]
+        echo = packets.echo[forward[packets.payload[forward] > 0]]
+        if len(stamps) and (stamps > 0).all() and (echo > 0).all():
+            counted = np.maximum.accumulate(unwrap(stamps))
+            heard = np.searchsorted(counted, counted[0] + difference(echo, stamps[0]), side="right")
+        else:
+            heard = np.searchsorted(ack_s, time_s - least_s, side="right")
+        heard_s = np.concatenate(([-np.inf], ack_s))[heard]
+        beyond = np.append(False, stream.seq[1:] > np.maximum.accumulate(stream.end)[:-1])
+        steps_s = np.diff(time_s)
+        # Timeouts after 1, 3, 7 s and so on. Other minima seldom come close.
+        late_s = (time_s - heard_s)[1:] - least_s
+        late_s = late_s[(steps_s > 2 * _ABOVE_RTT_S) & ~beyond[1:] & (late_s > 0) & np.isfinite(late_s)]
+        doublings = np.log2(late_s / _LEAST_S + 1)
+        exact = np.abs(doublings - np.maximum(np.rint(doublings), 1)) < 0.03
+        return cls(
+            time_s,
+            np.append(ack_s, np.inf)[np.searchsorted(ack_s, time_s, side="left")],
+            heard_s,
+            beyond,
+            least_s,
+            float(np.median(steps_s[steps_s > 0])) if (steps_s > 0).any() else 0.0,
+            bool(exact.sum() >= 3 and exact.sum() >= len(exact) / 2),
+        )
+
+    def retime(self, lost_s: Floats, gaps: Iterable[Gap]) -> None:
+        """Set the times of packets lost before pauses, among all of `lost_s`, which are those of `gaps`."""
+        place = 0
+        for gap in gaps:
+            paused = gap.end_s - gap.begin_s > _PAUSE * (gap.count + 1) * self.spacing_s
+            if paused and min(gap.before, gap.after) >= 0:
+                lost_s[place : place + gap.count] = self._times(gap)
+            place += gap.count
+
+    def _times(self, gap: Gap) -> Floats:
+        """Return when the packets of a gap would have arrived."""
+        begin_s, end_s, before, after, count = gap
+        rows = slice(max(before + 1 - _RECENT, 0), before + 1)
+        usual_s = max(float(np.median(self.time_s[rows] - self.heard_s[rows])), self.least_s)
+        usual_s = usual_s if math.isfinite(usual_s) else self.least_s
+        # Less than usual if the queue is short. More if a timer sent the last packet.
+        trip_s = min(max(float(self.time_s[before] - self.heard_s[before]), self.least_s), usual_s)
+        heard = np.searchsorted(self.acknowledged_s, self.heard_s[[before, after]], side="right")
+        freed_s = np.clip(self.acknowledged_s[heard[0] : heard[1]] + trip_s, begin_s, end_s)
+        last_s = float(freed_s[-1]) if len(freed_s) else begin_s
+        if end_s - last_s < trip_s / 2:
+            # An acknowledgement ended the pause.
+            freed_s, timers_s = freed_s[freed_s < end_s - trip_s / 2], np.array([])
+        else:
+            timers_s = self._timers(end_s - last_s, usual_s, after, count)
+        if timers_s is None:
+            # The sender was idle until shortly before the next arrival.
+            found_s = np.full(count, end_s)
+        else:
+            clocked = count - len(timers_s)
+            # The rest of a burst follows its first packets.
+            rest = max(clocked - _FREED * len(freed_s), 0)
+            share = (np.arange(clocked - rest) + 0.5) / max(clocked - rest, 1)
+            slots_s = freed_s[(share * len(freed_s)).astype(np.intp)]
+            found_s = np.concatenate((np.full(rest, begin_s), slots_s, last_s + timers_s))
+        # The link transmits one packet after the other.
+        least_s = np.arange(1, count + 1) * min(self.spacing_s, (end_s - begin_s) / (count + 1))
+        found_s = np.maximum.accumulate(np.maximum(found_s, begin_s + least_s[0]) - least_s) + least_s
+        return np.asarray(np.minimum(found_s, end_s - least_s[::-1]), dtype=np.float64)
+
+    def _timers(self, pause_s: float, trip_s: float, after: int, count: int) -> Floats | None:
+        """Return the times after the last acknowledgement at which timers sent packets of a gap.
+
+        None if neither acknowledgements nor timers explain the pause.
+        """
+        none: Floats = np.array([])
+        probe_s = _PROBE * trip_s
+        timeout_s = _LEAST_S if self.rfc else trip_s + _ABOVE_RTT_S
+        if self.beyond[after]:
+            return none if pause_s < 2 * probe_s + _DELAYED_S else None
+        # A packet of these ended the pause, and those before it are missing.
+        timeouts_s = timeout_s * (2.0 ** np.arange(min(count + 2, _MOST_TIMEOUTS)) - 1)
+        best, found = math.log(2), None
+        for series_s in (timeouts_s[1:],) if self.rfc else (timeouts_s[1:], probe_s + timeouts_s[:-1]):
+            apart = np.abs(np.log(series_s / pause_s))
+            place = int(apart.argmin())
+            if apart[place] < best:
+                best, found = apart[place], series_s[:place] * (pause_s / series_s[place])
+        return found
