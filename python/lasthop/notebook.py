@@ -196,7 +196,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 def comparison_columns(comparison: Comparison, rows: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of what arms are ranked by and of their ratios, with intervals."""
-    from lasthop.study.units import aligned, metric_reading, quantile_name
+    from lasthop.study.units import aligned, metric_reading, quantile_cells, quantile_name
 
     by_mean = comparison.quantile is None
     names = ("mean", "ci_low", "ci_high") if by_mean else ("value", "value_low", "value_high")
@@ -215,7 +215,7 @@ def comparison_columns(comparison: Comparison, rows: pandas.DataFrame) -> tuple[
         return heads, columns
     assert comparison.quantile is not None
     heads = [f"{quantile_name(comparison.quantile)} of {reading.label}", "from", "to", "ratio", "from", "to"]
-    columns = [aligned(shown[name], half, reading.size) for name in names]
+    columns = [quantile_cells(shown[name], half, reading.size) for name in names]
     columns += [aligned(shown[name], ratio_half) for name in ("ratio", "ratio_low", "ratio_high")]
     return heads, columns
 

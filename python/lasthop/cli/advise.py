@@ -33,6 +33,7 @@ class Request:
     burst: str | None
     user: str
     captured: str | None
+    every: str | None
     uses: list[str]
     sender: str
     seed: int
@@ -82,7 +83,7 @@ def _link(request: Request, activity: Activity) -> FittedLink:
     if request.files:
         if request.loss is not None or request.burst is not None:
             raise RefusedError("--loss and --burst state a link without measurements; leave them or FILE out")
-        measurements = read_all(request.files, request.user, request.captured)
+        measurements = read_all(request.files, request.user, request.captured, request.every)
         activity.doing("fitting models of the losses")
         return fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
     rate, rtt = numbers.pop("rate_bps"), numbers.pop("rtt_s")

@@ -502,6 +502,10 @@ Captured = Annotated[
         help="Where a capture was taken: client, server or between; by default its delays tell.",
     ),
 ]
+Every = Annotated[
+    str | None,
+    typer.Option("--every", metavar="TIME", help="Time between the rows of a CSV file without times."),
+]
 
 
 @app.command()
@@ -519,6 +523,7 @@ def fit(
     last_hop_rtt: LastHopRtt = None,
     user: User = "client",
     captured: Captured = None,
+    every: Every = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Take the losses as measured in place of a model.")
     ] = False,
@@ -539,7 +544,7 @@ def fit(
         from lasthop.cli.fit import Known, Request, execute
 
         known = Known(rate, up_rate, rtt, last_hop_rtt)
-        execute(Request(files or [], known, user, captured, replay, plan, seed, jobs, out, json))
+        execute(Request(files or [], known, user, captured, every, replay, plan, seed, jobs, out, json))
 
 
 @app.command()
@@ -581,6 +586,7 @@ def advise(
     ] = "linux",
     user: User = "client",
     captured: Captured = None,
+    every: Every = None,
     seed: Seed = 1,
     jobs: Jobs = None,
     out: Annotated[Path | None, directory("Directory of the page; by default FILE.advice.")] = None,
@@ -604,6 +610,7 @@ def advise(
             burst,
             user,
             captured,
+            every,
             uses or [],
             sender,
             seed,

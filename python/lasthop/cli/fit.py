@@ -61,6 +61,7 @@ class Request:
     known: Known
     user: str
     captured: str | None
+    every: str | None
     replay: bool
     plan: bool
     seed: int
@@ -78,7 +79,7 @@ def execute(request: Request) -> None:
         return
     numbers = request.known.numbers()
     with Activity("reading") as activity:
-        measurements = read_all(request.files, request.user, request.captured)
+        measurements = read_all(request.files, request.user, request.captured, request.every)
         activity.doing("fitting models of the losses")
         try:
             link = fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
@@ -131,16 +132,22 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
             emit(note)
 
 
-def read_all(files: Sequence[Path], user: str, captured: str | None) -> list[Measurement]:
+def read_all(
+    files: Sequence[Path], user: str, captured: str | None, every: str | None
+) -> list[Measurement]:
     """Read all files.
 
     Raises
     ------
     RefusedError
-        If one is not a measurement.
+        If one is not a measurement, or `every` is no duration.
     """
+    every_s = _quantity("--every", every, "s", "20ms")
     try:
-        return [read(file, user=user, captured=captured) for file in files]  # type: ignore[arg-type]
+        return [
+            read(file, user=user, captured=captured, every_s=every_s)  # type: ignore[arg-type]
+            for file in files
+        ]
     except MeasurementError as error:
         raise RefusedError(str(error)) from None
 

@@ -28,7 +28,7 @@ from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL
 from lasthop.study.shard import Shard
 from lasthop.study.statistics import runs_to_tell
-from lasthop.study.units import aligned, metric_reading, quantile_name
+from lasthop.study.units import aligned, metric_reading, quantile_cells, quantile_name
 
 if TYPE_CHECKING:
     import pandas
@@ -319,7 +319,7 @@ def _print_quantiles(study: Study, metric: str) -> None:
         ends = {name: table[name].where(table[name].abs() < math.inf) for name in ("value", "low", "high")}
         halves = (ends["high"] - ends["low"]) / 2
         headers += [f">{quantile_name(share)}{f' ({reading.unit})' if reading.unit else ''}", ">from", ">to"]
-        columns += [aligned(each, halves, reading.size) for each in ends.values()]
+        columns += [quantile_cells(each, halves, reading.size) for each in ends.values()]
     headers.append(">runs")
     columns.append([f"{n:,}" for n in first["n"]])
     printed = Table(*headers)

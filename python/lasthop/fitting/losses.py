@@ -13,6 +13,7 @@ import numpy.typing as npt
 from lasthop._lasthop import LOSS_FAMILIES, LossFit, LossRecord
 from lasthop.fitting import text
 from lasthop.measurement import Counts, Direction, Probes
+from lasthop.plural import plural
 
 Floats = npt.NDArray[np.float64]
 Model = Mapping[str, float]
@@ -666,11 +667,12 @@ def _cannot_tell(
     """Return what the record does not determine, as phrases."""
     if record.lost == 0:
         most = text.share(parameters[0].high)
-        return [f"the loss rate: none of {record.sent:,} packets was lost, so it is at most {most}"]
+        return [f"the loss rate: none of {plural(record.sent, 'packet')} was lost, so it is at most {most}"]
     if record.lost == record.sent:
         return [f"anything of the link: all {record.sent:,} packets were lost; does the host reply at all?"]
     if record.lost < FEWEST_LOSSES:
-        return [f"the loss rate and bursts: only {record.lost} of {record.sent:,} packets were lost"]
+        were = "was" if record.lost == 1 else "were"
+        return [f"the loss rate and bursts: only {record.lost} of {record.sent:,} packets {were} lost"]
     said = []
     if independent and hidden is not None and hidden > HIDDEN_BURST_S and record.lost < record.sent:
         seen = (

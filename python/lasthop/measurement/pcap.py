@@ -422,15 +422,15 @@ def _explain(
                 f"{direction.capitalize()}, losses are retransmissions without the spurious ones, anywhere "
                 "downstream of the capture: on the last hop, in queues and beyond."
             )
-        for count, text in (
-            (one.spurious, "spurious retransmissions"),
-            (one.reordered, "reordered packets, not lost"),
-            (one.missed, "acknowledged packets missing from the capture, not counted as losses"),
-            (one.unknown, "packets left out, since the capture does not show whether they were lost"),
-            (one.joined, "super-packets of segmentation offload, split into the original packets"),
+        for count, noun, text in (
+            (one.spurious, "spurious retransmission", ""),
+            (one.reordered, "reordered packet", ", not lost"),
+            (one.missed, "acknowledged packet", " missing from the capture, not counted as losses"),
+            (one.unknown, "packet", " left out, whose fate the capture does not show"),
+            (one.joined, "super-packet", " of segmentation offload, split into the original packets"),
         ):
             if count:
-                notes.append(f"{direction.capitalize()}: {count} {text}.")
+                notes.append(f"{direction.capitalize()}: {plural(count, noun)}{text}.")
         packets, lost = sum(len(flags) for flags in one.lost), sum(int(flags.sum()) for flags in one.lost)
         if one.missed > max(lost, _MISSED * packets):
             notes.append(

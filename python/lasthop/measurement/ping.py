@@ -120,7 +120,7 @@ def read(source: Source) -> Measurement:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
     failures = sum(session.failures for session in useful)
     if failures:
-        notes.append(f"Sending failed {failures} times; packets that were never sent may count as losses.")
+        notes.append(f"Sending failed {plural(failures, 'time')}; packets that were never sent may count as losses.")
     refused = sum(len(session.refused - session.rtt_s.keys()) for session in useful)
     if refused:
         notes.append(

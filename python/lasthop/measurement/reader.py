@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,7 @@ def read(
     format: Format | None = None,  # noqa: A002 - the word that users know, as in pandas and numpy
     user: Host = "client",
     captured: Place | None = None,
+    every_s: float | None = None,
 ) -> Measurement:
     r"""Read a measurement of a link. docs/measurements.md describes the formats.
 
@@ -64,6 +66,8 @@ def read(
         opened the connections.
     captured : {"client", "server", "between"}, optional
         Where a capture was taken. By default it is inferred from delays.
+    every_s : float, optional
+        The time between the rows of a CSV file without times.
 
     Returns
     -------
@@ -92,15 +96,19 @@ def read(
         raise ValueError(suggest.unknown("end", user, get_args(Host)))
     if captured is not None and captured not in get_args(Place):
         raise ValueError(suggest.unknown("place", captured, get_args(Place)))
+    if every_s is not None and not 0 < every_s < math.inf:
+        raise ValueError(f"found {every_s} s between rows, expected a time above zero")
     source = load(path)
-    measurement = _read(source, format, user, captured)
+    measurement = _read(source, format, user, captured, every_s)
     if source.cut:
         note = "The compressed file is truncated or damaged; it is read up to the damage."
         measurement = measurement.noting(note)
     return measurement
 
 
-def _read(source: Source, chosen: Format | None, user: Host, captured: Place | None) -> Measurement:
+def _read(
+    source: Source, chosen: Format | None, user: Host, captured: Place | None, every_s: float | None
+) -> Measurement:
     if chosen == "pcap" or (chosen is None and source.data[:4] in _CAPTURES):
         # Only captures need dpkt.
         from lasthop.measurement import pcap
@@ -141,5 +149,5 @@ def _read(source: Source, chosen: Format | None, user: Host, captured: Place | N
         case "ping":
             return ping.read(source)
         case "csv":
-            return table.read(source)
+            return table.read(source, every_s)
     raise source.error(f"not a known measurement; supported formats: {_KNOWN}")

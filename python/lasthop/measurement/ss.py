@@ -106,7 +106,7 @@ def read(source: Source, user: Host = "client") -> Measurement:
     )
     if counts:
         notes.append(
-            f"Losses are retransmissions less the {spurious} duplicates reported by DSACK, in the interval "
+            f"Losses are retransmissions less {plural(spurious, 'duplicate')} reported by DSACK, in the interval "
             "of the retransmission. Without DSACK, spurious retransmissions count as losses."
         )
     if len(counts) < len(rates):

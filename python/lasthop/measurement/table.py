@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from io import StringIO
 
 import numpy as np
@@ -23,13 +24,14 @@ from lasthop.measurement.model import (
 from lasthop.measurement.source import LONGEST_S, Source, parsed, probes
 
 TIMES = {"time_s": 1.0, "time_ms": 1e-3}
+DATES = ("time", "timestamp", "datetime", "date")
 RATES = {"rate_bps": 1.0, "rate_kbps": 1e3, "rate_mbps": 1e6}
 ROUND_TRIPS = {"rtt_s": 1.0, "rtt_ms": 1e-3}
 ONE_WAYS = {"delay_s": 1.0, "delay_ms": 1e-3}
 LOSSES = {"loss": 1.0, "loss_percent": 0.01}
 OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
 MEASURED = (*RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, "lost", "received")
-COLUMNS = (*TIMES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
+COLUMNS = (*TIMES, *DATES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
 
 LONGEST_DELAY_S = 3600.0
 """Limit of a delay: a larger one is in another unit than its column states."""
@@ -45,7 +47,9 @@ def recognises(text: str) -> bool:
     if head is None:
         return False
     names, _ = head
-    return len(names) >= 2 and all(name.isprintable() and name and not name[0].isdigit() for name in names)
+    if len(names) == 1:
+        return names[0] in COLUMNS
+    return all(name.isprintable() and name and not name[0].isdigit() for name in names)
 
 
 def _header(text: str) -> tuple[list[str], str] | None:
@@ -57,8 +61,8 @@ def _header(text: str) -> tuple[list[str], str] | None:
     return None
 
 
-def read(source: Source) -> Measurement:
-    """Read a CSV file.
+def read(source: Source, every_s: float | None = None) -> Measurement:
+    """Read a CSV file; `every_s` is the time between rows of a file without times.
 
     Raises
     ------
@@ -67,16 +71,11 @@ def read(source: Source) -> Measurement:
     """
     table = _Table(source)
     notes: list[str] = []
-    time_s = table.scaled(TIMES)
-    if time_s is None:
-        raise source.error(f"no column time_s or time_ms{table.hint(TIMES)}", table.line)
-    if (backwards := np.flatnonzero(np.diff(time_s) < 0)).size:
-        raise source.error("the time must not decrease", table.lines[int(backwards[0]) + 1])
-    if len(time_s) and (time_s[-1] - time_s[0]) > LONGEST_S:
-        raise source.error("the times are years apart", table.lines[-1])
-    if not len(time_s):
+    if not table.rows:
         raise source.error("no rows below the column names", table.line)
-    time_s = time_s - time_s[0]
+    time_s = table.times() if every_s is None or table.timed else table.regular(every_s)
+    if time_s[-1] > LONGEST_S:
+        raise source.error("the times are years apart", table.lines[-1])
     fates: list[Probes] = []
     delays: list[Delays] = []
     rates: list[Rates] = []
@@ -95,7 +94,7 @@ def read(source: Source) -> Measurement:
     return Measurement(
         source.name,
         "csv",
-        float(time_s[-1]),
+        float(time_s.max()),
         probes=tuple(fates),
         delays=tuple(delays),
         rates=tuple(rates),
@@ -116,6 +115,9 @@ def _read_direction(
     """Read the rows of one direction; `direction` is None without such a column."""
     fates, delays, rates, counts, losses = into
     time_s = every_s[rows]
+    if table.of_packets and _are_seconds(time_s):
+        every_s[rows] = time_s = _spread(time_s)
+        notes.append("The times are whole seconds; the packets of a second are spread evenly over it.")
     # A row applies until the next one.
     gaps = np.diff(time_s)
     interval_s = np.append(gaps, gaps[-1] if len(gaps) else 1.0)
@@ -171,6 +173,29 @@ def _read_direction(
         notes.append(
             "Loss fractions without packet numbers have no likelihood; use the columns `sent` and `lost`."
         )
+
+
+def _are_seconds(time_s: Floats) -> bool:
+    """Return whether times are whole seconds, and most rows have that of the row before."""
+    steps = np.diff(time_s)
+    return len(steps) > 1 and bool((steps == np.floor(steps)).all() and (steps == 0).mean() > 0.5)
+
+
+def _spread(time_s: Floats) -> Floats:
+    """Spread the rows of each second over it. The first second may have begun before them, the last go on."""
+    seconds, counts = np.unique(time_s, return_counts=True)
+    spacing = 1.0 / np.maximum(counts, int(np.median(counts)))
+    begin = seconds + np.append(1.0 - counts[0] * spacing[0], np.zeros(len(seconds) - 1))
+    place = np.arange(len(time_s)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.asarray(np.repeat(begin, counts) + place * np.repeat(spacing, counts), dtype=np.float64)
+
+
+def _date(cell: str) -> datetime | None:
+    """Parse an ISO 8601 date; None for other text."""
+    try:
+        return datetime.fromisoformat(cell)
+    except ValueError:
+        return None
 
 
 class _Table:
@@ -239,6 +264,63 @@ class _Table:
                 )
             values[row] = value * units[found[0]]
         return values
+
+    @property
+    def timed(self) -> bool:
+        """Whether there is a column of times."""
+        return any(name in self.names for name in (*TIMES, *DATES))
+
+    @property
+    def of_packets(self) -> bool:
+        """Whether a row is a packet, and not an interval."""
+        return "sent" not in self.names and any(
+            name in self.names for name in ("lost", "received", *ROUND_TRIPS, *ONE_WAYS)
+        )
+
+    def times(self) -> Floats:
+        """Return the times from the first row on, of numbers or ISO 8601 dates."""
+        name = next((name for name in (*TIMES, *DATES) if name in self.names), None)
+        cells = self.cells(name) if name is not None else None
+        if cells is None:
+            raise self.source.error(
+                f"no column time_s or time_ms, nor dates in a column time{self.hint(TIMES)}; if rows are a "
+                "fixed time apart, state it: --every 20ms (`every_s=0.02` in Python)",
+                self.line,
+            )
+        first = _date(cells[0])
+        if first is None and name in DATES:
+            raise self.source.error(
+                f'{name}: found "{cells[0][:40]}", expected a date such as 2026-01-02T03:04:05.678Z; the '
+                "column of numbers is time_s or time_ms",
+                self.lines[0],
+            )
+        if name in TIMES and (first is None or parsed(cells[0]) is not None):
+            time_s = self.scaled(TIMES)
+            assert time_s is not None
+        else:
+            assert first is not None
+            time_s = np.zeros(len(cells))
+            for row, cell in enumerate(cells):
+                date = _date(cell)
+                if date is None or (date.tzinfo is None) != (first.tzinfo is None):
+                    zone = "without a time zone" if first.tzinfo is None else "with a time zone"
+                    raise self.source.error(
+                        f'{name}: found "{cell[:40]}", expected a date {zone}, as in the first row',
+                        self.lines[row],
+                    )
+                time_s[row] = (date - first).total_seconds()
+        if (backwards := np.flatnonzero(np.diff(time_s) < 0)).size:
+            raise self.source.error("the time must not decrease", self.lines[int(backwards[0]) + 1])
+        return time_s - time_s[0]
+
+    def regular(self, every_s: float) -> Floats:
+        """Return the times of rows which are a fixed time apart, in each direction."""
+        cells = np.array(self.cells("direction") or [""] * len(self.rows))
+        time_s = np.zeros(len(cells))
+        for direction in np.unique(cells):
+            rows = cells == direction
+            time_s[rows] = np.arange(rows.sum()) * every_s
+        return time_s
 
     def whole(self, name: str) -> npt.NDArray[np.int64] | None:
         """Return a column of whole numbers, or None if it is missing."""

@@ -15,7 +15,7 @@ from lasthop.report import Picture, data_url, template
 from lasthop.study import report
 from lasthop.study.samples import TOTAL
 from lasthop.study.study import Study
-from lasthop.study.units import aligned, metric_reading, quantile_name
+from lasthop.study.units import aligned, metric_reading, quantile_cells, quantile_name
 
 if TYPE_CHECKING:
     import pandas
@@ -143,7 +143,7 @@ def _quantiles(study: Study, metric: str, share: float) -> Table:
     columns: list[Any] = [
         *(table[name] for name in parameters),
         table["scheme"],
-        *(aligned(each, halves, reading.size) for each in ends.values()),
+        *(quantile_cells(each, halves, reading.size) for each in ends.values()),
         [f"{n:,}" for n in table["n"]],
     ]
     heads = [*parameters, "scheme", reading.label, "from", "to", "runs"]

@@ -219,6 +219,26 @@ def aligned(
     return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
 
 
+def quantile_cells(values: Iterable[float], spreads: Iterable[float], size: float = 1.0) -> list[str]:
+    """Format a column of quantiles over runs: as they are if all are whole or half, else as `aligned`.
+
+    Examples
+    --------
+    >>> quantile_cells([0.0, 0.5, 1200.0], [1.0, 0.5, 2.0])
+    ['0', '0.5', '1,200']
+    >>> quantile_cells([1.0, 0.25], [0.5, 0.25])
+    ['1.00', '0.25']
+    """
+    values = list(values)
+    halves = [2 * value / size for value in values if not math.isnan(value)]
+    if not all(half.is_integer() for half in halves):
+        return aligned(values, spreads, size)
+    return [
+        "-" if math.isnan(value) else f"{value / size:,.{0 if (value / size).is_integer() else 1}f}"
+        for value in values
+    ]
+
+
 def _suitable(units: tuple[tuple[str, float], ...], greatest: float) -> tuple[str, float]:
     fitting = [unit for unit in units if unit[1] <= abs(greatest)]
     return fitting[-1] if fitting else units[0]
