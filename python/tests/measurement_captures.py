@@ -57,12 +57,14 @@ class Transfer:
     source: bytes
     source_pcap: bytes
     mobile: bytes
-    # Of each data packet in the order of sending: when, its number, its transmission, and its fate.
+    # Of each data packet in the order of sending: when, its number, its transmission, its fate, and when it
+    # arrived, or would have.
     sent_s: np.ndarray[Any, Any]
     number: np.ndarray[Any, Any]
     transmission: np.ndarray[Any, Any]
     lost: np.ndarray[Any, Any]
     arrived_s: np.ndarray[Any, Any]
+    due_s: np.ndarray[Any, Any]
 
 
 def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
@@ -79,8 +81,8 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
     }
     keys = list(zip(sent["packet"], sent["transmission"], strict=True))
     lost = np.array([fates.get(key, ("", 0.0))[0] != "delivered" for key in keys])
-    arrived_s = np.array([fates.get(key, ("", np.nan))[1] for key in keys])
-    arrived_s[lost] = np.nan
+    due_s = np.array([fates.get(key, ("", np.nan))[1] for key in keys])
+    arrived_s = np.where(lost, np.nan, due_s)
     packets = packets_of(path)
     # What the source sends has a payload, or is one of the few other segments.
     outward = [packet for packet in packets if packet.data[12:16] == packets[0].data[12:16]]
@@ -121,6 +123,7 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
         sent["transmission"].to_numpy(),
         lost,
         arrived_s,
+        due_s,
     )
 
 

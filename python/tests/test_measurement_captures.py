@@ -16,7 +16,9 @@ import pytest
 from measurement_captures import Packet, Transfer
 from measurement_samples import mutated
 
+from lasthop.fitting import fit_losses
 from lasthop.measurement import Direction, Measurement, MeasurementError, Probes, read
+from lasthop.measurement.tcp.clock import Clock, Gap
 
 Reading = Callable[..., Measurement]
 
@@ -138,6 +140,105 @@ def test_times_of_losses_at_the_receiver(faded: Transfer, reading: Reading) -> N
     # The clock begins with the SYN.
     shift = found[0] - expected[0]
     assert found - shift == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("sender", ["linux", "linux-bbr", "freebsd", "newreno"])
+def test_losses_before_a_pause_have_the_times_of_the_sender(
+    sender: str, tmp_path: Path, reading: Reading
+) -> None:
+    """Losses in fades which end a window: the timers of these senders differ."""
+    text = scenario(sender, "fades").replace("600 KB", "12 MB")
+    truth = captures.transfer(text, tmp_path, 2)
+    probes = down(reading(truth.mobile))
+    assert probes.lost.tolist() == truth.lost.tolist()
+    due_s = truth.due_s + (probes.sent_s - truth.due_s)[~probes.lost][0]
+    assert probes.sent_s[~probes.lost] == pytest.approx(due_s[~probes.lost], abs=1e-6)
+    late_s = np.abs(probes.sent_s - due_s)[probes.lost]
+    # Spread evenly over the pauses, a tenth of them would be off by 0.2 to 0.8 s.
+    assert np.quantile(late_s, 0.8) < 0.01
+    # A round-trip time.
+    assert np.quantile(late_s, 0.95) < 0.052
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_fit_to_losses_before_pauses_has_the_fades(seed: int, tmp_path: Path, reading: Reading) -> None:
+    """Bad periods of 100 ms. One interval of 95 % in 20 may miss them; of these four, none does."""
+    text = scenario("linux", "fades").replace("600 KB", "15 MB")
+    fades = 'channel.gilbert-elliott = {good = "1 s", bad = "100 ms"}'
+    truth = captures.transfer(text.replace(CHANNELS["fades"], fades), tmp_path, seed)
+    bad = fit_losses(down(reading(truth.mobile)), replicates=100).parameter("bad_s")
+    assert bad is not None
+    assert bad.low < 0.1 < bad.high < 0.3
+
+
+def before_a_pause(pause_ms: float, count: int, *, beyond: bool = False, rfc: bool = False) -> list[float]:
+    """Return when `count` packets are placed that are missing before a pause, in milliseconds.
+
+    Before it, ten packets arrive from 100 to 118 ms, are acknowledged immediately, and take 50 ms.
+    """
+    time_s = np.append(np.arange(100, 120, 2), 118 + pause_ms) / 1e3
+    # The sender of the packet after the pause has all acknowledgements.
+    heard_s = np.append(time_s[:-1] - 0.05, time_s[9])
+    holes = np.append(np.zeros(10, dtype=bool), beyond)
+    clock = Clock(time_s, time_s, heard_s, holes, 0.05, 0.002, rfc)
+    lost_s = np.linspace(0.118, time_s[-1], count + 2)[1:-1]
+    clock.retime(lost_s, [Gap(0.118, float(time_s[-1]), 9, 10, count)])
+    return (1e3 * lost_s).round(3).tolist()
+
+
+class TestPauses:
+    # Each acknowledgement lets a packet go, which would have arrived 50 ms later.
+    flight = list(range(150, 170, 2))
+
+    def test_packets_follow_the_acknowledgements(self) -> None:
+        # The timeout of 250 ms ended the pause.
+        assert before_a_pause(300, 10) == self.flight
+        assert before_a_pause(300, 3) == [152, 160, 166]
+        # In slow start each lets two go, one behind the other; the rest are of the burst before them.
+        assert before_a_pause(300, 25) == [120, 122, 124, 126, 128, *range(150, 190, 2)]
+
+    def test_timers_double(self) -> None:
+        # A tail loss probe after two round-trip times, and the timeout 250 ms after it.
+        assert before_a_pause(150, 10, beyond=True) == self.flight
+        assert before_a_pause(400, 11) == [*self.flight, 268]
+        assert before_a_pause(900, 12) == [*self.flight, 268, 518]
+        # Timeouts without a probe.
+        assert before_a_pause(800, 11) == [*self.flight, 418]
+        assert before_a_pause(1800, 12) == [*self.flight, 418, 918]
+        # RFC 6298 has a minimum of one second.
+        assert before_a_pause(3050, 11, rfc=True) == [*self.flight, 1168]
+
+    def test_an_idle_sender_sent_shortly_before_the_next_arrival(self) -> None:
+        assert before_a_pause(5000, 3, beyond=True) == [5112, 5114, 5116]
+        # Two packets missing cannot be four timeouts.
+        assert before_a_pause(9000, 2) == [9114, 9116]
+
+    def test_without_a_pause_packets_are_evenly_spread(self) -> None:
+        assert before_a_pause(22, 10, beyond=True) == list(range(120, 140, 2))
+        assert before_a_pause(33, 10, beyond=True) == list(range(121, 151, 3))
+
+    def test_times_are_in_order_and_within_the_gap(self) -> None:
+        dice = np.random.default_rng(8)
+        for _ in range(500):
+            size = int(dice.integers(2, 40))
+            time_s = np.cumsum(dice.exponential(dice.choice([0.001, 0.1]), size))
+            ack_s = np.where(dice.random(size) < 0.1, np.inf, time_s + dice.exponential(0.02, size))
+            heard_s = np.where(dice.random(size) < 0.1, -np.inf, time_s + dice.normal(-0.05, 0.1, size))
+            beyond, rfc = dice.random(size) < 0.5, bool(dice.random() < 0.5)
+            clock = Clock(time_s, ack_s, heard_s, beyond, 0.03, dice.exponential(0.001), rfc)
+            at = np.flatnonzero(dice.random(size - 1) < 0.5)
+            gaps = [Gap(float(time_s[k]), float(time_s[k + 1]), k, k + 1, int(dice.integers(1, 60))) for k in at]
+            lost_s = np.concatenate(
+                [np.zeros(0), *(np.linspace(gap[0], gap[1], gap.count + 2)[1:-1] for gap in gaps)]
+            )
+            clock.retime(lost_s, gaps)
+            every_s = np.concatenate([time_s, lost_s])
+            assert len(np.unique(every_s)) == len(every_s)
+            for gap in gaps:
+                found_s, lost_s = lost_s[: gap.count], lost_s[gap.count :]
+                assert gap.begin_s < found_s[0]
+                assert found_s[-1] < gap.end_s
+                assert (np.diff(found_s) > 0).all()
 
 
 def test_round_trip_times_and_rates(faded: Transfer, reading: Reading) -> None:

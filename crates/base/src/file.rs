@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
@@ -179,15 +180,16 @@ impl<'de, T> Deserialize<'de> for DataFile<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
     names: Vec<String>,
-    /// Row by row.
+    /// Row by row; NaN for other text than a finite number.
     values: Vec<f64>,
+    /// For each column, the first cell that is not a finite number, and the index of its row.
+    odd: Vec<Option<(usize, String)>>,
     /// The line of each row.
     lines: Vec<u32>,
 }
 
 impl Columns {
-    /// Parses comma-separated columns. Lines that are empty or begin with `#` are skipped; a cell that is not a finite
-    /// number is an error.
+    /// Parses comma-separated columns. Lines that are empty or begin with `#` are skipped.
     ///
     /// # Errors
     /// The first line that is not as expected.
@@ -211,18 +213,24 @@ impl Columns {
                 ),
             ));
         }
+        if let [name] = &names[..]
+            && let Some(separator) = name.chars().find(|letter| matches!(letter, ';' | '\t'))
+        {
+            let problem = format!("found columns separated by {separator:?}, expected commas, and decimal points");
+            return Err(LineError::at(first, problem));
+        }
         let (mut values, mut rows) = (Vec::new(), Vec::new());
+        let mut odd = vec![None; names.len()];
         for (number, line) in lines {
             let before = values.len();
-            for cell in line.split(',') {
-                match cell.trim().parse::<f64>() {
-                    Ok(value) if value.is_finite() => values.push(value),
-                    _ => {
-                        let found = shortened(cell.trim());
-                        let problem = format!("found \"{found}\", expected a number");
-                        return Err(LineError::at(number, problem));
-                    }
+            for (place, cell) in line.split(',').enumerate() {
+                let value = cell.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+                if value.is_none()
+                    && let Some(first @ None) = odd.get_mut(place)
+                {
+                    *first = Some((rows.len(), shortened(cell.trim())));
                 }
+                values.push(value.unwrap_or(f64::NAN));
             }
             let cells = values.len() - before;
             if cells != names.len() {
@@ -234,19 +242,19 @@ impl Columns {
         if values.is_empty() {
             return Err(LineError::whole("found no row of numbers, expected at least one"));
         }
-        Ok(Columns { names, values, lines: rows })
+        Ok(Columns { names, values, odd, lines: rows })
     }
 
-    /// The first column that has one of these names, each with the factor by which its values are multiplied.
+    /// The column that has one of these names, each with the factor by which its values are multiplied.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or more than one, or if one of its cells is not a finite number.
     pub fn column(&self, names: &[(&str, f64)]) -> Result<Vec<f64>, LineError> {
-        let found = names.iter().find_map(|&(name, factor)| {
+        let mut found = names.iter().filter_map(|&(name, factor)| {
             let place = self.names.iter().position(|column| column == name)?;
             Some((place, factor))
         });
-        let Some((place, factor)) = found else {
+        let Some((place, factor)) = found.next() else {
             let wanted: Vec<String> = names.iter().map(|(name, _)| format!("\"{name}\"")).collect();
             let there: Vec<String> =
                 self.names.iter().map(|name| format!("\"{}\"", shortened(name))).collect();
@@ -256,6 +264,16 @@ impl Columns {
                 wanted.join(", ")
             )));
         };
+        if let Some((other, _)) = found.next() {
+            return Err(LineError::whole(format!(
+                "found both \"{}\" and \"{}\", expected one of them; rename or remove the other",
+                self.names[place], self.names[other]
+            )));
+        }
+        if let Some((row, found)) = &self.odd[place] {
+            let remedy = if found.is_empty() { "; leave the row out" } else { "" };
+            return Err(self.wrong(*row, &format!("found \"{found}\", expected a number{remedy}")));
+        }
         Ok(self.values.chunks(self.names.len()).map(|row| row[place] * factor).collect())
     }
 

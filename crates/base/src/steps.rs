@@ -209,6 +209,7 @@ mod tests {
             ("time_s,delay_ms\n", None, "found no row of numbers"),
             ("time_s,delay_ms\n0,1\n1,abc\n", Some(3), "found \"abc\", expected a number"),
             ("time_s,delay_ms\n0,nan\n", Some(2), "found \"nan\", expected a number"),
+            ("time_s,delay_ms,cell\n0,1,LTE\n1,,LTE\n", Some(3), "found \"\", expected a number; leave the row out"),
             ("time_s,delay_ms\n0,1\n1\n", Some(3), "found 1 cells, expected 2"),
             ("time_s,delay_ms\n0,1\n\n0,2\n", Some(4), "found the time 0 s, expected times that increase"),
             ("time_s,delay_ms\n-1,1\n", Some(2), "found the time -1 s, expected none below zero"),
@@ -218,6 +219,12 @@ mod tests {
                 None,
                 "found the columns \"time_s\", \"rtt\", expected one of \"delay_ms\"",
             ),
+            (
+                "time_s,delay_s,delay_ms\n0,1,1000\n",
+                None,
+                "found both \"delay_ms\" and \"delay_s\", expected one of them",
+            ),
+            ("time_s;delay_ms\n0,5;1\n", Some(1), "found columns separated by ';', expected commas"),
             ("t,delay_s\n0,1\n", None, "expected one of \"time_s\", \"time_ms\""),
         ] {
             let (found, said) = refused(text);
