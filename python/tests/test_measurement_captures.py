@@ -119,14 +119,15 @@ def test_at_a_receiver_the_losses_are_those_of_the_link(
     assert any("IP identifications" in note for note in measurement.notes)
 
     # Without sequential identifications only holes are visible: a lost first transmission with later data
-    # arriving before the retransmission. Lost retransmissions and lost whole windows leave no holes.
+    # arriving before the retransmission. Lost retransmissions leave no holes.
     holes = 0
     for number in np.unique(truth.number[truth.lost & (truth.transmission == 1)]):
         filled_s = np.nanmin(truth.arrived_s[(truth.number == number) & ~truth.lost])
         later = truth.arrived_s[(truth.number > number) & ~truth.lost]
         holes += bool((later < filled_s).any())
     measurement = reading(captures.unnumbered(truth.mobile, random.Random(seed)))
-    assert int(down(measurement).lost.sum()) == holes
+    # Windows lost without one, before a timeout, are as many packets as acknowledgements had let go.
+    assert holes <= int(down(measurement).lost.sum()) <= int(truth.lost.sum())
     assert any("holes in sequence space" in note for note in measurement.notes)
 
 

@@ -72,6 +72,7 @@ class _Found:
     unknown: int = 0
     spurious: int = 0
     reordered: int = 0
+    windows: int = 0
     missed: int = 0
     joined: int = 0
     plain: int = 0
@@ -93,6 +94,7 @@ class _Found:
         self.unknown += fates.unknown
         self.spurious += fates.spurious
         self.reordered += fates.reordered
+        self.windows += fates.windows
         self.missed += fates.missed
         self.joined += stream.joined
         self.plain += not stream.sack
@@ -414,9 +416,14 @@ def _explain(
         if one.before and one.numbered < one.streams:
             notes.append(
                 f"{direction.capitalize()}, losses of {plural(one.streams - one.numbered, 'connection')} are "
-                "holes in sequence space filled by retransmissions. Lost retransmissions, lost windows and "
-                "losses at the end of a transfer leave no hole."
+                "holes in sequence space filled by retransmissions. Lost retransmissions and losses at the end "
+                "of a transfer leave no hole."
             )
+            if one.windows:
+                notes.append(
+                    f"{direction.capitalize()}, {plural(one.windows, 'packet')} lost before timeouts left no "
+                    "hole: as many as acknowledgements had let go."
+                )
         if not one.before:
             notes.append(
                 f"{direction.capitalize()}, losses are retransmissions without the spurious ones, anywhere "

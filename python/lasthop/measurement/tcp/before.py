@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lasthop.measurement.frames import Packets
-from lasthop.measurement.model import Floats
+from lasthop.measurement.model import Counters, Floats
 from lasthop.measurement.tcp.clock import Clock, Gap
 from lasthop.measurement.tcp.fates import Fates, by_place
 from lasthop.measurement.tcp.stream import Rows, Stream, difference, split
@@ -32,7 +32,7 @@ _TIMEOUTS = 16
 
 
 def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
-    """Infer losses upstream of the capture: holes in sequence space filled by retransmissions.
+    """Infer losses upstream of the capture: holes in sequence space filled by retransmissions, and lost windows.
 
     A packet that fills a hole was reordered, not retransmitted, if its timestamp is not newer than that of
     the packet behind the hole; without timestamps, if it arrives within `window_s`.
@@ -46,8 +46,9 @@ def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
     payload = stream.end - stream.seq
     pieces = stream.pieces(payload)
     owner, _ = split(pieces)
-    order = np.argsort(holes.lost_place, kind="stable")
-    lost_place, lost_s = holes.lost_place[order], holes.lost_s[order]
+    lost_place, lost_s, windows = _with_windows(holes, clock.windows(stream), ahead)
+    order = np.argsort(lost_place, kind="stable")
+    lost_place, lost_s = lost_place[order], lost_s[order]
     rows, counts = np.unique(lost_place.astype(np.intp), return_counts=True)
     clock.retime(
         lost_s,
@@ -68,8 +69,44 @@ def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
         idle_s=float(gaps[gaps > max(4 * window_s, 0.2)].sum()),
         spurious=holes.duplicates,
         reordered=holes.reordered,
+        windows=windows,
         missed=holes.missed,
     )
+
+
+def _with_windows(
+    holes: _Holes, windows: list[tuple[Gap, int]], ahead: Counters
+) -> tuple[Floats, Floats, int]:
+    """Add the lost windows to the packets lost in holes.
+
+    After a timeout, new data may show a lost window as a hole, which then has its number of packets.
+
+    Returns
+    -------
+    lost_place, lost_s : arrays of float64
+        The row before which each packet would have arrived, and the time.
+    added : int
+        The packets that are in no hole.
+    """
+    begins = holes.lost_begin
+    order = np.argsort(begins, kind="stable")
+    ranked = begins[order]
+    kept = np.ones(len(begins), dtype=np.bool_)
+    places, times_s, added = [], [], 0
+    for gap, timers in windows:
+        expected = (int(ahead[gap.before]), int(ahead[gap.after]) + 1)
+        shown = order[slice(*np.searchsorted(ranked, expected).tolist())]
+        shown = shown[kept[shown] & (holes.lost_place[shown] >= gap.after)]
+        kept[shown] = False
+        count = len(shown) + timers if len(shown) else gap.count
+        if not count:
+            continue
+        added += count - len(shown)
+        share = np.arange(1, count + 1) / (count + 1)
+        places.append(gap.before + share)
+        times_s.append(gap.begin_s + share * (gap.end_s - gap.begin_s))
+    lost_place = np.concatenate([holes.lost_place[kept], *places])
+    return lost_place, np.concatenate([holes.lost_s[kept], *times_s]), added
 
 
 def by_identifications(
@@ -154,7 +191,7 @@ def by_identifications(
     )
     places = np.concatenate((place[carrying], missing))
     found_s, lost = by_place(places, packets.time_s[forward[owner[carrying]]], lost_s)
-    return replace(holes, time_s=found_s, lost=lost, numbered=True)
+    return replace(holes, time_s=found_s, lost=lost, numbered=True, windows=0)
 
 
 @dataclass(slots=True)
@@ -176,19 +213,25 @@ class _Holes:
         self.stream = stream
         self.window_s = window_s
         self.open: list[_Hole] = []
-        # For each lost packet: the time at which it would have arrived, and the row before which.
-        self.lost: list[tuple[float, float]] = []
+        # For each lost packet: the time at which it would have arrived, the row before which, and the begin of
+        # its hole.
+        self.lost: list[tuple[float, float, int]] = []
         self.duplicates = self.reordered = self.missed = 0
 
     @property
     def lost_s(self) -> Floats:
         """The time at which each lost packet would have arrived."""
-        return np.array([time_s for time_s, _ in self.lost], dtype=np.float64)
+        return np.array([time_s for time_s, _, _ in self.lost], dtype=np.float64)
 
     @property
     def lost_place(self) -> Floats:
         """The row before which each lost packet would have arrived."""
-        return np.array([place for _, place in self.lost], dtype=np.float64)
+        return np.array([place for _, place, _ in self.lost], dtype=np.float64)
+
+    @property
+    def lost_begin(self) -> Counters:
+        """The first sequence number of the hole of each lost packet."""
+        return np.array([begin for _, _, begin in self.lost], dtype=np.int64)
 
     def arrival(self, row: int, expected: int) -> None:
         """Process an out-of-order packet."""
@@ -251,7 +294,7 @@ class _Holes:
         span = max(int(stream.end[hole.after]) - hole.first, 1)
         for piece in range(count):
             share = (min(low + (piece + 1) * stream.mss, high) - hole.first) / span
-            self.lost.append((before + share * (after - before), hole.after - 1 + share))
+            self.lost.append((before + share * (after - before), hole.after - 1 + share, hole.first))
 
     def finish(self) -> None:
         """Classify the holes that are open at the end of the capture."""

@@ -34,6 +34,9 @@ _ABOVE_RTT_S = 0.2
 _LEAST_S = 1.0
 """Least retransmission timeout of RFC 6298."""
 
+_FEWEST_FREED = 4
+"""Packets acknowledged in a round-trip time by which a sender that waits for data is told from one that lost them."""
+
 _MOST_TIMEOUTS = 12
 """Limit of the timeouts in a pause, which double: more than half an hour."""
 
@@ -121,6 +124,37 @@ class Clock:
             bool(exact.sum() >= 3 and exact.sum() >= len(exact) / 2),
         )
 
+    def windows(self, stream: Stream) -> list[tuple[Gap, int]]:
+        """Return the windows that were lost before a retransmission by timeout, and packets that timers sent.
+
+        After a timeout, a sender sends one packet and waits for its acknowledgement; after idle time, it sends
+        a burst. The packets lost are as many as were acknowledged to it, and those that timers sent; the
+        number is zero if it is unknown.
+        """
+        steps_s = np.append(np.diff(self.time_s), 0.0)
+        alone = np.flatnonzero(
+            (steps_s[:-1] > _ABOVE_RTT_S) & ~self.beyond[1:] & (steps_s[1:] > self.least_s / 2)
+        )
+        ahead = np.maximum.accumulate(stream.end)
+        found = []
+        for before in alone.tolist():
+            after = before + 1
+            freed_s, trip_s, usual_s = self._freed(before, after)
+            again = stream.seq[after] < ahead[before]
+            full = stream.end[after] - stream.seq[after] >= stream.mss
+            if len(freed_s) < (1 if again else _FEWEST_FREED) or not (again or full):
+                continue
+            begin_s, end_s = float(self.time_s[before]), float(self.time_s[after])
+            pause_s = end_s - max(float(freed_s[-1]) + trip_s, begin_s)
+            timers_s = self._timers(pause_s, usual_s, after, _MOST_TIMEOUTS) if pause_s > trip_s / 2 else None
+            if timers_s is not None:
+                # With holes, the sender may have waited without sending.
+                acknowledged = np.searchsorted(stream.ack_s, end_s, side="left")
+                whole = acknowledged > 0 and stream.ack[acknowledged - 1] >= ahead[before]
+                count = len(freed_s) + len(timers_s) if whole else 0
+                found.append((Gap(begin_s, end_s, before, after, count), len(timers_s)))
+        return found
+
     def retime(self, lost_s: Floats, gaps: Iterable[Gap]) -> None:
         """Set the times of packets lost before pauses, among all of `lost_s`, which are those of `gaps`."""
         place = 0
@@ -133,13 +167,8 @@ class Clock:
     def _times(self, gap: Gap) -> Floats:
         """Return when the packets of a gap would have arrived."""
         begin_s, end_s, before, after, count = gap
-        rows = slice(max(before + 1 - _RECENT, 0), before + 1)
-        usual_s = max(float(np.median(self.time_s[rows] - self.heard_s[rows])), self.least_s)
-        usual_s = usual_s if math.isfinite(usual_s) else self.least_s
-        # Less than usual if the queue is short. More if a timer sent the last packet.
-        trip_s = min(max(float(self.time_s[before] - self.heard_s[before]), self.least_s), usual_s)
-        heard = np.searchsorted(self.acknowledged_s, self.heard_s[[before, after]], side="right")
-        freed_s = np.clip(self.acknowledged_s[heard[0] : heard[1]] + trip_s, begin_s, end_s)
+        freed_s, trip_s, usual_s = self._freed(before, after)
+        freed_s = np.clip(freed_s + trip_s, begin_s, end_s)
         last_s = float(freed_s[-1]) if len(freed_s) else begin_s
         if end_s - last_s < trip_s / 2:
             # An acknowledgement ended the pause.
@@ -160,6 +189,24 @@ class Clock:
         least_s = np.arange(1, count + 1) * min(self.spacing_s, (end_s - begin_s) / (count + 1))
         found_s = np.maximum.accumulate(np.maximum(found_s, begin_s + least_s[0]) - least_s) + least_s
         return np.asarray(np.minimum(found_s, end_s - least_s[::-1]), dtype=np.float64)
+
+    def _freed(self, before: int, after: int) -> tuple[Floats, float, float]:
+        """Return when the acknowledgements between two packets were sent, for each packet, and their round trip.
+
+        Returns
+        -------
+        freed_s : array of float64
+            The times of the acknowledgements.
+        trip_s, usual_s : float
+            The round-trip time after them, and the usual one.
+        """
+        rows = slice(max(before + 1 - _RECENT, 0), before + 1)
+        usual_s = max(float(np.median(self.time_s[rows] - self.heard_s[rows])), self.least_s)
+        usual_s = usual_s if math.isfinite(usual_s) else self.least_s
+        # Less than usual if the queue is short. More if a timer sent the last packet.
+        trip_s = min(max(float(self.time_s[before] - self.heard_s[before]), self.least_s), usual_s)
+        heard = np.searchsorted(self.acknowledged_s, self.heard_s[[before, after]], side="right")
+        return self.acknowledged_s[heard[0] : heard[1]], trip_s, usual_s
 
     def _timers(self, pause_s: float, trip_s: float, after: int, count: int) -> Floats | None:
         """Return the times after the last acknowledgement at which timers sent packets of a gap.

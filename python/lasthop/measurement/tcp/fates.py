@@ -32,6 +32,8 @@ class Fates:
         Spurious retransmissions.
     reordered : int
         Out-of-order packets that were not retransmissions.
+    windows : int
+        Packets of these that were lost in windows without a hole; their number is estimated.
     missed : int
         Acknowledged packets missing from the capture.
     """
@@ -45,6 +47,7 @@ class Fates:
     unknown: int = 0
     spurious: int = 0
     reordered: int = 0
+    windows: int = 0
     missed: int = 0
 
 
