@@ -296,6 +296,20 @@ def test_fit_writes_a_scenario_that_runs(command: Command, csv: Path, tmp_path: 
     assert ran.returncode == 0, ran.stderr
 
 
+def test_rows_without_times(command: Command, csv: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("".join(f"{line.split(',', 1)[1]}\n" for line in csv.read_text().split()))
+    for arguments in (["fit", str(rows)], ["advise", str(rows), "--rate", "8Mbps"]):
+        refused = command(*arguments)
+        assert refused.returncode == 2
+        assert "state it: --every 20ms" in refused.stderr
+    timed, untimed = (
+        json.loads(command("fit", *each, "--plan", "--json").stdout)
+        for each in ([str(csv)], [str(rows), "--every", "20ms"])
+    )
+    assert timed == untimed
+
+
 def test_replay_takes_the_losses_as_measured(command: Command, csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "replayed"
     result = command("fit", str(csv), "--rate", "8Mbps", "--replay", "--out", str(out))
@@ -321,6 +335,7 @@ def test_plans_name_the_command(command: Command, csv: Path) -> None:
         (["missing.csv"], "missing.csv"),
         (["link.csv", "--rate", "8"], "expected a rate with its unit, such as 8Mbps"),
         (["link.csv", "--rtt", "0ms"], "expected a duration with its unit"),
+        (["link.csv", "--every", "20"], "--every: found '20', expected a duration with its unit"),
         (["README.md"], "README.md"),
     ],
 )

@@ -437,6 +437,43 @@ class TestCsv:
         assert found == {DOWN: [1.0], UP: [0.015, 0.0]}
         assert measurement.counts == measurement.probes == ()
 
+    @pytest.mark.parametrize("column", ["time", "timestamp", "datetime", "date", "time_s", "time_ms", "Time"])
+    def test_dates(self, reading: Any, column: str) -> None:
+        # The clock goes back by an hour: the time zone changes.
+        dates = ["2026-10-25T02:59:59.998+02:00", "2026-10-25 02:00:00.018+01:00", "2026-10-25T01:00:01.5Z"]
+        measurement = reading("\n".join([f"{column},lost", *(f"{date},0" for date in dates)]) + "\n")
+        assert measurement.probes[0].sent_s.tolist() == pytest.approx([0, 0.02, 1.502])
+        assert measurement.duration_s == pytest.approx(1.502)
+
+    def test_packets_of_whole_seconds_are_spread(self, reading: Any) -> None:
+        # The first second ends with two packets, and the last begins with two; the median second has four.
+        seconds = [0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 5, 5]
+        rows = [f"2026-01-02T03:04:{second:02d}Z,0,{40 + second}" for second in seconds]
+        measurement = reading("\n".join(["time,lost,rtt_ms", *rows]) + "\n")
+        expected = [0.5, 0.75, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.25, 2.5, 2.75, 3, 3.2, 3.4, 3.6, 3.8, 5, 5.25]
+        assert measurement.probes[0].sent_s.tolist() == pytest.approx(expected)
+        assert measurement.delays[0].time_s.tolist() == pytest.approx(expected)
+        assert any("whole seconds" in note for note in measurement.notes)
+        # A packet a second in each direction is known to the second.
+        both = "".join(f"{second},0,{way}\n" for second in range(5) for way in ("up", "down"))
+        found = by_direction(reading("time_s,lost,direction\n" + both))
+        assert found[UP].sent_s.tolist() == found[DOWN].sent_s.tolist() == [0, 1, 2, 3, 4]
+
+    def test_rows_without_times_are_a_stated_time_apart(self, tmp_path: Path) -> None:
+        path = tmp_path / "rows.csv"
+        path.write_text("direction,lost\nup,0\ndown,1\nup,1\ndown,0\nup,0\n")
+        found = by_direction(read(path, every_s=0.02))
+        assert (found[UP].sent_s.tolist(), found[UP].lost.tolist()) == ([0, 0.02, 0.04], [False, True, False])
+        assert found[DOWN].sent_s.tolist() == [0, 0.02]
+        path.write_text("sent,lost\n50,3\n50,0\n50,2\n")
+        counts = read(path, every_s=1.0).counts[0]
+        assert (counts.time_s.tolist(), counts.interval_s.tolist()) == ([0, 1, 2], [1, 1, 1])
+        # Times in the file come first.
+        path.write_text("time_s,lost\n0,1\n3,0\n")
+        assert read(path, every_s=1.0).duration_s == 3
+        with pytest.raises(ValueError, match="expected a time above zero"):
+            read(path, every_s=0.0)
+
     @pytest.mark.parametrize(
         ("text", "message", "line"),
         [
@@ -452,6 +489,12 @@ class TestCsv:
             ("time_s,lost\n", "no rows", 1),
             ("time_s,rtt_ms\n1,40\n2,40000000\n", "more than an hour; is its unit right", 3),
             ("time_s,foo\n1,2\n", "expected one of .*, lost, received\n", 1),
+            ("seq,lost\n1,0\n", "--every 20ms", 1),
+            ("lost\n1\n", "--every 20ms", 1),
+            ("timestamp,lost\n1767323045.678,0\n", "numbers is time_s or time_ms", 2),
+            ("time,lost\n2026-01-02T03:04:05Z,0\nnow,0\n", 'found "now", expected a date with a', 3),
+            ("date,lost\n2026-01-02,0\n2026-01-03T00:00Z,0\n", "expected a date without a time zone", 3),
+            ("time,lost\n2026-01-02T03:04:05Z,0\n2026-01-02T03:04:04Z,0\n", "must not decrease", 3),
         ],
     )
     def test_errors_have_their_line(self, reading: Any, text: str, message: str, line: int) -> None:
