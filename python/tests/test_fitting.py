@@ -296,6 +296,16 @@ def test_fit_writes_a_scenario_that_runs(command: Command, csv: Path, tmp_path: 
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.filterwarnings("error")
+def test_packets_at_the_same_time_may_have_different_fates() -> None:
+    lost = np.random.default_rng(2).random(2000) < 0.03
+    probes = Probes(Direction.DOWN, np.repeat(np.arange(1000) * 0.04, 2), lost, None)
+    found = fit_losses(probes, replicates=20)
+    # Bursts which lose every packet are excluded, however short.
+    assert (found.best.family, found.hidden_burst_s, found.cannot_tell) == ("independent", None, ())
+    assert len(found.draws) == 20
+
+
 def test_rows_without_times(command: Command, csv: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("".join(f"{line.split(',', 1)[1]}\n" for line in csv.read_text().split()))

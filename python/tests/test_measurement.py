@@ -87,6 +87,10 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
             "the text of iperf; expected JSON, such as that of `iperf3 -c SERVER -J",
         ),
         (b"[  3]  0.0- 1.0 sec  1.12 MBytes  9.44 Mbits/sec\n", "the text of iperf"),
+        (
+            b"seq=0 rtt=45.2ms rd=22.1ms sd=23.1ms ipdv=n/a\n",
+            "the text of irtt; expected JSON, .*-o irtt.json",
+        ),
         (b'{"round_trips": [}', "not valid JSON"),
         (b'{"round_trips": []}', "no round trips"),
         (b"[" * 100_000, "not a known measurement"),
@@ -150,6 +154,14 @@ class TestIrtt:
 
 
 class TestPing:
+    def test_the_interval_may_be_stated(self, reading: Any) -> None:
+        replies = [f"64 bytes from 192.0.2.1: icmp_seq={k} ttl=60 time=20.{k} ms" for k in (0, 1, 3, 4)]
+        text = "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n" + "\n".join(replies) + "\n"
+        measurement = reading(text, every_s=0.1)
+        assert measurement.probes[0].sent_s.tolist() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+        assert measurement.probes[0].lost.tolist() == [False, False, True, False, False]
+        assert any("--every" in note for note in reading(text).notes)
+
     def test_losses_and_times(self, reading: Any) -> None:
         lost = frozenset({1, 4, 9, 10})
         probes = reading(samples.ping(lost)).probes[0]

@@ -184,23 +184,23 @@ def before_a_pause(pause_ms: float, count: int, *, beyond: bool = False, rfc: bo
     clock = Clock(time_s, time_s, heard_s, holes, 0.05, 0.002, rfc)
     lost_s = np.linspace(0.118, time_s[-1], count + 2)[1:-1]
     clock.retime(lost_s, [Gap(0.118, float(time_s[-1]), 9, 10, count)])
-    return (1e3 * lost_s).round(3).tolist()
+    return [round(1e3 * each, 3) for each in lost_s.tolist()]
 
 
 class TestPauses:
     # Each acknowledgement lets a packet go, which would have arrived 50 ms later.
-    flight = list(range(150, 170, 2))
+    flight = (*range(150, 170, 2),)
 
     def test_packets_follow_the_acknowledgements(self) -> None:
         # The timeout of 250 ms ended the pause.
-        assert before_a_pause(300, 10) == self.flight
+        assert before_a_pause(300, 10) == [*self.flight]
         assert before_a_pause(300, 3) == [152, 160, 166]
         # In slow start each lets two go, one behind the other; the rest are of the burst before them.
         assert before_a_pause(300, 25) == [120, 122, 124, 126, 128, *range(150, 190, 2)]
 
     def test_timers_double(self) -> None:
         # A tail loss probe after two round-trip times, and the timeout 250 ms after it.
-        assert before_a_pause(150, 10, beyond=True) == self.flight
+        assert before_a_pause(150, 10, beyond=True) == [*self.flight]
         assert before_a_pause(400, 11) == [*self.flight, 268]
         assert before_a_pause(900, 12) == [*self.flight, 268, 518]
         # Timeouts without a probe.
@@ -228,15 +228,18 @@ class TestPauses:
             beyond, rfc = dice.random(size) < 0.5, bool(dice.random() < 0.5)
             clock = Clock(time_s, ack_s, heard_s, beyond, 0.03, dice.exponential(0.001), rfc)
             at = np.flatnonzero(dice.random(size - 1) < 0.5)
-            gaps = [Gap(float(time_s[k]), float(time_s[k + 1]), k, k + 1, int(dice.integers(1, 60))) for k in at]
+            gaps = [
+                Gap(float(time_s[k]), float(time_s[k + 1]), k, k + 1, int(dice.integers(1, 60)))
+                for k in at.tolist()
+            ]
             lost_s = np.concatenate(
-                [np.zeros(0), *(np.linspace(gap[0], gap[1], gap.count + 2)[1:-1] for gap in gaps)]
+                [np.zeros(0), *(np.linspace(gap[0], gap[1], gap.missing + 2)[1:-1] for gap in gaps)]
             )
             clock.retime(lost_s, gaps)
             every_s = np.concatenate([time_s, lost_s])
             assert len(np.unique(every_s)) == len(every_s)
             for gap in gaps:
-                found_s, lost_s = lost_s[: gap.count], lost_s[gap.count :]
+                found_s, lost_s = lost_s[: gap.missing], lost_s[gap.missing :]
                 assert gap.begin_s < found_s[0]
                 assert found_s[-1] < gap.end_s
                 assert (np.diff(found_s) > 0).all()

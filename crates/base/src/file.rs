@@ -216,7 +216,8 @@ impl Columns {
         if let [name] = &names[..]
             && let Some(separator) = name.chars().find(|letter| matches!(letter, ';' | '\t'))
         {
-            let problem = format!("found columns separated by {separator:?}, expected commas, and decimal points");
+            let problem =
+                format!("found columns separated by {separator:?}, expected commas, and decimal points");
             return Err(LineError::at(first, problem));
         }
         let (mut values, mut rows) = (Vec::new(), Vec::new());

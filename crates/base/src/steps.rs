@@ -209,7 +209,11 @@ mod tests {
             ("time_s,delay_ms\n", None, "found no row of numbers"),
             ("time_s,delay_ms\n0,1\n1,abc\n", Some(3), "found \"abc\", expected a number"),
             ("time_s,delay_ms\n0,nan\n", Some(2), "found \"nan\", expected a number"),
-            ("time_s,delay_ms,cell\n0,1,LTE\n1,,LTE\n", Some(3), "found \"\", expected a number; leave the row out"),
+            (
+                "time_s,delay_ms,cell\n0,1,LTE\n1,,LTE\n",
+                Some(3),
+                "found \"\", expected a number; leave the row out",
+            ),
             ("time_s,delay_ms\n0,1\n1\n", Some(3), "found 1 cells, expected 2"),
             ("time_s,delay_ms\n0,1\n\n0,2\n", Some(4), "found the time 0 s, expected times that increase"),
             ("time_s,delay_ms\n-1,1\n", Some(2), "found the time -1 s, expected none below zero"),

@@ -504,7 +504,9 @@ Captured = Annotated[
 ]
 Every = Annotated[
     str | None,
-    typer.Option("--every", metavar="TIME", help="Time between the rows of a CSV file without times."),
+    typer.Option(
+        "--every", metavar="TIME", help="Time between the rows of CSV, or packets of ping, without times."
+    ),
 ]
 
 

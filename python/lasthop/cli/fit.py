@@ -132,9 +132,7 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
             emit(note)
 
 
-def read_all(
-    files: Sequence[Path], user: str, captured: str | None, every: str | None
-) -> list[Measurement]:
+def read_all(files: Sequence[Path], user: str, captured: str | None, every: str | None) -> list[Measurement]:
     """Read all files.
 
     Raises

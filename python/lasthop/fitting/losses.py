@@ -624,6 +624,9 @@ def _hidden(record: LossRecord, count: int) -> tuple[float | None, list[Model]]:
     lengths = np.geomspace(1e-3, max(record.duration_s / 5, 1e-2), 60)
     likelihood, shares = record.burst_profile(lengths)
     best = float(np.max(likelihood))
+    if best == -math.inf:
+        # Of packets at the same time, some were lost and others were not.
+        return None, []
     # Wilks' theorem: twice the difference is chi-squared with one degree of freedom.
     possible = lengths[likelihood >= best - 3.84 / 2]
     weights = np.cumsum(np.exp(likelihood - best))

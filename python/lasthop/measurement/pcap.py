@@ -416,8 +416,8 @@ def _explain(
         if one.before and one.numbered < one.streams:
             notes.append(
                 f"{direction.capitalize()}, losses of {plural(one.streams - one.numbered, 'connection')} are "
-                "holes in sequence space filled by retransmissions. Lost retransmissions and losses at the end "
-                "of a transfer leave no hole."
+                "holes in sequence space filled by retransmissions. Lost retransmissions and losses at the "
+                "end of a transfer leave no hole."
             )
             if one.windows:
                 notes.append(

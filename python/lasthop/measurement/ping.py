@@ -75,8 +75,8 @@ def recognises(text: str) -> bool:
     )
 
 
-def read(source: Source) -> Measurement:
-    """Read the output of ping.
+def read(source: Source, every_s: float | None = None) -> Measurement:
+    """Read the output of ping; `every_s` is the time between packets without timestamps.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def read(source: Source) -> Measurement:
         useful = useful[:1]
     elif len(useful) > 1:
         notes.append(f"{len(useful)} consecutive runs of ping; the gaps between them are not measured.")
-    parts = [_packets(source, session, notes) for session in useful]
+    parts = [_packets(source, session, every_s, notes) for session in useful]
     start = min(float(part[0].min()) for part in parts)
     if max(float(part[0].max()) for part in parts) - start > LONGEST_S:
         raise source.error("the times are years apart")
@@ -120,7 +120,9 @@ def read(source: Source) -> Measurement:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
     failures = sum(session.failures for session in useful)
     if failures:
-        notes.append(f"Sending failed {plural(failures, 'time')}; packets that were never sent may count as losses.")
+        notes.append(
+            f"Sending failed {plural(failures, 'time')}; packets that were never sent may count as losses."
+        )
     refused = sum(len(session.refused - session.rtt_s.keys()) for session in useful)
     if refused:
         notes.append(
@@ -201,7 +203,9 @@ def _size(header: re.Match[str]) -> int | None:
     return int(header["payload"]) + 8 + ip
 
 
-def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Floats, Flags, Floats]:
+def _packets(
+    source: Source, session: _Session, every_s: float | None, notes: list[str]
+) -> tuple[Floats, Flags, Floats]:
     """Return sending time, loss and round-trip time of each packet; the time of a lost packet is NaN."""
     seen = session.rtt_s.keys() | session.unanswered | session.refused
     first, last = min(seen), max(seen)
@@ -221,7 +225,7 @@ def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Float
     answered = np.fromiter(session.rtt_s, dtype=np.int64) - first
     rtt[answered] = floats(session.rtt_s.values())
     lost = np.isnan(rtt)
-    sent_s = _times(session, numbers, notes)
+    sent_s = _times(session, numbers, every_s, notes)
     # Packets sent within one round-trip time of the end may have been in flight when ping was stopped.
     trailing = int(answered.max()) + 1
     if trailing < len(numbers):
@@ -235,7 +239,7 @@ def _packets(source: Source, session: _Session, notes: list[str]) -> tuple[Float
     return sent_s, lost, rtt
 
 
-def _times(session: _Session, numbers: Counters, notes: list[str]) -> Floats:
+def _times(session: _Session, numbers: Counters, every_s: float | None, notes: list[str]) -> Floats:
     """Return the sending times of packets."""
     known = {seq: heard - session.rtt_s[seq] for seq, heard in session.received_s.items()}
     for unanswered, after in session.next_sent_s.items():
@@ -249,10 +253,15 @@ def _times(session: _Session, numbers: Counters, notes: list[str]) -> Floats:
         late_s: Floats = np.where(numbers > seqs[-1], times[-1] + (numbers - seqs[-1]) * step, sent_s)
         return late_s
     step = 1.0
-    if session.lasted_s and session.transmitted and session.transmitted > 1:
+    if every_s is not None:
+        step = every_s
+    elif session.lasted_s and session.transmitted and session.transmitted > 1:
         step = session.lasted_s / (session.transmitted - 1)
         notes.append(f"No timestamps (-D): packets assumed to be sent every {step:.4g} s, the mean interval.")
     else:
-        notes.append("No timestamps (-D): packets assumed to be sent once per second, the default of ping.")
+        notes.append(
+            "No timestamps (-D): packets assumed to be sent once per second, the default of ping. --every "
+            "(`every_s` in Python) states another interval."
+        )
     regular_s: Floats = (numbers - numbers[0]) * step
     return regular_s

@@ -31,6 +31,7 @@ _IPERF_TEXT = re.compile(
     r"^\[ *(?:\d+|ID|SUM)\] .*(?:Bitrate|Bandwidth|bits/sec|connected)",
     re.MULTILINE,
 )
+_IRTT_TEXT = re.compile(r"^(?:\[.{1,100}\] )?seq=\d+ (?:rtt=\S+ rd=|LOST)", re.MULTILINE)
 _JSON: dict[Format, Callable[[Any], bool]] = {
     "irtt": irtt.recognises,
     "iperf3": iperf3.recognises,
@@ -67,7 +68,7 @@ def read(
     captured : {"client", "server", "between"}, optional
         Where a capture was taken. By default it is inferred from delays.
     every_s : float, optional
-        The time between the rows of a CSV file without times.
+        The time between the rows of a CSV file, or the packets of ping, without times.
 
     Returns
     -------
@@ -117,6 +118,8 @@ def _read(
     text = source.text().lstrip()
     if chosen is None and _IPERF_TEXT.search(text[:4000]):
         raise source.error(f"the text of iperf; expected JSON, such as that of `{iperf3.REMEDY}`")
+    if chosen is None and _IRTT_TEXT.search(text[:4000]):
+        raise source.error(f"the text of irtt; expected JSON, such as that of `{irtt.REMEDY}`")
     if chosen is None and re.match(r"\[\s*[{\]]", text):
         raise source.error(f"a JSON list of an unknown program; supported formats: {_KNOWN}")
     if chosen in _JSON or (chosen is None and text[:1] == "{"):
@@ -147,7 +150,7 @@ def _read(
         case "ss":
             return ss.read(source, user)
         case "ping":
-            return ping.read(source)
+            return ping.read(source, every_s)
         case "csv":
             return table.read(source, every_s)
     raise source.error(f"not a known measurement; supported formats: {_KNOWN}")

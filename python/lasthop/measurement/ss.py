@@ -106,8 +106,8 @@ def read(source: Source, user: Host = "client") -> Measurement:
     )
     if counts:
         notes.append(
-            f"Losses are retransmissions less {plural(spurious, 'duplicate')} reported by DSACK, in the interval "
-            "of the retransmission. Without DSACK, spurious retransmissions count as losses."
+            f"Losses are retransmissions less {plural(spurious, 'duplicate')} reported by DSACK, in the "
+            "interval of the retransmission. Without DSACK, spurious retransmissions count as losses."
         )
     if len(counts) < len(rates):
         notes.append("A receiving socket has no counters of losses on the way to it.")

@@ -311,7 +311,7 @@ class _Table:
                 time_s[row] = (date - first).total_seconds()
         if (backwards := np.flatnonzero(np.diff(time_s) < 0)).size:
             raise self.source.error("the time must not decrease", self.lines[int(backwards[0]) + 1])
-        return time_s - time_s[0]
+        return np.asarray(time_s - time_s[0], dtype=np.float64)
 
     def regular(self, every_s: float) -> Floats:
         """Return the times of rows which are a fixed time apart, in each direction."""

@@ -32,7 +32,7 @@ _TIMEOUTS = 16
 
 
 def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
-    """Infer losses upstream of the capture: holes in sequence space filled by retransmissions, and lost windows.
+    """Infer losses upstream of the capture: holes that retransmissions fill, and windows before timeouts.
 
     A packet that fills a hole was reordered, not retransmitted, if its timestamp is not newer than that of
     the packet behind the hole; without timestamps, if it arrives within `window_s`.
@@ -98,7 +98,7 @@ def _with_windows(
         shown = order[slice(*np.searchsorted(ranked, expected).tolist())]
         shown = shown[kept[shown] & (holes.lost_place[shown] >= gap.after)]
         kept[shown] = False
-        count = len(shown) + timers if len(shown) else gap.count
+        count = len(shown) + timers if len(shown) else gap.missing
         if not count:
             continue
         added += count - len(shown)
@@ -213,8 +213,8 @@ class _Holes:
         self.stream = stream
         self.window_s = window_s
         self.open: list[_Hole] = []
-        # For each lost packet: the time at which it would have arrived, the row before which, and the begin of
-        # its hole.
+        # For each lost packet: the time at which it would have arrived, the row before which, and the first
+        # sequence number of its hole.
         self.lost: list[tuple[float, float, int]] = []
         self.duplicates = self.reordered = self.missed = 0
 

@@ -35,7 +35,7 @@ _LEAST_S = 1.0
 """Least retransmission timeout of RFC 6298."""
 
 _FEWEST_FREED = 4
-"""Packets acknowledged in a round-trip time by which a sender that waits for data is told from one that lost them."""
+"""With fewer packets acknowledged in a round-trip time, a sender may have waited for data."""
 
 _MOST_TIMEOUTS = 12
 """Limit of the timeouts in a pause, which double: more than half an hour."""
@@ -50,7 +50,7 @@ class Gap(NamedTuple):
         The arrivals before and after them.
     before, after : int
         The rows of the data packets before and after them; -1 if there is none.
-    count : int
+    missing : int
         The packets missing.
     """
 
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
     end_s: float
     before: int
     after: int
-    count: int
+    missing: int
 
 
 @dataclass(slots=True)
@@ -125,11 +125,11 @@ class Clock:
         )
 
     def windows(self, stream: Stream) -> list[tuple[Gap, int]]:
-        """Return the windows that were lost before a retransmission by timeout, and packets that timers sent.
+        """Return the windows lost before a retransmission by timeout, each with its packets by timers.
 
-        After a timeout, a sender sends one packet and waits for its acknowledgement; after idle time, it sends
-        a burst. The packets lost are as many as were acknowledged to it, and those that timers sent; the
-        number is zero if it is unknown.
+        After a timeout, a sender sends one packet and waits for its acknowledgement; after idle time, it
+        sends a burst. The packets lost are as many as had been acknowledged, and those that timers sent. The
+        number is zero if it is unknown, since data were missing before.
         """
         steps_s = np.append(np.diff(self.time_s), 0.0)
         alone = np.flatnonzero(
@@ -146,9 +146,11 @@ class Clock:
                 continue
             begin_s, end_s = float(self.time_s[before]), float(self.time_s[after])
             pause_s = end_s - max(float(freed_s[-1]) + trip_s, begin_s)
-            timers_s = self._timers(pause_s, usual_s, after, _MOST_TIMEOUTS) if pause_s > trip_s / 2 else None
+            if pause_s < _ABOVE_RTT_S:
+                continue
+            timers_s = self._timers(pause_s, usual_s, after, _MOST_TIMEOUTS)
             if timers_s is not None:
-                # With holes, the sender may have waited without sending.
+                # With data missing before, the sender may have waited without sending.
                 acknowledged = np.searchsorted(stream.ack_s, end_s, side="left")
                 whole = acknowledged > 0 and stream.ack[acknowledged - 1] >= ahead[before]
                 count = len(freed_s) + len(timers_s) if whole else 0
@@ -159,10 +161,10 @@ class Clock:
         """Set the times of packets lost before pauses, among all of `lost_s`, which are those of `gaps`."""
         place = 0
         for gap in gaps:
-            paused = gap.end_s - gap.begin_s > _PAUSE * (gap.count + 1) * self.spacing_s
+            paused = gap.end_s - gap.begin_s > _PAUSE * (gap.missing + 1) * self.spacing_s
             if paused and min(gap.before, gap.after) >= 0:
-                lost_s[place : place + gap.count] = self._times(gap)
-            place += gap.count
+                lost_s[place : place + gap.missing] = self._times(gap)
+            place += gap.missing
 
     def _times(self, gap: Gap) -> Floats:
         """Return when the packets of a gap would have arrived."""
@@ -170,9 +172,10 @@ class Clock:
         freed_s, trip_s, usual_s = self._freed(before, after)
         freed_s = np.clip(freed_s + trip_s, begin_s, end_s)
         last_s = float(freed_s[-1]) if len(freed_s) else begin_s
+        timers_s: Floats | None
         if end_s - last_s < trip_s / 2:
             # An acknowledgement ended the pause.
-            freed_s, timers_s = freed_s[freed_s < end_s - trip_s / 2], np.array([])
+            freed_s, timers_s = freed_s[freed_s < end_s - trip_s / 2], np.zeros(0)
         else:
             timers_s = self._timers(end_s - last_s, usual_s, after, count)
         if timers_s is None:
@@ -191,12 +194,12 @@ class Clock:
         return np.asarray(np.minimum(found_s, end_s - least_s[::-1]), dtype=np.float64)
 
     def _freed(self, before: int, after: int) -> tuple[Floats, float, float]:
-        """Return when the acknowledgements between two packets were sent, for each packet, and their round trip.
+        """Return the acknowledgements that a sender had between two packets.
 
         Returns
         -------
         freed_s : array of float64
-            The times of the acknowledgements.
+            The time of the acknowledgement of each packet.
         trip_s, usual_s : float
             The round-trip time after them, and the usual one.
         """
@@ -213,11 +216,13 @@ class Clock:
 
         None if neither acknowledgements nor timers explain the pause.
         """
-        none: Floats = np.array([])
+        none: Floats = np.zeros(0)
         probe_s = _PROBE * trip_s
         timeout_s = _LEAST_S if self.rfc else trip_s + _ABOVE_RTT_S
         if self.beyond[after]:
             return none if pause_s < 2 * probe_s + _DELAYED_S else None
+        if pause_s < probe_s / 2:
+            return none
         # A packet of these ended the pause, and those before it are missing.
         timeouts_s = timeout_s * (2.0 ** np.arange(min(count + 2, _MOST_TIMEOUTS)) - 1)
         best, found = math.log(2), None
