@@ -131,6 +131,19 @@ def test_at_a_receiver_the_losses_are_those_of_the_link(
     assert any("holes in sequence space" in note for note in measurement.notes)
 
 
+def test_linux_does_not_number_the_syn_ack(faded: Transfer, reading: Reading) -> None:
+    # The identification of a SYN-ACK is zero; that of the socket is random.
+    packets = []
+    for packet in captures.read_back(faded.mobile):
+        number = (int.from_bytes(packet.data[4:6], "big") + 40_000) & 0xFFFF
+        number = 0 if packet.data[33] & 2 else number
+        data = packet.data[:4] + number.to_bytes(2, "big") + packet.data[6:]
+        packets.append(Packet(packet.time_ns, data, packet.wire))
+    measurement = reading(captures.written(packets))
+    assert any("IP identifications" in note for note in measurement.notes)
+    assert down(measurement).lost.tolist() == faded.lost.tolist()
+
+
 def test_times_of_losses_at_the_receiver(faded: Transfer, reading: Reading) -> None:
     # Between the arrivals of the packets sent before and after.
     order = np.argsort(faded.sent_s, kind="stable")

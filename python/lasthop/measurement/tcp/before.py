@@ -21,6 +21,8 @@ _LARGEST_HOLE = 1 << 24
 _MOST_HOLES = 500
 """Limit of open holes."""
 
+_SYN, _RST = 2, 4
+
 _FEWEST_NUMBERED = 20
 """Packets needed to detect consecutive identifications."""
 
@@ -141,6 +143,9 @@ def by_identifications(
     longest_s : float
         The round-trip time with queueing.
     """
+    # Linux numbers neither the SYN-ACK, before there is a socket, nor some resets.
+    bare = (packets.flags[forward] & (_SYN | _RST)) != 0
+    forward = forward[~bare | (packets.identification[forward] != 0)]
     number = packets.identification[forward]
     if len(forward) < _FEWEST_NUMBERED or (number < 0).any():
         return None
