@@ -74,7 +74,7 @@ def read(source: Source, every_s: float | None = None) -> Measurement:
     if not table.rows:
         raise source.error("no rows below the column names", table.line)
     time_s = table.times() if every_s is None or table.timed else table.regular(every_s)
-    if time_s[-1] > LONGEST_S:
+    if time_s.max() > LONGEST_S:
         raise source.error("the times are years apart", table.lines[-1])
     fates: list[Probes] = []
     delays: list[Delays] = []
