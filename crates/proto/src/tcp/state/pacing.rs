@@ -36,7 +36,7 @@ impl Pace {
 
 impl SenderState {
     /// Paces segments at `rate` bytes of payload per second from now on, instead of a rate of the controller. Only recovery
-    /// with [records](Settings::keeps_records) is paced.
+    /// with [records](crate::tcp::Settings::keeps_records) is paced.
     ///
     /// # Panics
     /// If the rate is not positive.
