@@ -20,7 +20,7 @@ DEVELOP := . $(BIN)/activate && maturin develop --release
 SCHEMES := $(shell find crates/proto/src/scheme -name '*.rs')
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# What the next build would reuse makes the first one, on a fresh machine, a quarter slower.
+# What only a next build would reuse slows down the first one, which is the only one on a fresh machine.
 export CARGO_INCREMENTAL := 0
 
 # Not every cargo comes with rustfmt and clippy.

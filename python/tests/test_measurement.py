@@ -162,6 +162,10 @@ class TestPing:
         assert measurement.probes[0].lost.tolist() == [False, False, True, False, False]
         assert any("--every" in note for note in reading(text).notes)
 
+    def test_a_stated_interval_beside_times_is_noted(self, reading: Any) -> None:
+        for written in (samples.ping(), samples.irtt(), samples.mahimahi_log()):
+            assert any("not used" in note for note in reading(written, every_s=0.1).notes)
+
     def test_losses_and_times(self, reading: Any) -> None:
         lost = frozenset({1, 4, 9, 10})
         probes = reading(samples.ping(lost)).probes[0]
@@ -482,7 +486,9 @@ class TestCsv:
         assert (counts.time_s.tolist(), counts.interval_s.tolist()) == ([0, 1, 2], [1, 1, 1])
         # Times in the file come first.
         path.write_text("time_s,lost\n0,1\n3,0\n")
-        assert read(path, every_s=1.0).duration_s == 3
+        measurement = read(path, every_s=1.0)
+        assert measurement.duration_s == 3
+        assert any("not used" in note for note in measurement.notes)
         with pytest.raises(ValueError, match="expected a time above zero"):
             read(path, every_s=0.0)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.measurement.model import Counters, Delays, Direction, Flags, Floats, Measurement
-from lasthop.measurement.source import LONGEST_S, Source, floats, ordered, parsed, probes
+from lasthop.measurement.source import HAS_TIMES, LONGEST_S, Source, floats, ordered, parsed, probes
 from lasthop.plural import plural
 
 REMEDY = "ping -D -O -i 0.02 HOST"
@@ -250,6 +250,7 @@ def _times(session: _Session, numbers: Counters, every_s: float | None, notes: l
         step = float(times[-1] - times[0]) / float(seqs[-1] - seqs[0])
         sent_s = np.interp(numbers, seqs, times)
         sent_s = np.where(numbers < seqs[0], times[0] - (seqs[0] - numbers) * step, sent_s)
+        notes += [] if every_s is None else [HAS_TIMES]
         late_s: Floats = np.where(numbers > seqs[-1], times[-1] + (numbers - seqs[-1]) * step, sent_s)
         return late_s
     step = 1.0

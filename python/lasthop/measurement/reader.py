@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from lasthop import suggest
 from lasthop.measurement import flent, iperf3, irtt, mahimahi, ping, ss, table
 from lasthop.measurement.model import Measurement
-from lasthop.measurement.source import Host, Source, load, mapping
+from lasthop.measurement.source import HAS_TIMES, Host, Source, load, mapping
 
 Format = Literal["irtt", "ping", "iperf3", "ss", "flent", "csv", "pcap", "mahimahi"]
 
@@ -101,6 +101,8 @@ def read(
         raise ValueError(f"found {every_s} s between rows, expected a time above zero")
     source = load(path)
     measurement = _read(source, format, user, captured, every_s)
+    if every_s is not None and measurement.format not in ("csv", "ping"):
+        measurement = measurement.noting(HAS_TIMES)
     if source.cut:
         note = "The compressed file is truncated or damaged; it is read up to the damage."
         measurement = measurement.noting(note)

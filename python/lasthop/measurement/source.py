@@ -26,6 +26,9 @@ LARGEST_TEXT_BYTES = 1 << 28
 LONGEST_S = 1e9
 """Limit of a measurement's duration, 30 years: differences of times remain exact."""
 
+HAS_TIMES = "--every (`every_s` in Python) is not used, since the file has times."
+"""The note of a file that needs no time between packets."""
+
 MOST_BINS = 2_000_000
 """Limit of the bins of a series: two and a half days at 100 ms."""
 

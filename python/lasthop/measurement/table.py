@@ -21,7 +21,7 @@ from lasthop.measurement.model import (
     Probes,
     Rates,
 )
-from lasthop.measurement.source import LONGEST_S, Source, parsed, probes
+from lasthop.measurement.source import HAS_TIMES, LONGEST_S, Source, parsed, probes
 
 TIMES = {"time_s": 1.0, "time_ms": 1e-3}
 DATES = ("time", "timestamp", "datetime", "date")
@@ -73,7 +73,11 @@ def read(source: Source, every_s: float | None = None) -> Measurement:
     notes: list[str] = []
     if not table.rows:
         raise source.error("no rows below the column names", table.line)
-    time_s = table.times() if every_s is None or table.timed else table.regular(every_s)
+    if every_s is None or table.timed:
+        time_s = table.times()
+        notes += [] if every_s is None else [HAS_TIMES]
+    else:
+        time_s = table.regular(every_s)
     if time_s.max() > LONGEST_S:
         raise source.error("the times are years apart", table.lines[-1])
     fates: list[Probes] = []
@@ -108,15 +112,15 @@ def _read_direction(
     table: _Table,
     direction: Direction | None,
     rows: npt.NDArray[np.bool_],
-    every_s: Floats,
+    all_s: Floats,
     into: tuple[list[Probes], list[Delays], list[Rates], list[Counts], list[LossSeries]],
     notes: list[str],
 ) -> None:
     """Read the rows of one direction; `direction` is None without such a column."""
     fates, delays, rates, counts, losses = into
-    time_s = every_s[rows]
+    time_s = all_s[rows]
     if table.of_packets and _are_seconds(time_s):
-        every_s[rows] = time_s = _spread(time_s)
+        all_s[rows] = time_s = _spread(time_s)
         notes.append("The times are whole seconds; the packets of a second are spread evenly over it.")
     # A row applies until the next one.
     gaps = np.diff(time_s)
@@ -158,7 +162,7 @@ def _read_direction(
                 "a delay of more than an hour; is its unit right?", table.lines[int(late[0])]
             )
         if (keep := rows & (column >= 0)).any():
-            delays.append(Delays(which, every_s[keep], column[keep]))
+            delays.append(Delays(which, all_s[keep], column[keep]))
     rate = table.scaled(RATES)
     if rate is not None and (keep := (rate >= 0)[rows]).any():
         rate_way = Direction.DOWN if way is Direction.ROUND_TRIP else way
