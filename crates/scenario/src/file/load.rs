@@ -17,7 +17,7 @@ use super::document::Document;
 use super::error::{Location, ScenarioError};
 use super::grid;
 use crate::build::{Fault, StatedTcp};
-use crate::schema::{Point, Scenario, Sweep};
+use crate::schema::{Point, Scenario, Sweep, settings_table};
 
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
 fn place(fault: &Fault, document: &Document<'_>) -> Vec<String> {
@@ -54,7 +54,7 @@ impl StatedTcp {
     fn of(document: &Document<'_>, tcp: &tcp::Settings) -> StatedTcp {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
-        let every = Table::try_from(tcp).expect("settings are a table");
+        let every = settings_table(tcp);
         let own: BTreeSet<String> = tcp.own_keys().map(str::to_owned).collect();
         let mut all = match every.keys().all(|key| all.contains(key)) {
             true => own.union(&set).cloned().collect(),
@@ -62,7 +62,7 @@ impl StatedTcp {
         };
         if set.iter().any(|key| !own.contains(key)) {
             let text: tcp::Override = document.read_text("tcp").unwrap_or_default();
-            let text = Table::try_from(&text).expect("settings are a table");
+            let text = settings_table(&text);
             let is_changed = |key: &String| text.get(key).is_some_and(|old| every.get(key) != Some(old));
             all.retain(|key| !set.contains(key) || own.contains(key) || !is_changed(key));
         }
@@ -240,15 +240,14 @@ impl Scenario {
 
     /// Sets all TCP settings that the document does not state to those of its profile.
     fn settle_profile(&mut self, document: &Document<'_>) {
-        let table = |settings| Table::try_from(settings).expect("settings are a table");
-        let stated = table(&self.tcp);
+        let stated = settings_table(&self.tcp);
         // The default profile of files may differ from that of settings made in code.
         let profile = if document.keys_of("tcp").any(|key| key == "profile") {
             self.tcp.profile
         } else {
             tcp::Profile::default()
         };
-        let mut settled = table(&profile.settings());
+        let mut settled = settings_table(&profile.settings());
         for key in document.keys_of("tcp") {
             // Some that are off have no value.
             match stated.get(key) {

@@ -187,8 +187,8 @@ impl Scenario {
             (String::from("sender"), format!("found \"{sender}\", {}", alternatives(sender, known)))
         };
         let settled = self.tcp_of_sender(sender).ok_or_else(unknown)?;
-        let (asked, found) = (table(&self.tcp), table(&settled));
-        let mut own = self.senders.get(sender).map_or_else(Table::new, table);
+        let (asked, found) = (settings_table(&self.tcp), settings_table(&settled));
+        let mut own = self.senders.get(sender).map_or_else(Table::new, settings_table);
         for key in set.into_iter().filter(|key| asked.get(*key) != found.get(*key)) {
             let value = asked.get(key);
             if let ("profile" | "congestion", Some(value)) = (key, value) {
@@ -219,7 +219,8 @@ impl Scenario {
     }
 }
 
-fn table(settings: &impl Serialize) -> Table {
+/// TCP settings as they stand in a file.
+pub(crate) fn settings_table(settings: &impl Serialize) -> Table {
     Table::try_from(settings).expect("settings are a table")
 }
 

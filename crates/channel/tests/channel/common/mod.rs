@@ -1,7 +1,6 @@
 //! Assertions with tolerances.
 
 /// Asserts a relative error.
-#[allow(dead_code, reason = "not every test file has errors that small")]
 #[track_caller]
 pub(crate) fn assert_close(what: &str, found: f64, expected: f64, relative_error: f64) {
     let error = found / expected - 1.0;

@@ -32,14 +32,12 @@ backoff.uniform = "100 ms"
 "#;
 
 /// The scenario with `from` replaced by `to`.
-#[allow(dead_code, reason = "not every test file varies the text")]
 pub(crate) fn with(from: &str, to: &str) -> String {
     assert!(SCENARIO.contains(from), "the scenario has no {from:?}");
     SCENARIO.replacen(from, to, 1)
 }
 
 /// A message or canonical form independent of the set of registered schemes.
-#[allow(dead_code, reason = "not every test file shows messages")]
 pub(crate) fn whatever_schemes(text: &str) -> String {
     let schemes = Schemes::default();
     let names: Vec<_> = schemes.all().map(|scheme| format!("\"{}\"", scheme.name())).collect();
@@ -49,7 +47,6 @@ pub(crate) fn whatever_schemes(text: &str) -> String {
 }
 
 /// A graph with two base stations, two connections and other traffic.
-#[allow(dead_code, reason = "not every test file needs a network")]
 pub(crate) const NETWORK: &str = r#"schemes = ["basic"]
 limit = "20 s"
 
@@ -92,7 +89,6 @@ channel.iid.ber = 1e-6
 "#;
 
 /// The counters called `name` of all agents together.
-#[allow(dead_code, reason = "not every test file counts")]
 pub(crate) fn counter(run: &Run, name: &str) -> u64 {
     let counters = run.agents.iter().flat_map(|agent| &agent.counters);
     counters.filter(|(other, _)| *other == name).map(|(_, value)| value).sum()
