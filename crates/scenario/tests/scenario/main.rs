@@ -1,4 +1,5 @@
-//! Scenarios, from the file to the results. One program, since a program for each file takes longer to build than to run.
+//! Scenarios, from the file to the results. One program, since a program for each file takes longer to build than to run; but a
+//! random scenario that takes too long ends its own.
 
 mod applications;
 mod calls;
@@ -13,7 +14,6 @@ mod emulation;
 mod energy;
 mod errors;
 mod external;
-mod hostile;
 mod m_tcp;
 mod map;
 mod mobility;
