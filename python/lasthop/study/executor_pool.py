@@ -6,7 +6,7 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -25,6 +25,9 @@ MOST_OF_ITEM = 1 << 14
 ITEMS_PER_WORKER = 4
 ITEMS_OF_UNKNOWN_WORKERS = 64
 """Work items in flight for an executor that does not tell how many workers it has."""
+
+MOST_TRIES = 3
+"""How often a work item is submitted, if the executor loses it: Dask's does, at times, when a worker dies."""
 
 Chunk = tuple[int, int, Any, tuple[Any, ...]]
 """The first run, the number of runs, why they ended, and their metrics, as `Store.add` has them."""
@@ -61,6 +64,14 @@ class WorkItem(NamedTuple):
     first: int
     runs: int
     python_schemes: bytes = pickle.dumps(())
+
+
+class Flight(NamedTuple):
+    """A work item at the executor: the key of its runs, the item, and how often it was submitted."""
+
+    key: int
+    item: WorkItem
+    tries: int
 
 
 def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
@@ -117,7 +128,7 @@ def _scenario(toml: str, file: str, python_schemes: bytes) -> Scenario:
 class ExecutorPool:
     """The interface of `lasthop._lasthop.Pool`, on the workers of an executor.
 
-    The executor stays open. The number of work items in flight is bounded.
+    The executor stays open. The number of work items in flight is bounded. A lost one is submitted again.
 
     Parameters
     ----------
@@ -141,7 +152,7 @@ class ExecutorPool:
         usual = ITEMS_PER_WORKER * workers if isinstance(workers, int) else ITEMS_OF_UNKNOWN_WORKERS
         self._most = in_flight or usual
         self._waiting: deque[tuple[int, WorkItem]] = deque()
-        self._flying: dict[Future[tuple[float, list[Chunk]]], int] = {}
+        self._flying: dict[Future[tuple[float, list[Chunk]]], Flight] = {}
         self._failure: BaseException | None = None
         self._runs, self._seconds = 0, 0.0
 
@@ -163,7 +174,8 @@ class ExecutorPool:
         Raises
         ------
         StudyError
-            If the executor has lost a work item, once all finished ones are collected.
+            If the executor is broken, or has lost a work item `MOST_TRIES` times, once all finished ones are
+            collected.
         """
         self._fill()
         if self._failure is not None:
@@ -171,19 +183,22 @@ class ExecutorPool:
         done, _ = wait(self._flying, timeout_s, FIRST_COMPLETED)
         found = []
         for future in done:
-            key = self._flying.pop(future)
+            flight = self._flying.pop(future)
             try:
                 seconds, chunks = future.result()
             except (StudyError, KeyboardInterrupt) as error:
                 self._failure = error
-            except (BrokenExecutor, CancelledError) as error:
+            except BrokenExecutor as error:
                 self._failure = _lost(error)
             except RuntimeError as error:  # A run crashed.
                 self._failure = error
             except Exception as error:
-                self._failure = _lost(error)
+                if flight.tries < MOST_TRIES:
+                    self._fly(flight._replace(tries=flight.tries + 1))
+                else:
+                    self._failure = _lost(error)
             else:
-                found += [(key, *chunk) for chunk in chunks]
+                found += [(flight.key, *chunk) for chunk in chunks]
                 self._seconds += seconds
                 self._runs += sum(runs for _, runs, *_ in chunks)
         self._fill()
@@ -206,12 +221,15 @@ class ExecutorPool:
             if runs < item.runs:
                 rest = item._replace(first=item.first + runs, runs=item.runs - runs)
                 self._waiting.appendleft((key, rest))
-            try:
-                future = self._executor.submit(make_runs, item._replace(runs=runs))
-            except RuntimeError as error:  # It is broken, or was shut down.
-                self._failure = _lost(error)
-            else:
-                self._flying[future] = key
+            self._fly(Flight(key, item._replace(runs=runs), tries=1))
+
+    def _fly(self, flight: Flight) -> None:
+        try:
+            future = self._executor.submit(make_runs, flight.item)
+        except RuntimeError as error:  # It is broken, or was shut down.
+            self._failure = _lost(error)
+        else:
+            self._flying[future] = flight
 
     def _next_size(self) -> int:
         if not self._runs:
