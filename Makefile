@@ -20,8 +20,10 @@ DEVELOP := . $(BIN)/activate && maturin develop --release
 SCHEMES := $(shell find crates/proto/src/scheme -name '*.rs')
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# What only a next build would reuse slows down the first one, which is the only one on a fresh machine.
+# What only a next build or a debugger would use slows down the first build, which is the only one on a fresh machine.
 export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_DEV_DEBUG := false
+export CARGO_PROFILE_TEST_DEBUG := false
 
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")

@@ -8,10 +8,12 @@ import threading
 import time
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lasthop.cli.streams import notify
-from lasthop.study import Progress
+
+if TYPE_CHECKING:
+    from lasthop.study import Progress
 
 SECONDS_UNTIL_SHOWN = 0.5
 """Shorter activities show no bar."""

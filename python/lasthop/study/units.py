@@ -6,10 +6,12 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lasthop._lasthop import better, counts
-from lasthop.study.statistics import Kind
+
+if TYPE_CHECKING:
+    from lasthop.study.statistics import Kind
 
 RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
 SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
