@@ -22,6 +22,7 @@ mod driver;
 mod emulator;
 mod frames;
 mod interface;
+mod log;
 mod recorder;
 mod report;
 mod segments;

@@ -15,6 +15,8 @@ use lasthop_scenario::{Events, Side};
 use lasthop_wire::{IpPacket, TcpHeader};
 use serde::Serialize;
 
+use crate::log::Log;
+
 /// Maximum number of recorded connections; later ones are not recorded. Only port scans have more.
 const MAX_CONNECTIONS: usize = 4_096;
 
@@ -30,9 +32,19 @@ pub(crate) struct Recorder {
     index: HashMap<Ends, u32>,
     connections: Vec<Connection>,
     /// The events of all connections, in order; `None` if they are not recorded.
-    rows: Option<Vec<Row>>,
+    rows: Option<Log<Row>>,
     /// The lateness of packets; `None` if it is not recorded.
-    lateness: Option<LatenessRecord>,
+    lateness: Option<Log<Late>>,
+}
+
+/// When a packet entered and left the network.
+#[derive(Debug)]
+struct Late {
+    entered: Time,
+    time: Time,
+    to: Side,
+    size: u64,
+    late_s: f64,
 }
 
 /// When each packet entered and left the network, as columns: row *i* of each column belongs to one packet.
@@ -48,6 +60,18 @@ pub struct LatenessRecord {
     pub size_bytes: Vec<i64>,
     /// The wait before it was read plus the time from `time_s` to its write.
     pub late_s: Vec<f64>,
+}
+
+impl LatenessRecord {
+    fn of(rows: &Log<Late>) -> LatenessRecord {
+        LatenessRecord {
+            entered_s: rows.iter().map(|row| row.entered.as_secs_f64()).collect(),
+            time_s: rows.iter().map(|row| row.time.as_secs_f64()).collect(),
+            end: rows.iter().map(|row| row.to as u8).collect(),
+            size_bytes: rows.iter().map(|row| row.size as i64).collect(),
+            late_s: rows.iter().map(|row| row.late_s).collect(),
+        }
+    }
 }
 
 /// One TCP connection.
@@ -167,11 +191,7 @@ pub struct ConnectionTrace {
 
 impl Recorder {
     pub(crate) fn new(trace: bool, lateness: bool) -> Recorder {
-        Recorder {
-            rows: trace.then(Vec::new),
-            lateness: lateness.then(LatenessRecord::default),
-            ..Recorder::default()
-        }
+        Recorder { rows: trace.then(Log::new), lateness: lateness.then(Log::new), ..Recorder::default() }
     }
 
     /// Records a segment that enters at `side`; returns the number of its connection.
@@ -226,15 +246,11 @@ impl Recorder {
         size: u64,
         late_s: f64,
     ) -> io::Result<()> {
-        let Some(record) = &mut self.lateness else { return Ok(()) };
-        if record.time_s.len() >= MAX_ROWS {
+        let Some(rows) = &mut self.lateness else { return Ok(()) };
+        if rows.len() >= MAX_ROWS {
             return Err(too_long("record of lateness"));
         }
-        record.entered_s.push(entered.as_secs_f64());
-        record.time_s.push(time.as_secs_f64());
-        record.end.push(to as u8);
-        record.size_bytes.push(size as i64);
-        record.late_s.push(late_s);
+        rows.push(Late { entered, time, to, size, late_s });
         Ok(())
     }
 
@@ -245,16 +261,17 @@ impl Recorder {
         order.sort_by_key(|number| std::cmp::Reverse::<u64>(payload(number)));
         order.retain(|number| payload(number) > 0);
         let reports = order.iter().map(|&number| self.connections[number].report()).collect();
-        let Some(rows) = &self.rows else { return (reports, Vec::new(), self.lateness) };
+        let lateness = self.lateness.as_ref().map(LatenessRecord::of);
+        let Some(rows) = &self.rows else { return (reports, Vec::new(), lateness) };
         let mut tracers: Vec<Tracer<'_>> = self.connections.iter().map(Tracer::new).collect();
-        for row in rows {
+        for row in rows.iter() {
             tracers[row.connection as usize].record(row);
         }
         let trace = |&number: &usize| ConnectionTrace {
             name: self.connections[number].name(),
             events: std::mem::take(&mut tracers[number].events),
         };
-        (reports, order.iter().map(trace).collect(), self.lateness)
+        (reports, order.iter().map(trace).collect(), lateness)
     }
 
     fn find(&mut self, now: Time, side: Side, ends: Ends, header: &TcpHeader) -> Option<u32> {
