@@ -32,7 +32,7 @@ const VLAN_TAG: usize = 4;
 /// The longest time between two calls of `keep_going`, in nanoseconds.
 const WATCH_NS: u64 = 20_000_000;
 
-/// Maximum number of frames read from one interface before the other is served.
+/// Maximum number of frames that a host reads before it looks at its timers.
 pub(crate) const BATCH: usize = 32;
 
 /// Below this spacing of events, the thread pauses for [`PAUSE_NS`] and handles the due events together: a
@@ -76,11 +76,40 @@ impl Default for Settings {
     }
 }
 
+/// An interface, and the first frame of its queue.
+struct Port {
+    interface: Interface,
+    /// The frame that was read last.
+    buffer: Vec<u8>,
+    /// What is known of it, until it enters the network.
+    first: Option<Received>,
+    /// When the interface was last found without frames, in nanoseconds of the monotonic clock.
+    empty_ns: u64,
+}
+
+impl Port {
+    fn new(interface: Interface) -> Port {
+        Port { interface, buffer: vec![0; BUFFER], first: None, empty_ns: 0 }
+    }
+
+    /// When the first of the frames that arrived until `until_ns` did; `None` if all of these have entered the network.
+    fn first_arrival(&mut self, until_ns: u64) -> io::Result<Option<u64>> {
+        if self.first.is_none() && self.empty_ns < until_ns {
+            let now_ns = monotonic_ns();
+            self.first = self.interface.receive(&mut self.buffer)?;
+            if self.first.is_none() {
+                self.empty_ns = now_ns;
+            }
+        }
+        Ok(self.first.map(|first| first.arrived_ns).filter(|&arrived_ns| arrived_ns <= until_ns))
+    }
+}
+
 /// The network of a scenario between two interfaces.
 #[allow(missing_debug_implementations)]
 pub struct Emulator {
     emulation: Emulation,
-    interfaces: [Interface; 2],
+    ports: [Port; 2],
     settings: Settings,
     /// The captures of the source, with losses, and of the destination.
     capture: Option<[Capture; 2]>,
@@ -94,6 +123,8 @@ pub struct Emulator {
     changed: Vec<u8>,
     /// The monotonic clock when the emulation's clock was zero; `None` before the first packet.
     origin_ns: Option<u64>,
+    /// The time which the network has reached, on the emulation's clock.
+    reached: Time,
     carried: Vec<Carried>,
     /// Whether the next event is expected within [`DENSE_NS`].
     is_dense: bool,
@@ -138,13 +169,14 @@ impl Emulator {
                 .has_agents()
                 .then(|| Connections::new(emulation.lanes(), emulation.splits())),
             emulation,
-            interfaces,
+            ports: interfaces.map(Port::new),
             recorder: Recorder::new(settings.trace, settings.record_lateness),
             settings,
             frames,
             flows: Flows::default(),
             changed: Vec::new(),
             origin_ns: None,
+            reached: Time::ZERO,
             carried: Vec::new(),
             is_dense: false,
             lateness: Histogram::default(),
@@ -170,7 +202,6 @@ impl Emulator {
         // The default timer slack of a thread is 50 microseconds.
         nix::sys::prctl::set_timerslack(1)?;
         let begin_ns = thread_cpu_ns();
-        let mut buffer = vec![0; BUFFER];
         let mut watched_ns = 0;
         loop {
             let now_ns = monotonic_ns();
@@ -181,10 +212,12 @@ impl Emulator {
                 }
                 watched_ns = monotonic_ns() + WATCH_NS;
             }
-            self.advance()?;
-            for side in self.wait(watched_ns)? {
-                self.read(side, &mut buffer)?;
+            self.catch_up()?;
+            if self.is_dense {
+                std::thread::sleep(std::time::Duration::from_nanos(PAUSE_NS));
+                self.catch_up()?;
             }
+            self.wait(watched_ns)?;
         }
     }
 
@@ -193,7 +226,7 @@ impl Emulator {
     /// # Errors
     /// If the capture cannot be written.
     pub fn finish(mut self) -> io::Result<Report> {
-        let end = self.now();
+        let end = self.since_origin(monotonic_ns());
         self.drop_unused(true);
         for capture in self.capture.take().into_iter().flatten() {
             capture.finish()?;
@@ -215,7 +248,8 @@ impl Emulator {
             in_network_packets: in_network as u64,
             kept_packets: kept as u64,
             undelivered_packets: self.undelivered,
-            overload_drops: self.overload + self.interfaces.iter().map(Interface::overflowed).sum::<u64>(),
+            overload_drops: self.overload
+                + self.ports.iter().map(|port| port.interface.overflowed()).sum::<u64>(),
             lateness: Lateness {
                 p50_s: self.lateness.quantile(0.5).unwrap_or_default().as_secs_f64(),
                 p99_s: self.lateness.quantile(0.99).unwrap_or_default().as_secs_f64(),
@@ -231,9 +265,9 @@ impl Emulator {
         })
     }
 
-    /// The emulation's clock.
-    fn now(&self) -> Time {
-        Time::from_nanos(self.origin_ns.map_or(0, |origin| monotonic_ns().saturating_sub(origin)))
+    /// A time of the monotonic clock on the emulation's clock.
+    fn since_origin(&self, monotonic_ns: u64) -> Time {
+        Time::from_nanos(self.origin_ns.map_or(0, |origin| monotonic_ns.saturating_sub(origin)))
     }
 
     /// The next deadline on the monotonic clock, in nanoseconds.
@@ -245,37 +279,47 @@ impl Emulator {
         }
     }
 
-    /// Waits for the next deadline, a frame, or the time `until_ns`; returns the interfaces with frames.
-    fn wait(&mut self, until_ns: u64) -> io::Result<impl Iterator<Item = Side> + use<>> {
-        if self.is_dense {
-            std::thread::sleep(std::time::Duration::from_nanos(PAUSE_NS));
-            self.advance()?;
-        }
+    /// Waits for the next deadline, a frame, or the time `until_ns`.
+    fn wait(&mut self, until_ns: u64) -> io::Result<()> {
         let begin_ns = monotonic_ns();
-        let timeout = self.due_ns().min(until_ns).saturating_sub(monotonic_ns());
+        let has_frame = self.ports.iter().any(|port| port.first.is_some());
+        let until_ns = if has_frame { begin_ns } else { self.due_ns().min(until_ns) };
+        let timeout = until_ns.saturating_sub(begin_ns);
         let timeout = TimeSpec::new((timeout / 1_000_000_000) as i64, (timeout % 1_000_000_000) as i64);
-        let mut fds = self.interfaces.each_ref().map(|each| PollFd::new(each.as_fd(), PollFlags::POLLIN));
+        let mut fds =
+            self.ports.each_ref().map(|port| PollFd::new(port.interface.as_fd(), PollFlags::POLLIN));
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let ready = fds.map(|fd| fd.any().unwrap_or(false));
         self.is_dense = monotonic_ns() - begin_ns < DENSE_NS;
-        Ok(Side::BOTH.into_iter().filter(move |side| ready[*side as usize]))
+        Ok(())
     }
 
-    /// Reads frames of one interface, and handles due events in between.
-    fn read(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<()> {
-        for _ in 0..BATCH {
-            let Some(received) = self.interfaces[side as usize].receive(buffer)? else { return Ok(()) };
+    /// Lets the frames that have arrived until now enter the network in order of arrival, each at the time of its arrival,
+    /// and handles the events that are due. So frames that waited to be read keep their distances, and are late only if the
+    /// network has gone on meanwhile.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let now_ns = monotonic_ns();
+        while let Some(side) = self.oldest(now_ns)? {
+            let port = &mut self.ports[side as usize];
+            let Some(received) = port.first.take() else { break };
+            let mut buffer = std::mem::take(&mut port.buffer);
             self.accept(side, &mut buffer[..received.len.min(BUFFER)], received)?;
-            if monotonic_ns() >= self.due_ns() {
-                self.advance()?;
-            }
+            self.ports[side as usize].buffer = buffer;
         }
-        // With more frames pending there is no time to pause.
-        self.is_dense = false;
-        Ok(())
+        self.advance(now_ns)
+    }
+
+    /// The side of the first of the frames that arrived until `until_ns`.
+    fn oldest(&mut self, until_ns: u64) -> io::Result<Option<Side>> {
+        let [one, two] = &mut self.ports;
+        Ok(match (one.first_arrival(until_ns)?, two.first_arrival(until_ns)?) {
+            (None, None) => None,
+            (Some(first), Some(second)) if second < first => Some(Side::BOTH[1]),
+            (None, Some(_)) => Some(Side::BOTH[1]),
+            (Some(_), _) => Some(Side::BOTH[0]),
+        })
     }
 
     /// Does the work that the sender left to a network card, and lets the frame enter the network, or the segments of
@@ -296,7 +340,7 @@ impl Emulator {
                 framed.clear();
                 framed.extend_from_slice(link_header);
                 framed.extend_from_slice(&segment);
-                self.accept_frame(side, &framed, received.waited_ns)?;
+                self.accept_frame(side, &framed, received)?;
             }
             return Ok(());
         }
@@ -304,11 +348,11 @@ impl Emulator {
             // The kernel has checked the places of frames that it describes.
             let _ = checksum::complete(frame, start, at);
         }
-        self.accept_frame(side, frame, received.waited_ns)
+        self.accept_frame(side, frame, received)
     }
 
     /// Lets a frame enter the network, if it is for the other end.
-    fn accept_frame(&mut self, side: Side, frame: &[u8], waited_ns: u64) -> io::Result<()> {
+    fn accept_frame(&mut self, side: Side, frame: &[u8], received: Received) -> io::Result<()> {
         let is_wire = self.settings.whole_frames;
         let packet = ip_packet(frame);
         if packet.is_none() && !(is_wire && frame.len() > ETHERNET) {
@@ -335,16 +379,19 @@ impl Emulator {
             // Simulated traffic may start earlier.
             let start = self.emulation.start();
             self.emulation.advance(start);
-            self.origin_ns = Some(monotonic_ns().saturating_sub(start.as_nanos()));
+            self.reached = start;
+            self.origin_ns = Some(received.arrived_ns.saturating_sub(start.as_nanos()));
         }
         let end = &mut self.ends[side as usize];
         (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + len as u64);
-        if waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
+        if received.waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
             self.overload += 1;
             return Ok(());
         }
-        let now = self.now();
+        let arrival = self.since_origin(received.arrived_ns);
+        let now = arrival.max(self.reached);
         self.emulation.advance(now);
+        self.reached = now;
         let mut origin = Origin { at: now, side, connection: None };
         let (mut lane, mut scale) = (0, 0);
         let mut entering = Entering {
@@ -369,7 +416,7 @@ impl Emulator {
             _ => frame,
         };
         let mut frames = self.frames.lock();
-        let kept = frames.insert(bytes, waited_ns, entering, scale, origin);
+        let kept = frames.insert(bytes, now.since(arrival).as_nanos(), entering, scale, origin);
         // The sender offloaded the checksum to its network card, which precedes the links.
         if checksum == Checksum::Partial {
             checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
@@ -423,11 +470,12 @@ impl Emulator {
         (lane, entering, 0)
     }
 
-    /// Handles due events, and writes the packets that leave the network.
-    fn advance(&mut self) -> io::Result<()> {
-        if self.origin_ns.is_some() {
-            let now = self.now();
+    /// Handles the events due until `now_ns`, and writes the packets that leave the network.
+    fn advance(&mut self, now_ns: u64) -> io::Result<()> {
+        let now = self.since_origin(now_ns);
+        if self.origin_ns.is_some() && now > self.reached {
             self.emulation.advance(now);
+            self.reached = now;
             self.write()?;
         }
         Ok(())
@@ -490,7 +538,7 @@ impl Emulator {
         if let Some(captures) = &mut self.capture {
             captures[side as usize].cross(time, bytes)?;
         }
-        match self.interfaces[side as usize].send(bytes)? {
+        match self.ports[side as usize].interface.send(bytes)? {
             Sent::Delivered => {
                 let end = &mut self.ends[side as usize];
                 end.received_packets += 1;
@@ -503,9 +551,9 @@ impl Emulator {
             self.recorder.arrive(time, number, frame.origin.side, &bytes[ETHERNET..])?;
         }
         let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
-        let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.waited_ns;
-        // Later copies did not wait to be read.
-        frame.waited_ns = 0;
+        let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.delayed_ns;
+        // Later copies leave at times of their own.
+        frame.delayed_ns = 0;
         let late = Duration::from_nanos(late_ns);
         self.lateness.record(late);
         self.recorder.late(frame.origin.at, time, side, packet.size.0, late.as_secs_f64())

@@ -22,8 +22,8 @@ pub(crate) struct Frame {
     handle: Handle,
     /// The frame as it entered the network, with its Ethernet header.
     pub(crate) bytes: Vec<u8>,
-    /// Time for which the frame waited to be read, in nanoseconds.
-    pub(crate) waited_ns: u64,
+    /// How much later than it arrived the frame entered the network, in nanoseconds.
+    pub(crate) delayed_ns: u64,
     /// The packet as it entered, without its handle.
     pub(crate) entered: Entering,
     /// The window scale applied to its segment.
@@ -47,7 +47,7 @@ impl Frames {
     pub(crate) fn insert(
         &mut self,
         bytes: &[u8],
-        waited_ns: u64,
+        delayed_ns: u64,
         entering: Entering,
         scale: u8,
         origin: Origin,
@@ -59,14 +59,14 @@ impl Frames {
             frame.handle = Handle::new(index + 1, generation);
             frame.bytes.clear();
             frame.bytes.extend_from_slice(bytes);
-            (frame.waited_ns, frame.scale, frame.origin) = (waited_ns, scale, origin);
+            (frame.delayed_ns, frame.scale, frame.origin) = (delayed_ns, scale, origin);
             frame.entered = Entering { handle: frame.handle, ..entering };
             return frame;
         }
         let index = self.slots.len();
         let handle = Handle::new(index + 1, 0);
         let entered = Entering { handle, ..entering };
-        self.slots.push(Frame { handle, bytes: bytes.to_vec(), waited_ns, entered, scale, origin });
+        self.slots.push(Frame { handle, bytes: bytes.to_vec(), delayed_ns, entered, scale, origin });
         &mut self.slots[index]
     }
 

@@ -70,7 +70,9 @@ pub(crate) struct Offload {
 pub(crate) struct Received {
     /// Length in the buffer.
     pub(crate) len: usize,
-    /// Time for which the frame waited to be read, in nanoseconds.
+    /// When the frame arrived, according to the kernel, in nanoseconds of the monotonic clock.
+    pub(crate) arrived_ns: u64,
+    /// Time for which it waited to be read, in nanoseconds.
     pub(crate) waited_ns: u64,
     /// Whether the frame exceeded the buffer, or is a super-packet of a kind that the kernel cannot describe.
     pub(crate) is_cut: bool,
@@ -166,8 +168,8 @@ impl Interface {
                 Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
                 // The header cannot describe this super-packet, such as one within a tunnel. It is gone.
                 Err(Errno::EINVAL) if self.has_virtio_header => {
-                    let offload = Offload::default();
-                    return Ok(Some(Received { len: 0, waited_ns: 0, is_cut: true, offload }));
+                    let (arrived_ns, offload) = (clock::monotonic_ns(), Offload::default());
+                    return Ok(Some(Received { len: 0, arrived_ns, waited_ns: 0, is_cut: true, offload }));
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -192,7 +194,8 @@ impl Interface {
             len += 4;
             offload.checksum = offload.checksum.map(|(start, at)| (start + 4, at + 4));
         }
-        Ok(Some(Received { len, waited_ns, is_cut, offload }))
+        let arrived_ns = clock::monotonic_ns().saturating_sub(waited_ns);
+        Ok(Some(Received { len, arrived_ns, waited_ns, is_cut, offload }))
     }
 
     /// Writes a frame.

@@ -58,7 +58,7 @@ pub struct LatenessRecord {
     pub end: Vec<u8>,
     /// Size as an IP packet.
     pub size_bytes: Vec<i64>,
-    /// The wait before it was read plus the time from `time_s` to its write.
+    /// The time from `time_s` to its write, plus how much later than it arrived it entered.
     pub late_s: Vec<f64>,
 }
 

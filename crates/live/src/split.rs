@@ -57,8 +57,8 @@ pub(crate) struct BaseStation {
     /// The flows of real packets, in order.
     flows: Vec<FlowId>,
     simulated: Box<dyn Component>,
-    /// Time for which the packet that is being handled waited to be read, in nanoseconds.
-    waited_ns: u64,
+    /// How much later than it arrived the packet that is being handled entered, in nanoseconds.
+    delayed_ns: u64,
     /// Packets that were dropped because there was no room for them.
     overflowed: u64,
     /// Segments with a wrong checksum.
@@ -92,7 +92,7 @@ impl BaseStation {
             frames,
             flows,
             simulated: simulated.expect("the site has the component that it replaces"),
-            waited_ns: 0,
+            delayed_ns: 0,
             overflowed: 0,
             wrong_checksums: 0,
             changed: Vec::new(),
@@ -103,7 +103,7 @@ impl BaseStation {
     fn on_packet(&mut self, now: Time, packet: &Packet, from: Port) -> Option<Result<Packet, DropReason>> {
         let mut frames = self.frames.lock();
         let frame = frames.get(packet.handle)?;
-        self.waited_ns = frame.waited_ns;
+        self.delayed_ns = frame.delayed_ns;
         let bytes = if is_changed(frame, packet) {
             self.changed.clone_from(&frame.bytes);
             if change(&mut self.changed[ETHERNET..], frame, packet).is_err() {
@@ -149,7 +149,7 @@ impl BaseStation {
                 None => self.overflowed += 1,
             }
         }
-        self.waited_ns = 0;
+        self.delayed_ns = 0;
     }
 
     /// Stores the bytes of a packet of the proxy, and returns the packet; `None` without room for them.
@@ -172,7 +172,7 @@ impl BaseStation {
         }
         let origin = Origin { at: now, side: Side::BOTH[1 - side], connection: None };
         let Entering { handle, size, dscp, ecn, segment } =
-            frames.insert(&frame, self.waited_ns, entering, *scale, origin).entered;
+            frames.insert(&frame, self.delayed_ns, entering, *scale, origin).entered;
         let body = segment.map_or(Body::Datagram(Datagram { seq: 0, sent: now }), Body::Tcp);
         let (src, dst) = (tag.hosts[1 - side], tag.hosts[side]);
         Some(Packet { src, dst, flow: tag.flow, size, dscp, ecn, handle, body })

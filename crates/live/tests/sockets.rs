@@ -67,6 +67,17 @@ fn emulate_with<T>(
     settings: Settings,
     talk: impl FnOnce(&Hosts) -> T,
 ) -> (T, Report) {
+    emulate_watched(scheme, text, settings, || {}, talk)
+}
+
+/// The same; the emulator's thread calls `watch` about fifty times a second.
+fn emulate_watched<T>(
+    scheme: &str,
+    text: &str,
+    settings: Settings,
+    watch: impl Fn() + Sync,
+    talk: impl FnOnce(&Hosts) -> T,
+) -> (T, Report) {
     let scenario =
         Scenario::parse(text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
     let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
@@ -82,7 +93,11 @@ fn emulate_with<T>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let running = scope.spawn(|| {
-            emulator.run(|| !stop.load(Ordering::Relaxed)).expect("it runs");
+            let keep_going = || {
+                watch();
+                !stop.load(Ordering::Relaxed)
+            };
+            emulator.run(keep_going).expect("it runs");
             emulator.finish().expect("it ends")
         });
         let said = talk(&Hosts { source, destination });
@@ -152,6 +167,39 @@ fn packets_arrive_unchanged_and_as_late_as_the_links_say() {
         assert_eq!(packets.len(), 10);
         assert!(packets.iter().all(|(_, comment)| comment.is_none()));
     }
+}
+
+/// A thread that is stopped for a while lets what has come meanwhile enter in order of arrival, and at the times of arrival.
+#[test]
+fn packets_that_waited_keep_their_order_and_distances() {
+    const DISTANCE: Duration = Duration::from_millis(2);
+    let stalls = AtomicBool::new(false);
+    let watch = || {
+        if stalls.swap(false, Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(60));
+        }
+    };
+    let settings = Settings { record_lateness: true, ..Settings::default() };
+    let ((), report) = emulate_watched("basic", SCENARIO, settings, watch, |hosts| {
+        hosts.source.send(&datagram(20)).expect("room");
+        thread::sleep(Duration::from_millis(50));
+        stalls.store(true, Ordering::Relaxed);
+        for _ in 0..20 {
+            for socket in [&hosts.source, &hosts.destination] {
+                socket.send(&datagram(20)).expect("room");
+                thread::sleep(DISTANCE);
+            }
+        }
+        thread::sleep(Duration::from_millis(100));
+    });
+    assert_eq!(report.overload_drops, 0);
+    let packets = report.packets.expect("a record");
+    let (entered, ends) = (&packets.entered_s[1..], &packets.end[1..]);
+    assert_eq!(ends.len(), 40);
+    assert!(ends.chunks_exact(2).all(|pair| pair == [1, 0]), "{ends:?}");
+    // A packet whose sender is stopped between its timestamp and its queue enters late.
+    let near = entered.windows(2).filter(|pair| pair[1] - pair[0] < 0.9 * DISTANCE.as_secs_f64()).count();
+    assert!(near <= 2, "{entered:?}");
 }
 
 /// The packets of a capture, with their comments; the file is removed.
