@@ -247,6 +247,63 @@ def test_agents_serve_linux_hosts(
     assert [connection["finished"] for connection in report["connections"]] == [True] * 4
 
 
+DATAGRAMS = """
+import json, socket, struct, sys, time
+UDP_SEGMENT, UDP_GRO, SIZE, BURST, COUNT = 103, 104, 700, 16, 1600
+number = lambda n: struct.pack("!I", n) * (SIZE // 4 if n % 50 else 60)
+if sys.argv[1] == "send":
+    peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    peer.connect((sys.argv[2], 5001))
+    peer.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, SIZE)
+    waiting = []
+    for n in range(COUNT):
+        waiting.append(number(n))
+        if len(waiting) == BURST or len(waiting[-1]) < SIZE or n == COUNT - 1:
+            peer.send(b"".join(waiting))
+            waiting = []
+            time.sleep(0.002)
+    time.sleep(0.3)
+else:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    listener.setsockopt(socket.IPPROTO_UDP, UDP_GRO, int(sys.argv[2]))
+    listener.bind(("", 5001))
+    socket.create_server(("", 5001))
+    expected, reads = 0, 0
+    while expected < COUNT:
+        data, ancillary, *_ = listener.recvmsg(65536, 64)
+        reads += 1
+        sizes = [struct.unpack("i", value)[0] for _, kind, value in ancillary if kind == UDP_GRO]
+        size = sizes[0] if sizes else len(data)
+        for at in range(0, len(data), size):
+            assert data[at : at + size] == number(expected), expected
+            expected += 1
+    print(reads, file=sys.stderr, flush=True)
+"""
+
+
+@in_namespaces
+@pytest.mark.parametrize("asks", [False, True])
+def test_datagrams_are_merged_for_sockets_that_ask_for_it_only(
+    command: Command, tmp_path: Path, *, asks: bool
+) -> None:
+    """All arrive, in order and unchanged, one by one or as the kernel's UDP_GRO has them."""
+    program = tmp_path / "datagrams.py"
+    program.write_text(DATAGRAMS)
+    link = 'rate = "1 Gbps"\ndelay = "1 ms"\nqueue = "1000 packets"\n'
+    scenario = tmp_path / "fast.toml"
+    transfer = 'schemes = ["basic"]\n[transfer]\nsize = "unlimited"\n'
+    scenario.write_text(f"{transfer}[wired]\n{link}[radio]\n{link}")
+    line = f"{sys.executable} {program}"
+    server = ("--json", "--server", f"{line} receive {asks:d}")
+    shown = command("emulate", scenario, *PATIENT, *server, "--", *line.split(), "send", "{server}")
+    assert shown.returncode == 0, shown.stderr
+    report = json.loads(shown.stdout)
+    assert report["ends"][0]["received_packets"] == 1600
+    reads = int(shown.stderr.splitlines()[0])
+    assert reads < 800 if asks else reads == 1600
+
+
 @in_namespaces
 def test_the_exit_code_is_that_of_the_command(command: Command) -> None:
     shown = command(

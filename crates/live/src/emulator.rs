@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_proto::{Dscp, Ecn, Handle, Packet};
 use lasthop_scenario::{Carried, Emulation, EmulationCounters, Entering, Side};
-use lasthop_wire::{Checksum, Error, IpPacket, LinkType, checksum, edit, offload};
+use lasthop_wire::{Checksum, Error, IpPacket, LinkType, Transport, checksum, edit, offload};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
+use crate::burst::{Burst, Leaving};
 use crate::capture::Capture;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
@@ -126,6 +127,8 @@ pub struct Emulator {
     /// The time which the network has reached, on the emulation's clock.
     reached: Time,
     carried: Vec<Carried>,
+    /// Datagrams to be written before any other packet, at the latest when all due events have been handled.
+    burst: Burst,
     /// Whether the next event is expected within [`DENSE_NS`].
     is_dense: bool,
     lateness: Histogram,
@@ -178,6 +181,7 @@ impl Emulator {
             origin_ns: None,
             reached: Time::ZERO,
             carried: Vec::new(),
+            burst: Burst::new(),
             is_dense: false,
             lateness: Histogram::default(),
             ends,
@@ -308,7 +312,8 @@ impl Emulator {
             self.accept(side, &mut buffer[..received.len.min(BUFFER)], received)?;
             self.ports[side as usize].buffer = buffer;
         }
-        self.advance(now_ns)
+        self.advance(now_ns)?;
+        self.write_burst()
     }
 
     /// The side of the first of the frames that arrived until `until_ns`.
@@ -417,6 +422,11 @@ impl Emulator {
         };
         let mut frames = self.frames.lock();
         let kept = frames.insert(bytes, now.since(arrival).as_nanos(), entering, scale, origin);
+        kept.is_datagram = packet.is_some_and(|packet| {
+            matches!(packet.transport, Transport::Udp(_))
+                && matches!(checksum, Checksum::Correct | Checksum::Partial)
+                && packet.header_checksum() != Checksum::Wrong
+        });
         // The sender offloaded the checksum to its network card, which precedes the links.
         if checksum == Checksum::Partial {
             checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
@@ -504,7 +514,8 @@ impl Emulator {
 
     /// Handles a packet that leaves the network or was dropped.
     fn leave(&mut self, &Carried { time, packet, outcome }: &Carried) -> io::Result<()> {
-        let mut frames = self.frames.lock();
+        let frames = self.frames.clone();
+        let mut frames = frames.lock();
         let Some(frame) = frames.get(packet.handle) else {
             debug_assert!(false, "an agent sent a packet that it had not kept");
             self.undelivered += 1;
@@ -526,37 +537,69 @@ impl Emulator {
             }
         };
         self.marked += u64::from(packet.ecn != frame.entered.ecn);
+        let mut changed = std::mem::take(&mut self.changed);
         let bytes = if is_changed(frame, &packet) {
-            self.changed.clone_from(&frame.bytes);
+            changed.clone_from(&frame.bytes);
             // No link or agent changes a packet of another protocol than IP.
-            let is_done = change(&mut self.changed[ETHERNET..], frame, &packet);
+            let is_done = change(&mut changed[ETHERNET..], frame, &packet);
             debug_assert!(is_done.is_ok());
-            &self.changed
+            &changed
         } else {
             &frame.bytes
         };
         if let Some(captures) = &mut self.capture {
             captures[side as usize].cross(time, bytes)?;
         }
-        match self.ports[side as usize].interface.send(bytes)? {
+        if let Some(number) = frame.origin.connection {
+            self.recorder.arrive(time, number, frame.origin.side, &bytes[ETHERNET..])?;
+        }
+        let (entered, size) = (frame.origin.at, packet.size.0);
+        let leaving = Leaving { entered, time, size, delayed_ns: frame.delayed_ns };
+        let may_wait = frame.is_datagram && self.ports[side as usize].interface.takes_super_packets();
+        if !(may_wait && self.burst.push(side, bytes, leaving)) {
+            self.write_burst()?;
+            if !(may_wait && self.burst.push(side, bytes, leaving)) {
+                let sent = self.ports[side as usize].interface.send(bytes)?;
+                self.written(side, leaving, sent)?;
+            }
+        }
+        // Later copies leave at times of their own.
+        frame.delayed_ns = 0;
+        self.changed = changed;
+        Ok(())
+    }
+
+    /// Writes the datagrams that wait for others to leave with them.
+    fn write_burst(&mut self) -> io::Result<()> {
+        if self.burst.is_empty() {
+            return Ok(());
+        }
+        let side = self.burst.side();
+        let sent = self.burst.write(&mut self.ports[side as usize].interface)?;
+        let packets = self.burst.clear();
+        for &leaving in &packets {
+            self.written(side, leaving, sent)?;
+        }
+        self.burst.recycle(packets);
+        Ok(())
+    }
+
+    /// Counts a packet that was written to the interface of the end at `side`.
+    fn written(&mut self, side: Side, leaving: Leaving, sent: Sent) -> io::Result<()> {
+        let Leaving { entered, time, size, delayed_ns } = leaving;
+        match sent {
             Sent::Delivered => {
                 let end = &mut self.ends[side as usize];
                 end.received_packets += 1;
-                end.received_bytes += packet.size.0;
+                end.received_bytes += size;
             }
             Sent::NoRoom => self.overload += 1,
             Sent::Gone => self.undelivered += 1,
         }
-        if let Some(number) = frame.origin.connection {
-            self.recorder.arrive(time, number, frame.origin.side, &bytes[ETHERNET..])?;
-        }
         let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
-        let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.delayed_ns;
-        // Later copies leave at times of their own.
-        frame.delayed_ns = 0;
-        let late = Duration::from_nanos(late_ns);
+        let late = Duration::from_nanos(monotonic_ns().saturating_sub(due_ns) + delayed_ns);
         self.lateness.record(late);
-        self.recorder.late(frame.origin.at, time, side, packet.size.0, late.as_secs_f64())
+        self.recorder.late(entered, time, side, size, late.as_secs_f64())
     }
 }
 

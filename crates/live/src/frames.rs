@@ -24,6 +24,8 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     /// How much later than it arrived the frame entered the network, in nanoseconds.
     pub(crate) delayed_ns: u64,
+    /// Whether it is an IP packet without a VLAN tag, with a datagram of UDP, all of whose checksums are correct.
+    pub(crate) is_datagram: bool,
     /// The packet as it entered, without its handle.
     pub(crate) entered: Entering,
     /// The window scale applied to its segment.
@@ -60,13 +62,15 @@ impl Frames {
             frame.bytes.clear();
             frame.bytes.extend_from_slice(bytes);
             (frame.delayed_ns, frame.scale, frame.origin) = (delayed_ns, scale, origin);
+            frame.is_datagram = false;
             frame.entered = Entering { handle: frame.handle, ..entering };
             return frame;
         }
         let index = self.slots.len();
         let handle = Handle::new(index + 1, 0);
         let entered = Entering { handle, ..entering };
-        self.slots.push(Frame { handle, bytes: bytes.to_vec(), delayed_ns, entered, scale, origin });
+        let (bytes, is_datagram) = (bytes.to_vec(), false);
+        self.slots.push(Frame { handle, bytes, delayed_ns, is_datagram, entered, scale, origin });
         &mut self.slots[index]
     }
 

@@ -3,6 +3,8 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use lasthop_wire::IpPacket;
+use lasthop_wire::offload::{self, SuperPacket};
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -52,6 +54,8 @@ pub struct Interface {
     control: Vec<u8>,
     /// Whether frames are preceded by a virtio header.
     has_virtio_header: bool,
+    /// Whether super-packets of datagrams may be written. Linux takes them since 6.2.
+    takes_super_packets: bool,
     /// Frames that overflowed the buffer of the socket.
     overflowed: u32,
 }
@@ -98,7 +102,7 @@ impl Interface {
     /// # Errors
     /// If there is no such interface, or the privilege is missing.
     pub fn open(name: &str) -> io::Result<Interface> {
-        Ok(Interface::bind(name)?.0)
+        Ok(Interface { takes_super_packets: true, ..Interface::bind(name)?.0 })
     }
 
     /// Opens an interface as a port of a wire: also frames for other hardware addresses are read (promiscuous mode), with
@@ -150,7 +154,7 @@ impl Interface {
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         socket::setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         let control = cmsg_space!(TimeSpec, u32);
-        Ok(Interface { socket, control, has_virtio_header: false, overflowed: 0 })
+        Ok(Interface { socket, control, has_virtio_header: false, takes_super_packets: false, overflowed: 0 })
     }
 
     /// Reads a frame; `None` if there is none.
@@ -200,8 +204,47 @@ impl Interface {
 
     /// Writes a frame.
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<Sent> {
-        let header_len = if self.has_virtio_header { VIRTIO_HEADER } else { 0 };
-        let slices = [IoSlice::new(&[0; VIRTIO_HEADER][..header_len]), IoSlice::new(frame)];
+        self.send_parts(frame, &[])
+    }
+
+    /// Writes a frame that is in two parts.
+    pub(crate) fn send_parts(&self, link_header: &[u8], packet: &[u8]) -> io::Result<Sent> {
+        self.write(&[0; VIRTIO_HEADER], link_header, packet)
+    }
+
+    /// Whether [super-packets](Interface::send_super_packet) may be written.
+    pub(crate) fn takes_super_packets(&self) -> bool {
+        self.takes_super_packets
+    }
+
+    /// Writes a super-packet, or its datagrams if the kernel does not take it; the outcome is then that of the last one.
+    pub(crate) fn send_super_packet(
+        &mut self,
+        link_header: &[u8],
+        packet: &SuperPacket<'_>,
+    ) -> io::Result<Sent> {
+        match self.write(&virtio_header(packet, link_header.len()), link_header, packet.bytes) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.takes_super_packets = false,
+            sent => return sent,
+        }
+        let whole = IpPacket::parse(packet.bytes).map_err(io::Error::other)?;
+        let datagrams = offload::segments(&whole, packet.segment_size).map_err(io::Error::other)?;
+        let mut outcome = Sent::Delivered;
+        for datagram in datagrams {
+            outcome = self.send_parts(link_header, &datagram)?;
+        }
+        Ok(outcome)
+    }
+
+    fn write(
+        &self,
+        virtio_header: &[u8; VIRTIO_HEADER],
+        link_header: &[u8],
+        packet: &[u8],
+    ) -> io::Result<Sent> {
+        let virtio_len = if self.has_virtio_header { VIRTIO_HEADER } else { 0 };
+        let parts = [&virtio_header[..virtio_len], link_header, packet];
+        let slices = parts.map(IoSlice::new);
         let flags = MsgFlags::MSG_DONTWAIT;
         loop {
             return match socket::sendmsg::<()>(self.socket.as_raw_fd(), &slices, &[], flags, None) {
@@ -230,19 +273,37 @@ impl AsFd for Interface {
 }
 
 impl Offload {
+    /// Flag: the checksum is incomplete.
+    const NEEDS_CHECKSUM: u8 = 1;
+
+    /// Kind of super-packets: UDP in datagrams.
+    const DATAGRAMS: u8 = 5;
+
     /// Reads a virtio header.
     fn parse(header: &[u8; VIRTIO_HEADER]) -> Offload {
-        /// Flag: the checksum is incomplete.
-        const NEEDS_CHECKSUM: u8 = 1;
-        /// Kinds of super-packets: TCP over IPv4 and IPv6, and UDP in datagrams. The highest bit is set with CWR.
-        const KINDS: [u8; 3] = [1, 4, 5];
+        /// Kinds of super-packets, with TCP over IPv4 and IPv6. The highest bit is set with CWR.
+        const KINDS: [u8; 3] = [1, 4, Offload::DATAGRAMS];
         let word = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
         let (start, offset) = (word(6), word(8));
         Offload {
-            checksum: (header[0] & NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
+            checksum: (header[0] & Offload::NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
             segment_size: KINDS.contains(&(header[1] & 0x7f)).then(|| word(4)),
         }
     }
+}
+
+/// The virtio header of a super-packet whose link header has `link_len` bytes.
+fn virtio_header(packet: &SuperPacket<'_>, link_len: usize) -> [u8; VIRTIO_HEADER] {
+    const UDP_HEADER: usize = 8;
+    const UDP_CHECKSUM: usize = 6;
+    let start = link_len + packet.ip_len;
+    let mut header = [0; VIRTIO_HEADER];
+    header[..2].copy_from_slice(&[Offload::NEEDS_CHECKSUM, Offload::DATAGRAMS]);
+    let words = [start + UDP_HEADER, packet.segment_size, start, UDP_CHECKSUM];
+    for (place, word) in header[2..].chunks_exact_mut(2).zip(words) {
+        place.copy_from_slice(&(word as u16).to_ne_bytes());
+    }
+    header
 }
 
 /// The VLAN tag in the auxiliary data of a frame (`struct tpacket_auxdata`).

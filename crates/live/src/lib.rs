@@ -15,6 +15,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod burst;
 mod capture;
 mod clock;
 mod connections;

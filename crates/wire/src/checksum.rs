@@ -140,6 +140,23 @@ pub fn repair(bytes: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Leaves the transport's checksum of a whole packet to a network card: its field gets the sum of the pseudo-header. That of an
+/// IPv4 header is recomputed.
+pub(crate) fn leave_to_card(bytes: &mut [u8]) -> Result<(), Error> {
+    let packet = IpPacket::parse(bytes)?;
+    let (header_len, is_v4) = (packet.header_len, packet.ip.src.is_ipv4());
+    let field = packet.transport_field();
+    if is_v4 {
+        bytes[10..12].fill(0);
+        let repaired = sum(&bytes[..header_len]);
+        store(bytes, 10, repaired);
+    }
+    if let Some(Field { at, pseudo: Some(pseudo), .. }) = field {
+        store(bytes, at, !pseudo.ones_complement());
+    }
+    Ok(())
+}
+
 /// Completes the checksum that a sender left to its network card: over the bytes from `start` on, into the field at
 /// `at`, which has the sum of the pseudo-header.
 ///

@@ -1,4 +1,4 @@
-//! Segmentation that a sender left to its network card (TSO, USO).
+//! Segmentation that a sender left to its network card (TSO, USO), and super-packets for a receiver (GRO).
 
 use crate::checksum;
 use crate::error::{Error, be16, be32};
@@ -68,4 +68,127 @@ pub fn segments<'a>(
         checksum::repair(&mut segment).expect("the headers have been read");
         segment
     }))
+}
+
+/// Maximum number of datagrams in a super-packet, as in the kernel.
+const MAX_DATAGRAMS: usize = 64;
+
+/// Length of the longest header that is merged: an IPv4 header with all options, and UDP's.
+const LONGEST_HEADER: usize = 68;
+
+/// Successive datagrams of one UDP flow, which become a super-packet.
+#[derive(Debug, Default)]
+pub struct Datagrams {
+    /// The first packet, with the payloads of the others.
+    bytes: Vec<u8>,
+    /// Length of the IP header.
+    ip_len: usize,
+    /// Payload of every datagram but the last, which may have less.
+    segment_size: usize,
+    count: usize,
+}
+
+/// A super-packet of UDP datagrams.
+#[derive(Clone, Copy, Debug)]
+pub struct SuperPacket<'a> {
+    /// The IP packet. Its checksum is [partial](crate::Checksum::Partial).
+    pub bytes: &'a [u8],
+    /// Length of the IP header.
+    pub ip_len: usize,
+    /// Payload per datagram.
+    pub segment_size: usize,
+}
+
+impl Datagrams {
+    /// The number of datagrams.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Appends a datagram with correct checksums, if the super-packet then has these [`segments`], byte for byte; returns
+    /// whether it has been appended. A datagram without payload, or without a checksum, has no place in a super-packet.
+    pub fn push(&mut self, packet: &IpPacket<'_>) -> bool {
+        if self.count == 0 { self.begin(packet) } else { self.go_on(packet) }
+    }
+
+    /// Removes all datagrams.
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// The only datagram, as it was, if there is one.
+    pub fn single(&self) -> Option<&[u8]> {
+        (self.count == 1).then_some(&self.bytes[..])
+    }
+
+    /// The super-packet, if there are two datagrams or more.
+    pub fn merged(&mut self) -> Option<SuperPacket<'_>> {
+        if self.count < 2 {
+            return None;
+        }
+        let (ip_len, len, is_v4) = (self.ip_len, self.bytes.len() as u16, self.is_v4());
+        let mut set = |at: usize, value: u16| self.bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+        if is_v4 {
+            set(2, len)
+        } else {
+            set(4, len - 40)
+        }
+        set(ip_len + 4, len - ip_len as u16);
+        checksum::leave_to_card(&mut self.bytes).expect("the headers have been read");
+        Some(SuperPacket { bytes: &self.bytes, ip_len, segment_size: self.segment_size })
+    }
+
+    fn is_v4(&self) -> bool {
+        self.bytes[0] >> 4 == 4
+    }
+
+    fn begin(&mut self, packet: &IpPacket<'_>) -> bool {
+        let ip_len = packet.header_len;
+        let Transport::Udp(udp) = &packet.transport else { return false };
+        let is_whole = packet.fragment.is_none() && !packet.is_cut() && !packet.without_length;
+        let has_extensions = packet.ip.src.is_ipv6() && ip_len > 40;
+        if !is_whole
+            || has_extensions
+            || udp.payload.is_empty()
+            || ip_len + 8 + udp.payload.len() != packet.len
+            || be16(packet.bytes, ip_len + 6) == 0
+        {
+            return false;
+        }
+        self.bytes.clear();
+        self.bytes.extend_from_slice(packet.bytes);
+        (self.ip_len, self.segment_size, self.count) = (ip_len, udp.payload.len(), 1);
+        true
+    }
+
+    fn go_on(&mut self, packet: &IpPacket<'_>) -> bool {
+        let (ip_len, header_len) = (self.ip_len, self.ip_len + 8);
+        let Some((own, payload)) = packet.bytes.split_at_checked(header_len) else { return false };
+        let mut expected = [0; LONGEST_HEADER];
+        let expected = &mut expected[..header_len];
+        expected.copy_from_slice(&self.bytes[..header_len]);
+        // What follows from the rest, or was correct at the first datagram.
+        let (lengths, checksum) = if self.is_v4() { (2, Some(10)) } else { (4, None) };
+        for at in [Some(lengths), checksum, Some(ip_len + 4), Some(ip_len + 6)].into_iter().flatten() {
+            expected[at..at + 2].copy_from_slice(&own[at..at + 2]);
+        }
+        if self.is_v4() {
+            let identification = be16(expected, 4).wrapping_add(self.count as u16);
+            expected[4..6].copy_from_slice(&identification.to_be_bytes());
+        }
+        let continues = own == expected
+            && packet.len == packet.bytes.len()
+            && usize::from(be16(own, ip_len + 4)) == 8 + payload.len()
+            && be16(own, ip_len + 6) != 0
+            && !payload.is_empty()
+            && payload.len() <= self.segment_size
+            && self.bytes.len() == header_len + self.count * self.segment_size
+            && self.bytes.len() + payload.len() <= usize::from(u16::MAX)
+            && self.count < MAX_DATAGRAMS;
+        if continues {
+            self.bytes.extend_from_slice(payload);
+            self.count += 1;
+        }
+        continues
+    }
 }

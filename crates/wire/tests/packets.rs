@@ -316,6 +316,104 @@ fn super_packets_are_cut_into_segments() {
     }
 }
 
+/// Datagrams that were merged are cut into themselves; a random change of any byte of their headers leaves one out.
+#[test]
+fn merged_datagrams_are_cut_into_themselves() {
+    let mut random = Streams::new(6, 0).stream("datagrams");
+    let (mut merged, mut largest) = (0, 0);
+    for _ in 0..500 {
+        let ip = random_ip(&mut random);
+        let ports = (random.below(1 << 16) as u16, random.below(1 << 16) as u16);
+        let size = 1 + random.below(1500) as u32;
+        let mut datagrams = offload::Datagrams::default();
+        let mut pushed: Vec<Vec<u8>> = Vec::new();
+        for number in 0..1 + random.below(80) as u16 {
+            let len = if random.bernoulli(0.02) { random.below(1501) as u32 } else { size };
+            let ip = match ip.src.is_ipv4() {
+                true => Ip { identification: ip.identification.wrapping_add(number), ..ip },
+                false => ip,
+            };
+            let mut packet = write::udp(&ip, ports, &payload(&mut random, len)).expect("short enough");
+            if random.bernoulli(0.03) {
+                let at = random.below(28) as usize;
+                packet[at] ^= 1 << random.below(8);
+            }
+            let Ok(parsed) = IpPacket::parse(&packet) else { continue };
+            // The caller verifies checksums.
+            let is_intact = parsed.header_checksum() != Checksum::Wrong
+                && parsed.transport_checksum() == Checksum::Correct;
+            if is_intact && !datagrams.push(&parsed) {
+                break;
+            }
+            if is_intact {
+                pushed.push(packet);
+            }
+        }
+        assert_eq!(datagrams.count(), pushed.len());
+        let Some(whole) = datagrams.merged() else { continue };
+        merged += 1;
+        let packet = IpPacket::parse(whole.bytes).expect("well-formed");
+        assert_eq!((packet.header_len, packet.len), (whole.ip_len, whole.bytes.len()));
+        assert_eq!(packet.transport_checksum(), Checksum::Partial);
+        assert_ne!(packet.header_checksum(), Checksum::Wrong);
+        assert!(offload::segments(&packet, whole.segment_size).expect("UDP").eq(pushed.iter().cloned()));
+        largest = largest.max(pushed.len());
+    }
+    assert!(merged > 300 && largest == 64, "{merged} {largest}");
+}
+
+#[test]
+fn a_single_datagram_is_left_as_it_is() {
+    let packet = write::udp(&V4, (5, 6), &[7; 9]).expect("short enough");
+    let mut datagrams = offload::Datagrams::default();
+    assert!(datagrams.single().is_none() && datagrams.merged().is_none());
+    assert!(datagrams.push(&IpPacket::parse(&packet).expect("well-formed")));
+    assert!(datagrams.merged().is_none());
+    assert_eq!(datagrams.single(), Some(&packet[..]));
+    datagrams.clear();
+    assert_eq!((datagrams.count(), datagrams.single()), (0, None));
+}
+
+#[test]
+fn what_has_no_place_in_a_super_packet_is_left_out() {
+    let datagram = |ip: &Ip, len: usize| write::udp(ip, (5, 6), &vec![7; len]).expect("short enough");
+    let push = |datagrams: &mut offload::Datagrams, packet: &[u8]| {
+        datagrams.push(&IpPacket::parse(packet).expect("well-formed"))
+    };
+    let next = |number: u16| Ip { identification: V4.identification.wrapping_add(number), ..V4 };
+    let mut datagrams = offload::Datagrams::default();
+    // Without a checksum, or without data, a fragment, and another protocol.
+    let mut absent = datagram(&V4, 100);
+    absent[26..28].fill(0);
+    let mut fragment = datagram(&V4, 100);
+    fragment[6] |= 0x20;
+    let ping = write::icmp(&V4, NoticeCode { kind: 8, code: 0 }, 5, &[6; 30]).expect("short enough");
+    for packet in [absent, datagram(&V4, 0), fragment, ping] {
+        assert!(!push(&mut datagrams, &packet));
+    }
+    // A longer one, and one after a shorter one.
+    assert!(push(&mut datagrams, &datagram(&V4, 100)));
+    assert!(!push(&mut datagrams, &datagram(&next(1), 101)));
+    assert!(push(&mut datagrams, &datagram(&next(1), 99)));
+    assert!(!push(&mut datagrams, &datagram(&next(2), 99)));
+    assert_eq!(datagrams.count(), 2);
+    // Other fields of the header than those that follow.
+    for other in [
+        next(2),
+        Ip { dscp: Dscp::new(9), ..next(1) },
+        Ip { hop_limit: V4.hop_limit - 1, ..next(1) },
+        Ip { ecn: Ecn::Ce, ..next(1) },
+    ] {
+        datagrams.clear();
+        assert!(push(&mut datagrams, &datagram(&V4, 100)));
+        assert!(!push(&mut datagrams, &datagram(&other, 100)), "{other:?}");
+    }
+    // More than fit into a packet.
+    datagrams.clear();
+    assert!(push(&mut datagrams, &datagram(&V4, 40_000)));
+    assert!(!push(&mut datagrams, &datagram(&next(1), 30_000)));
+}
+
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let whole = with_payload(&V4, 3000);
