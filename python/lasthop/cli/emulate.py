@@ -48,6 +48,9 @@ _DEVICES = ("lasthop0", "lasthop1")
 _MAC = "02:00:00:00:00:01"
 """The hardware address of both ends, so that frames pass between them as they are."""
 
+_OTHER_MAC = "02:00:00:00:00:02"
+"""That of this side, whose kernel then leaves frames alone that are for the ends."""
+
 _LIFELINE = "LASTHOP_EMULATION"
 """The environment variable with a file descriptor that closes when the outer process ends, and whether the
 outer process is in the foreground of a terminal."""
@@ -495,7 +498,7 @@ def _connect(device: str, pid: int) -> None:
     """Create a veth pair from here to the namespace of a process, where it is called eth0."""
     peer = f"peer name eth0 address {_MAC} netns {pid}"
     for command in (
-        f"ip link add name {device} address {_MAC} type veth {peer}",
+        f"ip link add name {device} address {_OTHER_MAC} type veth {peer}",
         # This keeps the host from sending packets of its own.
         f"ip link set dev {device} addrgenmode none mtu 65535",
         f"ip link set dev {device} arp off up",
