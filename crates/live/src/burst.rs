@@ -22,8 +22,8 @@ pub(crate) struct Leaving {
     pub(crate) delayed_ns: u64,
 }
 
-/// Successive datagrams of one UDP flow to one end, which the kernel gets as a super-packet: it costs little more than one of them.
-/// The end's sockets receive single datagrams, unless they ask for super-packets (`UDP_GRO`).
+/// Successive datagrams of one UDP flow to one end, which the kernel gets as a super-packet: it costs little more than
+/// one of them. The end's sockets receive single datagrams, unless they ask for super-packets (`UDP_GRO`).
 #[derive(Debug)]
 pub(crate) struct Burst {
     datagrams: Datagrams,

@@ -300,9 +300,9 @@ impl Emulator {
         Ok(())
     }
 
-    /// Lets the frames that have arrived until now enter the network in order of arrival, each at the time of its arrival,
-    /// and handles the events that are due. So frames that waited to be read keep their distances, and are late only if the
-    /// network has gone on meanwhile.
+    /// Lets the frames that have arrived until now enter the network in order of arrival, each at the time of its
+    /// arrival, and handles the events that are due. So frames that waited to be read keep their distances, and enter
+    /// late only if the network has gone on meanwhile.
     fn catch_up(&mut self) -> io::Result<()> {
         let now_ns = monotonic_ns();
         while let Some(side) = self.oldest(now_ns)? {
