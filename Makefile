@@ -28,27 +28,23 @@ export CARGO_PROFILE_TEST_DEBUG := false
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
 
-.PHONY: run web docs release test lint lint-python lint-rust test-rust test-python bench bench-record clean
+.PHONY: run web docs release test lint test-rust test-python bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
 	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
 
-# The last step of building the extension module uses one core, so Rust's tests and linters run beside it. Python's tests, some of
-# which measure time, run alone.
+# The last step of building the extension module uses one core, so Rust's tests run beside it and the linters. Python's tests,
+# some of which measure time, run alone.
 test:
-	$(MAKE) --jobs=3 lint-python test-rust lint-rust
+	$(MAKE) --jobs=2 lint test-rust
 	$(MAKE) test-python
 
-lint: lint-python lint-rust
-
-lint-python: $(TOOLS)
+lint: $(TOOLS)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest lasthop._lasthop
-
-lint-rust:
 	$(call if_there,fmt,--all --check)
 	$(if $(shell command -v rustfmt),rustfmt --check --edition 2024 $(SCHEMES),@echo "skipped: there is no rustfmt")
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
