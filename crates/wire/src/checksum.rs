@@ -124,9 +124,7 @@ pub fn repair(bytes: &mut [u8]) -> Result<(), Error> {
     let is_fragment = packet.fragment.is_some();
     let field = packet.transport_field();
     if is_v4 {
-        bytes[10..12].fill(0);
-        let repaired = sum(&bytes[..header_len]);
-        store(bytes, 10, repaired);
+        repair_header(&mut bytes[..header_len]);
     }
     let Some(field) = field.filter(|_| !is_fragment) else { return Ok(()) };
     if field.may_be_absent && be16(bytes, field.at) == 0 {
@@ -140,16 +138,21 @@ pub fn repair(bytes: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Leaves the transport's checksum of a whole packet to a network card: its field gets the sum of the pseudo-header. That of an
-/// IPv4 header is recomputed.
+/// Recomputes the checksum of an IPv4 header.
+fn repair_header(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let repaired = sum(header);
+    store(header, 10, repaired);
+}
+
+/// Leaves the transport's checksum of a whole packet to a network card: its field gets the sum of the pseudo-header. The
+/// checksum of an IPv4 header is recomputed.
 pub(crate) fn leave_to_card(bytes: &mut [u8]) -> Result<(), Error> {
     let packet = IpPacket::parse(bytes)?;
     let (header_len, is_v4) = (packet.header_len, packet.ip.src.is_ipv4());
     let field = packet.transport_field();
     if is_v4 {
-        bytes[10..12].fill(0);
-        let repaired = sum(&bytes[..header_len]);
-        store(bytes, 10, repaired);
+        repair_header(&mut bytes[..header_len]);
     }
     if let Some(Field { at, pseudo: Some(pseudo), .. }) = field {
         store(bytes, at, !pseudo.ones_complement());
