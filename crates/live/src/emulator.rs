@@ -253,7 +253,7 @@ impl Emulator {
             kept_packets: kept as u64,
             undelivered_packets: self.undelivered,
             overload_drops: self.overload
-                + self.ports.iter().map(|port| port.interface.overflowed()).sum::<u64>(),
+                + self.ports.iter_mut().map(|port| port.interface.overflowed()).sum::<u64>(),
             lateness: Lateness {
                 p50_s: self.lateness.quantile(0.5).unwrap_or_default().as_secs_f64(),
                 p99_s: self.lateness.quantile(0.99).unwrap_or_default().as_secs_f64(),

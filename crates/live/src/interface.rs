@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use lasthop_ring::Ring;
 use lasthop_wire::IpPacket;
 use lasthop_wire::offload::{self, SuperPacket};
 use nix::cmsg_space;
@@ -56,7 +57,9 @@ pub struct Interface {
     has_virtio_header: bool,
     /// Whether super-packets of datagrams may be written. Linux takes them since 6.2.
     takes_super_packets: bool,
-    /// Frames that overflowed the buffer of the socket.
+    /// The ring by which frames come, if not by the socket's queue.
+    ring: Option<Ring>,
+    /// Frames that overflowed the buffer of the socket, or the ring.
     overflowed: u32,
 }
 
@@ -102,7 +105,10 @@ impl Interface {
     /// # Errors
     /// If there is no such interface, or the privilege is missing.
     pub fn open(name: &str) -> io::Result<Interface> {
-        Ok(Interface { takes_super_packets: true, ..Interface::bind(name)?.0 })
+        let (interface, _) = Interface::bind(name)?;
+        // Some kernels have no rings; then, frames are read from the socket.
+        let ring = Ring::new(&interface.socket, VIRTIO_HEADER).ok();
+        Ok(Interface { takes_super_packets: true, ring, ..interface })
     }
 
     /// Opens an interface as a port of a wire: also frames for other hardware addresses are read (promiscuous mode), with
@@ -154,11 +160,37 @@ impl Interface {
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         socket::setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         let control = cmsg_space!(TimeSpec, u32);
-        Ok(Interface { socket, control, has_virtio_header: false, takes_super_packets: false, overflowed: 0 })
+        Ok(Interface { socket, control, has_virtio_header: false, takes_super_packets: false, ring: None, overflowed: 0 })
     }
 
     /// Reads a frame; `None` if there is none.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let Some(ring) = &mut self.ring else { return self.receive_queued(buffer) };
+        let received = ring.read(|frame| {
+            if frame.is_queued {
+                return None;
+            }
+            let len = frame.bytes.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&frame.bytes[..len]);
+            let waited_ns = clock::age_of_timestamp(frame.arrived_ns);
+            let arrived_ns = clock::monotonic_ns().saturating_sub(waited_ns);
+            let is_cut = frame.is_cut || len < frame.bytes.len();
+            let offload = frame.virtio_header.try_into().map_or_else(|_| Offload::default(), Offload::parse);
+            Some(Received { len, arrived_ns, waited_ns, is_cut, offload })
+        });
+        match received {
+            Some(Some(received)) => Ok(Some(received)),
+            Some(None) => self.receive_queued(buffer),
+            None => {
+                // Once the other end has left, waiting for frames ends at once, until the error has been read.
+                let _ = socket::getsockopt(&self.socket, sockopt::SocketError);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads a frame from the socket's queue.
+    fn receive_queued(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut header = [0; VIRTIO_HEADER];
         let header_len = if self.has_virtio_header { VIRTIO_HEADER } else { 0 };
         let mut slices = [IoSliceMut::new(&mut header[..header_len]), IoSliceMut::new(buffer)];
@@ -184,7 +216,8 @@ impl Interface {
                     let ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
                     waited_ns = clock::age_of_timestamp(ns);
                 }
-                ControlMessageOwned::RxqOvfl(total) => self.overflowed = total,
+                // With a ring, the socket counts them otherwise.
+                ControlMessageOwned::RxqOvfl(total) if self.ring.is_none() => self.overflowed = total,
                 ControlMessageOwned::Unknown(other) => tag = vlan_tag(&other.data_bytes),
                 _ => {}
             }
@@ -260,8 +293,11 @@ impl Interface {
         }
     }
 
-    /// Frames lost because the socket's receive buffer overflowed.
-    pub(crate) fn overflowed(&self) -> u64 {
+    /// Frames lost because the socket's receive buffer, or the ring, overflowed.
+    pub(crate) fn overflowed(&mut self) -> u64 {
+        if self.ring.is_some() {
+            self.overflowed += Ring::overflowed(&self.socket).unwrap_or_default();
+        }
         self.overflowed.into()
     }
 }
