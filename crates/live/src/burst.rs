@@ -1,11 +1,10 @@
-//! Datagrams that leave together.
+//! Packets that leave together.
 
 use std::io;
 
 use lasthop_base::Time;
-use lasthop_scenario::Side;
 use lasthop_wire::IpPacket;
-use lasthop_wire::offload::Datagrams;
+use lasthop_wire::offload::Train;
 
 use crate::emulator::ETHERNET;
 use crate::interface::{Interface, Sent};
@@ -22,64 +21,47 @@ pub(crate) struct Leaving {
     pub(crate) delayed_ns: u64,
 }
 
-/// Successive datagrams of one UDP flow to one end, which the kernel gets as a super-packet: it costs little more than
-/// one of them. The end's sockets receive single datagrams, unless they ask for super-packets (`UDP_GRO`).
-#[derive(Debug)]
+/// Successive packets of one flow to an end, which the kernel gets as a super-packet: it costs little more than one of
+/// them. Sockets of UDP receive single datagrams, unless they ask for super-packets (`UDP_GRO`).
+#[derive(Debug, Default)]
 pub(crate) struct Burst {
-    datagrams: Datagrams,
-    side: Side,
+    train: Train,
     link_header: [u8; ETHERNET],
     packets: Vec<Leaving>,
 }
 
 impl Burst {
-    pub(crate) fn new() -> Burst {
-        Burst {
-            datagrams: Datagrams::default(),
-            side: Side::Source,
-            link_header: [0; ETHERNET],
-            packets: Vec::new(),
-        }
-    }
-
-    pub(crate) fn side(&self) -> Side {
-        self.side
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Adds the frame of an intact datagram without a VLAN tag, if it continues the others; returns whether it does.
-    pub(crate) fn push(&mut self, side: Side, frame: &[u8], packet: Leaving) -> bool {
+    /// Adds the frame of an intact packet without a VLAN tag, if it continues the others; returns whether it does.
+    pub(crate) fn push(&mut self, frame: &[u8], packet: Leaving) -> bool {
         let (link_header, bytes) = frame.split_at(ETHERNET);
         if self.is_empty() {
-            (self.side, self.link_header) = (side, link_header.try_into().expect("of this length"));
+            self.link_header = link_header.try_into().expect("of this length");
         }
-        let belongs = side == self.side
-            && link_header == self.link_header
-            && IpPacket::parse(bytes).is_ok_and(|packet| self.datagrams.push(&packet));
+        let belongs = link_header == self.link_header
+            && IpPacket::parse(bytes).is_ok_and(|packet| self.train.push(&packet));
         if belongs {
             self.packets.push(packet);
         }
         belongs
     }
 
-    /// Writes the datagrams. They remain until [`clear`](Burst::clear).
+    /// Writes the packets. They remain until [`clear`](Burst::clear).
     pub(crate) fn write(&mut self, interface: &mut Interface) -> io::Result<Sent> {
-        let Burst { datagrams, link_header, .. } = self;
-        match datagrams.single() {
-            Some(packet) => interface.send_parts(link_header, packet),
-            None => match datagrams.merged() {
-                Some(packet) => interface.send_super_packet(link_header, &packet),
-                None => Ok(Sent::Delivered),
-            },
+        let Burst { train, link_header, .. } = self;
+        if let Some(packet) = train.single() {
+            return interface.send_parts(link_header, packet);
         }
+        let merged = train.merged().expect("a burst that is written is not empty");
+        interface.send_super_packet(link_header, &merged)
     }
 
-    /// Removes the datagrams, and returns what there is to know of them. [`recycle`](Burst::recycle) takes the list back.
+    /// Removes the packets, and returns what there is to know of them. [`recycle`](Burst::recycle) takes the list back.
     pub(crate) fn clear(&mut self) -> Vec<Leaving> {
-        self.datagrams.clear();
+        self.train.clear();
         std::mem::take(&mut self.packets)
     }
 

@@ -17,8 +17,9 @@ use crate::burst::{Burst, Leaving};
 use crate::capture::Capture;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
-use crate::frames::{Frame, Origin};
+use crate::frames::{Frame, Merging, Origin};
 use crate::interface::{Interface, Received, Sent};
+use crate::moderation::Moderation;
 use crate::recorder::Recorder;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 use crate::segments;
@@ -35,13 +36,6 @@ const WATCH_NS: u64 = 20_000_000;
 
 /// Maximum number of frames that a host reads before it looks at its timers.
 pub(crate) const BATCH: usize = 32;
-
-/// Below this spacing of events, the thread pauses for [`PAUSE_NS`] and handles the due events together: a
-/// wake-up costs more than a packet, for the sender as well.
-const DENSE_NS: u64 = 20_000;
-
-/// The length of a pause.
-const PAUSE_NS: u64 = 50_000;
 
 /// The longest frame.
 pub(crate) const BUFFER: usize = 1 << 17;
@@ -127,10 +121,9 @@ pub struct Emulator {
     /// The time which the network has reached, on the emulation's clock.
     reached: Time,
     carried: Vec<Carried>,
-    /// Datagrams to be written before any other packet, at the latest when all due events have been handled.
-    burst: Burst,
-    /// Whether the next event is expected within [`DENSE_NS`].
-    is_dense: bool,
+    /// Packets to be written to each end before any other, at the latest when all due events have been handled.
+    bursts: [Burst; 2],
+    moderation: Moderation,
     lateness: Histogram,
     ends: [SideReport; 2],
     unforwarded: Unforwarded,
@@ -181,8 +174,8 @@ impl Emulator {
             origin_ns: None,
             reached: Time::ZERO,
             carried: Vec::new(),
-            burst: Burst::new(),
-            is_dense: false,
+            bursts: [Burst::default(), Burst::default()],
+            moderation: Moderation::new(),
             lateness: Histogram::default(),
             ends,
             unforwarded: Unforwarded::default(),
@@ -217,9 +210,9 @@ impl Emulator {
                 watched_ns = monotonic_ns() + WATCH_NS;
             }
             self.catch_up()?;
-            if self.is_dense {
-                std::thread::sleep(std::time::Duration::from_nanos(PAUSE_NS));
-                self.catch_up()?;
+            self.moderation.wake(monotonic_ns());
+            if let Some(pause) = self.moderation.pause() {
+                std::thread::sleep(pause);
             }
             self.wait(watched_ns)?;
         }
@@ -296,7 +289,6 @@ impl Emulator {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        self.is_dense = monotonic_ns() - begin_ns < DENSE_NS;
         Ok(())
     }
 
@@ -313,7 +305,7 @@ impl Emulator {
             self.ports[side as usize].buffer = buffer;
         }
         self.advance(now_ns)?;
-        self.write_burst()
+        Side::BOTH.into_iter().try_for_each(|side| self.write_burst(side))
     }
 
     /// The side of the first of the frames that arrived until `until_ns`.
@@ -387,6 +379,7 @@ impl Emulator {
             self.reached = start;
             self.origin_ns = Some(received.arrived_ns.saturating_sub(start.as_nanos()));
         }
+        self.moderation.count();
         let end = &mut self.ends[side as usize];
         (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + len as u64);
         if received.waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
@@ -422,11 +415,16 @@ impl Emulator {
         };
         let mut frames = self.frames.lock();
         let kept = frames.insert(bytes, now.since(arrival).as_nanos(), entering, scale, origin);
-        kept.is_datagram = packet.is_some_and(|packet| {
-            matches!(packet.transport, Transport::Udp(_))
-                && matches!(checksum, Checksum::Correct | Checksum::Partial)
-                && packet.header_checksum() != Checksum::Wrong
-        });
+        if let Some(packet) = &packet
+            && matches!(checksum, Checksum::Correct | Checksum::Partial)
+            && packet.header_checksum() != Checksum::Wrong
+        {
+            kept.merging = match packet.transport {
+                Transport::Udp(_) => Merging::Always,
+                Transport::Tcp(_) => Merging::WhenDense,
+                _ => Merging::Never,
+            };
+        }
         // The sender offloaded the checksum to its network card, which precedes the links.
         if checksum == Checksum::Partial {
             checksum::repair(&mut kept.bytes[ETHERNET..]).expect("the packet has been read");
@@ -555,10 +553,12 @@ impl Emulator {
         }
         let (entered, size) = (frame.origin.at, packet.size.0);
         let leaving = Leaving { entered, time, size, delayed_ns: frame.delayed_ns };
-        let may_wait = frame.is_datagram && self.ports[side as usize].interface.takes_super_packets();
-        if !(may_wait && self.burst.push(side, bytes, leaving)) {
-            self.write_burst()?;
-            if !(may_wait && self.burst.push(side, bytes, leaving)) {
+        let is_dense = self.moderation.pause().is_some();
+        let may_wait = self.ports[side as usize].interface.takes_super_packets()
+            && (frame.merging == Merging::Always || frame.merging == Merging::WhenDense && is_dense);
+        if !(may_wait && self.bursts[side as usize].push(bytes, leaving)) {
+            self.write_burst(side)?;
+            if !(may_wait && self.bursts[side as usize].push(bytes, leaving)) {
                 let sent = self.ports[side as usize].interface.send(bytes)?;
                 self.written(side, leaving, sent)?;
             }
@@ -569,18 +569,18 @@ impl Emulator {
         Ok(())
     }
 
-    /// Writes the datagrams that wait for others to leave with them.
-    fn write_burst(&mut self) -> io::Result<()> {
-        if self.burst.is_empty() {
+    /// Writes the packets to the end at `side` that wait for others to leave with them.
+    fn write_burst(&mut self, side: Side) -> io::Result<()> {
+        let burst = &mut self.bursts[side as usize];
+        if burst.is_empty() {
             return Ok(());
         }
-        let side = self.burst.side();
-        let sent = self.burst.write(&mut self.ports[side as usize].interface)?;
-        let packets = self.burst.clear();
+        let sent = burst.write(&mut self.ports[side as usize].interface)?;
+        let packets = burst.clear();
         for &leaving in &packets {
             self.written(side, leaving, sent)?;
         }
-        self.burst.recycle(packets);
+        self.bursts[side as usize].recycle(packets);
         Ok(())
     }
 
@@ -596,6 +596,7 @@ impl Emulator {
             Sent::NoRoom => self.overload += 1,
             Sent::Gone => self.undelivered += 1,
         }
+        self.moderation.count();
         let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
         let late = Duration::from_nanos(monotonic_ns().saturating_sub(due_ns) + delayed_ns);
         self.lateness.record(late);

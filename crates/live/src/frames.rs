@@ -13,6 +13,17 @@ pub(crate) struct Origin {
     pub(crate) connection: Option<u32>,
 }
 
+/// When a packet may be merged with others that leave with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merging {
+    /// Never.
+    Never,
+    /// While packets are dense: a segment of TCP, as receivers acknowledge super-packets less often.
+    WhenDense,
+    /// Always: a datagram of UDP, which sockets receive as it was.
+    Always,
+}
+
 /// Maximum number of bytes in the network, since unbounded queues grow with an unbounded sender.
 const MAX_BYTES: usize = 256 << 20;
 
@@ -24,8 +35,9 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     /// How much later than it arrived the frame entered the network, in nanoseconds.
     pub(crate) delayed_ns: u64,
-    /// Whether it is an IP packet without a VLAN tag, with a datagram of UDP, all of whose checksums are correct.
-    pub(crate) is_datagram: bool,
+    /// Whether and when it may be merged with others; never, unless it is an IP packet without a VLAN tag, all of whose
+    /// checksums are correct.
+    pub(crate) merging: Merging,
     /// The packet as it entered, without its handle.
     pub(crate) entered: Entering,
     /// The window scale applied to its segment.
@@ -62,15 +74,15 @@ impl Frames {
             frame.bytes.clear();
             frame.bytes.extend_from_slice(bytes);
             (frame.delayed_ns, frame.scale, frame.origin) = (delayed_ns, scale, origin);
-            frame.is_datagram = false;
+            frame.merging = Merging::Never;
             frame.entered = Entering { handle: frame.handle, ..entering };
             return frame;
         }
         let index = self.slots.len();
         let handle = Handle::new(index + 1, 0);
         let entered = Entering { handle, ..entering };
-        let (bytes, is_datagram) = (bytes.to_vec(), false);
-        self.slots.push(Frame { handle, bytes, delayed_ns, is_datagram, entered, scale, origin });
+        let (bytes, merging) = (bytes.to_vec(), Merging::Never);
+        self.slots.push(Frame { handle, bytes, delayed_ns, merging, entered, scale, origin });
         &mut self.slots[index]
     }
 

@@ -55,7 +55,7 @@ pub struct Interface {
     control: Vec<u8>,
     /// Whether frames are preceded by a virtio header.
     has_virtio_header: bool,
-    /// Whether super-packets of datagrams may be written. Linux takes them since 6.2.
+    /// Whether super-packets may be written. Linux takes those of datagrams since 6.2.
     takes_super_packets: bool,
     /// The ring by which frames come, if not by the socket's queue.
     ring: Option<Ring>,
@@ -160,7 +160,14 @@ impl Interface {
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         socket::setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         let control = cmsg_space!(TimeSpec, u32);
-        Ok(Interface { socket, control, has_virtio_header: false, takes_super_packets: false, ring: None, overflowed: 0 })
+        Ok(Interface {
+            socket,
+            control,
+            has_virtio_header: false,
+            takes_super_packets: false,
+            ring: None,
+            overflowed: 0,
+        })
     }
 
     /// Reads a frame; `None` if there is none.
@@ -250,7 +257,7 @@ impl Interface {
         self.takes_super_packets
     }
 
-    /// Writes a super-packet, or its datagrams if the kernel does not take it; the outcome is then that of the last one.
+    /// Writes a super-packet, or its packets if the kernel does not take it; the outcome is then that of the last one.
     pub(crate) fn send_super_packet(
         &mut self,
         link_header: &[u8],
@@ -261,10 +268,10 @@ impl Interface {
             sent => return sent,
         }
         let whole = IpPacket::parse(packet.bytes).map_err(io::Error::other)?;
-        let datagrams = offload::segments(&whole, packet.segment_size).map_err(io::Error::other)?;
+        let packets = offload::segments(&whole, packet.segment_size).map_err(io::Error::other)?;
         let mut outcome = Sent::Delivered;
-        for datagram in datagrams {
-            outcome = self.send_parts(link_header, &datagram)?;
+        for packet in packets {
+            outcome = self.send_parts(link_header, &packet)?;
         }
         Ok(outcome)
     }
@@ -312,30 +319,40 @@ impl Offload {
     /// Flag: the checksum is incomplete.
     const NEEDS_CHECKSUM: u8 = 1;
 
-    /// Kind of super-packets: UDP in datagrams.
+    /// Kinds of super-packets: TCP over IPv4, and over IPv6, and UDP in datagrams.
+    const TCP_V4: u8 = 1;
+    const TCP_V6: u8 = 4;
     const DATAGRAMS: u8 = 5;
+
+    /// Flag of a kind: the first segment has CWR.
+    const REDUCED: u8 = 0x80;
 
     /// Reads a virtio header.
     fn parse(header: &[u8; VIRTIO_HEADER]) -> Offload {
-        /// Kinds of super-packets, with TCP over IPv4 and IPv6. The highest bit is set with CWR.
-        const KINDS: [u8; 3] = [1, 4, Offload::DATAGRAMS];
+        const KINDS: [u8; 3] = [Offload::TCP_V4, Offload::TCP_V6, Offload::DATAGRAMS];
         let word = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
         let (start, offset) = (word(6), word(8));
         Offload {
             checksum: (header[0] & Offload::NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
-            segment_size: KINDS.contains(&(header[1] & 0x7f)).then(|| word(4)),
+            segment_size: KINDS.contains(&(header[1] & !Offload::REDUCED)).then(|| word(4)),
         }
     }
 }
 
 /// The virtio header of a super-packet whose link header has `link_len` bytes.
 fn virtio_header(packet: &SuperPacket<'_>, link_len: usize) -> [u8; VIRTIO_HEADER] {
-    const UDP_HEADER: usize = 8;
-    const UDP_CHECKSUM: usize = 6;
     let start = link_len + packet.ip_len;
+    let is_v4 = packet.bytes[0] >> 4 == 4;
+    let (kind, checksum) = match (packet.is_tcp, is_v4) {
+        (true, true) => (Offload::TCP_V4, 16),
+        (true, false) => (Offload::TCP_V6, 16),
+        (false, _) => (Offload::DATAGRAMS, 6),
+    };
+    // CWR is in the highest bit of TCP's flags.
+    let reduced = if packet.is_tcp { packet.bytes[packet.ip_len + 13] & Offload::REDUCED } else { 0 };
     let mut header = [0; VIRTIO_HEADER];
-    header[..2].copy_from_slice(&[Offload::NEEDS_CHECKSUM, Offload::DATAGRAMS]);
-    let words = [start + UDP_HEADER, packet.segment_size, start, UDP_CHECKSUM];
+    header[..2].copy_from_slice(&[Offload::NEEDS_CHECKSUM, kind | reduced]);
+    let words = [start + packet.transport_len, packet.segment_size, start, checksum];
     for (place, word) in header[2..].chunks_exact_mut(2).zip(words) {
         place.copy_from_slice(&(word as u16).to_ne_bytes());
     }

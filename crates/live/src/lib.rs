@@ -24,6 +24,7 @@ mod emulator;
 mod frames;
 mod interface;
 mod log;
+mod moderation;
 mod recorder;
 mod report;
 mod segments;

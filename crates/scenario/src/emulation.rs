@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_base::{Bytes, Duration, Streams, Time};
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
@@ -299,6 +299,7 @@ pub struct Emulation {
     /// The base stations that split connections, with the sites whose proxies are not installed yet.
     proxies: Vec<(Agent, Option<SplitSite>)>,
     packet_size: Bytes,
+    slowest: [BitRate; 2],
     start: Time,
     simulated: usize,
 }
@@ -478,6 +479,8 @@ impl Emulation {
         let tap = Boundary { drops, roles, carried: Vec::new(), handles };
         let first = &network.flows[0];
         let hosts = [first.source(), first.destination()];
+        let path = first.path.nodes.clone();
+        let back: Vec<HostId> = path.iter().rev().copied().collect();
         let start = match &first.workload {
             Workload::Transfer { transfer, .. } => transfer.start,
             _ => Time::ZERO,
@@ -492,6 +495,7 @@ impl Emulation {
             links,
             agents,
             packet_size: first.tcp.packet_size,
+            slowest: [network.slowest(&path), network.slowest(&back)],
             start,
             simulated: network.flows.len() - real.len(),
             proxies: Vec::new(),
@@ -502,6 +506,11 @@ impl Emulation {
     /// The names of the hosts at both ends.
     pub fn hosts(&self) -> &[String; 2] {
         &self.names
+    }
+
+    /// The lowest mean rate of a link on the way from each host to the other.
+    pub fn slowest_rates(&self) -> [BitRate; 2] {
+        self.slowest
     }
 
     /// The packet size of the replaced connection: the MTU that gives packets of the same size.

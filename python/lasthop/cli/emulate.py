@@ -61,6 +61,9 @@ _PATIENCE = 2.0
 _LONGEST_WAIT = 0.05
 """Packets are dropped if they waited to be read for more than these seconds and ten times the bound."""
 
+_SUPER_PACKET_S = 200e-6
+"""How long a super-packet of the kernel may keep the slowest link busy, in seconds."""
+
 _UNPRIVILEGED = ("--user", "--map-root-user")
 
 
@@ -117,7 +120,8 @@ def execute(request: Request) -> None:
             # Shells cannot handle a process group from outside their namespace.
             os.setpgid(0, 0)
             _take_terminal()
-        code = _emulate(request, scenario, scheme, mtu, descriptor, foreground=bool(foreground))
+        rates_bps = facts["slowest_rates_bps"]
+        code = _emulate(request, scenario, scheme, mtu, rates_bps, descriptor, foreground=bool(foreground))
         raise typer.Exit(code)
 
 
@@ -208,17 +212,21 @@ class _End:
         The program to run there.
     mtu : int
         The MTU of its interface.
+    rate_bps : float
+        The rate of the slowest link on the way to the other end.
     listens : bool
         Whether the other end waits until this one listens.
     """
 
-    def __init__(self, side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool) -> None:
+    def __init__(
+        self, side: int, program: list[str] | None, mtu: int, rate_bps: float, *, listens: bool, quiet: bool
+    ) -> None:
         self._read, said = os.pipe()
         go, self._go = os.pipe()
         commands = [
             "ip link set dev lo up",
-            # Without this limit, segmentation offload would pass super-packets through links as one packet.
-            f"ip link set dev eth0 mtu {mtu} gso_max_segs 1",
+            # The segments of a super-packet arrive at once, in bursts that simulated senders do not have.
+            f"ip link set dev eth0 mtu {mtu} gso_max_segs {_segments(rate_bps, mtu)}",
             # The only neighbour has a fixed address.
             "ip link set dev eth0 arp off",
             f"ip address add {ADDRESSES[side]}/24 dev eth0",
@@ -272,6 +280,12 @@ class _End:
                 self.process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
                 self.process.kill()
+
+
+def _segments(rate_bps: float, mtu: int) -> int:
+    """Return how many segments the kernel may leave to the card: 1 on links below 120 Mb/s, with 1500 B."""
+    most = 65535
+    return min(max(int(_SUPER_PACKET_S * rate_bps / (8 * mtu)), 1), most)
 
 
 def _spread() -> str:
@@ -399,7 +413,14 @@ class Carrier:
 
 
 def _emulate(
-    request: Request, scenario: Scenario, scheme: str, mtu: int, lifeline: int, *, foreground: bool
+    request: Request,
+    scenario: Scenario,
+    scheme: str,
+    mtu: int,
+    rates_bps: tuple[float, float],
+    lifeline: int,
+    *,
+    foreground: bool,
 ) -> int:
     """Set up both ends, carry packets until the command ends, and report; returns the exit code."""
     stop = threading.Event()
@@ -412,8 +433,8 @@ def _emulate(
     output = None if request.out is None else Output(request.out)
     with output or nullcontext(), ExitStack() as ends:
         quiet = request.as_json
-        at_server = ends.enter_context(_end(0, server, mtu, listens=bool(server), quiet=quiet))
-        at_client = ends.enter_context(_end(1, program, mtu, listens=False, quiet=quiet))
+        at_server = ends.enter_context(_end(0, server, mtu, rates_bps[0], listens=bool(server), quiet=quiet))
+        at_client = ends.enter_context(_end(1, program, mtu, rates_bps[1], listens=False, quiet=quiet))
         for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
             end.expect("made")
             _connect(device, end.process.pid)
@@ -464,8 +485,10 @@ def publish(request: Request, report: dict[str, Any], code: int) -> int:
 
 
 @contextmanager
-def _end(side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool) -> Iterator[_End]:
-    end = _End(side, program, mtu, listens=listens, quiet=quiet)
+def _end(
+    side: int, program: list[str] | None, mtu: int, rate_bps: float, *, listens: bool, quiet: bool
+) -> Iterator[_End]:
+    end = _End(side, program, mtu, rate_bps, listens=listens, quiet=quiet)
     try:
         yield end
     finally:

@@ -309,6 +309,23 @@ impl Network {
         delays.fold(Duration::ZERO, |sum, delay| sum + delay)
     }
 
+    /// The lowest mean rate along a path; that of a cell is shared.
+    ///
+    /// # Panics
+    /// If the path does not follow links, or has none.
+    pub(crate) fn slowest(&self, path: &[HostId]) -> BitRate {
+        let rates = path.windows(2).map(|step| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            let kind = &self.links[usize::from(link.0)];
+            let up = match kind {
+                NetworkLink::Radio(hop) => self.graph.ends(link)[hop.mobile] == step[0],
+                NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
+            };
+            kind.rate(up).unwrap_or(self.bss.phy.data_rate())
+        });
+        rates.min().expect("a path has links")
+    }
+
     /// Whether the base stations of each moving host have paths to each other over wired links only.
     pub(crate) fn has_wired_paths_between_stations(&self) -> bool {
         let (fixed, mut paths) = (self.fixed(), ShortestPaths::default());

@@ -149,23 +149,11 @@ impl Network {
     /// # Panics
     /// If there are none.
     pub(super) fn ahead(&self, link: LinkId, end: usize) -> Ahead {
-        let slowest = |nodes: &[HostId]| {
-            let rates = nodes.windows(2).map(|step| {
-                let link = self.link_between(step[0], step[1]);
-                let kind = &self.links[usize::from(link.0)];
-                let up = match kind {
-                    NetworkLink::Radio(hop) => self.graph.ends(link)[hop.mobile] == step[0],
-                    NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
-                };
-                kind.rate(up).unwrap_or(self.bss.phy.data_rate())
-            });
-            rates.min().expect("a way has links")
-        };
         let ways = self.ways_from(self.graph.ends(link)[end]).filter(|way| way.link == link);
         let each = ways.map(|Way { nodes, .. }| Ahead {
-            rate: slowest(&nodes),
+            rate: self.slowest(&nodes),
             delay: self.delay(&nodes),
-            arriving_rate: slowest(&reversed(&nodes)),
+            arriving_rate: self.slowest(&reversed(&nodes)),
         });
         let all = each.reduce(|one, other| Ahead {
             rate: one.rate.min(other.rate),

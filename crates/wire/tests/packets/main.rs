@@ -1,13 +1,14 @@
 //! Packets written and read, beside two independent libraries.
 
+mod super_packets;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn, NoticeCode};
 use lasthop_wire::{
-    Checksum, Error, Fragment, Ip, IpPacket, LinkType, Quote, TcpHeader, Transport, checksum, edit, offload,
-    write,
+    Checksum, Error, Fragment, Ip, IpPacket, LinkType, Quote, TcpHeader, Transport, checksum, edit, write,
 };
 
 const V4: Ip = Ip {
@@ -238,199 +239,6 @@ fn blocks_for_which_there_is_no_room_are_left_out() {
 fn with_payload(ip: &Ip, len: usize) -> Vec<u8> {
     let segment = Segment { flags: Flags::ACK, ..Segment::default() };
     write::tcp(ip, &TcpHeader { segment, ..TcpHeader::default() }, &vec![7; len]).expect("short enough")
-}
-
-#[test]
-fn super_packets_are_recognised() {
-    let mut bytes = with_payload(&V4, 3000);
-    let packet = IpPacket::parse(&bytes).expect("well-formed");
-    assert!(packet.is_super_packet(1500) && !packet.is_super_packet(3040) && !packet.without_length);
-    // Above 65,535 bytes the field is 0, and the length is that of the frame.
-    for (ip, header_len) in [(V4, 20), (V6, 40)] {
-        let mut bytes = with_payload(&ip, 1000);
-        let field = if header_len == 20 { 2 } else { 4 };
-        bytes[field..field + 2].fill(0);
-        bytes.resize(100_000, 0);
-        let packet = IpPacket::parse(&bytes).expect("well-formed");
-        assert!(packet.without_length && packet.is_super_packet(1500));
-        assert_eq!(packet.tcp().expect("a segment").header.segment.len, 100_000 - header_len - 20);
-    }
-    // Checksum offload: the sum of the pseudo-header alone.
-    let pseudo: u32 = (10 << 8) + 1 + (10 << 8) + 2 + 6 + 3020;
-    bytes[36..38].copy_from_slice(&(pseudo as u16).to_be_bytes());
-    assert_eq!(IpPacket::parse(&bytes).expect("well-formed").transport_checksum(), Checksum::Partial);
-    bytes[37] ^= 1;
-    assert_eq!(IpPacket::parse(&bytes).expect("well-formed").transport_checksum(), Checksum::Wrong);
-}
-
-/// The segments of a super-packet, put together, are its payload; each has the header of the super-packet, with the
-/// fields of its own place. The kernel's segments are compared in `crates/live/tests/linux.rs`.
-#[test]
-fn super_packets_are_cut_into_segments() {
-    let mut random = Streams::new(5, 0).stream("segments");
-    for _ in 0..300 {
-        let ip = random_ip(&mut random);
-        let (size, len) = (1 + random.below(1500) as usize, random.below(20_000) as u32);
-        let data = payload(&mut random, len);
-        let is_tcp = random.bernoulli(0.5);
-        let header = random_tcp(&mut random);
-        let whole = match is_tcp {
-            true => write::tcp(&ip, &header, &data),
-            false => write::udp(&ip, (header.src_port, header.dst_port), &data),
-        }
-        .expect("short enough");
-        let packet = IpPacket::parse(&whole).expect("well-formed");
-        let pieces: Vec<_> = offload::segments(&packet, size).expect("TCP or UDP").collect();
-        assert_eq!(pieces.len(), data.len().div_ceil(size).max(1));
-        let mut joined = Vec::new();
-        for (number, piece) in pieces.iter().enumerate() {
-            let (is_first, is_last) = (number == 0, number + 1 == pieces.len());
-            let segment = IpPacket::parse(piece).expect("well-formed");
-            assert_eq!((segment.len, segment.transport_checksum()), (piece.len(), Checksum::Correct));
-            assert_ne!(segment.header_checksum(), Checksum::Wrong);
-            let identification = match ip.src.is_ipv4() {
-                true => ip.identification.wrapping_add(number as u16),
-                false => 0,
-            };
-            assert_eq!(segment.ip, Ip { identification, ..ip });
-            match segment.transport {
-                Transport::Tcp(tcp) => {
-                    let mut flags = packet.tcp().expect("a segment").header.segment.flags.0;
-                    flags &= if is_first { !0 } else { !0x80 };
-                    flags &= if is_last { !0 } else { !0x09 };
-                    let expected = Segment {
-                        seq: packet.tcp().expect("a segment").header.segment.seq + joined.len() as u32,
-                        flags: Flags(flags),
-                        len: tcp.payload.len() as u32,
-                        ..packet.tcp().expect("a segment").header.segment
-                    };
-                    assert_eq!(tcp.header.segment, expected);
-                    joined.extend_from_slice(tcp.payload);
-                }
-                Transport::Udp(udp) => joined.extend_from_slice(udp.payload),
-                other => panic!("{other:?}"),
-            }
-            assert!(is_last || joined.len() == (number + 1) * size);
-        }
-        assert_eq!(joined, data);
-    }
-}
-
-/// Datagrams that were merged are cut into themselves, whatever their headers say.
-#[test]
-fn merged_datagrams_are_cut_into_themselves() {
-    let mut random = Streams::new(6, 0).stream("datagrams");
-    let (mut merged, mut largest) = (0, 0);
-    for _ in 0..500 {
-        let ip = random_ip(&mut random);
-        let ports = (random.below(1 << 16) as u16, random.below(1 << 16) as u16);
-        let size = 1 + random.below(1500) as u32;
-        let mut datagrams = offload::Datagrams::default();
-        let mut pushed: Vec<Vec<u8>> = Vec::new();
-        for number in 0..1 + random.below(80) as u16 {
-            let len = if random.bernoulli(0.02) { random.below(1501) as u32 } else { size };
-            let ip = match ip.src.is_ipv4() {
-                true => Ip { identification: ip.identification.wrapping_add(number), ..ip },
-                false => ip,
-            };
-            let mut packet = write::udp(&ip, ports, &payload(&mut random, len)).expect("short enough");
-            if random.bernoulli(0.03) {
-                let at = random.below(28) as usize;
-                packet[at] ^= 1 << random.below(8);
-            }
-            if checksum::repair(&mut packet).is_err() {
-                continue;
-            }
-            let parsed = IpPacket::parse(&packet).expect("it has been read");
-            // Callers push packets with correct checksums only.
-            if parsed.transport_checksum() != Checksum::Correct {
-                continue;
-            }
-            if !datagrams.push(&parsed) {
-                break;
-            }
-            pushed.push(packet);
-        }
-        assert_eq!(datagrams.count(), pushed.len());
-        let Some(whole) = datagrams.merged() else { continue };
-        merged += 1;
-        let packet = IpPacket::parse(whole.bytes).expect("well-formed");
-        assert_eq!((packet.header_len, packet.len), (whole.ip_len, whole.bytes.len()));
-        assert_eq!(packet.transport_checksum(), Checksum::Partial);
-        assert_ne!(packet.header_checksum(), Checksum::Wrong);
-        assert!(offload::segments(&packet, whole.segment_size).expect("UDP").eq(pushed.iter().cloned()));
-        largest = largest.max(pushed.len());
-    }
-    assert!(merged > 300 && largest == 64, "{merged} {largest}");
-}
-
-#[test]
-fn a_single_datagram_is_left_as_it_is() {
-    let packet = write::udp(&V4, (5, 6), &[7; 9]).expect("short enough");
-    let mut datagrams = offload::Datagrams::default();
-    assert!(datagrams.single().is_none() && datagrams.merged().is_none());
-    assert!(datagrams.push(&IpPacket::parse(&packet).expect("well-formed")));
-    assert!(datagrams.merged().is_none());
-    assert_eq!(datagrams.single(), Some(&packet[..]));
-    datagrams.clear();
-    assert_eq!((datagrams.count(), datagrams.single()), (0, None));
-}
-
-#[test]
-fn what_has_no_place_in_a_super_packet_is_left_out() {
-    let datagram = |ip: &Ip, len: usize| write::udp(ip, (5, 6), &vec![7; len]).expect("short enough");
-    let push = |datagrams: &mut offload::Datagrams, packet: &[u8]| {
-        datagrams.push(&IpPacket::parse(packet).expect("well-formed"))
-    };
-    let next = |number: u16| Ip { identification: V4.identification.wrapping_add(number), ..V4 };
-    let mut datagrams = offload::Datagrams::default();
-    // Without a checksum, or without data, a fragment, and another protocol.
-    let mut absent = datagram(&V4, 100);
-    absent[26..28].fill(0);
-    let mut fragment = datagram(&V4, 100);
-    fragment[6] |= 0x20;
-    let ping = write::icmp(&V4, NoticeCode { kind: 8, code: 0 }, 5, &[6; 30]).expect("short enough");
-    for packet in [absent, datagram(&V4, 0), fragment, ping] {
-        assert!(!push(&mut datagrams, &packet));
-    }
-    // A longer one, one without a checksum, and one after a shorter one.
-    assert!(push(&mut datagrams, &datagram(&V4, 100)));
-    let mut absent = datagram(&next(1), 100);
-    absent[26..28].fill(0);
-    assert!(!push(&mut datagrams, &absent));
-    assert!(!push(&mut datagrams, &datagram(&next(1), 101)));
-    assert!(push(&mut datagrams, &datagram(&next(1), 99)));
-    assert!(!push(&mut datagrams, &datagram(&next(2), 99)));
-    assert_eq!(datagrams.count(), 2);
-    // Other fields of the header than those that follow.
-    for other in [
-        next(2),
-        Ip { dscp: Dscp::new(9), ..next(1) },
-        Ip { hop_limit: V4.hop_limit - 1, ..next(1) },
-        Ip { ecn: Ecn::Ce, ..next(1) },
-    ] {
-        datagrams.clear();
-        assert!(push(&mut datagrams, &datagram(&V4, 100)));
-        assert!(!push(&mut datagrams, &datagram(&other, 100)), "{other:?}");
-    }
-    // More than fit into a packet.
-    datagrams.clear();
-    assert!(push(&mut datagrams, &datagram(&V4, 40_000)));
-    assert!(!push(&mut datagrams, &datagram(&next(1), 30_000)));
-}
-
-#[test]
-fn what_cannot_be_cut_is_refused() {
-    let whole = with_payload(&V4, 3000);
-    let packet = IpPacket::parse(&whole).expect("well-formed");
-    assert!(offload::segments(&packet, 0).is_err());
-    let mut fragment = whole.clone();
-    fragment[6] |= 0x20;
-    assert!(offload::segments(&IpPacket::parse(&fragment).expect("well-formed"), 1448).is_err());
-    let cut = IpPacket::parse_captured(&whole[..200], whole.len()).expect("well-formed");
-    assert!(offload::segments(&cut, 1448).is_err());
-    let ping = write::icmp(&V4, NoticeCode { kind: 8, code: 0 }, 5, &[6; 3000]).expect("short enough");
-    assert!(offload::segments(&IpPacket::parse(&ping).expect("well-formed"), 1448).is_err());
 }
 
 /// What a network card makes of the sum of the pseudo-header.
