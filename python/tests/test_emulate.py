@@ -305,6 +305,70 @@ def test_datagrams_are_merged_for_sockets_that_ask_for_it_only(
 
 
 @in_namespaces
+@pytest.mark.parametrize(
+    ("rate", "address", "blocks", "scheme"),
+    [
+        ("20 Mbps", "10.0.0.1", 4, "basic"),
+        ("1 Gbps", "10.0.0.1", 160, "basic"),
+        ("1 Gbps", "fd00::1", 160, "snoop"),
+    ],
+)
+def test_tcp_crosses_fast_links_in_super_packets(
+    command: Command, tmp_path: Path, rate: str, address: str, blocks: int, scheme: str
+) -> None:
+    """Four connections with losses, and marks of ECN, in both directions: all bytes arrive.
+
+    Senders leave the cutting to the card, and receivers get super-packets; neither on slow links, where
+    they would change the times of packets and acknowledgements.
+    """
+    if ":" in address and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this kernel has no IPv6")
+    (tmp_path / "exchange.py").write_text(EXCHANGE)
+    program = [sys.executable, str(tmp_path / "exchange.py")]
+    arguments = [address, "cubic", str(blocks * 65536)]
+    settings = [
+        f"radio.rate={rate}",
+        "wired.rate=10 Gbps",
+        "wired.delay=1 ms",
+        "radio.channel.frame-loss.loss=0.001",
+        "radio.queue={ codel = { limit = '1000 packets', ecn = true } }",
+    ]
+    client = " ".join([*program, "client", *arguments])
+    # What the kernel has received, in super-packets or not.
+    counted = "cat /proc/net/snmp6 /proc/net/snmp | grep -A1 InReceives"
+    shown = command(
+        "emulate",
+        "last-mile",
+        *(word for setting in settings for word in ("--set", setting)),
+        *("--scheme", scheme, *PATIENT, "--json"),
+        *("--server", " ".join([*program, "server", *arguments])),
+        *("--", "sh", "-c", f"sysctl -qw net.ipv4.tcp_ecn=1; {client}; {counted}"),
+        timeout=240,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stderr.count("equal") == 8
+    report = json.loads(shown.stdout)
+    names, numbers = (line.split() for line in shown.stderr.splitlines() if line.startswith("Ip: "))
+    received = int(dict(zip(names, numbers, strict=True))["InReceives"])
+    received += sum(int(line.split()[1]) for line in shown.stderr.splitlines() if line.startswith("Ip6InRec"))
+    at_client = report["ends"][1]["received_packets"]
+    if rate == "20 Mbps":
+        assert report["segmented_packets"] == 0
+        assert received == at_client
+    else:
+        assert report["segmented_packets"] > 1000
+        assert received < at_client / 2
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "mtu", "segments"),
+    [(1e3, 1500, 1), (119e6, 1500, 1), (1e9, 1500, 16), (1e9, 9000, 2), (1e15, 1500, 65535)],
+)
+def test_super_packets_of_senders_pass_links_within_200_us(rate_bps: float, mtu: int, segments: int) -> None:
+    assert emulate._segments(rate_bps, mtu) == segments
+
+
+@in_namespaces
 def test_the_exit_code_is_that_of_the_command(command: Command) -> None:
     shown = command(
         "emulate", "last-mile", *PATIENT, "--", "sh", "-c", "echo $LASTHOP_SERVER {client}; exit 7"

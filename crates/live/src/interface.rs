@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use lasthop_ring::Ring;
+use lasthop_ring::{Frame, Rest, Ring};
 use lasthop_wire::IpPacket;
 use lasthop_wire::offload::{self, SuperPacket};
 use nix::cmsg_space;
@@ -173,27 +173,16 @@ impl Interface {
     /// Reads a frame; `None` if there is none.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let Some(ring) = &mut self.ring else { return self.receive_queued(buffer) };
-        let received = ring.read(|frame| {
-            if frame.is_queued {
-                return None;
-            }
-            let len = frame.bytes.len().min(buffer.len());
-            buffer[..len].copy_from_slice(&frame.bytes[..len]);
-            let waited_ns = clock::age_of_timestamp(frame.arrived_ns);
-            let arrived_ns = clock::monotonic_ns().saturating_sub(waited_ns);
-            let is_cut = frame.is_cut || len < frame.bytes.len();
-            let offload = frame.virtio_header.try_into().map_or_else(|_| Offload::default(), Offload::parse);
-            Some(Received { len, arrived_ns, waited_ns, is_cut, offload })
-        });
-        match received {
-            Some(Some(received)) => Ok(Some(received)),
-            Some(None) => self.receive_queued(buffer),
-            None => {
-                // Once the other end has left, waiting for frames ends at once, until the error has been read.
-                let _ = socket::getsockopt(&self.socket, sockopt::SocketError);
-                Ok(None)
+        while let Some((rest, received)) = ring.read(|frame| (frame.rest, read(frame, buffer))) {
+            match rest {
+                Rest::None => return Ok(Some(received)),
+                Rest::Queued => return self.receive_queued(buffer),
+                Rest::Lost => self.overflowed += 1,
             }
         }
+        // Once the other end has left, waiting for frames ends at once, until the error has been read.
+        let _ = socket::getsockopt(&self.socket, sockopt::SocketError);
+        Ok(None)
     }
 
     /// Reads a frame from the socket's queue.
@@ -337,6 +326,17 @@ impl Offload {
             segment_size: KINDS.contains(&(header[1] & !Offload::REDUCED)).then(|| word(4)),
         }
     }
+}
+
+/// Reads a frame of the ring.
+fn read(frame: Frame<'_>, buffer: &mut [u8]) -> Received {
+    let len = frame.bytes.len().min(buffer.len());
+    buffer[..len].copy_from_slice(&frame.bytes[..len]);
+    let waited_ns = clock::age_of_timestamp(frame.arrived_ns);
+    let arrived_ns = clock::monotonic_ns().saturating_sub(waited_ns);
+    let is_cut = len < frame.bytes.len();
+    let offload = frame.virtio_header.try_into().map_or_else(|_| Offload::default(), Offload::parse);
+    Received { len, arrived_ns, waited_ns, is_cut, offload }
 }
 
 /// The virtio header of a super-packet whose link header has `link_len` bytes.

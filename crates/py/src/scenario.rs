@@ -653,7 +653,7 @@ impl Scenario {
     /// -------
     /// dict
     ///     `hosts`, the names of the two ends of the first connection; `packet_size`, the size of its packets in
-    ///     bytes; `slowest_rates_bps`, the lowest mean rate of a link on the way from each end to the other;
+    ///     bytes; `slowest_rate_bps`, the lowest mean rate of a link between them, in either direction;
     ///     `simulated_flows`, the number of other flows.
     ///
     /// Raises
@@ -671,7 +671,7 @@ impl Scenario {
         let facts = PyDict::new(py);
         facts.set_item("hosts", PyTuple::new(py, emulation.hosts())?)?;
         facts.set_item("packet_size", emulation.packet_size().0)?;
-        facts.set_item("slowest_rates_bps", emulation.slowest_rates().map(|rate| rate.as_bps()))?;
+        facts.set_item("slowest_rate_bps", emulation.slowest_rate().as_bps())?;
         facts.set_item("simulated_flows", emulation.simulated_flows())?;
         Ok(facts)
     }

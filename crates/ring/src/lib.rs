@@ -49,6 +49,17 @@ const BLOCK: usize = 1 << 16;
 /// Size of the kernel's header in a slot, without the address that follows.
 const HEADER: usize = size_of::<libc::tpacket2_hdr>();
 
+/// What became of the bytes of a frame that its slot has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// There are none: the frame is whole.
+    None,
+    /// The whole frame is the next one in the socket's queue, to be received from there.
+    Queued,
+    /// They are lost, since that queue was full.
+    Lost,
+}
+
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
@@ -56,10 +67,8 @@ pub struct Frame<'a> {
     pub virtio_header: &'a [u8],
     /// The beginning of the frame: all of it, unless it is longer than a slot.
     pub bytes: &'a [u8],
-    /// Whether that is only a part of the frame.
-    pub is_cut: bool,
-    /// Whether the frame is the next one in the socket's queue, to be received from there: it is longer than a slot.
-    pub is_queued: bool,
+    /// Where the rest is.
+    pub rest: Rest,
     /// When the frame arrived, in nanoseconds of the real-time clock.
     pub arrived_ns: u64,
 }
@@ -124,8 +133,13 @@ impl Ring {
         let taken = take(Frame {
             virtio_header: &before[begin.saturating_sub(self.virtio_header)..],
             bytes: &frame[..len.min(frame.len())],
-            is_cut: len < header.tp_len as usize || len > frame.len(),
-            is_queued: header.tp_status & libc::TP_STATUS_COPY != 0,
+            rest: if header.tp_status & libc::TP_STATUS_COPY != 0 {
+                Rest::Queued
+            } else if len < header.tp_len as usize || len > frame.len() {
+                Rest::Lost
+            } else {
+                Rest::None
+            },
             arrived_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
         });
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);

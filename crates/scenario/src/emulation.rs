@@ -299,7 +299,7 @@ pub struct Emulation {
     /// The base stations that split connections, with the sites whose proxies are not installed yet.
     proxies: Vec<(Agent, Option<SplitSite>)>,
     packet_size: Bytes,
-    slowest: [BitRate; 2],
+    slowest: BitRate,
     start: Time,
     simulated: usize,
 }
@@ -495,7 +495,7 @@ impl Emulation {
             links,
             agents,
             packet_size: first.tcp.packet_size,
-            slowest: [network.slowest(&path), network.slowest(&back)],
+            slowest: network.slowest(&path).min(network.slowest(&back)),
             start,
             simulated: network.flows.len() - real.len(),
             proxies: Vec::new(),
@@ -508,8 +508,8 @@ impl Emulation {
         &self.names
     }
 
-    /// The lowest mean rate of a link on the way from each host to the other.
-    pub fn slowest_rates(&self) -> [BitRate; 2] {
+    /// The lowest mean rate of a link between the hosts, in either direction.
+    pub fn slowest_rate(&self) -> BitRate {
         self.slowest
     }
 

@@ -177,7 +177,7 @@ impl Train {
             _ => return false,
         };
         let ip_len = packet.header_len;
-        let is_whole = packet.fragment.is_none() && !packet.is_cut() && !packet.without_length;
+        let is_whole = packet.fragment.is_none() && !packet.without_length;
         let has_extensions = packet.ip.src.is_ipv6() && ip_len > 40;
         if !is_whole
             || has_extensions

@@ -120,8 +120,8 @@ def execute(request: Request) -> None:
             # Shells cannot handle a process group from outside their namespace.
             os.setpgid(0, 0)
             _take_terminal()
-        rates_bps = facts["slowest_rates_bps"]
-        code = _emulate(request, scenario, scheme, mtu, rates_bps, descriptor, foreground=bool(foreground))
+        segments = _segments(facts["slowest_rate_bps"], mtu)
+        code = _emulate(request, scenario, scheme, mtu, segments, descriptor, foreground=bool(foreground))
         raise typer.Exit(code)
 
 
@@ -212,21 +212,21 @@ class _End:
         The program to run there.
     mtu : int
         The MTU of its interface.
-    rate_bps : float
-        The rate of the slowest link on the way to the other end.
+    segments : int
+        How many segments its kernel may leave to the card.
     listens : bool
         Whether the other end waits until this one listens.
     """
 
     def __init__(
-        self, side: int, program: list[str] | None, mtu: int, rate_bps: float, *, listens: bool, quiet: bool
+        self, side: int, program: list[str] | None, mtu: int, segments: int, *, listens: bool, quiet: bool
     ) -> None:
         self._read, said = os.pipe()
         go, self._go = os.pipe()
         commands = [
             "ip link set dev lo up",
             # The segments of a super-packet arrive at once, in bursts that simulated senders do not have.
-            f"ip link set dev eth0 mtu {mtu} gso_max_segs {_segments(rate_bps, mtu)}",
+            f"ip link set dev eth0 mtu {mtu} gso_max_segs {segments}",
             # The only neighbour has a fixed address.
             "ip link set dev eth0 arp off",
             f"ip address add {ADDRESSES[side]}/24 dev eth0",
@@ -283,7 +283,7 @@ class _End:
 
 
 def _segments(rate_bps: float, mtu: int) -> int:
-    """Return how many segments the kernel may leave to the card: 1 on links below 120 Mb/s, with 1500 B."""
+    """Return how many segments the kernels may leave to the card: 1 on links below 120 Mb/s, with 1500 B."""
     most = 65535
     return min(max(int(_SUPER_PACKET_S * rate_bps / (8 * mtu)), 1), most)
 
@@ -417,7 +417,7 @@ def _emulate(
     scenario: Scenario,
     scheme: str,
     mtu: int,
-    rates_bps: tuple[float, float],
+    segments: int,
     lifeline: int,
     *,
     foreground: bool,
@@ -433,8 +433,8 @@ def _emulate(
     output = None if request.out is None else Output(request.out)
     with output or nullcontext(), ExitStack() as ends:
         quiet = request.as_json
-        at_server = ends.enter_context(_end(0, server, mtu, rates_bps[0], listens=bool(server), quiet=quiet))
-        at_client = ends.enter_context(_end(1, program, mtu, rates_bps[1], listens=False, quiet=quiet))
+        at_server = ends.enter_context(_end(0, server, mtu, segments, listens=bool(server), quiet=quiet))
+        at_client = ends.enter_context(_end(1, program, mtu, segments, listens=False, quiet=quiet))
         for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
             end.expect("made")
             _connect(device, end.process.pid)
@@ -486,9 +486,9 @@ def publish(request: Request, report: dict[str, Any], code: int) -> int:
 
 @contextmanager
 def _end(
-    side: int, program: list[str] | None, mtu: int, rate_bps: float, *, listens: bool, quiet: bool
+    side: int, program: list[str] | None, mtu: int, segments: int, *, listens: bool, quiet: bool
 ) -> Iterator[_End]:
-    end = _End(side, program, mtu, rate_bps, listens=listens, quiet=quiet)
+    end = _End(side, program, mtu, segments, listens=listens, quiet=quiet)
     try:
         yield end
     finally:

@@ -124,7 +124,7 @@ fn merged_packets_are_cut_into_themselves() {
                 let at = random.below(60).min(packet.len() as u64 - 1) as usize;
                 packet[at] ^= 1 << random.below(8);
             }
-            header.segment.seq = header.segment.seq + len;
+            header.segment.seq += len;
             // CWR is set once, FIN and PSH at the end.
             header.segment.flags = Flags(header.segment.flags.0 & !0x80);
             if random.bernoulli(0.015) {
@@ -210,7 +210,7 @@ fn segments_are_merged_if_they_differ_in_their_place_only() {
     for last in [0x01, 0x08, 0x09] {
         assert!(are_merged(|_, header, _| header.segment.flags = Flags(0x10 | last)));
     }
-    assert!(!are_merged(|_, header, _| header.segment.seq = header.segment.seq + 1));
+    assert!(!are_merged(|_, header, _| header.segment.seq += 1));
     assert!(!are_merged(|_, header, _| header.segment.ack = SeqNum(10)));
     assert!(!are_merged(|_, header, _| header.segment.wnd = 501));
     assert!(!are_merged(|_, header, _| header.dst_port = 7));

@@ -11,10 +11,12 @@
 //! goes to stdout.
 #![cfg(target_os = "linux")]
 
+mod frames;
+
 use std::env;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,15 +25,9 @@ use std::time::Instant;
 use lasthop_base::{Bytes, Duration, Stream, Streams};
 use lasthop_endpoint::{Config, End, Endpoint, Secret, StateName};
 use lasthop_live::{Driver, Emulator, Interface, Link, Settings, now};
-use lasthop_proto::tcp::{Flags, Profile, Segment, SeqNum, Timestamps};
-use lasthop_proto::{Dscp, Ecn};
+use lasthop_proto::tcp::Profile;
 use lasthop_scenario::Scenario;
-use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, checksum, offload, write};
-use nix::ifaddrs::getifaddrs;
-use nix::sys::socket::{
-    self, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, setsockopt, sockopt,
-};
-use nix::{libc, setsockopt_impl, sockopt_impl};
+use nix::sys::socket::{setsockopt, sockopt};
 
 const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
 
@@ -337,167 +333,6 @@ fn every_byte_to_and_from_the_kernel_arrives() {
             offloads: seed % 2 == 1,
             sizes,
         });
-    }
-}
-
-sockopt_impl!(
-    /// Whether each frame is preceded by a virtio header.
-    VirtioHeader, SetOnly, libc::SOL_PACKET, libc::PACKET_VNET_HDR, bool
-);
-
-/// The sum of the pseudo-header, where a sender leaves the rest of the checksum to a network card.
-fn leave_checksum(packet: &mut [u8], protocol: u32, at: usize) {
-    let (from, addresses) = if packet[0] >> 4 == 4 { (20, 12..20) } else { (40, 8..40) };
-    let len = (packet.len() - from) as u32;
-    let words = packet[addresses].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum: u32 = words.sum::<u32>() + protocol + len;
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = ((folded & 0xffff) + (folded >> 16)) as u16;
-    packet[at..at + 2].copy_from_slice(&folded.to_be_bytes());
-}
-
-/// The kernel segments what a device cannot: its segments of a super-packet are ours, byte for byte.
-#[test]
-fn super_packets_are_cut_as_the_kernel_cuts_them() {
-    if !is_inside("super_packets_are_cut_as_the_kernel_cuts_them") {
-        return;
-    }
-    let status = Command::new("ip").args(["link", "set", "dev", "e0", "gso_max_size", "1500"]).status();
-    assert!(status.expect("ip runs").success());
-    let mut arriving = Interface::open("e1").expect("a device");
-    let address = getifaddrs().expect("addresses").filter(|each| each.interface_name == "e0");
-    let address = address.filter_map(|each| each.address?.as_link_addr().copied()).next().expect("a number");
-    let sending = socket::socket(
-        AddressFamily::Packet,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        Some(SockProtocol::EthAll),
-    )
-    .expect("a socket");
-    setsockopt(&sending, VirtioHeader, &true).expect("an option");
-    socket::bind(sending.as_raw_fd(), &address).expect("a device");
-
-    let mut random = Streams::new(3, 0).stream("super-packets");
-    let mut buffer = vec![0; 1 << 17];
-    for number in 0..300 {
-        let (is_v4, is_tcp) = (random.bernoulli(0.5), random.bernoulli(0.6));
-        let address = |host: u16| match is_v4 {
-            true => IpAddr::from([192, 0, 2, host as u8]),
-            false => IpAddr::from([0xfd01, 0, 0, 0, 0, 0, 0, host]),
-        };
-        let ip = Ip {
-            src: address(1),
-            dst: address(2),
-            dscp: Dscp::new(random.below(64) as u8),
-            ecn: Ecn::from_bits(random.below(4) as u8),
-            hop_limit: 1 + random.below(255) as u8,
-            identification: if is_v4 { random.below(1 << 16) as u16 } else { 0 },
-            dont_fragment: !is_v4 || random.bernoulli(0.5),
-        };
-        let size = 200 + random.below(1_200) as usize;
-        let payload: Vec<u8> =
-            (0..1_500 + random.below(20_000) as usize).map(|_| random.below(256) as u8).collect();
-        // ACK, with any of FIN, PSH, ECE, CWR.
-        let flags = Flags(0x10 | random.below(256) as u16 & 0xc9);
-        let word = |random: &mut Stream| random.below(1 << 32) as u32;
-        let segment = Segment {
-            seq: SeqNum(word(&mut random)),
-            ack: SeqNum(word(&mut random)),
-            wnd: random.below(1 << 16) as u32,
-            flags,
-            timestamps: random.bernoulli(0.5).then_some(Timestamps { value: 5, echo: 6 }),
-            ..Segment::default()
-        };
-        let header = TcpHeader { src_port: 9, dst_port: 99, segment, ..TcpHeader::default() };
-        let mut whole = match is_tcp {
-            true => write::tcp(&ip, &header, &payload),
-            false => write::udp(&ip, (9, 99), &payload),
-        }
-        .expect("short enough");
-        let packet = IpPacket::parse(&whole).expect("well-formed");
-        let (start, offset) = (packet.header_len, if is_tcp { 16 } else { 6 });
-        let header_len = start + packet.tcp().map_or(8, |tcp| tcp.header_len);
-        let expected: Vec<_> = offload::segments(&packet, size).expect("TCP or UDP").collect();
-        leave_checksum(&mut whole, if is_tcp { 6 } else { 17 }, start + offset);
-        let kind = match (is_tcp, is_v4) {
-            (true, true) => 1,
-            (true, false) => 4,
-            (false, _) => 5,
-        } | if flags.has(Flags(0x80)) && is_tcp { 0x80 } else { 0 };
-        let mut virtio = vec![1, kind];
-        for word in [14 + header_len, size, 14 + start, offset] {
-            virtio.extend_from_slice(&(word as u16).to_ne_bytes());
-        }
-        let ether_type = if is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] };
-        // For another host than the one behind the device.
-        let frame = [&virtio[..], &[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8], &ether_type, &whole].concat();
-        socket::send(sending.as_raw_fd(), &frame, MsgFlags::empty()).expect("room");
-
-        let mut found = Vec::new();
-        let until = now() + Duration::from_secs(5);
-        while found.len() < expected.len() && now() < until {
-            let Some(len) = Link::receive(&mut arriving, &mut buffer).expect("a device") else { continue };
-            if buffer[..6] != [2, 0, 0, 0, 0, 9] {
-                continue;
-            }
-            let mut bytes = buffer[14..len].to_vec();
-            let packet = IpPacket::parse(&bytes).expect("well-formed");
-            if packet.transport_checksum() == Checksum::Partial {
-                checksum::repair(&mut bytes).expect("well-formed");
-            }
-            found.push(bytes);
-        }
-        assert!(found == expected, "{number}: {ip:?} {header:?} {size} {}", payload.len());
-    }
-}
-
-/// The kernel takes the VLAN tag out of a frame that it receives; a port of a wire puts it back. Frames that the host of
-/// the port sends are not for the other port.
-#[test]
-fn a_port_reads_tags_and_no_frames_of_its_own_host() {
-    if !is_inside("a_port_reads_tags_and_no_frames_of_its_own_host") {
-        return;
-    }
-    let [mut port, mut plain] =
-        [Interface::open_port("e1"), Interface::open("e1")].map(|it| it.expect("a device"));
-    let mut host = Interface::open("e0").expect("a device");
-    let ip = Ip {
-        src: [192, 0, 2, 1].into(),
-        dst: [192, 0, 2, 2].into(),
-        dscp: Dscp::DEFAULT,
-        ecn: Ecn::NotEct,
-        hop_limit: 9,
-        identification: 0,
-        dont_fragment: true,
-    };
-    let packet = write::udp(&ip, (9, 99), &[7; 100]).expect("short enough");
-    let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
-    let mut buffer = vec![0; 1 << 17];
-    let mut next = |interface: &mut Interface| {
-        let until = now() + Duration::from_secs(5);
-        while now() < until {
-            let Some(len) = Link::receive(interface, &mut buffer).expect("a device") else { continue };
-            if buffer[..12] == addresses {
-                return buffer[..len].to_vec();
-            }
-        }
-        panic!("no frame");
-    };
-    for tags in [&[0x81, 0x00, 0x60, 0x07][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7], &[]] {
-        let [tagged, untagged] = [tags, tags.get(4..).unwrap_or_default()]
-            .map(|tags| [&addresses, tags, &[8, 0], &packet].concat());
-        Link::send(&mut host, &tagged).expect("room");
-        assert_eq!(next(&mut port), tagged);
-        assert_eq!(next(&mut plain), untagged);
-    }
-    // Sent by this host over e1, read at the other end and by every packet socket but a port.
-    let frame = [&addresses[..], &[8, 0], &packet].concat();
-    let mut beside = Interface::open("e1").expect("a device");
-    Link::send(&mut plain, &frame).expect("room");
-    assert_eq!(next(&mut beside), frame);
-    // Others are those of the kernel at the other end.
-    while let Some(len) = Link::receive(&mut port, &mut buffer).expect("a device") {
-        assert_ne!(buffer[..len], frame);
     }
 }
 

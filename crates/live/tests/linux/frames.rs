@@ -1,0 +1,316 @@
+//! Frames between packet sockets, as the kernel makes and passes them.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lasthop_base::{Duration, Stream, Streams};
+use lasthop_live::{Interface, Link, now};
+use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
+use lasthop_proto::{Dscp, Ecn};
+use lasthop_ring::{Rest, Ring};
+use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, checksum, offload, write};
+use nix::ifaddrs::getifaddrs;
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, setsockopt};
+use nix::{libc, setsockopt_impl, sockopt_impl};
+
+use crate::is_inside;
+
+sockopt_impl!(
+    /// Whether each frame is preceded by a virtio header.
+    VirtioHeader, SetOnly, libc::SOL_PACKET, libc::PACKET_VNET_HDR, bool
+);
+
+/// The sum of the pseudo-header, where a sender leaves the rest of the checksum to a network card.
+fn leave_checksum(packet: &mut [u8], protocol: u32, at: usize) {
+    let (from, addresses) = if packet[0] >> 4 == 4 { (20, 12..20) } else { (40, 8..40) };
+    let len = (packet.len() - from) as u32;
+    let words = packet[addresses].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum: u32 = words.sum::<u32>() + protocol + len;
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = ((folded & 0xffff) + (folded >> 16)) as u16;
+    packet[at..at + 2].copy_from_slice(&folded.to_be_bytes());
+}
+
+/// A packet socket that is bound to a device.
+fn packet_socket(device: &str) -> OwnedFd {
+    let address = getifaddrs().expect("addresses").filter(|each| each.interface_name == device);
+    let address = address.filter_map(|each| each.address?.as_link_addr().copied()).next().expect("a number");
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let made = socket::socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
+    let made = made.expect("a socket");
+    socket::bind(made.as_raw_fd(), &address).expect("a device");
+    made
+}
+
+/// The kernel segments what a device cannot: its segments of a super-packet are ours, byte for byte.
+#[test]
+fn super_packets_are_cut_as_the_kernel_cuts_them() {
+    if !is_inside("frames::super_packets_are_cut_as_the_kernel_cuts_them") {
+        return;
+    }
+    let status = Command::new("ip").args(["link", "set", "dev", "e0", "gso_max_size", "1500"]).status();
+    assert!(status.expect("ip runs").success());
+    let mut arriving = Interface::open("e1").expect("a device");
+    let sending = packet_socket("e0");
+    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+
+    let mut random = Streams::new(3, 0).stream("super-packets");
+    let mut buffer = vec![0; 1 << 17];
+    for number in 0..300 {
+        let (is_v4, is_tcp) = (random.bernoulli(0.5), random.bernoulli(0.6));
+        let address = |host: u16| match is_v4 {
+            true => IpAddr::from([192, 0, 2, host as u8]),
+            false => IpAddr::from([0xfd01, 0, 0, 0, 0, 0, 0, host]),
+        };
+        let ip = Ip {
+            src: address(1),
+            dst: address(2),
+            dscp: Dscp::new(random.below(64) as u8),
+            ecn: Ecn::from_bits(random.below(4) as u8),
+            hop_limit: 1 + random.below(255) as u8,
+            identification: if is_v4 { random.below(1 << 16) as u16 } else { 0 },
+            dont_fragment: !is_v4 || random.bernoulli(0.5),
+        };
+        let size = 200 + random.below(1_200) as usize;
+        let payload: Vec<u8> =
+            (0..1_500 + random.below(20_000) as usize).map(|_| random.below(256) as u8).collect();
+        // ACK, with any of FIN, PSH, ECE, CWR.
+        let flags = Flags(0x10 | random.below(256) as u16 & 0xc9);
+        let word = |random: &mut Stream| random.below(1 << 32) as u32;
+        let segment = Segment {
+            seq: SeqNum(word(&mut random)),
+            ack: SeqNum(word(&mut random)),
+            wnd: random.below(1 << 16) as u32,
+            flags,
+            timestamps: random.bernoulli(0.5).then_some(Timestamps { value: 5, echo: 6 }),
+            ..Segment::default()
+        };
+        let header = TcpHeader { src_port: 9, dst_port: 99, segment, ..TcpHeader::default() };
+        let mut whole = match is_tcp {
+            true => write::tcp(&ip, &header, &payload),
+            false => write::udp(&ip, (9, 99), &payload),
+        }
+        .expect("short enough");
+        let packet = IpPacket::parse(&whole).expect("well-formed");
+        let (start, offset) = (packet.header_len, if is_tcp { 16 } else { 6 });
+        let header_len = start + packet.tcp().map_or(8, |tcp| tcp.header_len);
+        let expected: Vec<_> = offload::segments(&packet, size).expect("TCP or UDP").collect();
+        leave_checksum(&mut whole, if is_tcp { 6 } else { 17 }, start + offset);
+        let kind = match (is_tcp, is_v4) {
+            (true, true) => 1,
+            (true, false) => 4,
+            (false, _) => 5,
+        } | if flags.has(Flags(0x80)) && is_tcp { 0x80 } else { 0 };
+        let mut virtio = vec![1, kind];
+        for word in [14 + header_len, size, 14 + start, offset] {
+            virtio.extend_from_slice(&(word as u16).to_ne_bytes());
+        }
+        let ether_type = if is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] };
+        // For another host than the one behind the device.
+        let frame = [&virtio[..], &[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8], &ether_type, &whole].concat();
+        socket::send(sending.as_raw_fd(), &frame, MsgFlags::empty()).expect("room");
+
+        let mut found = Vec::new();
+        let until = now() + Duration::from_secs(5);
+        while found.len() < expected.len() && now() < until {
+            let Some(len) = Link::receive(&mut arriving, &mut buffer).expect("a device") else { continue };
+            if buffer[..6] != [2, 0, 0, 0, 0, 9] {
+                continue;
+            }
+            let mut bytes = buffer[14..len].to_vec();
+            let packet = IpPacket::parse(&bytes).expect("well-formed");
+            if packet.transport_checksum() == Checksum::Partial {
+                checksum::repair(&mut bytes).expect("well-formed");
+            }
+            found.push(bytes);
+        }
+        assert!(found == expected, "{number}: {ip:?} {header:?} {size} {}", payload.len());
+    }
+}
+
+const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+
+/// A frame with a number: a datagram, or a super-packet of five that is longer than a slot of the ring.
+fn numbered(number: u32) -> Vec<u8> {
+    let ip = Ip {
+        src: [192, 0, 2, 1].into(),
+        dst: [192, 0, 2, 2].into(),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        hop_limit: 9,
+        identification: 0,
+        dont_fragment: true,
+    };
+    let is_long = number % 97 == 5;
+    let payload = number.to_be_bytes().repeat(if is_long { 1_000 } else { 20 });
+    let packet = write::udp(&ip, (9, 99), &payload).expect("short enough");
+    let (kind, words) = if is_long { (5, [14 + 28, 800, 14 + 20, 6]) } else { (0, [0; 4]) };
+    let mut frame = vec![u8::from(is_long), kind];
+    words.iter().for_each(|word: &u16| frame.extend_from_slice(&word.to_ne_bytes()));
+    [&frame[..], &ADDRESSES, &[8, 0], &packet].concat()
+}
+
+/// In several rounds of the ring.
+#[test]
+fn all_frames_come_in_order_also_long_ones() {
+    if !is_inside("frames::all_frames_come_in_order_also_long_ones") {
+        return;
+    }
+    let mut arriving = Interface::open("e1").expect("a device");
+    let sending = packet_socket("e0");
+    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let mut buffer = vec![0; 1 << 17];
+    let (mut next, count) = (0, 20_000);
+    for number in 0..count {
+        socket::send(sending.as_raw_fd(), &numbered(number), MsgFlags::empty()).expect("room");
+        let until = now() + Duration::from_secs(5);
+        // In turn a few and many wait.
+        while next + [1, 300][number as usize / 1_000 % 2] <= number + 1 {
+            assert!(now() < until, "{next}");
+            let Some(len) = Link::receive(&mut arriving, &mut buffer).expect("a device") else { continue };
+            if buffer[..12] == ADDRESSES {
+                assert!(buffer[..len] == numbered(next)[10..], "{next}");
+                next += 1;
+            }
+        }
+    }
+    assert!(next > count - 300);
+}
+
+/// Long frames wait in the queue of the socket. Parts of those for which it has no room are not taken for frames.
+#[test]
+fn long_frames_without_room_are_left_out() {
+    if !is_inside("frames::long_frames_without_room_are_left_out") {
+        return;
+    }
+    let mut arriving = Interface::open("e1").expect("a device");
+    let sending = packet_socket("e0");
+    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let count = 6_000;
+    for number in 0..count {
+        socket::send(sending.as_raw_fd(), &numbered(5 + 97 * number), MsgFlags::empty()).expect("room");
+    }
+    let (mut buffer, mut read, mut expected) = (vec![0; 1 << 17], 0, 0);
+    let until = now() + Duration::from_millis(300);
+    while now() < until {
+        let Some(len) = Link::receive(&mut arriving, &mut buffer).expect("a device") else { continue };
+        if buffer[..12] == ADDRESSES {
+            let number = u32::from_be_bytes(buffer[42..46].try_into().expect("four bytes"));
+            assert!(number >= expected && buffer[..len] == numbered(number)[10..], "{number} {len}");
+            (read, expected) = (read + 1, number + 97);
+        }
+    }
+    assert!(100 < read && read < count, "{read}");
+}
+
+/// The error of a socket whose device is gone ends every wait at once, until it has been read.
+#[test]
+fn an_interface_that_is_gone_can_be_waited_for() {
+    if !is_inside("frames::an_interface_that_is_gone_can_be_waited_for") {
+        return;
+    }
+    let mut interface = Interface::open("e1").expect("a device");
+    assert!(Command::new("ip").args(["link", "del", "e0"]).status().expect("ip runs").success());
+    let mut buffer = vec![0; 1 << 17];
+    while Link::receive(&mut interface, &mut buffer).expect("no failure").is_some() {}
+    let mut fds = [PollFd::new(interface.as_fd(), PollFlags::POLLIN)];
+    assert_eq!(poll(&mut fds, 20_u16).expect("a socket"), 0);
+}
+
+/// What has no room is counted, and what comes afterwards has room again.
+#[test]
+fn a_full_ring_counts_what_it_drops() {
+    if !is_inside("frames::a_full_ring_counts_what_it_drops") {
+        return;
+    }
+    let [arriving, sending] = ["e1", "e0"].map(packet_socket);
+    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let mut ring = Ring::new(&arriving, 0).expect("a kernel with rings");
+    let send = |number: u32| socket::send(sending.as_raw_fd(), &numbered(number), MsgFlags::empty());
+    let (count, mut read) = (9_000, 0);
+    for number in 0..count {
+        send(number).expect("room");
+    }
+    let next = |ring: &mut Ring| {
+        let number = |at: &[u8]| u32::from_be_bytes(at.try_into().expect("four bytes"));
+        ring.read(|frame| {
+            assert!(frame.virtio_header.is_empty());
+            let is_ours = frame.bytes.len() > 46 && frame.bytes[..12] == ADDRESSES;
+            is_ours.then(|| (number(&frame.bytes[42..46]), frame.rest == Rest::None))
+        })
+    };
+    while let Some(frame) = next(&mut ring) {
+        let Some((number, is_whole)) = frame else { continue };
+        assert_eq!((number, is_whole), (read, number % 97 != 5));
+        read += 1;
+    }
+    let dropped = Ring::overflowed(&arriving).expect("a packet socket");
+    // The kernel's own frames take part.
+    assert!(read <= 8_192 && read > 8_000 && dropped >= count - read, "{read} {dropped}");
+    assert_eq!(Ring::overflowed(&arriving).expect("a packet socket"), 0);
+    let real_time_ns = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
+    let begin_ns = real_time_ns();
+    send(count).expect("room");
+    let until = now() + Duration::from_secs(5);
+    let arrived_ns = loop {
+        let found =
+            ring.read(|frame| frame.bytes.ends_with(&count.to_be_bytes()).then_some(frame.arrived_ns));
+        if let Some(arrived_ns) = found.flatten() {
+            break arrived_ns;
+        }
+        assert!(now() < until);
+    };
+    assert!((begin_ns..=real_time_ns()).contains(&arrived_ns));
+}
+
+/// The kernel takes the VLAN tag out of a frame that it receives; a port of a wire puts it back. Frames that the host of
+/// the port sends are not for the other port.
+#[test]
+fn a_port_reads_tags_and_no_frames_of_its_own_host() {
+    if !is_inside("frames::a_port_reads_tags_and_no_frames_of_its_own_host") {
+        return;
+    }
+    let [mut port, mut plain] =
+        [Interface::open_port("e1"), Interface::open("e1")].map(|it| it.expect("a device"));
+    let mut host = Interface::open("e0").expect("a device");
+    let ip = Ip {
+        src: [192, 0, 2, 1].into(),
+        dst: [192, 0, 2, 2].into(),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        hop_limit: 9,
+        identification: 0,
+        dont_fragment: true,
+    };
+    let packet = write::udp(&ip, (9, 99), &[7; 100]).expect("short enough");
+    let mut buffer = vec![0; 1 << 17];
+    let mut next = |interface: &mut Interface| {
+        let until = now() + Duration::from_secs(5);
+        while now() < until {
+            let Some(len) = Link::receive(interface, &mut buffer).expect("a device") else { continue };
+            if buffer[..12] == ADDRESSES {
+                return buffer[..len].to_vec();
+            }
+        }
+        panic!("no frame");
+    };
+    for tags in [&[0x81, 0x00, 0x60, 0x07][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7], &[]] {
+        let [tagged, untagged] = [tags, tags.get(4..).unwrap_or_default()]
+            .map(|tags| [&ADDRESSES, tags, &[8, 0], &packet].concat());
+        Link::send(&mut host, &tagged).expect("room");
+        assert_eq!(next(&mut port), tagged);
+        assert_eq!(next(&mut plain), untagged);
+    }
+    // Sent by this host over e1, read at the other end and by every packet socket but a port.
+    let frame = [&ADDRESSES[..], &[8, 0], &packet].concat();
+    let mut beside = Interface::open("e1").expect("a device");
+    Link::send(&mut plain, &frame).expect("room");
+    assert_eq!(next(&mut beside), frame);
+    // Others are those of the kernel at the other end.
+    while let Some(len) = Link::receive(&mut port, &mut buffer).expect("a device") {
+        assert_ne!(buffer[..len], frame);
+    }
+}
