@@ -1,11 +1,13 @@
 """Measure how many packets per second the emulator carries on this machine, and how late they are.
 
-``python scripts/emulator_speed.py`` sends UDP datagrams of two sizes at given rates, and TCP without
-pause, through ``lasthop emulate`` over links of 10 Gb/s, each for some seconds. It prints a table in
-Markdown: what arrived, what was dropped since the machine was too slow, the lateness, and the processor
-time of the thread that carried the packets. The heading has the load of the machine, which slows down the
-programs at both ends as well, and what no program can avoid: for how long each processor was withheld
-from a thread that only read the clock, by a hypervisor, interrupts or other programs.
+``python scripts/emulator_speed.py`` sends UDP datagrams of two sizes at given rates through ``lasthop
+emulate``, over links of 10 Gb/s, and TCP without pause, over links of 1 and of 10 Gb/s, each for some
+seconds. It prints a table in Markdown: what arrived, what was dropped since the machine was too slow, the
+lateness, and the processor time of the thread that carried the packets. The heading has the load of the
+machine, which slows down the programs at both ends as well. The last line has what no program can avoid:
+for how long each processor was withheld from a thread that only read the clock, by a hypervisor,
+interrupts or other programs. Many hypervisors withhold more after some busy seconds, so that this comes
+last.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PORT = 5003
@@ -33,9 +36,9 @@ rate = "10 Gbps"
 delay = "1 ms"
 queue = "20000 packets"
 [radio]
-rate = "10 Gbps"
+rate = "{rate}"
 delay = "1 ms"
-queue = "20000 packets"
+queue = "{queue}"
 """
 
 BURST = 16
@@ -123,6 +126,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
     parser.add_argument("--scheme", default="basic", help="the scheme of the TCP rows")
     parser.add_argument("--rates", default="50000,100000,150000,200000", help="datagrams a second")
+    parser.add_argument("--controls", default="cubic,bbr", help="congestion control of TCP, of this kernel")
     parser.add_argument("--sizes", default="64,1500", help="bytes of a datagram with its headers")
     parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -131,11 +135,18 @@ def main() -> None:
             return receive_datagrams()
         case ["datagrams", address, size, rate]:
             return send_datagrams(address, int(size), float(rate), asked.seconds)
-        case ["source"]:
-            listener = socket.create_server(("", PORT))
+        case ["source", control]:
+            listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # A change of a connection from BBR would leave its pacing on.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            listener.bind(("", PORT))
+            listener.listen()
             peer = listener.accept()[0]
-            while True:
-                peer.sendall(bytes(1 << 20))
+            with suppress(ConnectionError):
+                while True:
+                    peer.sendall(bytes(1 << 20))
+            return None
         case ["drain", address]:
             peer = socket.create_connection((address, PORT))
             until = time.monotonic() + asked.seconds
@@ -144,27 +155,31 @@ def main() -> None:
             return None
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"Linux {platform.release()}, {os.cpu_count()} processors, load averages {load}")
-    processors = sorted(os.sched_getaffinity(0))
-    with multiprocessing.Pool(len(processors)) as pool:
-        withheld = pool.starmap(stalls, [(processor, asked.seconds) for processor in processors], 1)
-    each = ", ".join(f"{longest * 1e3:.1f} ms ({late:.2%})" for longest, late in withheld)
-    print(f"Longest stall of each processor (instants before more than 1 ms of one): {each}\n")
+    print()
     print("| traffic | packets/s | Mb/s | dropped | p50 late | p99 late | processor | per packet |")
     print("|---|---|---|---|---|---|---|---|")
     seconds = ["--seconds", str(asked.seconds)]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "fast.toml"
-        path.write_text(SCENARIO)
-        for size in asked.sizes.split(","):
+        path.write_text(SCENARIO.format(rate="10 Gbps", queue="20000 packets"))
+        for size in filter(None, asked.sizes.split(",")):
             for rate in asked.rates.split(","):
                 roles = ["--role", "datagrams"], ["--role", "datagrams", "{server}", size, rate, *seconds]
                 packets, bits, rest = measure(path, "basic", asked.seconds, *roles)
                 name = f"UDP, {size} B, {int(rate):,}/s sent"
                 print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
-        roles = ["--role", "source"], ["--role", "drain", "{server}", *seconds]
-        packets, bits, rest = measure(path, asked.scheme, asked.seconds, *roles)
-        name = f"TCP, one connection, {asked.scheme}"
-        print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
+        for rate, queue in (("1 Gbps", "1000 packets"), ("10 Gbps", "20000 packets")):
+            path.write_text(SCENARIO.format(rate=rate, queue=queue))
+            for control in filter(None, asked.controls.split(",")):
+                roles = ["--role", "source", control], ["--role", "drain", "{server}", *seconds]
+                packets, bits, rest = measure(path, asked.scheme, asked.seconds, *roles)
+                name = f"TCP, {control}, {rate.replace('bps', 'b/s')}"
+                print(f"| {name} | {packets:,.0f} | {bits / 1e6:,.0f} | {rest} |", flush=True)
+    processors = sorted(os.sched_getaffinity(0))
+    with multiprocessing.Pool(len(processors)) as pool:
+        withheld = pool.starmap(stalls, [(processor, asked.seconds) for processor in processors], 1)
+    each = ", ".join(f"{longest * 1e3:.1f} ms ({late:.2%})" for longest, late in withheld)
+    print(f"\nLongest stall of each processor (instants before more than 1 ms of one): {each}")
     return None
 
 
