@@ -27,6 +27,8 @@ from pathlib import Path
 
 PORT = 5003
 
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
 SCENARIO = """
 schemes = ["basic"]
 [transfer]
@@ -126,7 +128,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
     parser.add_argument("--scheme", default="basic", help="the scheme of the TCP rows")
     parser.add_argument("--rates", default="50000,100000,150000,200000", help="datagrams a second")
-    parser.add_argument("--controls", default="cubic,bbr", help="congestion control of TCP, of this kernel")
+    usual = [control for control in ("cubic", "bbr") if control in ALLOWED.read_text().split()]
+    parser.add_argument(
+        "--controls", default=",".join(usual), help="congestion control of TCP, of this kernel"
+    )
     parser.add_argument("--sizes", default="64,1500", help="bytes of a datagram with its headers")
     parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()

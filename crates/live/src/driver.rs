@@ -1,16 +1,13 @@
 //! An endpoint on a network interface: Lasthop's TCP talks to real hosts.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use lasthop_base::{Duration, Time};
 use lasthop_endpoint::{Endpoint, Incoming, Outgoing, refuse};
 use lasthop_wire::{Checksum, IpPacket, LinkType, Transport};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 
-use crate::clock::monotonic_ns;
+use crate::clock::{self, monotonic_ns};
 use crate::emulator::{BATCH, BUFFER, ETHERNET};
 use crate::interface::Interface;
 
@@ -78,7 +75,7 @@ impl<L: Link> Driver<L> {
     pub fn turn(&mut self, longest: Duration) -> io::Result<()> {
         self.flush()?;
         let until = self.endpoint.next_wakeup().min(now() + longest);
-        if wait(self.link.as_fd(), until)? {
+        if clock::wait([self.link.as_fd()], until.as_nanos())? {
             for _ in 0..BATCH {
                 let Some(len) = self.link.receive(&mut self.buffer)? else { break };
                 self.take(len)?;
@@ -122,16 +119,5 @@ impl<L: Link> Driver<L> {
             }
         }
         Ok(())
-    }
-}
-
-/// Waits for a frame or the time `until`; returns whether there is a frame.
-fn wait(fd: BorrowedFd<'_>, until: Time) -> io::Result<bool> {
-    let left = until.as_nanos().saturating_sub(monotonic_ns());
-    let timeout = TimeSpec::new((left / 1_000_000_000) as i64, (left % 1_000_000_000) as i64);
-    match ppoll(&mut [PollFd::new(fd, PollFlags::POLLIN)], Some(timeout), None) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::EINTR) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

@@ -9,15 +9,12 @@ use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_proto::{Dscp, Ecn, Handle, Packet};
 use lasthop_scenario::{Carried, Emulation, EmulationCounters, Entering, Side};
 use lasthop_wire::{Checksum, Error, IpPacket, LinkType, Transport, checksum, edit, offload};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 
 use crate::burst::{Burst, Leaving};
 use crate::capture::Capture;
-use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::clock::{self, monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
-use crate::frames::{Frame, Merging, Origin};
+use crate::frames::{Frame, Mergeable, Origin};
 use crate::interface::{Interface, Received, Sent};
 use crate::moderation::Moderation;
 use crate::recorder::Recorder;
@@ -207,6 +204,7 @@ impl Emulator {
                 if !keep_going() {
                     return Ok(());
                 }
+                self.ports.iter_mut().for_each(|port| port.interface.mend_ring());
                 watched_ns = monotonic_ns() + WATCH_NS;
             }
             self.catch_up()?;
@@ -278,17 +276,9 @@ impl Emulator {
 
     /// Waits for the next deadline, a frame, or the time `until_ns`.
     fn wait(&mut self, until_ns: u64) -> io::Result<()> {
-        let begin_ns = monotonic_ns();
         let has_frame = self.ports.iter().any(|port| port.first.is_some());
-        let until_ns = if has_frame { begin_ns } else { self.due_ns().min(until_ns) };
-        let timeout = until_ns.saturating_sub(begin_ns);
-        let timeout = TimeSpec::new((timeout / 1_000_000_000) as i64, (timeout % 1_000_000_000) as i64);
-        let mut fds =
-            self.ports.each_ref().map(|port| PollFd::new(port.interface.as_fd(), PollFlags::POLLIN));
-        match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let until_ns = if has_frame { 0 } else { self.due_ns().min(until_ns) };
+        clock::wait(self.ports.each_ref().map(|port| port.interface.as_fd()), until_ns)?;
         Ok(())
     }
 
@@ -326,9 +316,15 @@ impl Emulator {
             self.unforwarded.oversized += 1;
             return Ok(());
         }
-        if let Some(size) = received.offload.segment_size
+        if let Some((size, is_tcp)) = received.offload.segments
             && let Ok(network) = LinkType::Ethernet.network_layer(frame)
-            && let Ok(segments) = IpPacket::parse(network).and_then(|packet| offload::segments(&packet, size))
+            && let Ok(packet) = IpPacket::parse(network)
+            // In a tunnel, the description is that of an inner packet.
+            && is_tcp == packet.tcp().is_some()
+            && received.offload.checksum.is_none_or(|(start, _)| {
+                start == frame.len() - network.len() + packet.header_len
+            })
+            && let Ok(segments) = offload::segments(&packet, size)
         {
             self.segmented += 1;
             let link_header = &frame[..frame.len() - network.len()];
@@ -419,10 +415,10 @@ impl Emulator {
             && matches!(checksum, Checksum::Correct | Checksum::Partial)
             && packet.header_checksum() != Checksum::Wrong
         {
-            kept.merging = match packet.transport {
-                Transport::Udp(_) => Merging::Always,
-                Transport::Tcp(_) => Merging::WhenDense,
-                _ => Merging::Never,
+            kept.mergeable = match packet.transport {
+                Transport::Udp(_) => Mergeable::Datagram,
+                Transport::Tcp(_) => Mergeable::Segment,
+                _ => Mergeable::No,
             };
         }
         // The sender offloaded the checksum to its network card, which precedes the links.
@@ -553,9 +549,12 @@ impl Emulator {
         }
         let (entered, size) = (frame.origin.at, packet.size.0);
         let leaving = Leaving { entered, time, size, delayed_ns: frame.delayed_ns };
-        let is_dense = self.moderation.pause().is_some();
-        let may_wait = self.ports[side as usize].interface.takes_super_packets()
-            && (frame.merging == Merging::Always || frame.merging == Merging::WhenDense && is_dense);
+        let interface = &self.ports[side as usize].interface;
+        let may_wait = match frame.mergeable {
+            Mergeable::No => false,
+            Mergeable::Datagram => interface.takes_super_packets(false),
+            Mergeable::Segment => interface.takes_super_packets(true) && self.moderation.pause().is_some(),
+        };
         if !(may_wait && self.bursts[side as usize].push(bytes, leaving)) {
             self.write_burst(side)?;
             if !(may_wait && self.bursts[side as usize].push(bytes, leaving)) {

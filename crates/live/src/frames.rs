@@ -13,15 +13,15 @@ pub(crate) struct Origin {
     pub(crate) connection: Option<u32>,
 }
 
-/// When a packet may be merged with others that leave with it.
+/// Whether a packet may be merged with others that leave with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Merging {
-    /// Never.
-    Never,
-    /// While packets are dense: a segment of TCP, as receivers acknowledge super-packets less often.
-    WhenDense,
-    /// Always: a datagram of UDP, which sockets receive as it was.
-    Always,
+pub(crate) enum Mergeable {
+    /// No, such as the packets of a split connection's base station.
+    No,
+    /// A datagram of UDP, which sockets receive as it was.
+    Datagram,
+    /// A segment of TCP, while packets are dense: receivers acknowledge super-packets less often.
+    Segment,
 }
 
 /// Maximum number of bytes in the network, since unbounded queues grow with an unbounded sender.
@@ -35,9 +35,8 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     /// How much later than it arrived the frame entered the network, in nanoseconds.
     pub(crate) delayed_ns: u64,
-    /// Whether and when it may be merged with others; never, unless it is an IP packet without a VLAN tag, all of whose
-    /// checksums are correct.
-    pub(crate) merging: Merging,
+    /// No, unless the frame is an IP packet without a VLAN tag, all of whose checksums are correct.
+    pub(crate) mergeable: Mergeable,
     /// The packet as it entered, without its handle.
     pub(crate) entered: Entering,
     /// The window scale applied to its segment.
@@ -74,15 +73,15 @@ impl Frames {
             frame.bytes.clear();
             frame.bytes.extend_from_slice(bytes);
             (frame.delayed_ns, frame.scale, frame.origin) = (delayed_ns, scale, origin);
-            frame.merging = Merging::Never;
+            frame.mergeable = Mergeable::No;
             frame.entered = Entering { handle: frame.handle, ..entering };
             return frame;
         }
         let index = self.slots.len();
         let handle = Handle::new(index + 1, 0);
         let entered = Entering { handle, ..entering };
-        let (bytes, merging) = (bytes.to_vec(), Merging::Never);
-        self.slots.push(Frame { handle, bytes, delayed_ns, merging, entered, scale, origin });
+        let (bytes, mergeable) = (bytes.to_vec(), Mergeable::No);
+        self.slots.push(Frame { handle, bytes, delayed_ns, mergeable, entered, scale, origin });
         &mut self.slots[index]
     }
 

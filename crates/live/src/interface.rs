@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use lasthop_ring::{Frame, Rest, Ring};
+use lasthop_ring::{Frame, Ring, Truncation, VIRTIO_HEADER};
 use lasthop_wire::IpPacket;
 use lasthop_wire::offload::{self, SuperPacket};
 use nix::cmsg_space;
@@ -42,9 +42,6 @@ mod options {
 /// Receive and send buffers of a socket, in bytes. Packets wait there while the thread is busy.
 const BUFFER: usize = 4 << 20;
 
-/// Length of a virtio header, in the byte order of the machine (virtio 1.2 section 5.1.6).
-const VIRTIO_HEADER: usize = 10;
-
 /// Length of the two hardware addresses, which VLAN tags follow.
 const ADDRESSES: usize = 12;
 
@@ -55,12 +52,14 @@ pub struct Interface {
     control: Vec<u8>,
     /// Whether frames are preceded by a virtio header.
     has_virtio_header: bool,
-    /// Whether super-packets may be written. Linux takes those of datagrams since 6.2.
-    takes_super_packets: bool,
+    /// Whether super-packets of UDP, and of TCP, may be written. Linux takes the first since 6.2.
+    takes_super_packets: [bool; 2],
     /// The ring by which frames come, if not by the socket's queue.
     ring: Option<Ring>,
-    /// Frames that overflowed the buffer of the socket, or the ring.
+    /// Frames for which the socket's queue had no room, without a ring.
     overflowed: u32,
+    /// Frames that were dropped since there is a ring.
+    dropped: u64,
 }
 
 /// Work on a frame that its sender left to a network card, or that a receiving card has done.
@@ -68,8 +67,8 @@ pub struct Interface {
 pub(crate) struct Offload {
     /// Where the bytes covered by an incomplete checksum begin, and where its field is.
     pub(crate) checksum: Option<(usize, usize)>,
-    /// Payload per segment, of a super-packet of TCP or UDP.
-    pub(crate) segment_size: Option<usize>,
+    /// Of a super-packet: the payload per segment, and whether it is to be cut as TCP; otherwise it is as UDP.
+    pub(crate) segments: Option<(usize, bool)>,
 }
 
 /// A received frame.
@@ -105,10 +104,7 @@ impl Interface {
     /// # Errors
     /// If there is no such interface, or the privilege is missing.
     pub fn open(name: &str) -> io::Result<Interface> {
-        let (interface, _) = Interface::bind(name)?;
-        // Some kernels have no rings; then, frames are read from the socket.
-        let ring = Ring::new(&interface.socket, VIRTIO_HEADER).ok();
-        Ok(Interface { takes_super_packets: true, ring, ..interface })
+        Ok(Interface { takes_super_packets: [true; 2], ..Interface::bind(name)?.0 })
     }
 
     /// Opens an interface as a port of a wire: also frames for other hardware addresses are read (promiscuous mode), with
@@ -164,24 +160,48 @@ impl Interface {
             socket,
             control,
             has_virtio_header: false,
-            takes_super_packets: false,
+            takes_super_packets: [false; 2],
             ring: None,
             overflowed: 0,
+            dropped: 0,
         })
+    }
+
+    /// Lets frames come by a [ring](Ring) from now on, if the kernel has rings; otherwise they go on to be read from the
+    /// socket. Those that wait are lost.
+    pub fn with_ring(mut self) -> Interface {
+        self.ring = Ring::new(&self.socket).ok();
+        self
+    }
+
+    /// Looks after the ring, if there is one. To be called now and then.
+    pub(crate) fn mend_ring(&mut self) {
+        let Some(ring) = &mut self.ring else { return };
+        let dropped = Ring::dropped(&self.socket).unwrap_or_default();
+        self.dropped += u64::from(dropped);
+        if ring.is_stuck(dropped) {
+            self.ring = None;
+            self.ring = Ring::new(&self.socket).ok();
+        }
     }
 
     /// Reads a frame; `None` if there is none.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let Some(ring) = &mut self.ring else { return self.receive_queued(buffer) };
-        while let Some((rest, received)) = ring.read(|frame| (frame.rest, read(frame, buffer))) {
-            match rest {
-                Rest::None => return Ok(Some(received)),
-                Rest::Queued => return self.receive_queued(buffer),
-                Rest::Lost => self.overflowed += 1,
+        while let Some(read) = ring.read(|frame| match frame.truncation {
+            Truncation::None => Ok(copy(frame, buffer)),
+            other => Err(other),
+        }) {
+            match read {
+                Ok(received) => return Ok(Some(received)),
+                Err(Truncation::Queued) => {
+                    let queued = self.receive_queued(buffer)?;
+                    // An error of the socket comes before its frames, once.
+                    return if queued.is_some() { Ok(queued) } else { self.receive_queued(buffer) };
+                }
+                Err(_) => self.dropped += 1,
             }
         }
-        // Once the other end has left, waiting for frames ends at once, until the error has been read.
-        let _ = socket::getsockopt(&self.socket, sockopt::SocketError);
         Ok(None)
     }
 
@@ -198,7 +218,7 @@ impl Interface {
                 // The other end has left, with its namespace.
                 Err(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV | Errno::ECONNRESET) => return Ok(None),
                 Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
-                // The header cannot describe this super-packet, such as one within a tunnel. It is gone.
+                // The header cannot describe this super-packet, such as one of SCTP. It is gone.
                 Err(Errno::EINVAL) if self.has_virtio_header => {
                     let (arrived_ns, offload) = (clock::monotonic_ns(), Offload::default());
                     return Ok(Some(Received { len: 0, arrived_ns, waited_ns: 0, is_cut: true, offload }));
@@ -241,9 +261,9 @@ impl Interface {
         self.write(&[0; VIRTIO_HEADER], link_header, packet)
     }
 
-    /// Whether [super-packets](Interface::send_super_packet) may be written.
-    pub(crate) fn takes_super_packets(&self) -> bool {
-        self.takes_super_packets
+    /// Whether [super-packets](Interface::send_super_packet) of TCP, or of UDP, may be written.
+    pub(crate) fn takes_super_packets(&self, is_tcp: bool) -> bool {
+        self.takes_super_packets[usize::from(is_tcp)]
     }
 
     /// Writes a super-packet, or its packets if the kernel does not take it; the outcome is then that of the last one.
@@ -253,7 +273,9 @@ impl Interface {
         packet: &SuperPacket<'_>,
     ) -> io::Result<Sent> {
         match self.write(&virtio_header(packet, link_header.len()), link_header, packet.bytes) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.takes_super_packets = false,
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.takes_super_packets[usize::from(packet.is_tcp)] = false;
+            }
             sent => return sent,
         }
         let whole = IpPacket::parse(packet.bytes).map_err(io::Error::other)?;
@@ -289,12 +311,10 @@ impl Interface {
         }
     }
 
-    /// Frames lost because the socket's receive buffer, or the ring, overflowed.
+    /// Frames for which the socket's queue, or the ring, had no room.
     pub(crate) fn overflowed(&mut self) -> u64 {
-        if self.ring.is_some() {
-            self.overflowed += Ring::overflowed(&self.socket).unwrap_or_default();
-        }
-        self.overflowed.into()
+        self.mend_ring();
+        u64::from(self.overflowed) + self.dropped
     }
 }
 
@@ -318,24 +338,26 @@ impl Offload {
 
     /// Reads a virtio header.
     fn parse(header: &[u8; VIRTIO_HEADER]) -> Offload {
-        const KINDS: [u8; 3] = [Offload::TCP_V4, Offload::TCP_V6, Offload::DATAGRAMS];
         let word = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
         let (start, offset) = (word(6), word(8));
         Offload {
             checksum: (header[0] & Offload::NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
-            segment_size: KINDS.contains(&(header[1] & !Offload::REDUCED)).then(|| word(4)),
+            segments: match header[1] & !Offload::REDUCED {
+                Offload::TCP_V4 | Offload::TCP_V6 => Some((word(4), true)),
+                Offload::DATAGRAMS => Some((word(4), false)),
+                _ => None,
+            },
         }
     }
 }
 
-/// Reads a frame of the ring.
-fn read(frame: Frame<'_>, buffer: &mut [u8]) -> Received {
+/// Copies a frame of the ring.
+fn copy(frame: Frame<'_>, buffer: &mut [u8]) -> Received {
     let len = frame.bytes.len().min(buffer.len());
     buffer[..len].copy_from_slice(&frame.bytes[..len]);
     let waited_ns = clock::age_of_timestamp(frame.arrived_ns);
     let arrived_ns = clock::monotonic_ns().saturating_sub(waited_ns);
-    let is_cut = len < frame.bytes.len();
-    let offload = frame.virtio_header.try_into().map_or_else(|_| Offload::default(), Offload::parse);
+    let (is_cut, offload) = (len < frame.bytes.len(), Offload::parse(frame.virtio_header));
     Received { len, arrived_ns, waited_ns, is_cut, offload }
 }
 

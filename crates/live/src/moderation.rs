@@ -8,7 +8,7 @@ const DENSE_NS: u64 = 25_000;
 /// The length of a pause.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What the time between events counts at the most, so that a silence is forgotten soon.
+/// Upper bound of one sample of the time between events, so that a silence is forgotten soon.
 const SPARSE_NS: u64 = 100_000;
 
 /// Chooses when the thread pauses before it handles all that is due together: a wake-up costs more than a packet, for

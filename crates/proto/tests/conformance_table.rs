@@ -63,7 +63,7 @@ fn the_table_tells_the_truth() {
     dialogues.extend(tests_under("crates/endpoint/tests/endpoint"));
     let mut tests = tests_under("crates/sim/tests/tcp");
     tests.extend(tests_in(&workspace().join("crates/endpoint/tests/smoltcp.rs"), "smoltcp"));
-    tests.extend(tests_in(&workspace().join("crates/live/tests/linux.rs"), "linux"));
+    tests.extend(tests_in(&workspace().join("crates/live/tests/linux/main.rs"), "linux"));
     tests.extend(tests_in(&workspace().join("crates/live/tests/split.rs"), "split"));
     tests.extend(tests_in(&workspace().join("crates/sim/tests/ns2/main.rs"), "ns2"));
     for (file, scheme) in files_by_subject("crates/sim/tests/schemes") {

@@ -86,7 +86,10 @@ impl Emulator {
         let emulation = scenario.inner().emulate(scheme, seed, run);
         let emulation = emulation.map_err(|error| scenario_error(py, &error))?;
         let open = |name: &str| {
-            let opened = if wire { Interface::open_port(name) } else { Interface::open(name) };
+            let opened = match wire {
+                true => Interface::open_port(name),
+                false => Interface::open(name).map(Interface::with_ring),
+            };
             opened.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
         };
         let interfaces = [open(&interfaces.0)?, open(&interfaces.1)?];

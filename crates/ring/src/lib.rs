@@ -1,4 +1,4 @@
-//! The ring in which the kernel puts the frames that a packet socket receives: reading one takes no call of the kernel.
+//! The ring in which the kernel puts the frames that a packet socket receives: reading one takes no system call.
 //!
 //! The kernel copies each frame into the next slot of memory that it shares with this process, and then hands the slot
 //! over by a word in it (Linux's `Documentation/networking/packet_mmap.rst`, `TPACKET_V2`). This is the only crate with
@@ -32,43 +32,47 @@ mod options {
         QueueLongFrames, SetOnly, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, bool
     );
     sockopt_impl!(
-        /// What the socket has counted since the last time.
+        /// Counters since the last read.
         Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
     );
 }
 
-/// Size of a slot in bytes: with the kernel's header, frames of Ethernet's usual size fit.
+/// Size of a slot in bytes: with the kernel's header, frames of Ethernet's usual size fit. Longer ones come by the queue of
+/// the socket, more slowly than without a ring.
 const SLOT: usize = 2048;
 
 /// Number of slots. At 100,000 frames a second, the ring is full after 80 ms.
 const SLOTS: usize = 8192;
 
-/// Size of the pieces of which the kernel makes the ring, in bytes.
+/// Size of the blocks of memory that make up the ring, in bytes.
 const BLOCK: usize = 1 << 16;
 
 /// Size of the kernel's header in a slot, without the address that follows.
 const HEADER: usize = size_of::<libc::tpacket2_hdr>();
 
+/// Length of a virtio header, which describes work left to a network card (virtio 1.2 section 5.1.6).
+pub const VIRTIO_HEADER: usize = 10;
+
 /// What became of the bytes of a frame that its slot has no room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// There are none: the frame is whole.
+pub enum Truncation {
+    /// The frame is whole.
     None,
     /// The whole frame is the next one in the socket's queue, to be received from there.
     Queued,
-    /// They are lost, since that queue was full.
+    /// The other bytes are lost, since that queue was full.
     Lost,
 }
 
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// The virtio header before the frame.
-    pub virtio_header: &'a [u8],
-    /// The beginning of the frame: all of it, unless it is longer than a slot.
+    /// What precedes the frame: its virtio header, if the socket has this option (`PACKET_VNET_HDR`).
+    pub virtio_header: &'a [u8; VIRTIO_HEADER],
+    /// The frame, as far as its slot has room.
     pub bytes: &'a [u8],
     /// Where the rest is.
-    pub rest: Rest,
+    pub truncation: Truncation,
     /// When the frame arrived, in nanoseconds of the real-time clock.
     pub arrived_ns: u64,
 }
@@ -77,9 +81,10 @@ pub struct Frame<'a> {
 #[derive(Debug)]
 pub struct Ring {
     memory: NonNull<u8>,
-    virtio_header: usize,
     /// The slot of the next frame.
     next: usize,
+    /// Whether no frame was read since the ring was found empty although frames had been dropped.
+    is_suspect: bool,
 }
 
 // SAFETY: the memory belongs to the process, and is reachable by this value alone.
@@ -87,30 +92,38 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Lets the frames that the socket receives from now on come by a ring, 16 MB of the kernel's memory; those that
-    /// wait in its queue are lost. `virtio_header` is the length of the header that precedes frames, if the socket has
-    /// this option: 0 or 10.
+    /// Lets the frames that the socket receives from now on come by a ring, 16 MB of the kernel's memory. Those that wait
+    /// in its queue are lost, and so are those of an earlier ring, which must have been dropped.
     ///
     /// # Errors
-    /// If it is no packet socket, or the kernel has no rings or no memory.
-    pub fn new(socket: &OwnedFd, virtio_header: usize) -> io::Result<Ring> {
+    /// If it is no packet socket, or the kernel has no rings or no memory. Frames then come by the queue.
+    pub fn new(socket: &OwnedFd) -> io::Result<Ring> {
+        let resize = |slots: usize| {
+            let request = libc::tpacket_req {
+                tp_block_size: if slots == 0 { 0 } else { BLOCK as u32 },
+                tp_block_nr: (SLOT * slots / BLOCK) as u32,
+                tp_frame_size: if slots == 0 { 0 } else { SLOT as u32 },
+                tp_frame_nr: slots as u32,
+            };
+            setsockopt(socket, options::Ring, &request)
+        };
+        resize(0)?;
         setsockopt(socket, options::Version, &(libc::tpacket_versions::TPACKET_V2 as u32))?;
         setsockopt(socket, options::QueueLongFrames, &true)?;
-        let request = libc::tpacket_req {
-            tp_block_size: BLOCK as u32,
-            tp_block_nr: (SLOT * SLOTS / BLOCK) as u32,
-            tp_frame_size: SLOT as u32,
-            tp_frame_nr: SLOTS as u32,
-        };
-        setsockopt(socket, options::Ring, &request)?;
+        resize(SLOTS)?;
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: the kernel chooses a place where there is no memory yet.
         #[allow(unsafe_code, reason = "memory of the kernel")]
-        let memory = unsafe {
+        let mapped = unsafe {
             mmap(ptr::null_mut(), SLOT * SLOTS, ProtFlags::READ | ProtFlags::WRITE, flags, socket, 0)
-        }?;
-        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Ring { memory, virtio_header, next: 0 })
+        };
+        match mapped.map(|memory| NonNull::new(memory.cast())) {
+            Ok(Some(memory)) => Ok(Ring { memory, next: 0, is_suspect: false }),
+            failed => {
+                resize(0)?;
+                Err(failed.err().map_or_else(|| io::ErrorKind::OutOfMemory.into(), io::Error::from))
+            }
+        }
     }
 
     /// Passes the next frame to `take`, and frees its slot; `None` if there is none.
@@ -131,28 +144,42 @@ impl Ring {
         let (before, frame) = bytes.split_at(begin);
         let len = header.tp_snaplen as usize;
         let taken = take(Frame {
-            virtio_header: &before[begin.saturating_sub(self.virtio_header)..],
+            virtio_header: before.last_chunk().unwrap_or(&[0; VIRTIO_HEADER]),
             bytes: &frame[..len.min(frame.len())],
-            rest: if header.tp_status & libc::TP_STATUS_COPY != 0 {
-                Rest::Queued
+            truncation: if header.tp_status & libc::TP_STATUS_COPY != 0 {
+                Truncation::Queued
             } else if len < header.tp_len as usize || len > frame.len() {
-                Rest::Lost
+                Truncation::Lost
             } else {
-                Rest::None
+                Truncation::None
             },
             arrived_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
         });
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
+        self.is_suspect = false;
         Some(taken)
     }
 
-    /// The number of frames for which the socket had no room since the last call.
+    /// The number of frames that the socket has dropped since the last call.
     ///
     /// # Errors
     /// If it is no packet socket.
-    pub fn overflowed(socket: &OwnedFd) -> io::Result<u32> {
+    pub fn dropped(socket: &OwnedFd) -> io::Result<u32> {
         Ok(getsockopt(socket, options::Statistics)?.tp_drops)
+    }
+
+    /// Whether the socket has dropped `dropped` frames although the ring was empty, at two calls in a row. It will then
+    /// drop all others: Linux does not go on after a frame that a virtio header cannot describe, such as a super-packet of
+    /// SCTP (`tpacket_rcv`). Only a new ring helps.
+    pub fn is_stuck(&mut self, dropped: u32) -> bool {
+        // SAFETY: as in `read`.
+        #[allow(unsafe_code, reason = "memory of the kernel")]
+        let status = unsafe { AtomicU32::from_ptr(self.memory.add(self.next * SLOT).cast().as_ptr()) };
+        let is_empty = status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0;
+        let was_suspect = self.is_suspect;
+        self.is_suspect |= is_empty && dropped > 0;
+        was_suspect && is_empty && dropped > 0
     }
 }
 
@@ -162,5 +189,94 @@ impl Drop for Ring {
         #[allow(unsafe_code, reason = "memory of the kernel")]
         let unmapped = unsafe { munmap(self.memory.as_ptr().cast(), SLOT * SLOTS) };
         debug_assert!(unmapped.is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::os::fd::AsRawFd;
+    use std::process::Command;
+
+    use nix::ifaddrs::getifaddrs;
+    use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, bind, socket};
+
+    use super::*;
+
+    const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
+
+    /// Whether this is the process in a network namespace. Otherwise runs `test` there, if the machine allows.
+    fn is_inside(test: &str) -> bool {
+        if std::env::var(INSIDE).is_ok() {
+            return Command::new("ip")
+                .args(["link", "set", "lo", "up"])
+                .status()
+                .is_ok_and(|it| it.success());
+        }
+        let isolated = || {
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--net"]);
+            command
+        };
+        if !isolated().args(["ip", "link"]).output().is_ok_and(|it| it.status.success()) {
+            println!("skipped: no network namespaces here");
+            return false;
+        }
+        let program = std::env::current_exe().expect("a path");
+        let output = isolated().arg(program).args([test, "--exact"]).env(INSIDE, "1").output();
+        let output = output.expect("unshare runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        false
+    }
+
+    /// As after a frame that the kernel cannot describe, its next slot is neither free nor filled.
+    #[test]
+    fn a_ring_that_is_stuck_is_noticed_and_replaced() {
+        if !is_inside("tests::a_ring_that_is_stuck_is_noticed_and_replaced") {
+            return;
+        }
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let packets = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
+        let packets = packets.expect("a socket");
+        let addresses = getifaddrs().expect("addresses").filter(|each| each.interface_name == "lo");
+        let address = addresses.filter_map(|each| each.address?.as_link_addr().copied()).next();
+        bind(packets.as_raw_fd(), &address.expect("a number")).expect("a device");
+        let mut ring = Ring::new(&packets).expect("a kernel with rings");
+        let [sender, receiver] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a port"));
+        let port = receiver.local_addr().expect("a port");
+        // Leaving and arriving, each is a frame.
+        let send = || assert_eq!(sender.send_to(&[7; 9], port).expect("room"), 9);
+        let read = |ring: &mut Ring| {
+            let mut count = 0;
+            while ring.read(|frame| count += usize::from(frame.bytes.ends_with(&[7; 9]))).is_some() {}
+            count
+        };
+        let dropped = || Ring::dropped(&packets).expect("a packet socket");
+        send();
+        assert_eq!(read(&mut ring), 2);
+        assert!(!ring.is_stuck(dropped()) && !ring.is_stuck(dropped()));
+        // An overflow that is over.
+        assert!(!ring.is_stuck(5));
+        send();
+        assert_eq!(read(&mut ring), 2);
+        assert!(!ring.is_stuck(5));
+        send();
+        assert!(!ring.is_stuck(5), "there are frames to read");
+        assert_eq!(read(&mut ring), 2);
+
+        #[allow(unsafe_code, reason = "memory of the kernel")]
+        unsafe {
+            ring.memory.add(ring.next * SLOT).cast::<u32>().write(libc::TP_STATUS_LOSING);
+        }
+        send();
+        assert_eq!(read(&mut ring), 0);
+        assert!(!ring.is_stuck(dropped()), "the first time");
+        assert!(!ring.is_stuck(0), "nothing was dropped");
+        send();
+        assert!(ring.is_stuck(dropped()));
+        drop(ring);
+        let mut ring = Ring::new(&packets).expect("another one");
+        send();
+        assert_eq!(read(&mut ring), 2);
     }
 }

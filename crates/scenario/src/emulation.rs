@@ -479,7 +479,7 @@ impl Emulation {
         let tap = Boundary { drops, roles, carried: Vec::new(), handles };
         let first = &network.flows[0];
         let hosts = [first.source(), first.destination()];
-        let path = first.path.nodes.clone();
+        let path = &first.path.nodes;
         let back: Vec<HostId> = path.iter().rev().copied().collect();
         let start = match &first.workload {
             Workload::Transfer { transfer, .. } => transfer.start,
@@ -495,7 +495,7 @@ impl Emulation {
             links,
             agents,
             packet_size: first.tcp.packet_size,
-            slowest: network.slowest(&path).min(network.slowest(&back)),
+            slowest: network.slowest(path).min(network.slowest(&back)),
             start,
             simulated: network.flows.len() - real.len(),
             proxies: Vec::new(),

@@ -202,7 +202,7 @@ impl Train {
         let expected = &mut expected[..header_len];
         expected.copy_from_slice(&self.bytes[..header_len]);
         let mut set = |at: usize, value: u16| expected[at..at + 2].copy_from_slice(&value.to_be_bytes());
-        // What follows from the rest, or was correct at the first packet.
+        // Fields that segmentation computes anew. Callers have verified the checksums.
         set(self.checksum_at(), be16(own, self.checksum_at()));
         if is_v4 {
             set(2, be16(own, 2));

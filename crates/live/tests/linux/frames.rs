@@ -1,18 +1,19 @@
 //! Frames between packet sockets, as the kernel makes and passes them.
 
-use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use lasthop_base::{Duration, Stream, Streams};
-use lasthop_live::{Interface, Link, now};
+use lasthop_endpoint::{Config, Endpoint, Secret};
+use lasthop_live::{Driver, Emulator, Interface, Link, Report, Settings, now};
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
-use lasthop_ring::{Rest, Ring};
+use lasthop_ring::{Ring, Truncation};
+use lasthop_scenario::Scenario;
 use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, checksum, offload, write};
 use nix::ifaddrs::getifaddrs;
-use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, setsockopt};
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
@@ -45,6 +46,13 @@ fn packet_socket(device: &str) -> OwnedFd {
     made
 }
 
+/// A packet socket of the first device whose frames have a virtio header.
+fn sending_socket() -> OwnedFd {
+    let sending = packet_socket("e0");
+    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    sending
+}
+
 /// The kernel segments what a device cannot: its segments of a super-packet are ours, byte for byte.
 #[test]
 fn super_packets_are_cut_as_the_kernel_cuts_them() {
@@ -54,8 +62,7 @@ fn super_packets_are_cut_as_the_kernel_cuts_them() {
     let status = Command::new("ip").args(["link", "set", "dev", "e0", "gso_max_size", "1500"]).status();
     assert!(status.expect("ip runs").success());
     let mut arriving = Interface::open("e1").expect("a device");
-    let sending = packet_socket("e0");
-    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let sending = sending_socket();
 
     let mut random = Streams::new(3, 0).stream("super-packets");
     let mut buffer = vec![0; 1 << 17];
@@ -159,9 +166,8 @@ fn all_frames_come_in_order_also_long_ones() {
     if !is_inside("frames::all_frames_come_in_order_also_long_ones") {
         return;
     }
-    let mut arriving = Interface::open("e1").expect("a device");
-    let sending = packet_socket("e0");
-    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let mut arriving = Interface::open("e1").expect("a device").with_ring();
+    let sending = sending_socket();
     let mut buffer = vec![0; 1 << 17];
     let (mut next, count) = (0, 20_000);
     for number in 0..count {
@@ -186,9 +192,8 @@ fn long_frames_without_room_are_left_out() {
     if !is_inside("frames::long_frames_without_room_are_left_out") {
         return;
     }
-    let mut arriving = Interface::open("e1").expect("a device");
-    let sending = packet_socket("e0");
-    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let mut arriving = Interface::open("e1").expect("a device").with_ring();
+    let sending = sending_socket();
     let count = 6_000;
     for number in 0..count {
         socket::send(sending.as_raw_fd(), &numbered(5 + 97 * number), MsgFlags::empty()).expect("room");
@@ -206,18 +211,111 @@ fn long_frames_without_room_are_left_out() {
     assert!(100 < read && read < count, "{read}");
 }
 
-/// The error of a socket whose device is gone ends every wait at once, until it has been read.
+/// A socket whose device is gone has an error, which ends every wait at once and comes before its frames.
 #[test]
 fn an_interface_that_is_gone_can_be_waited_for() {
     if !is_inside("frames::an_interface_that_is_gone_can_be_waited_for") {
         return;
     }
-    let mut interface = Interface::open("e1").expect("a device");
-    assert!(Command::new("ip").args(["link", "del", "e0"]).status().expect("ip runs").success());
-    let mut buffer = vec![0; 1 << 17];
-    while Link::receive(&mut interface, &mut buffer).expect("no failure").is_some() {}
-    let mut fds = [PollFd::new(interface.as_fd(), PollFlags::POLLIN)];
-    assert_eq!(poll(&mut fds, 20_u16).expect("a socket"), 0);
+    for has_ring in [false, true] {
+        let arriving = Interface::open("e1").expect("a device");
+        let mut arriving = if has_ring { arriving.with_ring() } else { arriving };
+        let sending = sending_socket();
+        for number in [5, 102] {
+            socket::send(sending.as_raw_fd(), &numbered(number), MsgFlags::empty()).expect("room");
+        }
+        assert!(ip("link del e0"));
+        let (mut buffer, mut found) = (vec![0; 1 << 17], Vec::new());
+        for _ in 0..10 {
+            while let Some(len) = Link::receive(&mut arriving, &mut buffer).expect("no failure") {
+                found.extend((buffer[..12] == ADDRESSES).then(|| buffer[..len].to_vec()));
+            }
+        }
+        assert!(found == [5, 102].map(|number| numbered(number)[10..].to_vec()), "{}", found.len());
+        let secret = Secret::draw(&mut Streams::new(1, 0).stream("secret"));
+        let local = SocketAddr::from(([10, 0, 0, 9], 1));
+        let endpoint = Endpoint::listen(Config::default(), local, secret);
+        let mut driver = Driver::new(endpoint, arriving, [[2; 6]; 2]);
+        driver.turn(Duration::from_millis(20)).expect("no failure");
+        let begin = now();
+        driver.turn(Duration::from_millis(20)).expect("no failure");
+        assert!(now().since(begin) >= Duration::from_millis(20));
+        assert!(ip("link add e0 type veth peer name e1"));
+        assert!(ip("link set dev e0 up") && ip("link set dev e1 up"));
+    }
+}
+
+fn ip(command: &str) -> bool {
+    Command::new("ip").args(command.split(' ')).status().expect("ip runs").success()
+}
+
+/// What an emulator carries that frames are waiting for, which `send` sends.
+fn emulated(send: impl FnOnce()) -> Report {
+    let link = "rate = \"10 Gbps\"\ndelay = \"1 ms\"\n";
+    let text = format!("schemes = [\"basic\"]\n[transfer]\nsize = \"1 MB\"\n[wired]\n{link}[radio]\n{link}");
+    let scenario = Scenario::parse(&text, "test.toml", &[] as &[&str]).expect("a scenario");
+    let emulation = scenario.emulate("basic", 1, 0).expect("a scenario of links");
+    let interfaces = ["e1", "k1"].map(|name| Interface::open(name).expect("a device").with_ring());
+    let settings = Settings { longest_wait: Duration::from_secs(10), ..Settings::default() };
+    let mut emulator = Emulator::new(emulation, interfaces, settings).expect("no capture");
+    send();
+    let until = now() + Duration::from_millis(500);
+    emulator.run(|| now() < until).expect("no failure");
+    emulator.finish().expect("no capture")
+}
+
+/// Long frames wait in the queue of the socket.
+#[test]
+fn long_frames_without_room_are_counted_as_dropped() {
+    if !is_inside("frames::long_frames_without_room_are_counted_as_dropped") {
+        return;
+    }
+    let count = 6_000;
+    let sending = sending_socket();
+    let report = emulated(|| {
+        for number in 0..count {
+            let frame = numbered(5 + 97 * number);
+            socket::send(sending.as_raw_fd(), &frame, MsgFlags::empty()).expect("room");
+        }
+    });
+    assert_eq!(report.unforwarded.oversized, 0);
+    // Each has five datagrams.
+    assert_eq!(report.ends[0].sent_packets, 5 * report.segmented_packets);
+    assert!(report.segmented_packets > 100 && report.overload_drops > 100);
+    assert_eq!(report.segmented_packets + report.overload_drops, u64::from(count));
+}
+
+/// The kernel describes a super-packet in a tunnel as if the packet within were the frame.
+#[test]
+fn super_packets_in_tunnels_are_refused() {
+    if !is_inside("frames::super_packets_in_tunnels_are_refused") {
+        return;
+    }
+    assert!(ip("address add 192.0.2.1/24 dev e0"));
+    assert!(ip("neigh add 192.0.2.2 lladdr 02:00:00:00:00:09 dev e0"));
+    let tunnel = "type vxlan id 7 local 192.0.2.1 remote 192.0.2.2 dstport 4789 dev e0";
+    if !ip(&format!("link add v0 {tunnel}")) {
+        println!("skipped: this kernel has no VXLAN");
+        return;
+    }
+    assert!(ip("link set dev v0 up"));
+    let sending = packet_socket("v0");
+    setsockopt(&sending, VirtioHeader, &true).expect("an option");
+    let plain = numbered(5);
+    let packet = IpPacket::parse(&plain[10 + 14..]).expect("well-formed");
+    let segment = Segment { flags: Flags(0x10), ..Segment::default() };
+    let header = TcpHeader { src_port: 9, dst_port: 99, segment, ..TcpHeader::default() };
+    let mut tcp = write::tcp(&packet.ip, &header, &[7; 4_000]).expect("short enough");
+    leave_checksum(&mut tcp, 6, 20 + 16);
+    let words = [14 + 40, 800, 14 + 20, 16].map(u16::to_ne_bytes).concat();
+    let tcp = [&[1, 1], &words[..], &ADDRESSES, &[8, 0], &tcp].concat();
+    let report = emulated(|| {
+        for frame in [&tcp, &plain] {
+            socket::send(sending.as_raw_fd(), frame, MsgFlags::empty()).expect("room");
+        }
+        socket::send(sending_socket().as_raw_fd(), &plain, MsgFlags::empty()).expect("room");
+    });
+    assert_eq!((report.unforwarded.oversized, report.segmented_packets), (2, 1), "{report:?}");
 }
 
 /// What has no room is counted, and what comes afterwards has room again.
@@ -226,9 +324,8 @@ fn a_full_ring_counts_what_it_drops() {
     if !is_inside("frames::a_full_ring_counts_what_it_drops") {
         return;
     }
-    let [arriving, sending] = ["e1", "e0"].map(packet_socket);
-    setsockopt(&sending, VirtioHeader, &true).expect("an option");
-    let mut ring = Ring::new(&arriving, 0).expect("a kernel with rings");
+    let (arriving, sending) = (packet_socket("e1"), sending_socket());
+    let mut ring = Ring::new(&arriving).expect("a kernel with rings");
     let send = |number: u32| socket::send(sending.as_raw_fd(), &numbered(number), MsgFlags::empty());
     let (count, mut read) = (9_000, 0);
     for number in 0..count {
@@ -237,9 +334,8 @@ fn a_full_ring_counts_what_it_drops() {
     let next = |ring: &mut Ring| {
         let number = |at: &[u8]| u32::from_be_bytes(at.try_into().expect("four bytes"));
         ring.read(|frame| {
-            assert!(frame.virtio_header.is_empty());
             let is_ours = frame.bytes.len() > 46 && frame.bytes[..12] == ADDRESSES;
-            is_ours.then(|| (number(&frame.bytes[42..46]), frame.rest == Rest::None))
+            is_ours.then(|| (number(&frame.bytes[42..46]), frame.truncation == Truncation::None))
         })
     };
     while let Some(frame) = next(&mut ring) {
@@ -247,10 +343,10 @@ fn a_full_ring_counts_what_it_drops() {
         assert_eq!((number, is_whole), (read, number % 97 != 5));
         read += 1;
     }
-    let dropped = Ring::overflowed(&arriving).expect("a packet socket");
+    let dropped = Ring::dropped(&arriving).expect("a packet socket");
     // The kernel's own frames take part.
     assert!(read <= 8_192 && read > 8_000 && dropped >= count - read, "{read} {dropped}");
-    assert_eq!(Ring::overflowed(&arriving).expect("a packet socket"), 0);
+    assert_eq!(Ring::dropped(&arriving).expect("a packet socket"), 0);
     let real_time_ns = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
     let begin_ns = real_time_ns();
     send(count).expect("room");

@@ -309,7 +309,7 @@ impl Network {
         delays.fold(Duration::ZERO, |sum, delay| sum + delay)
     }
 
-    /// The lowest mean rate along a path; that of a cell is shared.
+    /// The lowest mean rate along a path; for a cell, its data rate.
     ///
     /// # Panics
     /// If the path does not follow links, or has none.

@@ -31,7 +31,7 @@ fn super_packets_are_recognised() {
 }
 
 /// The segments of a super-packet, put together, are its payload; each has the header of the super-packet, with the
-/// fields of its own place. The kernel's segments are compared in `crates/live/tests/linux.rs`.
+/// fields of its own place. The kernel's segments are compared in `crates/live/tests/linux/frames.rs`.
 #[test]
 fn super_packets_are_cut_into_segments() {
     let mut random = Streams::new(5, 0).stream("segments");
