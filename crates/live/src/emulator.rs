@@ -204,7 +204,7 @@ impl Emulator {
                 if !keep_going() {
                     return Ok(());
                 }
-                self.ports.iter_mut().for_each(|port| port.interface.mend_ring());
+                self.ports.iter_mut().try_for_each(|port| port.interface.mend_ring())?;
                 watched_ns = monotonic_ns() + WATCH_NS;
             }
             self.catch_up()?;
@@ -244,7 +244,7 @@ impl Emulator {
             kept_packets: kept as u64,
             undelivered_packets: self.undelivered,
             overload_drops: self.overload
-                + self.ports.iter_mut().map(|port| port.interface.overflowed()).sum::<u64>(),
+                + self.ports.iter().map(|port| port.interface.overflowed()).sum::<u64>(),
             lateness: Lateness {
                 p50_s: self.lateness.quantile(0.5).unwrap_or_default().as_secs_f64(),
                 p99_s: self.lateness.quantile(0.99).unwrap_or_default().as_secs_f64(),

@@ -174,15 +174,18 @@ impl Interface {
         self
     }
 
-    /// Looks after the ring, if there is one. To be called now and then.
-    pub(crate) fn mend_ring(&mut self) {
-        let Some(ring) = &mut self.ring else { return };
-        let dropped = Ring::dropped(&self.socket).unwrap_or_default();
+    /// Gives up a ring that is stuck. To be called now and then.
+    pub(crate) fn mend_ring(&mut self) -> io::Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let dropped = Ring::dropped(&self.socket)?;
         self.dropped += u64::from(dropped);
-        if ring.is_stuck(dropped) {
-            self.ring = None;
-            self.ring = Ring::new(&self.socket).ok();
+        if ring.is_stuck(dropped)
+            && let Some(ring) = self.ring.take()
+        {
+            // Such frames may come again. The queue passes over them.
+            ring.close(&self.socket)?;
         }
+        Ok(())
     }
 
     /// Reads a frame; `None` if there is none.
@@ -311,10 +314,10 @@ impl Interface {
         }
     }
 
-    /// Frames for which the socket's queue, or the ring, had no room.
-    pub(crate) fn overflowed(&mut self) -> u64 {
-        self.mend_ring();
-        u64::from(self.overflowed) + self.dropped
+    /// Frames for which the socket's queue, or the ring, had no room. To be called once, at the end.
+    pub(crate) fn overflowed(&self) -> u64 {
+        let dropped = if self.ring.is_some() { Ring::dropped(&self.socket).unwrap_or_default() } else { 0 };
+        u64::from(self.overflowed) + self.dropped + u64::from(dropped)
     }
 }
 
