@@ -1,8 +1,12 @@
 //! The ring in which the kernel puts the frames that a packet socket receives: reading one takes no system call.
 //!
-//! The kernel copies each frame into the next slot of memory that it shares with this process, and then hands the slot
-//! over by a word in it (Linux's `Documentation/networking/packet_mmap.rst`, `TPACKET_V2`). This is the only crate with
-//! the unsafe code that this takes. Linux only.
+//! ```text
+//! device ──> kernel: copies each frame into the next slot ──> memory, shared ──> Ring::read ──> slot is free again
+//!                    └─> socket's queue, if it is longer than a slot
+//! ```
+//!
+//! The kernel hands a slot over by a word in it (Linux's `Documentation/networking/packet_mmap.rst`, `TPACKET_V2`). All
+//! unsafe code that this takes is here. Linux only.
 
 #![cfg(target_os = "linux")]
 
