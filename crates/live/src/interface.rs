@@ -182,7 +182,7 @@ impl Interface {
         if ring.is_stuck(dropped)
             && let Some(ring) = self.ring.take()
         {
-            // Such frames may come again. The queue passes over them.
+            // The frame that stopped it may come again. The queue passes over it.
             ring.close(&self.socket)?;
         }
         Ok(())
@@ -199,7 +199,7 @@ impl Interface {
                 Ok(received) => return Ok(Some(received)),
                 Err(Truncation::Queued) => {
                     let queued = self.receive_queued(buffer)?;
-                    // An error of the socket comes before its frames, once.
+                    // A pending error of the socket is reported once, before its frames.
                     return if queued.is_some() { Ok(queued) } else { self.receive_queued(buffer) };
                 }
                 Err(_) => self.dropped += 1,

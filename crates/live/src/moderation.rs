@@ -15,7 +15,7 @@ const SPARSE_NS: u64 = 100_000;
 /// the programs at both ends as well. Slow links have no pauses.
 #[derive(Debug)]
 pub(crate) struct Moderation {
-    /// Mean time between events, in nanoseconds: moving, over about four wake-ups.
+    /// Moving mean of the time between events, over about four wake-ups, in nanoseconds.
     spacing_ns: u64,
     /// Since when events are counted, and their number.
     since_ns: u64,

@@ -20,11 +20,10 @@ use std::time::{Duration, Instant};
 
 use lasthop_live::{Emulator, Interface, Report, Settings};
 use lasthop_scenario::Scenario;
+use lasthop_testing::namespace;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::gettid;
-
-const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
 
 /// The devices of the hosts and those of the emulator.
 const DEVICES: [[&str; 2]; 2] = [["k0", "k1"], ["e0", "e1"]];
@@ -59,32 +58,16 @@ fn ip(arguments: &str) {
 
 /// Whether this is the process in the namespace. Otherwise runs `test` there, if the machine allows.
 fn is_inside(test: &str) -> bool {
-    if env::var(INSIDE).is_ok() {
+    let is_inside = namespace::is_inside(test);
+    if is_inside {
         // A failure ends the process, since the thread of the other host would wait for ever.
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             print(info);
             std::process::exit(101);
         }));
-        return true;
     }
-    let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
-    let found = ways.into_iter().find(|options| {
-        let tried =
-            Command::new("unshare").args(*options).args(["ip", "link", "add", "t0", "type", "veth"]).output();
-        tried.is_ok_and(|output| output.status.success())
-    });
-    let Some(options) = found else {
-        println!("skipped: no network namespaces with veth here");
-        return false;
-    };
-    let program = env::current_exe().expect("a path");
-    let mut command = Command::new("unshare");
-    command.args(options).arg(program).args([test, "--exact", "--nocapture"]).env(INSIDE, "1");
-    let output = command.output().expect("unshare runs");
-    print!("{}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    false
+    is_inside
 }
 
 /// Synchronises the thread of a host with the main thread.

@@ -128,17 +128,15 @@ impl Ring {
 
     /// Passes the next frame to `take`, and frees its slot; `None` if there is none.
     pub fn read<T>(&mut self, take: impl FnOnce(Frame<'_>) -> T) -> Option<T> {
-        // SAFETY: the slot is within the memory, which is aligned to pages. Its first word is written by the kernel
-        // and here, by atomic operations. As long as it has this flag, the kernel writes to nothing in the slot.
+        if !self.is_filled() {
+            return None;
+        }
+        // SAFETY: the slot is within the memory. Until it is freed, the kernel writes nothing to it.
         #[allow(unsafe_code, reason = "memory of the kernel")]
-        let (status, header, bytes) = unsafe {
+        let (header, bytes) = unsafe {
             let slot = self.memory.add(self.next * SLOT);
-            let status = AtomicU32::from_ptr(slot.cast().as_ptr());
-            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
-                return None;
-            }
             let header = slot.cast::<libc::tpacket2_hdr>().read();
-            (status, header, std::slice::from_raw_parts(slot.add(HEADER).as_ptr(), SLOT - HEADER))
+            (header, std::slice::from_raw_parts(slot.add(HEADER).as_ptr(), SLOT - HEADER))
         };
         let begin = usize::from(header.tp_mac).saturating_sub(HEADER).min(bytes.len());
         let (before, frame) = bytes.split_at(begin);
@@ -155,7 +153,7 @@ impl Ring {
             },
             arrived_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
         });
-        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
         self.is_suspect = false;
         Some(taken)
@@ -173,13 +171,25 @@ impl Ring {
     /// drop all others: Linux does not go on after a frame that a virtio header cannot describe, such as a super-packet of
     /// SCTP, or of UDP before Linux 6.2 (`tpacket_rcv`).
     pub fn is_stuck(&mut self, dropped: u32) -> bool {
-        // SAFETY: as in `read`.
-        #[allow(unsafe_code, reason = "memory of the kernel")]
-        let status = unsafe { AtomicU32::from_ptr(self.memory.add(self.next * SLOT).cast().as_ptr()) };
-        let is_empty = status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0;
+        let is_suspect = dropped > 0 && !self.is_filled();
         let was_suspect = self.is_suspect;
-        self.is_suspect |= is_empty && dropped > 0;
-        was_suspect && is_empty && dropped > 0
+        self.is_suspect |= is_suspect;
+        was_suspect && is_suspect
+    }
+
+    /// Whether the kernel has filled the next slot.
+    fn is_filled(&self) -> bool {
+        self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// The word by which the next slot is handed over.
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: it is the first of the slot, within the memory, which is aligned to pages. The kernel and this value
+        // access it by atomic operations, but for reading while the slot is filled.
+        #[allow(unsafe_code, reason = "memory of the kernel")]
+        unsafe {
+            AtomicU32::from_ptr(self.memory.add(self.next * SLOT).cast().as_ptr())
+        }
     }
 
     /// Lets frames come by the queue of the socket again. Those in the ring are lost.
@@ -213,43 +223,19 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::process::Command;
 
+    use lasthop_testing::namespace;
     use nix::ifaddrs::getifaddrs;
     use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, socket};
 
     use super::*;
 
-    const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
-
-    /// Whether this is the process in a network namespace. Otherwise runs `test` there, if the machine allows.
-    fn is_inside(test: &str) -> bool {
-        if std::env::var(INSIDE).is_ok() {
-            return Command::new("ip")
-                .args(["link", "set", "lo", "up"])
-                .status()
-                .is_ok_and(|it| it.success());
-        }
-        let isolated = || {
-            let mut command = Command::new("unshare");
-            command.args(["--user", "--map-root-user", "--net"]);
-            command
-        };
-        if !isolated().args(["ip", "link"]).output().is_ok_and(|it| it.status.success()) {
-            println!("skipped: no network namespaces here");
-            return false;
-        }
-        let program = std::env::current_exe().expect("a path");
-        let output = isolated().arg(program).args([test, "--exact"]).env(INSIDE, "1").output();
-        let output = output.expect("unshare runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        false
-    }
-
     /// As after a frame that the kernel cannot describe, its next slot is neither free nor filled.
     #[test]
     fn a_ring_that_is_stuck_is_noticed() {
-        if !is_inside("tests::a_ring_that_is_stuck_is_noticed") {
+        if !namespace::is_inside("tests::a_ring_that_is_stuck_is_noticed") {
             return;
         }
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip runs").success());
         let flags = SockFlag::SOCK_CLOEXEC;
         let packets = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
         let packets = packets.expect("a socket");

@@ -2,6 +2,7 @@
 //!
 //! [`dialogue`] scripts exchanges with one TCP endpoint, without the simulator. [`net`] and [`stations`]
 //! build small networks in the engine; [`invariants`] and [`endpoint_invariants`] check them under losses.
+//! [`namespace`] is for tests with the kernel's network.
 //!
 //! ```text
 //! proto/tests ──> dialogue                     (one end, by hand)
@@ -13,6 +14,7 @@ mod account;
 pub mod dialogue;
 pub mod endpoint_invariants;
 pub mod invariants;
+pub mod namespace;
 pub mod net;
 pub mod random;
 pub mod reorder;

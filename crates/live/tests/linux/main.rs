@@ -27,9 +27,8 @@ use lasthop_endpoint::{Config, End, Endpoint, Secret, StateName};
 use lasthop_live::{Driver, Emulator, Interface, Link, Settings, now};
 use lasthop_proto::tcp::Profile;
 use lasthop_scenario::Scenario;
+use lasthop_testing::namespace;
 use nix::sys::socket::{setsockopt, sockopt};
-
-const INSIDE: &str = "LASTHOP_IN_NAMESPACE";
 
 /// All devices have this hardware address, so that frames pass as they are.
 const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -47,37 +46,15 @@ link set dev e1 up
 address add fd00::1/64 dev k0 nodad
 ";
 
-/// The options of `unshare` that give a network namespace here; `None` if there are none.
-fn isolation() -> Option<&'static [&'static str]> {
-    let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
-    ways.into_iter().find(|options| {
-        let tried =
-            Command::new("unshare").args(*options).args(["ip", "link", "add", "t0", "type", "veth"]).output();
-        tried.is_ok_and(|output| output.status.success())
-    })
-}
-
-/// Whether this is the process in the namespace. Otherwise runs `test` there, if the machine allows.
+/// Whether this is the process in the namespace, with its devices. Otherwise runs `test` there, if the machine allows.
 fn is_inside(test: &str) -> bool {
-    if env::var(INSIDE).is_ok() {
-        for command in DEVICES.lines().filter(|line| !line.is_empty()) {
-            let status = Command::new("ip").args(command.split(' ')).status().expect("ip runs");
-            // There may be no IPv6.
-            assert!(status.success() || command.contains("fd00"), "ip {command}");
-        }
-        return true;
+    let is_inside = namespace::is_inside(test);
+    for command in DEVICES.lines().filter(|line| is_inside && !line.is_empty()) {
+        let status = Command::new("ip").args(command.split(' ')).status().expect("ip runs");
+        // There may be no IPv6.
+        assert!(status.success() || command.contains("fd00"), "ip {command}");
     }
-    let Some(options) = isolation() else {
-        println!("skipped: no network namespaces with veth here");
-        return false;
-    };
-    let program = env::current_exe().expect("a path");
-    let mut command = Command::new("unshare");
-    command.args(options).arg(program).args([test, "--exact", "--nocapture"]).env(INSIDE, "1");
-    let output = command.output().expect("unshare runs");
-    print!("{}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    false
+    is_inside
 }
 
 /// A host's interface that sends some packets twice, and some only after the next.
