@@ -3,7 +3,7 @@
     python scripts/build_site.py                 all of it
     python scripts/build_site.py --no-pictures   without running the commands of the gallery and the notebooks
 
-Sources are docs/, docs/site (the home page and the Python reference) and pages at the root. This script
+Sources are docs/, its home page docs/site/index.md, pages at the root, and the notebooks. This script
 assembles them in out/site-source: it turns links to files outside the site into plain text, generates the
 command reference from the commands, runs the commands of the gallery and the cells of the notebooks, and
 embeds the state machines. Sphinx does the rest; its warnings, such as for broken anchors, are errors.
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from html import escape
 from pathlib import Path
 from pprint import pformat
@@ -33,10 +34,23 @@ DOCS = ROOT / "docs"
 SITE = ROOT / "out/site"
 MODULE = ROOT / "python/lasthop/web/simulator.wasm.gz"
 
-ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
-"""Pages at the root of the repository, by their names in the site."""
-
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+
+PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changes.md",
+    # The site has its own home page.
+    "README.md": "index.md",
+    "docs/site/index.md": "index.md",
+    "docs/reference/commands.md": "reference/commands.md",
+    **{f"notebooks/{notebook.name}": f"notebooks/{notebook.stem}.md" for notebook in NOTEBOOKS},
+    **{
+        f"docs/{page}": str(page)
+        for page in sorted(path.relative_to(DOCS) for path in DOCS.rglob("*.md"))
+        if page.parts[0] != "site"
+    },
+}
+"""The pages of the site, by their sources in the repository."""
 
 PICTURE = re.compile(
     r"```sh\n(?P<lines>(?:(?!```).*\n)+)```\n+% (?P<made>\S+)\n+```\{figure\} gallery/(?P<name>\S+)\n"
@@ -54,53 +68,52 @@ def assemble(source: Path, pictures: bool) -> None:
     shutil.copytree(DOCS / "images", source / "images", ignore=shutil.ignore_patterns("*.toml"))
     shutil.copytree(DOCS / "site/_static", source / "_static")
     shutil.copy(DOCS / "site/conf.py", source)
-    for page in [*DOCS.glob("*.md"), *(DOCS / "site").glob("*.md")]:
-        text = page.read_text(encoding="utf-8")
-        if page.name == "notebooks.md":
-            listed = "\n".join(f"notebook-{notebook.stem}" for notebook in NOTEBOOKS)
-            text += f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
-        if page.name == "index.md":
-            text += unlisted(text)
-        put(source, page.name, text)
-    for name, as_name in ROOT_PAGES.items():
-        # The site has its own home page.
-        if as_name != "index.md":
-            put(source, as_name, (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "]("))
-    put(source, "commands.md", commands())
-    for notebook in NOTEBOOKS:
-        put(source, f"notebook-{notebook.stem}.md", "".join(executed(notebook, pictures and runs(notebook))))
-    gallery = DOCS / "gallery.md"
-    make_pictures(gallery.read_text(encoding="utf-8"), source / "gallery", pictures)
+    for name, page in PAGES.items():
+        if name.endswith(".py"):
+            notebook = ROOT / name
+            put(source, name, "".join(executed(notebook, pictures and runs(notebook))))
+        elif name == "docs/reference/commands.md":
+            put(source, name, commands())
+        elif name != "README.md":
+            text = (ROOT / name).read_text(encoding="utf-8")
+            if page == "index.md":
+                text += unlisted(text)
+            put(source, name, text)
+    gallery = DOCS / "guide/gallery.md"
+    make_pictures(gallery.read_text(encoding="utf-8"), source / "guide/gallery", pictures)
 
 
 def unlisted(index: str) -> str:
-    """Return a navigation entry for the pages in docs/ that the home page does not list."""
-    listed = set(re.findall(r"^[\w-]+$", index, re.MULTILINE))
-    further = sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in listed)
+    """Return a navigation entry for the pages that the home page does not list."""
+    listed = [*re.findall(r"^[\w/*-]+$", index, re.MULTILINE), "index"]
+    pages = [page.removesuffix(".md") for page in PAGES.values()]
+    further = [page for page in pages if not any(fnmatch(page, pattern) for pattern in listed)]
     if not further:
         return ""
     return "\n".join(["", "```{toctree}", ":hidden:", ":caption: Further", "", *further, "```", ""])
 
 
 def put(source: Path, name: str, text: str) -> None:
-    """Write a page, with links adapted to the site."""
-    text = re.sub(r"\[([^][]*)\]\((?!\w+:|#)([^)]*)\)", lambda link: linked(link[1], link[2]), text)
-    text = re.sub(r"!\[([^]]*)\]\(images/states/([\w-]+)\.svg\)", lambda each: states(each[1], each[2]), text)
-    (source / name).write_text(text, encoding="utf-8")
+    """Write the page of a file of the repository, with links adapted to the site."""
+    page = source / PAGES[name]
+    text = re.sub(r"\[([^][]*)\]\((?!\w+:|#)([^)]*)\)", lambda link: linked(name, link[1], link[2]), text)
+    picture = r"!\[([^]]*)\]\((?:\.\./)*images/states/([\w-]+)\.svg\)"
+    text = re.sub(picture, lambda each: states(each[1], each[2]), text)
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(text, encoding="utf-8")
 
 
-def linked(text: str, target: str) -> str:
-    """Return a link adapted to the site; only its text if the target is not part of the site."""
+def linked(name: str, text: str, target: str) -> str:
+    """Return a link of a page adapted to the site; only its text if the target is not part of the site."""
     path, sharp, anchor = target.partition("#")
-    name = Path(path).name
-    outside = path.startswith("../")
-    if name in ROOT_PAGES:
-        return f"[{text}]({ROOT_PAGES[name]}{sharp}{anchor})"
-    if outside and path.startswith("../notebooks/"):
-        return f"[{text}](notebook-{Path(path).stem}.md)"
-    if outside or path in ("scenarios", "notebooks", "LICENSE") or path.startswith(("crates/", "tests/")):
+    file = os.path.normpath(Path(name).parent / path)
+    if file.startswith("docs/images/"):
+        place = file.removeprefix("docs/")
+    elif file in PAGES:
+        place = PAGES[file]
+    else:
         return text
-    return f"[{text}]({target})"
+    return f"[{text}]({os.path.relpath(place, Path(PAGES[name]).parent)}{sharp}{anchor})"
 
 
 def states(alternative: str, scheme: str) -> str:
@@ -216,7 +229,8 @@ def executed(path: Path, run: bool) -> Iterator[str]:
             words = prose[1]
             if words.startswith("# "):
                 head, _, rest = words.partition("\n")
-                words = f"{head}\n\n*The notebook `notebooks/{path.name}`: see [](notebooks.md).*\n{rest}"
+                note = f"*The notebook `notebooks/{path.name}`: see [](../docs/guide/notebooks.md).*"
+                words = f"{head}\n\n{note}\n{rest}"
             yield f"{words}\n\n"
             continue
         yield f"```python\n{code(text, node)}\n```\n\n"

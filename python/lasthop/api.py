@@ -213,7 +213,7 @@ def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
     Returns
     -------
     pandas.DataFrame
-        A row for each event; docs/metrics.md defines the columns.
+        A row for each event; docs/reference/metrics.md defines the columns.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from lasthop.measurement import Delays, Direction, Measurement, Probes, Rates
 FEW = (16, 32)
 
 EXAMPLE = "lasthop advise --loss 2% --burst 5 --rate 8Mbps --rtt 60ms"
-"""The command of docs/advise.md, whose output stands there."""
+"""The command of docs/guide/advise.md, whose output stands there."""
 
 
 def without_results(printed: str) -> list[str]:
@@ -222,7 +222,7 @@ def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
     result = command("advise", *EXAMPLE.split()[2:], "--out", str(out), timeout=240)
     assert result.returncode == 0, result.stderr
     assert results(out) == ["advice.html", "advice.json", "scenario.toml"]
-    shown = (ROOT / "docs/advise.md").read_text()
+    shown = (ROOT / "docs/guide/advise.md").read_text()
     section = shown.partition(f"$ {EXAMPLE}\n")[2].partition("\n```")[0]
     assert without_results(result.stdout) == [row.rstrip() for row in section.splitlines()]
     assert "what limits it: now" in result.stdout

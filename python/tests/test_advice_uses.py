@@ -26,7 +26,7 @@ from lasthop.measurement import Delays, Direction, Measurement, Probes
 
 FAIR = ("radio.queue", "{ fq-codel = {} }")
 
-PAGE = (ROOT / "docs/advise.md").read_text()
+PAGE = (ROOT / "docs/guide/advise.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +288,10 @@ def test_the_page_shows_what_the_command_prints(command: Command, tmp_path: Path
     assert without_results(result.stdout) == [row.rstrip() for row in printed.rstrip().splitlines()]
     found = json.loads((tmp_path / "advice/advice.json").read_text())
     keys = (
-        (ROOT / "docs/json.md").read_text().partition("## `lasthop advise --json`")[2].partition("\n## ")[0]
+        (ROOT / "docs/reference/json.md")
+        .read_text()
+        .partition("## `lasthop advise --json`")[2]
+        .partition("\n## ")[0]
     )
     documented = {*re.findall("`([a-z_0-9]+)`", keys)}
     assert {*found, *found["uses"][0], *found["remedies"][0], *found["limits"][0]} <= documented

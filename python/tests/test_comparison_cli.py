@@ -19,7 +19,7 @@ from lasthop import plots
 from lasthop.cli.compare import _split
 
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--runs", "2:4")
-PAGE = (ROOT / "docs/compare.md").read_text()
+PAGE = (ROOT / "docs/guide/compare.md").read_text()
 
 
 def test_the_page_shows_what_the_command_prints(command: Command) -> None:

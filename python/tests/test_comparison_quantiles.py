@@ -20,7 +20,7 @@ from lasthop.comparison import Arm, Comparison, ComparisonError, grid
 from lasthop.comparison.elimination import QuantileElimination
 from lasthop.study.paired_quantiles import compare_quantiles, p_greater, runs_to_reject
 
-PAGE = (ROOT / "docs/compare.md").read_text()
+PAGE = (ROOT / "docs/guide/compare.md").read_text()
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--scheme", "basic", "--scheme", "arq")
 
 
@@ -75,7 +75,7 @@ def paired(shape: Callable[[np.random.Generator, tuple[int, int]], Values]) -> T
 
 
 RUNS, TRIALS = 128, 60
-"""docs/compare.md has the shares of a thousand trials."""
+"""docs/guide/compare.md has the shares of a thousand trials."""
 
 SHARE = 0.9
 

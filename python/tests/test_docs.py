@@ -20,7 +20,7 @@ from lasthop._lasthop import better
 from lasthop.cli.failure import EXIT_CODES
 
 DOCS = ROOT / "docs"
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in DOCS.glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(page.relative_to(ROOT)) for page in DOCS.rglob("*.md"))]
 
 MINIMAL = """
 [transfer]
@@ -200,7 +200,7 @@ def canonical(*overrides: str) -> dict[str, Any]:
     return tomllib.loads(Scenario.parse(MINIMAL, overrides=overrides).to_toml())
 
 
-REFERENCE = tables((DOCS / "scenarios.md").read_text())
+REFERENCE = tables((DOCS / "reference/scenarios.md").read_text())
 
 
 def documented(heading: str) -> list[str]:
@@ -256,7 +256,7 @@ def test_every_choice_is_documented(path: str) -> None:
 
 
 def test_every_key_of_a_direction_is_documented() -> None:
-    text = (DOCS / "scenarios.md").read_text()
+    text = (DOCS / "reference/scenarios.md").read_text()
     (section,) = re.findall(r"### `\[radio.uplink\]`\n(.*?)\n#", text, re.DOTALL)
     power = {"transmit": "2 W", "receive": "1 W", "idle": "1 W"}
     both = {"outage": {"first": "1 s", "lasts": "1 s"}, "power": power, "uplink": {}, "preset": "geo"}
@@ -392,7 +392,7 @@ def test_the_default_profile_is_that_of_a_linux_server() -> None:
 def test_tcp_of_one_connection_host_or_sender_has_the_same_keys(path: str) -> None:
     assert known(path) == known("tcp")
     heading = path.replace(".x", ".NAME").replace(".fixed", ".NAME").removesuffix(".tcp")
-    text = (DOCS / "scenarios.md").read_text()
+    text = (DOCS / "reference/scenarios.md").read_text()
     name = f"{heading}.tcp" if path.startswith("connection") else heading
     (section,) = re.findall(rf"\n#+ `\[{re.escape(name)}\]`\n(.*?)\n#", text, re.DOTALL)
     (example,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
@@ -421,7 +421,7 @@ def test_the_wireless_part_has_the_settings_of_tcp() -> None:
     assert split == ["i-tcp", "metp", "vs-tcp", "m-tcp"]
     for name in split:
         assert known(f"scheme.{name}.wireless") == [key for key in known("tcp") if key != "profile"]
-    text = (DOCS / "scenarios.md").read_text()
+    text = (DOCS / "reference/scenarios.md").read_text()
     (section,) = re.findall(r"### `\[scheme.NAME.wireless\]`\n(.*)", text, re.DOTALL)
     (example,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     stated = tomllib.loads(example)["scheme"]["metp"]["wireless"]
@@ -464,7 +464,7 @@ def test_every_word_is_documented(table: str, key: str) -> None:
 
 
 def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) -> None:
-    documented = tables((DOCS / "metrics.md").read_text())
+    documented = tables((DOCS / "reference/metrics.md").read_text())
     names = [row[0] for row in documented["Metrics"]]
     assert names == list(runs["basic"].metrics)
     events = runs["basic"].events()
@@ -489,7 +489,7 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
 
 
 def test_which_values_are_better_is_documented() -> None:
-    documented = tables((DOCS / "metrics.md").read_text())
+    documented = tables((DOCS / "reference/metrics.md").read_text())
     for heading, prefix in (
         ("Metrics", ""),
         ("Other traffic", "traffic.x."),
@@ -502,7 +502,9 @@ def test_which_values_are_better_is_documented() -> None:
 
 
 def test_counters_are_documented_in_order() -> None:
-    documented = [row[0] for row in tables((DOCS / "metrics.md").read_text())["Counters of the schemes"]]
+    documented = [
+        row[0] for row in tables((DOCS / "reference/metrics.md").read_text())["Counters of the schemes"]
+    ]
     schemes = list(dict.fromkeys(name.split(".")[0] for name in documented))
     found = []
     for scheme in schemes:
@@ -515,7 +517,7 @@ def test_counters_are_documented_in_order() -> None:
 
 
 def test_every_event_that_occurs_is_documented(runs: dict[str, Run]) -> None:
-    text = (DOCS / "metrics.md").read_text()
+    text = (DOCS / "reference/metrics.md").read_text()
     for run in runs.values():
         agents = run.scheme.split(" + ")
         for name in {*run.events()["event"].tolist(), *run.events()["reason"].tolist()} - {"", *agents}:
@@ -527,7 +529,7 @@ def test_the_readme_shows_the_table_that_the_command_prints(command: Command) ->
 
 
 def test_json_examples_equal_the_output_of_the_command(command: Command) -> None:
-    error, text = re.findall(r"```json\n(.*?)```", (DOCS / "json.md").read_text(), re.DOTALL)
+    error, text = re.findall(r"```json\n(.*?)```", (DOCS / "reference/json.md").read_text(), re.DOTALL)
     refused = json.loads(command("check", EXAMPLE, "--set", "radio.rat=1", "--json").stdout)
     assert list(refused["error"]) == list(json.loads(error)["error"])
     assert list(refused["error"]["place"]) == list(json.loads(error)["error"]["place"])
@@ -613,6 +615,6 @@ def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path
 
 
 def test_the_exit_codes_are_documented() -> None:
-    section = (DOCS / "json.md").read_text().partition("## Exit codes\n")[2]
+    section = (DOCS / "reference/json.md").read_text().partition("## Exit codes\n")[2]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", section, re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == EXIT_CODES

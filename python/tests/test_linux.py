@@ -36,7 +36,7 @@ def is_known(row: dict[str, str]) -> bool:
 
 
 def is_quick(row: dict[str, str]) -> bool:
-    """Whether a cell takes little time: few packets, or the path of docs/senders.md."""
+    """Whether a cell takes little time: few packets, or the path of docs/guide/senders.md."""
     slow = row["congestion"] == "bbr" or float(row["loss"]) < 0.01
     return row["seconds"] == "60" or float(row["rate_mbps"]) * (4 if slow else 1) <= 10
 

@@ -295,7 +295,7 @@ def test_a_notebook_runs(path: Path) -> None:
 def test_there_are_six_notebooks() -> None:
     names = [path.stem for path in NOTEBOOKS]
     assert names == ["a_paper", "a_study", "first_run", "the_page", "your_link", "your_scheme"]
-    page = (ROOT / "docs/notebooks.md").read_text()
+    page = (ROOT / "docs/guide/notebooks.md").read_text()
     assert all(f"../notebooks/{name}.py" in page for name in names)
 
 

@@ -202,7 +202,7 @@ def test_a_release_refuses_strange_files(release: ModuleType, tmp_path: Path) ->
 def test_every_extra_that_is_named_exists() -> None:
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = {*metadata["project"]["optional-dependencies"]}
-    sources = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "pyproject.toml"]
+    sources = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "pyproject.toml"]
     sources += [path for path in ROOT.glob("python/**/*.py*") if path.suffix in (".py", ".pyi")]
     named = {
         (name, path.relative_to(ROOT).as_posix())

@@ -165,7 +165,7 @@ def test_a_swept_congestion_control_beside_a_sender_is_a_conflict(
 
 
 def test_the_page_shows_what_two_senders_on_one_link_get(command: Command, tmp_path: Path) -> None:
-    page = (ROOT / "docs/senders.md").read_text()
+    page = (ROOT / "docs/guide/senders.md").read_text()
     typed = re.search(r"^\$ lasthop (study .*?)\nCUBIC", page, re.DOTALL | re.MULTILINE)
     assert typed is not None
     words = typed[1].replace("\\\n", "").split()

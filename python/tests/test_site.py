@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from importlib import import_module
+from os.path import normpath
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ def script(name: str) -> Any:
 
 DIAGRAMS = script("diagrams")
 BUILD_SITE = script("build_site")
-GALLERY = list(BUILD_SITE.entries((DOCS / "gallery.md").read_text(encoding="utf-8")))
+GALLERY = list(BUILD_SITE.entries((DOCS / "guide/gallery.md").read_text(encoding="utf-8")))
 
 
 # -- The commands of the pages -------------------------------------------------------------------------
@@ -47,7 +48,7 @@ GALLERY = list(BUILD_SITE.entries((DOCS / "gallery.md").read_text(encoding="utf-
 
 def blocks(page: str) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the commands of each block, with the lines of output that follow it or begin its solution."""
-    text = (DOCS / page).read_text(encoding="utf-8")
+    text = (DOCS / "guide" / page).read_text(encoding="utf-8")
     output = r"(?:\n\n(?:<details><summary>Solution</summary>\n\n)?```text\n(.*?)```)?"
     for found in re.finditer(r"```sh\n(.*?)```" + output, text, re.DOTALL):
         yield found[1].splitlines(), (found[2] or "").splitlines()
@@ -81,7 +82,7 @@ def test_a_picture_of_the_gallery_is_made(entry: tuple[list[str], str, str], tmp
 
 
 def test_every_figure_of_the_gallery_has_a_command_and_an_alternative() -> None:
-    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    text = (DOCS / "guide/gallery.md").read_text(encoding="utf-8")
     figures = re.findall(r"```\{figure\} gallery/(\S+)\n:alt: .+\n", text)
     assert figures == [name for _, name, _ in GALLERY]
     assert len(figures) == text.count("{figure}") == text.count("\n## ") >= 8
@@ -99,14 +100,14 @@ def test_a_gallery_runs_lasthop_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_every_scheme_is_explained_with_its_state_machine() -> None:
-    text = (DOCS / "schemes.md").read_text(encoding="utf-8")
+    text = (DOCS / "guide/schemes.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE))
     names = [scheme.name for scheme in lasthop.schemes()]
     assert sorted(sections) == sorted(names)
     listed = re.findall(r"\(#([\w-]+)\)", text.partition("\n## ")[0])
     assert sorted(listed) == sorted(names)
     for name, section in sections.items():
-        assert re.search(rf"!\[[^]]{{20,}}\]\(images/states/{name}\.svg\)", section), name
+        assert re.search(rf"!\[[^]]{{20,}}\]\(\.\./images/states/{name}\.svg\)", section), name
 
 
 def test_pictures_of_state_machines_are_of_their_source() -> None:
@@ -125,8 +126,8 @@ def test_pictures_of_state_machines_are_of_their_source() -> None:
 
 def test_pages_that_the_home_page_does_not_list_are_in_the_navigation_all_the_same() -> None:
     index = (DOCS / "site/index.md").read_text(encoding="utf-8")
-    assert "\nhowto\n" in BUILD_SITE.unlisted(index.replace("\nhowto\n", "\n"))
-    assert "\nhowto\n" not in BUILD_SITE.unlisted(index)
+    assert "\nguide/howto\n" in BUILD_SITE.unlisted(index.replace("\nguide/howto\n", "\n"))
+    assert "\nguide/howto\n" not in BUILD_SITE.unlisted(index)
 
 
 def test_a_wrong_transition_is_said() -> None:
@@ -170,7 +171,7 @@ class Targets(HTMLParser):
 
 
 def test_every_link_of_the_site_has_a_target(built: Path) -> None:
-    pages = {path.name: Targets(path.read_text(encoding="utf-8")) for path in built.glob("*.html")}
+    pages = {path: Targets(path.read_text(encoding="utf-8")) for path in built.rglob("*.html")}
     assert len(pages) > 25
     for name, page in pages.items():
         assert len(page.identifiers) == len(set(page.identifiers)), name
@@ -178,18 +179,18 @@ def test_every_link_of_the_site_has_a_target(built: Path) -> None:
             if re.match(r"\w+:", link):
                 continue
             path, _, anchor = unquote(link).partition("#")
-            target = path or name
-            assert (built / target).exists(), (name, link)
+            target = Path(normpath(name.parent / path)) if path else name
+            assert target.exists(), (name, link)
             if anchor and target in pages:
                 assert anchor in pages[target].identifiers, (name, link)
 
 
 def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
-    for path in built.glob("*.html"):
+    for path in built.rglob("*.html"):
         for resource in Targets(path.read_text(encoding="utf-8")).loaded:
             assert not re.match(r"(\w+:)?//", resource), (path.name, resource)
             if not resource.startswith("data:"):
-                assert (built / resource.partition("?")[0]).exists(), (path.name, resource)
+                assert (path.parent / resource.partition("?")[0]).exists(), (path.name, resource)
     for sheet in built.rglob("*.css"):
         assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), (
             sheet
@@ -197,11 +198,11 @@ def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
 
 
 def test_the_site_has_the_whole_reference(built: Path) -> None:
-    commands = (built / "commands.html").read_text(encoding="utf-8")
+    commands = (built / "reference/commands.html").read_text(encoding="utf-8")
     for name in ("run", "study", "packet-size", "web", "man"):
         assert f"lasthop {name}" in commands
     assert "--precision" in commands
-    api = (built / "api.html").read_text(encoding="utf-8")
+    api = (built / "reference/api.html").read_text(encoding="utf-8")
     for name in lasthop.__all__:
         assert f'id="lasthop.{name}"' in api or name == "__version__", name
     for name in ("advice", "comparison", "fitting", "measurement", "papers", "plots", "study"):
@@ -250,7 +251,7 @@ def test_search_works_without_a_network(opened: Callable[..., Page]) -> None:
 @pytest.mark.parametrize("width", [360, 1200, 2560])
 def test_no_page_is_wider_than_the_screen(opened: Callable[..., Page], built: Path, width: int) -> None:
     page = opened("index.html", width)
-    for path in sorted(built.glob("*.html")):
+    for path in sorted(built.rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
 
@@ -258,7 +259,7 @@ def test_no_page_is_wider_than_the_screen(opened: Callable[..., Page], built: Pa
 def test_diagrams_have_the_colours_of_the_page(opened: Callable[..., Page]) -> None:
     colours = []
     for scheme in ("light", "dark"):
-        page = opened("schemes.html", scheme=scheme)
+        page = opened("guide/schemes.html", scheme=scheme)
         assert page.locator("svg[role=img][aria-label]").count() == len(lasthop.schemes())
         colours.append(page.eval_on_selector(".states text", "each => getComputedStyle(each).fill"))
         body = page.evaluate("getComputedStyle(document.body).color")

@@ -260,6 +260,6 @@ def test_intervals_within_a_run_hold_as_often_as_the_documentation_says() -> Non
         found = [quantile(each, share) for each in times]
         assert all(math.isfinite(each.high) for each in found)
         held.append(sum(each.low <= truth <= each.high for each in found))
-    text = " ".join((ROOT / "docs/metrics.md").read_text().split())
+    text = " ".join((ROOT / "docs/reference/metrics.md").read_text().split())
     assert f"in {OFFICE_RUNS} runs of this scenario" in text
     assert f"together {held[0]} times at 95 %, and {held[1]} times at the median" in text

@@ -2,7 +2,7 @@
 
 ``python tests/ns2-linux/compare.py`` prints the mean goodput of both in Mb/s over the path of
 ``tests/linux``. ns-2 runs the modules of Linux 2.6 on a recovery older than RACK and proportional rate
-reduction, so that the controls of Linux 6 differ from it; docs/senders.md says how and why.
+reduction, so that the controls of Linux 6 differ from it; docs/guide/senders.md says how and why.
 """
 
 import shutil

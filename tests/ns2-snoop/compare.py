@@ -2,7 +2,7 @@
 
 ``python tests/ns2-snoop/compare.py`` prints for each loss rate how many segments a Tahoe flow delivers in
 60 s, without and with Snoop, in ns-2, and here with ns-2's rules and with those of ToN 1997.
-docs/scenarios.md explains the differences.
+docs/reference/scenarios.md explains the differences.
 """
 
 import shutil

@@ -240,7 +240,7 @@ fn vs_tcp_serves_kernels() {
 #[test]
 fn m_tcp_serves_kernels() {
     if is_inside("m_tcp_serves_kernels") {
-        // Short, since after the timeouts of an outage Linux may go on with one segment at a time (docs/emulate.md).
+        // Short, since after the timeouts of an outage Linux may go on with one segment at a time (docs/guide/emulate.md).
         let report = transfer("m-tcp", 200_000, &["radio.outage={first='100 ms', lasts='1 s'}"]);
         assert!(report.duration_s > 1.1, "{}", report.duration_s);
     }

@@ -1,4 +1,4 @@
-//! docs/tcp-conformance.md refers to existing tests and files, and covers every conversation test.
+//! docs/reference/tcp-conformance.md refers to existing tests and files, and covers every conversation test.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -57,7 +57,7 @@ const SOURCES: [&str; 2] = ["crates/proto/src/tcp", "crates/endpoint/src"];
 
 #[test]
 fn the_table_tells_the_truth() {
-    let table = read(&workspace().join("docs/tcp-conformance.md"));
+    let table = read(&workspace().join("docs/reference/tcp-conformance.md"));
     let named = named(&table);
     let mut dialogues = tests_under("crates/proto/tests/tcp");
     dialogues.extend(tests_under("crates/endpoint/tests/endpoint"));

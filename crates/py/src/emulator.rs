@@ -122,7 +122,7 @@ impl Emulator {
     /// Returns
     /// -------
     /// (str, list of (str, dict), dict or None)
-    ///     The report as JSON, by docs/json.md; the traces of TCP connections with their names, those with most
+    ///     The report as JSON, by docs/reference/json.md; the traces of TCP connections with their names, those with most
     ///     data first, in the columns of `Run.events`; and the record of lateness.
     ///
     /// Raises

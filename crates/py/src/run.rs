@@ -31,7 +31,7 @@ use crate::pool::{Plain, metric_name};
 /// ended : str
 ///     Why it ended: ``"finished"``, ``"time-limit"`` or ``"idle"``.
 /// metrics : dict
-///     Metrics over all connections together, in the order of docs/metrics.md; None for metrics that do
+///     Metrics over all connections together, in the order of docs/reference/metrics.md; None for metrics that do
 ///     not apply to the run; and each counter of the scheme's agents, as ``SCHEME.COUNTER``.
 /// connections : dict of str to dict
 ///     Metrics of each connection, by name.
@@ -266,7 +266,7 @@ impl Run {
     /// -------
     /// dict of str to numpy.ndarray
     ///     The columns ``time_s``, ``event``, ``packet``, ``transmission``, ``size_bytes`` and
-    ///     ``reason``; docs/metrics.md defines them.
+    ///     ``reason``; docs/reference/metrics.md defines them.
     ///
     /// Raises
     /// ------
@@ -371,7 +371,7 @@ impl Run {
     /// Returns
     /// -------
     /// str
-    ///     The document; docs/metrics.md defines its keys.
+    ///     The document; docs/reference/metrics.md defines its keys.
     fn to_json(&self) -> PyResult<String> {
         self.scenario.report(&[&self.run]).map_err(|error| PyValueError::new_err(error.to_string()))
     }

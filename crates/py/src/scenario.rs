@@ -906,7 +906,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// str
-    ///     The document; docs/metrics.md defines its keys.
+    ///     The document; docs/reference/metrics.md defines its keys.
     ///
     /// Raises
     /// ------

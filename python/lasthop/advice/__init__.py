@@ -1,4 +1,4 @@
-"""Advice to the owner of a link: what limits it, what would help, and what would not. See docs/advise.md."""
+"""Advice to the owner of a link: what limits it, and what would help. See docs/guide/advise.md."""
 
 from lasthop.advice.advice import Advice, advise
 from lasthop.advice.judgement import Change, Effect, Judgement, Limit, Remedy

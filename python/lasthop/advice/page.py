@@ -15,7 +15,7 @@ from lasthop.fitting import text
 
 
 def document(advice: Advice) -> dict[str, Any]:
-    """Return the advice with the keys of docs/json.md."""
+    """Return the advice with the keys of docs/reference/json.md."""
     link = advice.link
     return {
         "lasthop": __version__,

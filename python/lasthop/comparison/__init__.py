@@ -1,7 +1,7 @@
 """Comparisons of many remedies on one link: which is best, over the same fades.
 
 An arm is a sender with a scheme and further settings. All arms have the same seed and run numbers, arms that
-are clearly worse stop early, and each is compared with a baseline. docs/compare.md defines the statistics.
+are clearly worse stop early, and each is compared with a baseline. docs/guide/compare.md has the statistics.
 """
 
 from lasthop.comparison.arm import Arm, grid

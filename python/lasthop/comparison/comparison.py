@@ -577,7 +577,7 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            docs/compare.md defines the columns.
+            docs/guide/compare.md defines the columns.
 
         Raises
         ------

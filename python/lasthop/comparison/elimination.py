@@ -1,7 +1,7 @@
 """The sequential tests of a comparison: which arms stop early, and the status of the others.
 
 Samples are paired: values with the same index are from runs over the same fades. Values are not negated if
-lower is better; `higher` states the direction. docs/compare.md states the error rates.
+lower is better; `higher` states the direction. docs/guide/compare.md states the error rates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The statistic that a comparison ranks by: the mean over runs, or a quantile. See docs/compare.md."""
+"""The statistic that a comparison ranks by: the mean over runs, or a quantile. See docs/guide/compare.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of a link, fitted to measurements. docs/fit.md describes the method and its limits."""
+"""Models of a link, fitted to measurements. docs/guide/fit.md describes the method and its limits."""
 
 from lasthop.fitting.link import FittedLink, NoRateError, StatedLosses, fit, stated_link
 from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses

@@ -1,4 +1,4 @@
-"""Readers of measurements of a link, from the tools in docs/measurements.md into one data model."""
+"""Readers of measurements of a link, from the tools in docs/guide/measurements.md into one data model."""
 
 from lasthop.measurement.model import (
     Counts,

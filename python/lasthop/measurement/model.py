@@ -1,4 +1,4 @@
-"""Measurements of a link, independent of the tool that made them. docs/measurements.md describes the formats.
+"""Measurements of a link, whatever tool made them. docs/guide/measurements.md describes the formats.
 
 Times are in seconds on the measurement's own clock, whose zero is the first event of the file.
 """

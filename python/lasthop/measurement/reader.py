@@ -53,7 +53,7 @@ def read(
     captured: Place | None = None,
     every_s: float | None = None,
 ) -> Measurement:
-    r"""Read a measurement of a link. docs/measurements.md describes the formats.
+    r"""Read a measurement of a link. docs/guide/measurements.md describes the formats.
 
     Parameters
     ----------

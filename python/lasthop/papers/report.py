@@ -19,7 +19,7 @@ from lasthop.report import Picture, data_url, template
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome as JSON, with the keys of docs/json.md."""
+    """Return the outcome as JSON, with the keys of docs/reference/json.md."""
     plan = outcome.plan
     reading = {name: choice.name for name, choice in plan.readings.items()}
     return {

@@ -1,7 +1,7 @@
 """Studies: parameter sweeps with replications, confidence intervals and paired comparisons.
 
 A study runs a scenario at every point of a parameter grid with every scheme, replicates each point until the
-intervals are narrow enough, and compares the schemes over the same fades. docs/studies.md defines the
+intervals are narrow enough, and compares the schemes over the same fades. docs/guide/studies.md defines the
 statistics.
 """
 

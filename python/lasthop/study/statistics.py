@@ -1,4 +1,4 @@
-"""Means and quantiles with their intervals, and paired comparisons. docs/studies.md defines them.
+"""Means and quantiles with their intervals, and paired comparisons. docs/guide/studies.md defines them.
 
 This module is independent of scenarios and stores: it turns samples into estimates.
 """
@@ -154,7 +154,7 @@ def estimate(values: npt.ArrayLike, kind: Kind = "signed", level: float = LEVEL)
     Returns
     -------
     Estimate
-        With Student's interval, or one of the others that docs/studies.md defines.
+        With Student's interval, or one of the others that docs/guide/studies.md defines.
 
     Examples
     --------

@@ -376,7 +376,7 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            docs/studies.md defines the columns.
+            docs/guide/studies.md defines the columns.
         """
         samples = self.samples()
         return tables.summary_frame(samples, self._identity, self._stored(metric or self.metric))
@@ -394,7 +394,7 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            docs/studies.md defines the columns.
+            docs/guide/studies.md defines the columns.
 
         Raises
         ------
@@ -419,7 +419,7 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            docs/studies.md defines the columns.
+            docs/guide/studies.md defines the columns.
         """
         samples = self.samples()
         for point in self.points:
