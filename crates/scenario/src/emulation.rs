@@ -18,13 +18,13 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_link::queue::{Management, Queue};
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
     Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
 };
 use lasthop_sim::network::PortRef;
-use lasthop_sim::queue::{Management, Queue};
 use lasthop_sim::{Engine, Node, RadioStats, Tap, Wire};
 use serde::Serialize;
 

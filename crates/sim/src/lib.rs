@@ -14,30 +14,26 @@ mod managed;
 mod mover;
 pub mod network;
 mod node;
-mod pace;
 mod pcapng;
-pub mod queue;
 mod radio;
 mod ring;
 mod signal_meter;
 mod tap;
-pub mod varying;
+mod varying;
 mod wakeups;
 mod watchers;
 mod wired;
 pub mod wlan;
 
 pub use engine::{Builder, Ended, Engine};
+pub use lasthop_link::{Dispatch, Expansion, Exposed, QueueLimit};
 pub use managed::ManagedLink;
 pub use mover::Mover;
 pub use node::Node;
 pub use pcapng::{Capture, CapturedPart, Pcapng};
-pub use queue::QueueLimit;
-pub use radio::{
-    ChannelStateParams, Dispatch, Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats, SharedLink,
-    SharedRadio,
-};
+pub use radio::{Fec, RadioConfig, RadioLink, RadioStats, SharedLink, SharedRadio};
 pub use signal_meter::SignalMeter;
 pub use tap::{NoTap, Tap, Wire, WireId};
+pub use varying::VaryingLink;
 pub use wakeups::Wakeups;
 pub use wired::WiredLink;

@@ -3,8 +3,8 @@
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
-use crate::queue::QueueLimit;
 use crate::ring::Ring;
+use lasthop_link::queue::QueueLimit;
 
 /// The fate of a packet that enters a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

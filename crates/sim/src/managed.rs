@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::{Component, Out, Packet, Port, Probe};
 
-use crate::queue::{Discipline, QueueStats};
+use lasthop_link::queue::{Discipline, QueueStats};
 
 /// A queue under a discipline, a serialiser and a delay line. `N` is a value stored with each packet when its
 /// service starts.

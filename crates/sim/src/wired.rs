@@ -4,7 +4,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::{Component, Out, Packet, Port};
 
 use crate::line::{Arrivals, DropTail, Fate, Line};
-use crate::queue::QueueLimit;
+use lasthop_link::queue::QueueLimit;
 
 /// One direction of a wired link. Packets wait in a drop-tail queue, are sent at the link rate, and arrive
 /// after the propagation delay. Uses [`Port::ONLY`] for input and output.

@@ -3,6 +3,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Model, Start, TwoState};
+use lasthop_link::queue::{Management, codel};
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::traffic::{self, Pattern, Sink, Source};
@@ -11,7 +12,6 @@ use lasthop_proto::{
     Probe, Signal, arq,
 };
 use lasthop_sim::network::{ComponentKind, FlowPath, Graph, MovingHosts, Wiring};
-use lasthop_sim::queue::{Management, codel};
 use lasthop_sim::{
     Builder, Ended, Engine, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink, Tap, Wire, WireId,
     WiredLink,

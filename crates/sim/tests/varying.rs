@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 
 use lasthop_base::{BitRate, Bytes, Contents, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Model, Start, TwoState};
+use lasthop_link::queue::{Codel, Discipline, DropTail, codel};
+use lasthop_link::varying::{Delay, Opportunities, Rate, Timing, TimingStreams};
 use lasthop_proto::arq::{Config, Retransmissions, selective_repeat};
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::{
     Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, fec,
 };
-use lasthop_sim::queue::{Codel, Discipline, DropTail, codel};
-use lasthop_sim::varying::{Delay, Opportunities, Rate, Timing, TimingStreams, VaryingLink};
-use lasthop_sim::{Expansion, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{Expansion, Fec, QueueLimit, RadioConfig, RadioLink, VaryingLink, WiredLink};
 use lasthop_testing::net::plain_radio;
 use serde::Deserialize;
 

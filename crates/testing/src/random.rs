@@ -1,12 +1,12 @@
 //! Random settings for randomised tests.
 
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
+use lasthop_link::queue::{Management, codel, fq_codel, red};
 use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples,
     Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
-use lasthop_sim::queue::{Management, codel, fq_codel, red};
 
 /// All flavours.
 pub const FLAVOURS: [Flavour; 7] = [

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
+use lasthop_link::queue::{Management, Queue, QueueLimit, fq_codel, priority};
 use lasthop_proto::scheme::QueueUse;
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::Dispatch;
 use lasthop_sim::network::{FlowPath, Graph, LinkId, ShortestPaths};
-use lasthop_sim::queue::{Management, Queue, QueueLimit, fq_codel, priority};
 use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
 use crate::schema::{Radio, Wired};

@@ -68,7 +68,7 @@ impl Scenario {
         ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
     }
 
-    fn timing(&self, asked: LinkAsked<'_>) -> Result<(lasthop_sim::varying::Timing, Time), ScenarioError> {
+    fn timing(&self, asked: LinkAsked<'_>) -> Result<(lasthop_link::varying::Timing, Time), ScenarioError> {
         let LinkAsked { link, up, seed, run, until_s } = asked;
         let network = self.network_or_error()?;
         let all = || (0..).map(LinkId).zip(&network.links);

@@ -2,8 +2,8 @@
 
 use lasthop_base::Bytes;
 use lasthop_channel::Model;
+use lasthop_link::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
 use serde::{Deserialize, Serialize};
 
 /// 802.11 cells: the table `[cell]`. All cells are alike, except for stations with a table `[link.NAME]`.

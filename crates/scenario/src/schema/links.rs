@@ -2,12 +2,12 @@
 
 use lasthop_base::{Power, Unread};
 use lasthop_channel::{Model, Outages};
+use lasthop_link::queue::Queue;
+use lasthop_link::varying::{Delay, Rate};
+use lasthop_link::wlan::AboveMac;
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
-use lasthop_sim::queue::Queue;
-use lasthop_sim::varying::{Delay, Rate};
-use lasthop_sim::wlan::AboveMac;
 use lasthop_sim::{Expansion, Exposed, Fec, QueueLimit, RadioConfig};
 use serde::{Deserialize, Serialize};
 

@@ -6,16 +6,12 @@
 //! host has a path over each of its base stations; where they part, a [`MovingRouter`] chooses by the host's
 //! last registration.
 
-mod graph;
 mod moving_router;
-mod paths;
 mod router;
 mod wiring;
 
-pub use graph::{BssId, Graph, LinkId, SharedId};
+pub use lasthop_link::graph::{BssId, Graph, LinkId, SharedId};
+pub use lasthop_link::{FlowPath, Join, ShortestPaths};
 pub use moving_router::MovingRouter;
-pub use paths::ShortestPaths;
 pub use router::Router;
-pub use wiring::{
-    AgentPlace, AgentRef, ComponentKind, FlowEnds, FlowPath, Join, MovingHosts, PortRef, Wiring,
-};
+pub use wiring::{AgentPlace, AgentRef, ComponentKind, FlowEnds, MovingHosts, PortRef, Wiring};

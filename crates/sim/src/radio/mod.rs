@@ -1,7 +1,6 @@
 //! One direction of a wireless last hop.
 
 mod air;
-mod coding;
 mod fragmenter;
 mod one_shot;
 mod shared;
@@ -9,20 +8,20 @@ mod with_arq;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
+use lasthop_link::pace::Fixed;
+use lasthop_link::queue::{Discipline, QueueLimit, QueueStats};
+use lasthop_link::varying::Timing;
+use lasthop_link::{Expansion, Exposed};
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal, arq};
 
 use crate::line::Line;
-use crate::pace::Fixed;
-use crate::queue::{Discipline, QueueLimit, QueueStats};
-use crate::varying::Timing;
 use air::Air;
 use one_shot::{ManagedOneShot, OneShot, VaryingOneShot};
 use with_arq::{Queue, WithArq};
 
-pub use coding::{Expansion, Exposed};
 pub use fragmenter::Fec;
-pub use shared::{ChannelStateParams, Dispatch, SharedLink, SharedRadio};
+pub use shared::{SharedLink, SharedRadio};
 
 /// Parameters of one direction of a wireless last hop.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,10 +8,11 @@ use super::fragmenter::{Coding, Fragmenter};
 use super::{RadioConfig, RadioStats};
 use crate::line::{Arrivals, DropTail, Fate, Line};
 use crate::managed::ManagedPipeline;
-use crate::pace::{Fixed, OnAir, Pace};
-use crate::queue::Discipline;
 use crate::ring::Ring;
-use crate::varying::{Timing, VaryingPipeline};
+use crate::varying::VaryingPipeline;
+use lasthop_link::pace::{Fixed, OnAir, Pace};
+use lasthop_link::queue::Discipline;
+use lasthop_link::varying::Timing;
 
 /// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
 /// of TR-96-014, sections 4.2.1 and 5).

@@ -14,8 +14,8 @@ use lasthop_proto::{DropReason, FrameEvent, LinkEvent, LinkOutcome, Out, Packet,
 use super::air::{Air, Unit};
 use super::fragmenter::{Coding, Fragmenter, Units};
 use super::{RadioConfig, RadioStats};
-use crate::pace::{OnAir, Pace};
-use crate::queue::{Discipline, QueueLimit};
+use lasthop_link::pace::{OnAir, Pace};
+use lasthop_link::queue::{Discipline, QueueLimit};
 
 /// Sends units as the ARQ decides.
 pub(super) struct WithArq<P> {

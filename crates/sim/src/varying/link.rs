@@ -1,12 +1,12 @@
 //! One direction of a wired link whose rate or delay varies.
 
 use lasthop_base::{Duration, Time};
+use lasthop_link::pace::Pace;
+use lasthop_link::queue::{Discipline, QueueStats};
+use lasthop_link::varying::Timing;
 use lasthop_proto::{Component, Out, Packet, Port, Probe};
 
 use super::pipeline::VaryingPipeline;
-use super::timing::Timing;
-use crate::pace::Pace;
-use crate::queue::{Discipline, QueueStats};
 
 /// One direction of a wired link whose rate or delay varies over time; otherwise like
 /// [`ManagedLink`](crate::ManagedLink). Uses [`Port::ONLY`] for input and output.

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Time};
+use lasthop_link::pace::Pace;
+use lasthop_link::queue::{Discipline, QueueStats};
+use lasthop_link::varying::Timing;
 use lasthop_proto::{Out, Packet};
-
-use super::timing::Timing;
-use crate::pace::Pace;
-use crate::queue::{Discipline, QueueStats};
 
 /// A queue under a discipline and a link with a [`Timing`]. A packet leaves the queue when its first bits are sent. `N` is
 /// a value stored with each packet then.

@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Stream, Time};
 use lasthop_proto::Packet;
 
-use super::config::Cw;
+use lasthop_link::wlan::Cw;
 
 /// A packet that the MAC has taken from its queue.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@ use lasthop_proto::{LinkOutcome, Out};
 
 use super::contender::{Contender, Frame};
 use super::outcomes::Outcome;
-use super::phy::{DATA_OVERHEAD, Timing};
 use super::{AP, Bss, BssConfig, StationState};
+use lasthop_link::wlan::{DATA_OVERHEAD, Timing};
 
 /// State of the medium.
 #[derive(Clone, Copy)]

@@ -1,26 +1,27 @@
 //! 802.11 wireless LAN: a basic service set (BSS) of an access point and its stations, which share one medium
 //! by the distributed coordination function (DCF; IEEE 802.11-1999 clause 9). Scenario files call it a cell.
 
-mod config;
 mod contender;
 mod dcf;
 mod outcomes;
-mod phy;
 mod queues;
+mod station;
 mod stats;
 
 use lasthop_base::{Bytes, Stream, Time};
 use lasthop_channel::Channel;
+use lasthop_link::wlan::DATA_OVERHEAD;
 use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 
 use contender::{Contender, Frame, Medium};
 use dcf::Phase;
 use outcomes::Outcomes;
-use phy::DATA_OVERHEAD;
 use queues::Queues;
 
-pub use config::{AboveMac, ApQueue, BssConfig, Cw, RetryLimit, Station, StationStreams};
-pub use phy::{Band, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, Timing};
+pub use lasthop_link::wlan::{
+    AboveMac, ApQueue, Band, BssConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit, Timing,
+};
+pub use station::{Station, StationStreams};
 pub use stats::{BssStats, DirectionStats, StationStats};
 
 /// Index of the access point among the contenders; station i has index 1 + i.

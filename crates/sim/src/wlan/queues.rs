@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use lasthop_base::Bytes;
 use lasthop_proto::Packet;
 
-use super::config::ApQueue;
-use crate::queue::QueueLimit;
+use lasthop_link::queue::QueueLimit;
+use lasthop_link::wlan::ApQueue;
 
 /// A FIFO of packets with their receivers.
 struct Fifo {

@@ -1,8 +1,8 @@
 //! A test bench for a queue discipline.
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_link::queue::Discipline;
 use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet};
-use lasthop_sim::queue::Discipline;
 
 /// A datagram of `flow` with number `seq`.
 pub(crate) fn packet(flow: u16, seq: u64, size: u64, ecn: Ecn) -> Packet {

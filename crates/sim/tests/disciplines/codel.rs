@@ -1,11 +1,11 @@
 //! CoDel against RFC 8289.
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_link::queue::codel::Params;
+use lasthop_link::queue::{Codel, Discipline};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::traffic::{Config, Pattern, Sink, Source};
 use lasthop_proto::{DropReason, Ecn, FlowId, HostId, Port};
-use lasthop_sim::queue::codel::Params;
-use lasthop_sim::queue::{Codel, Discipline};
 use lasthop_sim::{Builder, ManagedLink, NoTap, Node, QueueLimit};
 
 use crate::bench::{Bench, us};

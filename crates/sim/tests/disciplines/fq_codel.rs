@@ -1,10 +1,10 @@
 //! FQ-CoDel against RFC 8290.
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_link::queue::fq_codel::Params;
+use lasthop_link::queue::{Discipline, FqCodel};
 use lasthop_proto::{DropReason, Ecn};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::queue::fq_codel::Params;
-use lasthop_sim::queue::{Discipline, FqCodel};
 
 use crate::bench::{Bench, us};
 

@@ -2,11 +2,11 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
+use lasthop_link::queue::{Management, QueueStats, codel, fq_codel, red};
 use lasthop_proto::arq::{self, Backoff, Retransmissions, selective_repeat, stop_and_wait};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::traffic::{Config, Pattern, Sink, Source};
 use lasthop_proto::{ComponentId, DropReason, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::queue::{Management, QueueStats, codel, fq_codel, red};
 use lasthop_sim::{
     Builder, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, RadioStats, Tap, Wire, WiredLink,
 };

@@ -1,9 +1,9 @@
 //! Strict priority, by hand.
 
 use lasthop_base::Bytes;
+use lasthop_link::queue::{Discipline, Priority, priority};
 use lasthop_proto::{DropReason, Dscp, Ecn, Effect, Out, Packet};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::queue::{Discipline, Priority, priority};
 
 use crate::bench::{packet, seq, us};
 

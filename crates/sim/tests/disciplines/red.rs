@@ -1,10 +1,10 @@
 //! RED against Floyd and Jacobson (1993), figure 2.
 
 use lasthop_base::{Bytes, Duration, Probability, Streams, Time};
+use lasthop_link::queue::red::Params;
+use lasthop_link::queue::{Discipline, Red};
 use lasthop_proto::{DropReason, Ecn};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::queue::red::Params;
-use lasthop_sim::queue::{Discipline, Red};
 
 use crate::bench::{Bench, us};
 

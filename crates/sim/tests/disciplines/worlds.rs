@@ -1,9 +1,9 @@
 //! Invariants of every discipline under random traffic.
 
 use lasthop_base::{Bytes, Duration, Streams};
+use lasthop_link::queue::{Discipline, Management, codel, fq_codel, red};
 use lasthop_proto::{DropReason, Ecn, Packet};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::queue::{Discipline, Management, codel, fq_codel, red};
 use lasthop_testing::random::{management, pick};
 
 use crate::bench::{Bench, seq, us};
@@ -26,7 +26,7 @@ impl Discipline for Boxed {
     fn queued(&self) -> (usize, Bytes) {
         self.0.queued()
     }
-    fn stats(&self) -> &lasthop_sim::queue::QueueStats {
+    fn stats(&self) -> &lasthop_link::queue::QueueStats {
         self.0.stats()
     }
 }

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
+use lasthop_link::queue::{Discipline, Queue};
 use lasthop_proto::arq;
 use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
@@ -19,7 +20,6 @@ use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, Profile, Receiver, Rules, Sender, Settings, Transfer,
 };
 use lasthop_proto::{Component, ComponentId, Port};
-use lasthop_sim::queue::{Discipline, Queue};
 use lasthop_sim::{Builder, Expansion, Exposed, Fec, ManagedLink, Node, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, finish, first_byte, plain_radio, slack};

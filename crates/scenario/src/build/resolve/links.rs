@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use lasthop_base::{FnvBuilder, Invalid};
+use lasthop_link::queue::Queue;
 use lasthop_proto::HostId;
-use lasthop_sim::queue::Queue;
 
 use super::Resolver;
 use crate::build::network::{LastHop, NetworkLink, StationConfig};

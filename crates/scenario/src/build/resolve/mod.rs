@@ -9,11 +9,11 @@ mod routes;
 use std::collections::{HashMap, HashSet};
 
 use lasthop_base::{FnvBuilder, Time};
+use lasthop_link::wlan::BssConfig;
 use lasthop_proto::HostId;
 use lasthop_proto::scheme::Combination;
 use lasthop_sim::Dispatch;
 use lasthop_sim::network::{Graph, ShortestPaths};
-use lasthop_sim::wlan::BssConfig;
 
 use super::network::Network;
 use super::validate::Fault;

@@ -2,13 +2,15 @@
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::{Channel, Presence};
+use lasthop_link::queue::{Discipline, DropTail, Queue};
+use lasthop_link::varying::{Timing, TimingStreams};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse};
 use lasthop_proto::{HostId, arq};
 use lasthop_sim::network::{LinkId, SharedId};
-use lasthop_sim::queue::{Discipline, DropTail, Queue};
-use lasthop_sim::varying::{Timing, TimingStreams, VaryingLink};
-use lasthop_sim::{Fec, ManagedLink, Node, RadioConfig, RadioLink, SharedLink, SharedRadio, WiredLink};
+use lasthop_sim::{
+    Fec, ManagedLink, Node, RadioConfig, RadioLink, SharedLink, SharedRadio, VaryingLink, WiredLink,
+};
 
 use super::super::network::{LastHop, Network, NetworkLink};
 use super::Layout;

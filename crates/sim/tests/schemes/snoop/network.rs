@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::Model;
+use lasthop_link::queue::{Priority, priority};
 use lasthop_proto::scheme::{LinkEnd, Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Profile, SeqNum, Settings};
 use lasthop_proto::{Component, DropReason, Dscp, Effect, LinkOutcome, Out, Packet, Port, Probe, Signal};
-use lasthop_sim::queue::{Priority, priority};
 use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;

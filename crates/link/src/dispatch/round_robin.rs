@@ -2,7 +2,7 @@
 
 use lasthop_base::Time;
 
-use super::dispatch::{Choice, Dispatcher, Offer, Turn};
+use super::{Choice, Dispatcher, Offer, Turn};
 
 /// Serves the mobile hosts in turn.
 #[derive(Default)]

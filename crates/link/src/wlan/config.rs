@@ -3,9 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-use lasthop_base::{Bytes, Invalid, Probability, Stream, Streams};
-use lasthop_channel::Channel;
-use lasthop_proto::HostId;
+use lasthop_base::{Bytes, Invalid, Probability};
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -94,7 +92,7 @@ impl Cw {
     }
 
     /// The window after a failed attempt with window `cw`.
-    pub(super) fn after_failure(self, cw: u32) -> u32 {
+    pub fn after_failure(self, cw: u32) -> u32 {
         (2 * cw + 1).min(self.max)
     }
 }
@@ -118,7 +116,7 @@ impl RetryLimit {
     }
 
     /// Whether the limit is reached after `failures`.
-    pub(super) fn is_reached(self, failures: u32) -> bool {
+    pub fn is_reached(self, failures: u32) -> bool {
         match self {
             RetryLimit::AtMost(most) => failures >= most.get(),
             RetryLimit::Unlimited => false,
@@ -172,19 +170,6 @@ pub enum ApQueue {
     Shared(QueueLimit),
 }
 
-/// A station of a BSS.
-#[allow(missing_debug_implementations)]
-pub struct Station {
-    /// The hosts reached through this station.
-    pub hosts: Vec<HostId>,
-    /// Frame errors between station and access point, in both directions.
-    pub channel: Box<dyn Channel>,
-    /// Losses of packets that the MAC has delivered.
-    pub above_mac: AboveMac,
-    /// Random streams.
-    pub streams: StationStreams,
-}
-
 /// Drop probability of packets that a MAC has received and acknowledged; no retry recovers them (WENP paper,
 /// section V: "dropped at the MAC layer of MH clients, using a uniform probability distribution").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -194,34 +179,4 @@ pub struct AboveMac {
     pub down: Probability,
     /// Towards the access point.
     pub up: Probability,
-}
-
-/// Random streams of a station. None is shared between stations, so the activity of one does not affect the
-/// draws of another.
-#[derive(Clone, Debug)]
-pub struct StationStreams {
-    /// Backoffs.
-    pub backoff: Stream,
-    /// Survival of data frames to the station: one number per frame without a collision.
-    pub bits_down: Stream,
-    /// Survival of data frames from the station.
-    pub bits_up: Stream,
-    /// Drops above the station's MAC: one number per packet.
-    pub above_down: Stream,
-    /// Drops above the access point's MAC, of packets from the station.
-    pub above_up: Stream,
-}
-
-impl StationStreams {
-    /// The streams of the station called `name`.
-    pub fn named(streams: &Streams, name: &str) -> StationStreams {
-        let stream = |what: &str| streams.stream_of(format_args!("{what}:{name}"));
-        StationStreams {
-            backoff: stream("backoff"),
-            bits_down: stream("bits:down"),
-            bits_up: stream("bits:up"),
-            above_down: stream("above-mac:down"),
-            above_up: stream("above-mac:up"),
-        }
-    }
 }

@@ -1,13 +1,45 @@
-//! Shortest paths.
+//! Paths of flows, and the shortest ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lasthop_proto::HostId;
+use lasthop_proto::{FlowId, HostId, Port};
 
-use super::Graph;
+use crate::graph::Graph;
 
 /// The maximum number of entries of all searches together: 16 MB.
 const MAX_ENTRIES: usize = 1 << 22;
+
+/// The path of a flow through a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowPath {
+    /// The nodes from the source to the destination, both included. Neighbours are linked, and no node occurs
+    /// twice. If one of the two is a moving host, this is the path over its first base station.
+    pub nodes: Vec<HostId>,
+    /// The paths over the other base stations of a moving host at one end, in their order. Paths to the same base
+    /// station go on in the same way from any node.
+    pub others: Vec<Vec<HostId>>,
+    /// Whether the flow has no packets in the reverse direction.
+    pub one_way: bool,
+    /// Set if the flow ends at the components of an earlier one, as all connections of an application do.
+    pub joins: Option<Join>,
+}
+
+/// The place of a flow at the end components of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The earlier flow.
+    pub flow: FlowId,
+    /// The port at both components. Flows at odd ports go in the opposite direction: from the earlier flow's sink to its
+    /// source.
+    pub port: Port,
+}
+
+impl FlowPath {
+    /// All paths of the flow.
+    pub fn all(&self) -> impl Iterator<Item = &Vec<HostId>> {
+        core::iter::once(&self.nodes).chain(&self.others)
+    }
+}
 
 /// The shortest paths in one graph, which must not change between calls.
 ///

@@ -22,7 +22,7 @@ pub enum QueueLimit {
 
 impl QueueLimit {
     /// Whether a packet of `size` fits behind `packets` queued packets of `waiting` bytes in total.
-    pub(crate) fn admits(self, packets: usize, waiting: Bytes, size: Bytes) -> bool {
+    pub fn admits(self, packets: usize, waiting: Bytes, size: Bytes) -> bool {
         match self {
             QueueLimit::Unlimited => true,
             QueueLimit::Packets(most) => packets < most as usize,

@@ -10,7 +10,7 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::dispatch::{Choice, Dispatcher, Offer, Turn};
+use super::{Choice, Dispatcher, Offer, Turn};
 
 /// Round robin over the mobile hosts that are not deferred.
 pub(super) struct ChannelState {

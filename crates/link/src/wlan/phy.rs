@@ -7,7 +7,7 @@ use super::config::Cw;
 
 /// Overhead of a data frame: MAC header with three addresses (24 B), LLC and SNAP headers (8 B) and frame
 /// check sequence (4 B) (IEEE 802.11-1999 section 7.2.2, RFC 1042).
-pub(super) const DATA_OVERHEAD: Bytes = Bytes(36);
+pub const DATA_OVERHEAD: Bytes = Bytes(36);
 const RTS: Bytes = Bytes(20);
 const CTS: Bytes = Bytes(14);
 const ACK: Bytes = Bytes(14);

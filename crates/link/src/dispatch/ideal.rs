@@ -3,7 +3,7 @@
 
 use lasthop_base::Time;
 
-use super::dispatch::{Choice, Dispatcher, Offer, Turn};
+use super::{Choice, Dispatcher, Offer, Turn};
 
 /// Round robin over the mobile hosts whose channel is in the good state. If there is none, over all.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use lasthop_base::Time;
 
-use super::dispatch::{Choice, Dispatcher, Offer};
+use super::{Choice, Dispatcher, Offer};
 
 /// Serves the packet that arrived first.
 pub(super) struct Fifo;

@@ -1,8 +1,7 @@
 //! Queue disciplines: which packets are queued, which is sent next, and which are marked or dropped.
 //!
 //! Drop-tail is [`QueueLimit`] and built into the links. Each other discipline is a module here that
-//! implements [`Discipline`]; a link with a discipline is served packet by packet
-//! ([`ManagedLink`](crate::ManagedLink), [`RadioLink::managed`](crate::RadioLink::managed)).
+//! implements [`Discipline`]; a link with a discipline is served packet by packet.
 
 pub mod codel;
 mod drop_tail;

@@ -1,25 +1,17 @@
 //! A radio that a base station shares between several mobile hosts, without contention.
 
-mod channel_state;
-mod dispatch;
-mod fifo;
-mod ideal;
-mod round_robin;
-
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
+use lasthop_link::dispatch::{Choice, Dispatch, Dispatcher, Offer};
+use lasthop_link::pace::{Fixed, OnAir, Pace};
+use lasthop_link::queue::{Discipline, QueueLimit};
 use lasthop_proto::{Component, HostId, Out, Packet, Port, Probe};
 
 use super::air::Air;
 use super::with_arq::{Queue, WithArq};
 use super::{RadioConfig, RadioStats};
-use crate::pace::{Fixed, OnAir, Pace};
-use crate::queue::{Discipline, QueueLimit};
-use dispatch::{Choice, Dispatcher, Offer};
-
-pub use dispatch::{Dispatch, Params as ChannelStateParams};
 
 /// The direction from a base station to its mobile hosts. Each mobile host has a queue, a channel and an ARQ of its own,
 /// and one unit at a time is on the air; a dispatcher chooses whose. Packets enter by [`Port::WIRED`], and those for

@@ -3,16 +3,21 @@
 //! # Adding a dispatcher
 //! A dispatcher is one module and one variant of [`Dispatch`]; the shared radio does not change.
 
+mod channel_state;
+mod fifo;
+mod ideal;
+mod round_robin;
+
 use lasthop_base::{Duration, Invalid, Time};
 use serde::{Deserialize, Serialize};
 
-use super::channel_state::ChannelState;
-use super::fifo::Fifo;
-use super::ideal::Ideal;
-use super::round_robin::RoundRobin;
+use channel_state::ChannelState;
+use fifo::Fifo;
+use ideal::Ideal;
+use round_robin::RoundRobin;
 
 /// Chooses the mobile host that is served next.
-pub(super) trait Dispatcher: Send {
+pub trait Dispatcher: Send {
     /// The next action while the air is free, given the backlog of each mobile host.
     fn choose(&mut self, now: Time, offers: &[Offer]) -> Choice;
 
@@ -32,18 +37,18 @@ pub(super) trait Dispatcher: Send {
 
 /// The backlog of a mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Offer {
+pub struct Offer {
     /// Earliest time at which a unit can be sent, subject to ARQ backoff. [`Time::NEVER`] without a unit.
-    pub(super) ready: Time,
+    pub ready: Time,
     /// Arrival number of its oldest packet at the base station; `None` without packets.
-    pub(super) oldest: Option<u64>,
+    pub oldest: Option<u64>,
     /// Whether its channel is in the good state, if the dispatcher [knows](Dispatcher::knows_channels).
-    pub(super) good: bool,
+    pub good: bool,
 }
 
 /// The next action of a base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub enum Choice {
     /// Serve this mobile host, which is ready.
     Serve(usize),
     /// Choose again at this later instant, or when a packet arrives.
@@ -52,24 +57,19 @@ pub(super) enum Choice {
 
 /// The turn of a round robin.
 #[derive(Default)]
-pub(super) struct Turn {
+pub struct Turn {
     mobile: usize,
 }
 
 impl Turn {
     /// The first ready mobile host from the turn on, in a circle, that `suits`.
-    pub(super) fn find(
-        &self,
-        now: Time,
-        offers: &[Offer],
-        suits: impl Fn(usize, &Offer) -> bool,
-    ) -> Option<usize> {
+    pub fn find(&self, now: Time, offers: &[Offer], suits: impl Fn(usize, &Offer) -> bool) -> Option<usize> {
         let mut circle = (0..offers.len()).map(|step| (self.mobile + step) % offers.len());
         circle.find(|&mobile| offers[mobile].ready <= now && suits(mobile, &offers[mobile]))
     }
 
     /// Serves `chosen`, and passes the turn to the next mobile host. Without one, waits until a mobile host is ready.
-    pub(super) fn pass(&mut self, chosen: Option<usize>, offers: &[Offer]) -> Choice {
+    pub fn pass(&mut self, chosen: Option<usize>, offers: &[Offer]) -> Choice {
         match chosen {
             Some(mobile) => {
                 self.mobile = mobile + 1;
@@ -129,7 +129,8 @@ impl Dispatch {
         self.build(0).has_one_queue()
     }
 
-    pub(super) fn build(self, mobiles: usize) -> Box<dyn Dispatcher> {
+    /// The dispatcher of a base station with this number of mobile hosts.
+    pub fn build(self, mobiles: usize) -> Box<dyn Dispatcher> {
         match self {
             Dispatch::Fifo => Box::new(Fifo),
             Dispatch::RoundRobin => Box::new(RoundRobin::default()),

@@ -5,17 +5,17 @@ use lasthop_proto::Port;
 
 /// The time of a transmission on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OnAir {
+pub struct OnAir {
     /// When its first bits are sent.
-    pub(crate) begin: Time,
+    pub begin: Time,
     /// When its last bits are sent.
-    pub(crate) end: Time,
+    pub end: Time,
     /// How long the radio sends.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 /// Rate, delay and outlet of one direction of a link. Times do not go back.
-pub(crate) trait Pace: Send {
+pub trait Pace: Send {
     /// Nothing has waited for the link before `now`.
     fn idle(&mut self, now: Time);
 
@@ -33,8 +33,9 @@ pub(crate) trait Pace: Send {
 
 /// A fixed rate and delay.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Fixed {
-    pub(crate) delay: Duration,
+pub struct Fixed {
+    /// Propagation delay.
+    pub delay: Duration,
 }
 
 impl Pace for Fixed {

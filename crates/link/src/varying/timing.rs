@@ -64,13 +64,13 @@ impl Timing {
     }
 
     /// The end of the run.
-    pub(crate) fn horizon(&self) -> Time {
+    pub fn horizon(&self) -> Time {
         self.horizon
     }
 
     /// The first time from `start` on at which bits can be sent, if something has waited since before
     /// `start`; [`Time::NEVER`] if that is after the run.
-    pub(crate) fn ready(&mut self, start: Time) -> Time {
+    pub fn ready(&mut self, start: Time) -> Time {
         if start > self.horizon {
             return Time::NEVER;
         }
