@@ -29,10 +29,11 @@ from lasthop._lasthop import (
     links,
     schemes,
 )
-from lasthop.api import build, compare, events_frame, load, run, series_frame
+from lasthop.core.packaged import scenarios
+from lasthop.core.scenarios import build, load
 from lasthop.notebook import Runs
-from lasthop.packaged import scenarios
 from lasthop.python_scheme import Agent, PythonScheme, Reaction, ReceiverReaction
+from lasthop.results.runs import compare, events_frame, run, series_frame
 
 if TYPE_CHECKING:
     # `as` makes them public for type checkers, without a part in `import *`.

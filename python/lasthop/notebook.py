@@ -15,15 +15,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lasthop._lasthop import Link, Run, Scenario, Scheme
-from lasthop.application import Kind, kind_of
+from lasthop.core.applications import Kind, kind_of
 
 if TYPE_CHECKING:
     import pandas
 
     from lasthop.advice import Advice
-    from lasthop.comparison import Comparison
     from lasthop.fitting import FittedLink
     from lasthop.papers.runner import Outcome
+    from lasthop.race import Race
     from lasthop.study import Progress, Study
 
 Report = TypeVar("Report", bound=Callable[..., object])
@@ -140,7 +140,7 @@ def study_text(study: Study) -> str:
 
 def study_html(study: Study) -> str:
     """Return a study as HTML: its size, and the means of its metric as far as they are known."""
-    from lasthop.study.units import aligned, metric_reading
+    from lasthop.core.units import aligned, metric_reading
 
     caption = f"<b>{escape(study.scenario.title or 'A study')}</b> · {escape(_extent(study))}"
     if not study.progress.done or study.shard is not None:
@@ -159,15 +159,15 @@ def study_html(study: Study) -> str:
     return _table(caption, heads, rows, _state(study), words=len(parameters) + 1)
 
 
-def comparison_text(comparison: Comparison) -> str:
+def comparison_text(comparison: Race) -> str:
     """Return the text that stands for a comparison: its size, and the best arm."""
-    from lasthop.comparison import ComparisonError
-    from lasthop.study.units import quantile_name
+    from lasthop.core.units import quantile_name
+    from lasthop.race import RaceError
 
-    made = f"<Comparison of {len(comparison.arms)} arms with {comparison.baseline.label}"
+    made = f"<Race of {len(comparison.arms)} arms with {comparison.baseline.label}"
     try:
         best = comparison.results().iloc[0]
-    except ComparisonError as error:
+    except RaceError as error:
         return f"{made}: {error}>"
     if comparison.quantile is not None:
         name = quantile_name(comparison.quantile)
@@ -175,14 +175,14 @@ def comparison_text(comparison: Comparison) -> str:
     return f"{made}: {best['arm']} is best, {comparison.metric} {best['mean']:,.4g}>"
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: Race) -> str:
     """Return a comparison as HTML: a row for each arm, the best first."""
-    from lasthop.comparison import ComparisonError
+    from lasthop.race import RaceError
 
     caption = f"<b>{escape(comparison.scenario.title or 'A comparison')}</b>"
     try:
         rows = comparison.results()
-    except ComparisonError as error:
+    except RaceError as error:
         arms = f"{len(comparison.arms)} arms, to be compared with {comparison.baseline.label}"
         return _table(caption, [], [], f"{arms}; {error}")
     foot = f"ratios to {comparison.baseline.label}, over the same fades"
@@ -194,9 +194,9 @@ def comparison_html(comparison: Comparison) -> str:
     return _table(caption, ["", *heads, "runs", ""], cells, foot)
 
 
-def comparison_columns(comparison: Comparison, rows: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
+def comparison_columns(comparison: Race, rows: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of what arms are ranked by and of their ratios, with intervals."""
-    from lasthop.study.units import aligned, metric_reading, quantile_cells, quantile_name
+    from lasthop.core.units import aligned, metric_reading, quantile_cells, quantile_name
 
     by_mean = comparison.quantile is None
     names = ("mean", "ci_low", "ci_high") if by_mean else ("value", "value_low", "value_high")
@@ -233,13 +233,13 @@ def fitted_text(link: FittedLink) -> str:
 
 def fitted_html(link: FittedLink) -> str:
     """Return a fitted link as HTML: its parameters with their intervals, and the scenario to unfold."""
-    from lasthop.fitting import text
+    from lasthop.core import formats
     from lasthop.fitting.losses import NAMES
 
-    rows = [["rate", "unknown" if link.rate_bps is None else text.rate(link.rate_bps), ""]]
+    rows = [["rate", "unknown" if link.rate_bps is None else formats.rate(link.rate_bps), ""]]
     if link.up_rate_bps not in (None, link.rate_bps):
-        rows.append(["rate of the uplink", text.rate(link.up_rate_bps), ""])
-    rows.append(["round trip", text.seconds(link.rtt_s), ""])
+        rows.append(["rate of the uplink", formats.rate(link.up_rate_bps), ""])
+    rows.append(["round trip", formats.seconds(link.rtt_s), ""])
     if link.stated is not None:
         rows.append(["losses, as stated", link.stated.words, ""])
     for losses in (link.down, link.up):
@@ -247,7 +247,7 @@ def fitted_html(link: FittedLink) -> str:
             continue
         rows.append([f"model of losses, {losses.direction}", losses.best.family, ""])
         for each in losses.parameters:
-            interval = text.between(each.low, each.high, each.write)
+            interval = formats.between(each.low, each.high, each.write)
             rows.append([f"{NAMES[each.name]}, {losses.direction}", each.write(each.value), interval])
     heads = ["", "", "95 % interval"] if any(row[2] for row in rows) else []
     foot = f"undetermined: {'; '.join(link.cannot_tell)}" if link.cannot_tell else ""
@@ -431,7 +431,7 @@ def _facts(run: Run) -> list[str]:
 
 def _shown(metric: str, value: float | None) -> str:
     """Return a metric with a unit that suits its size."""
-    from lasthop.study.units import metric_reading
+    from lasthop.core.units import metric_reading
 
     if value is None:
         return "-"
@@ -464,10 +464,10 @@ def _files(link: FittedLink) -> str:
 
 def _link(link: FittedLink) -> str:
     """Return the rate and the round trip of a link."""
-    from lasthop.fitting import text
+    from lasthop.core import formats
 
-    rate = "unknown rate" if link.rate_bps is None else text.rate(link.rate_bps)
-    return f"{rate}, round trip {text.seconds(link.rtt_s)}"
+    rate = "unknown rate" if link.rate_bps is None else formats.rate(link.rate_bps)
+    return f"{rate}, round trip {formats.seconds(link.rtt_s)}"
 
 
 def _verdicts(outcome: Outcome) -> str:

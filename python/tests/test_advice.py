@@ -15,11 +15,11 @@ from conftest import ROOT, Command, results
 import lasthop
 from lasthop.advice import SENDERS, USES, Advice, advise, remedies
 from lasthop.advice.advice import losses_in_words
-from lasthop.advice.page import document, html
 from lasthop.advice.wording import assumptions, caution
-from lasthop.comparison import Arm
 from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes, Rates
+from lasthop.race import Arm
+from lasthop.show.advice_page import document, html
 
 FEW = (16, 32)
 

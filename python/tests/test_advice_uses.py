@@ -17,12 +17,12 @@ from test_advice import without_results
 import lasthop
 from lasthop.advice import USES, Advice, Measure, Remedy, advise, judgement, remedies
 from lasthop.advice import advice as advices
-from lasthop.advice.page import document, html
 from lasthop.advice.trial import Outcome, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
-from lasthop.comparison import Arm, Comparison, ComparisonError
 from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes
+from lasthop.race import Arm, Race, RaceError
+from lasthop.show.advice_page import document, html
 
 FAIR = ("radio.queue", "{ fq-codel = {} }")
 
@@ -186,12 +186,12 @@ def test_a_fitted_link_carries_its_uncertainty_into_uploads(monkeypatch: pytest.
     """The uplink, which carries the data, has the losses attributed to the downlink, in every draw."""
     drawn: list[list[list[str]]] = []
 
-    class Recorded(Comparison):
+    class Recorded(Race):
         def __init__(self, *arguments: Any, variants: list[list[str]], **settings: Any) -> None:
             drawn.append(variants)
             super().__init__(*arguments, variants=variants, **settings)
 
-    monkeypatch.setattr(judgement, "Comparison", Recorded)
+    monkeypatch.setattr(judgement, "Race", Recorded)
     lost = np.random.default_rng(2).random(3000) < 0.02
     probes = (Probes(Direction.ROUND_TRIP, np.arange(0, 60.0, 0.02), lost, None),)
     measured = Measurement("irtt.json", "irtt", 60.0, probes=probes)
@@ -274,7 +274,7 @@ def test_uses_that_do_not_exist_or_are_impossible_are_refused(command: Command) 
     times = np.linspace(0, 20, 1000)
     dead = (Probes(Direction.DOWN, times, np.ones(1000, bool), None),)
     link = fit(Measurement("dead.csv", "csv", 20.0, probes=dead), rate_bps=2e6, replicates=10)
-    with pytest.raises(ComparisonError, match="pages: over this link none is possible, with any remedy"):
+    with pytest.raises(RaceError, match="pages: over this link none is possible, with any remedy"):
         advise(link, "web", runs=(2, 2))
 
 

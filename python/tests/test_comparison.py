@@ -13,8 +13,8 @@ import pytest
 import lasthop
 from lasthop import Scenario, ScenarioError
 from lasthop._lasthop import METRICS
-from lasthop.comparison import Arm, Comparison, ComparisonError, grid
-from lasthop.comparison.elimination import Elimination
+from lasthop.race import Arm, Race, RaceError, grid
+from lasthop.race.elimination import Elimination
 
 SHORT = ["limit=2 s"]
 Values = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ def made(values: Values, **options: Any) -> Any:
     """Compare arms with these values; the first is the baseline."""
     every = arms(len(values))
     metric = options.setdefault("metric", "throughput_bps")
-    comparison: Any = Comparison(SCENARIO, every, baseline=every[0], **options)
+    comparison: Any = Race(SCENARIO, every, baseline=every[0], **options)
     comparison.run(executor=Made(values, metric))
     return comparison
 
@@ -107,8 +107,8 @@ def test_a_lower_metric_may_be_better() -> None:
     # Which is better may be stated, and must be where it is not known.
     turned = made(values, metric="completion_time_s", better="higher").results()
     assert turned["mean"].round().tolist() == [10.0, 5.0, 1.0, 1.0]
-    with pytest.raises(ComparisonError, match="notices: it must be stated whether higher or lower is better"):
-        Comparison(SCENARIO, arms(2), metric="notices")
+    with pytest.raises(RaceError, match="notices: it must be stated whether higher or lower is better"):
+        Race(SCENARIO, arms(2), metric="notices")
 
 
 def test_what_cannot_be_told_apart_shares_the_first_rank() -> None:
@@ -182,7 +182,7 @@ def test_a_run_without_the_metric_counts_as_the_worst() -> None:
     assert quick["missing"] == quick["n"] / 2
     assert quick["mean"] == pytest.approx((9.0 + 1.0) / 2, abs=0.1)
     assert table.index[0] == arms(3)[2].label
-    with pytest.raises(ComparisonError, match="no run has a completion_time_s: none finished"):
+    with pytest.raises(RaceError, match="no run has a completion_time_s: none finished"):
         made(np.full((2, 64), np.nan), metric="completion_time_s")
 
 
@@ -284,7 +284,7 @@ def test_a_rare_event_that_has_not_been_seen_keeps_an_arm(higher: bool) -> None:
 
 def test_refused_arms_are_listed_with_the_reason() -> None:
     every = grid(["linux", "linux-brr"], ["basic", "smart"], {"radio.mtu": ["576 B", "-1"]})
-    comparison: Any = Comparison("last-mile", every, overrides=SHORT, runs=(2, 2))
+    comparison: Any = Race("last-mile", every, overrides=SHORT, runs=(2, 2))
     assert [arm.label for arm in comparison.arms] == ["linux basic", "linux basic, radio.mtu=576 B"]
     reasons = {refusal.arm.label: refusal.reason for refusal in comparison.refused}
     assert len(reasons) == 7
@@ -295,20 +295,20 @@ def test_refused_arms_are_listed_with_the_reason() -> None:
 
 
 def test_the_baseline_is_what_the_scenario_says_and_must_not_be_refused() -> None:
-    comparison: Any = Comparison("last-mile", grid(["linux-bbr"], ["basic", "arq"]), overrides=SHORT)
+    comparison: Any = Race("last-mile", grid(["linux-bbr"], ["basic", "arq"]), overrides=SHORT)
     assert comparison.baseline == Arm("linux", "basic")
     assert comparison.arms[0] == comparison.baseline
-    with pytest.raises(ComparisonError, match=r"the baseline linux smart is refused: .*extends the loss"):
-        Comparison("last-mile", grid(["linux"], ["basic"]), baseline=Arm("linux", "smart"))
+    with pytest.raises(RaceError, match=r"the baseline linux smart is refused: .*extends the loss"):
+        Race("last-mile", grid(["linux"], ["basic"]), baseline=Arm("linux", "smart"))
     # All others may be.
-    alone: Any = Comparison("last-mile", grid(["linux"], ["smart"]), overrides=SHORT, runs=(2, 2))
+    alone: Any = Race("last-mile", grid(["linux"], ["smart"]), overrides=SHORT, runs=(2, 2))
     alone.run()
     assert alone.results()["arm"].tolist() == ["linux basic"]
 
 
 def test_equal_arms_are_compared_once() -> None:
     every = grid(["linux"], ["basic", "snoop+arq", "snoop + arq"], {"tcp.packet_size": ["1500 B", "1500B"]})
-    comparison: Any = Comparison("last-mile", every, overrides=SHORT)
+    comparison: Any = Race("last-mile", every, overrides=SHORT)
     assert [arm.label for arm in comparison.arms] == [
         "linux basic, tcp.packet_size=1500 B",
         "linux snoop + arq, tcp.packet_size=1500 B",
@@ -322,36 +322,36 @@ def test_a_combination_is_one_arm_however_it_is_written() -> None:
     assert Arm("linux", "snoop+arq") == Arm("linux", "snoop + arq")
     assert Arm("linux", "snoop @ base+arq") == Arm("linux", "snoop@base + arq")
     overrides = [*SHORT, 'schemes=["snoop+arq", "basic"]']
-    comparison: Any = Comparison("last-mile", grid(["linux"], ["snoop + arq"]), overrides=overrides)
+    comparison: Any = Race("last-mile", grid(["linux"], ["snoop + arq"]), overrides=overrides)
     assert comparison.arms == [comparison.baseline] == [Arm("linux", "snoop + arq")]
 
 
 def test_a_counter_is_compared_among_the_schemes_that_have_it() -> None:
     every = grid(["linux"], ["snoop", "basic"])
     options: Any = {"overrides": SHORT, "metric": "snoop.local_retransmissions", "better": "lower"}
-    comparison: Any = Comparison("last-mile", every, baseline=every[0], **options, runs=(2, 2))
+    comparison: Any = Race("last-mile", every, baseline=every[0], **options, runs=(2, 2))
     assert comparison.refused[0].reason == "it has no snoop.local_retransmissions"
     comparison.run()
     assert comparison.results()["arm"].tolist() == ["linux snoop"]
-    with pytest.raises(ComparisonError, match="the baseline linux basic is refused: it has no snoop"):
-        Comparison("last-mile", every, baseline=every[1], **options)
-    with pytest.raises(ComparisonError, match='no metric "throughput"; did you mean'):
-        Comparison("last-mile", every, metric="throughput")
+    with pytest.raises(RaceError, match="the baseline linux basic is refused: it has no snoop"):
+        Race("last-mile", every, baseline=every[1], **options)
+    with pytest.raises(RaceError, match='no metric "throughput"; did you mean'):
+        Race("last-mile", every, metric="throughput")
 
 
 def test_a_sweep_and_arguments_without_sense_are_refused() -> None:
     every, sweep = arms(2), 'sweep.radio.rate=["1 Mbps", "2 Mbps"]'
-    with pytest.raises(ComparisonError, match=r"sweeps radio.rate; .* leave the sweep out: sweep=\{\}"):
-        Comparison("last-mile", every, overrides=[sweep])
-    Comparison("last-mile", every, overrides=[sweep, "sweep={}"])
+    with pytest.raises(RaceError, match=r"sweeps radio.rate; .* leave the sweep out: sweep=\{\}"):
+        Race("last-mile", every, overrides=[sweep])
+    Race("last-mile", every, overrides=[sweep, "sweep={}"])
     for wrong in ({"error": 0.0}, {"margin": 1.0}, {"precision": 2.0}, {"runs": (9, 8)}, {"variants": ()}):
         options: Any = wrong
-        with pytest.raises(ComparisonError, match=next(iter(wrong))):
-            Comparison("last-mile", every, **options)
+        with pytest.raises(RaceError, match=next(iter(wrong))):
+            Race("last-mile", every, **options)
     with pytest.raises(ScenarioError):
-        Comparison("no-such-scenario", every)
-    with pytest.raises(ComparisonError, match="nothing has been run yet"):
-        Comparison("last-mile", every).results()
+        Race("no-such-scenario", every)
+    with pytest.raises(RaceError, match="nothing has been run yet"):
+        Race("last-mile", every).results()
 
 
 # -- Runs ------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def test_a_sweep_and_arguments_without_sense_are_refused() -> None:
 
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
     every = grid(["linux", "linux-bbr", "linux-reno"], ["basic", "arq", "snoop"])
-    comparisons: list[Any] = [Comparison("last-mile", every, overrides=SHORT, runs=(4, 16)) for _ in range(3)]
+    comparisons: list[Any] = [Race("last-mile", every, overrides=SHORT, runs=(4, 16)) for _ in range(3)]
     for comparison, jobs in zip(comparisons, (1, 2, 5), strict=True):
         comparison.run(jobs)
     one, two, five = (comparison.results().to_csv() for comparison in comparisons)
@@ -373,18 +373,18 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
 
 
 def test_another_metric_of_the_same_runs() -> None:
-    comparison: Any = Comparison("last-mile", grid(["linux"], ["basic", "arq"]), overrides=SHORT, runs=(8, 8))
+    comparison: Any = Race("last-mile", grid(["linux"], ["basic", "arq"]), overrides=SHORT, runs=(8, 8))
     comparison.run()
     cost = comparison.results("link_attempts").set_index("arm")
     assert cost.index.tolist() == comparison.results()["arm"].tolist() == ["linux arq", "linux basic"]
     assert cost.loc["linux arq", "mean"] > cost.loc["linux basic", "mean"]
-    with pytest.raises(ComparisonError, match='no metric "link_attempt"; did you mean'):
+    with pytest.raises(RaceError, match='no metric "link_attempt"; did you mean'):
         comparison.results("link_attempt")
 
 
 def test_runs_take_the_variants_in_turn() -> None:
     every, variants = arms(2), [[f"radio.rate={rate} Mbps"] for rate in (1, 2, 3)]
-    comparison: Any = Comparison(SCENARIO, every, baseline=every[0], variants=variants, runs=(4, 8))
+    comparison: Any = Race(SCENARIO, every, baseline=every[0], variants=variants, runs=(4, 8))
     executor = Made(noisy([1.0, 2.0], 0.1))
     comparison.run(executor=executor)
     for (_, run), scenario in executor.scenarios.items():
@@ -399,7 +399,7 @@ def test_runs_of_one_variant_are_not_independent() -> None:
     values = 10 + np.tile(of_link, 16) + 0.01 * random.standard_normal((2, 64))
     values[1] += 0.5 * np.tile(of_link, 16)
     every, variants = arms(2), [[f"radio.rate={rate} Mbps"] for rate in range(1, 5)]
-    comparison: Any = Comparison(
+    comparison: Any = Race(
         SCENARIO, every, baseline=every[0], variants=variants, runs=(64, 64), precision=None
     )
     comparison.run(executor=Made(values))
@@ -412,7 +412,7 @@ def test_runs_of_one_variant_are_not_independent() -> None:
 def test_an_arm_that_a_later_variant_refuses_is_left_out() -> None:
     every = [Arm(None, "basic"), Arm(None, "delayed-dupacks"), Arm(None, "arq")]
     variants = [["radio.arq.stop-and-wait.retransmissions=3"], []]
-    comparison: Any = Comparison("last-mile", every, variants=variants, overrides=SHORT, runs=(4, 4))
+    comparison: Any = Race("last-mile", every, variants=variants, overrides=SHORT, runs=(4, 4))
     assert comparison.refused == []
     assert comparison.run() == 8
     assert [refusal.arm for refusal in comparison.refused] == [every[1]]
@@ -422,11 +422,11 @@ def test_an_arm_that_a_later_variant_refuses_is_left_out() -> None:
 def test_an_interrupted_comparison_goes_on() -> None:
     values = noisy([5.0, 10.0, 9.4, 1.0], 0.4)
     every = arms(4)
-    comparison: Any = Comparison(SCENARIO, every, baseline=every[0])
+    comparison: Any = Race(SCENARIO, every, baseline=every[0])
     whole = made(values).results()
     with pytest.raises(KeyboardInterrupt):
         comparison.run(executor=Made(values, fails=0))
-    with pytest.raises(ComparisonError, match="nothing has been run yet"):
+    with pytest.raises(RaceError, match="nothing has been run yet"):
         comparison.results()
     with pytest.raises(KeyboardInterrupt):
         comparison.run(executor=Made(values, fails=40))
@@ -439,9 +439,7 @@ def test_an_interrupted_comparison_goes_on() -> None:
 
 
 def test_progress_is_reported() -> None:
-    comparison: Any = Comparison(
-        "last-mile", grid(["linux"], ["basic", "arq"]), overrides=SHORT, runs=(8, 16)
-    )
+    comparison: Any = Race("last-mile", grid(["linux"], ["basic", "arq"]), overrides=SHORT, runs=(8, 16))
     seen: list[tuple[int, int]] = []
     runs = comparison.run(progress=lambda now: seen.append((now.done, now.expected)))
     assert seen

@@ -16,9 +16,9 @@ from conftest import ROOT, Command, results
 from scipy import stats
 from test_comparison import SCENARIO, Made, Truth, Values, arms, made
 
-from lasthop.comparison import Arm, Comparison, ComparisonError, grid
-from lasthop.comparison.elimination import QuantileElimination
-from lasthop.study.paired_quantiles import compare_quantiles, p_greater, runs_to_reject
+from lasthop.core.paired_quantiles import compare_quantiles, p_greater, runs_to_reject
+from lasthop.race import Arm, Race, RaceError, grid
+from lasthop.race.elimination import QuantileElimination
 
 PAGE = (ROOT / "docs/guide/compare.md").read_text()
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--scheme", "basic", "--scheme", "arq")
@@ -177,25 +177,25 @@ def test_a_run_without_the_metric_is_worse_than_all_others() -> None:
 
 def test_variants_and_shares_without_sense_are_refused() -> None:
     every = arms(2)
-    with pytest.raises(ComparisonError, match=r"quantile: found 95, expected a share between 0 and 1"):
-        Comparison(SCENARIO, every, quantile=95)
+    with pytest.raises(RaceError, match=r"quantile: found 95, expected a share between 0 and 1"):
+        Race(SCENARIO, every, quantile=95)
     variants = [[f"radio.rate={rate} Mbps"] for rate in range(1, 9)]
-    with pytest.raises(ComparisonError, match="a quantile over runs needs a variant for each"):
-        Comparison(SCENARIO, every, quantile=0.5, variants=variants, runs=(8, 16))
-    Comparison(SCENARIO, every, quantile=0.5, variants=variants, runs=(8, 8))
+    with pytest.raises(RaceError, match="a quantile over runs needs a variant for each"):
+        Race(SCENARIO, every, quantile=0.5, variants=variants, runs=(8, 16))
+    Race(SCENARIO, every, quantile=0.5, variants=variants, runs=(8, 8))
 
 
 def test_the_default_runs_can_tell_the_quantile() -> None:
     # 0.9^70 is the first below a third of 5 %, of four looks and six rivals.
     for share, expected in ((0.5, (11, 64)), (0.9, (70, 280)), (0.95, (142, 568)), (0.05, (142, 568))):
-        comparison: Any = Comparison(SCENARIO, arms(7), baseline=arms(1)[0], quantile=share)
+        comparison: Any = Race(SCENARIO, arms(7), baseline=arms(1)[0], quantile=share)
         assert (comparison.looks[0], comparison.looks[-1]) == expected
         comparison.run(executor=Made(np.arange(7.0)[:, None] * np.ones((7, 600))))
         assert comparison.results()["n"].min() == expected[0]
 
 
 def test_a_metric_within_a_run_is_a_metric() -> None:
-    comparison: Any = Comparison(
+    comparison: Any = Race(
         "users",
         grid(["linux"], ["basic", "arq"]),
         baseline=Arm("linux", "basic"),
@@ -220,7 +220,7 @@ def test_the_command_prints_and_writes_quantiles(command: Command, tmp_path: Pat
     assert "p5 of throughput over runs, higher is better; ratios to linux basic" in done.stdout
     assert "heat-map.png" in results(tmp_path)
     table = pandas.read_csv(tmp_path / "comparison.csv")
-    section = PAGE.partition("`Comparison.results` has a row")[2].partition("## Files")[0]
+    section = PAGE.partition("`Race.results` has a row")[2].partition("## Files")[0]
     assert {"quantile", "value", "value_low", "value_high"} <= {*table.columns}
     assert {*table.columns} <= {*re.findall("`(.*?)`", section)}
     document = json.loads((tmp_path / "results.json").read_text())

@@ -17,7 +17,8 @@ import pytest
 from conftest import Command, results
 
 import lasthop
-from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, stated_link, text
+from lasthop.core import formats
+from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, stated_link
 from lasthop.fitting.coverage import Case, covered, periods
 from lasthop.fitting.losses import Candidate, _interval, _Replicates, lost_copies, record_of
 from lasthop.fitting.scenario import channel
@@ -263,9 +264,9 @@ def test_single_messages_say_why_copies_help_less_than_they_should() -> None:
 
 
 def test_intervals_are_written_for_readers() -> None:
-    assert text.between(0.1, 0.2, text.share) == "10 % to 20 %"
-    assert text.between(0.0, math.inf, text.share) == "unknown"
-    assert text.seconds(0.9999) == "1 s"
+    assert formats.between(0.1, 0.2, formats.share) == "10 % to 20 %"
+    assert formats.between(0.0, math.inf, formats.share) == "unknown"
+    assert formats.seconds(0.9999) == "1 s"
 
 
 # -- The command -------------------------------------------------------------------------------------

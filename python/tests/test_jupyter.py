@@ -17,10 +17,10 @@ nbformat = pytest.importorskip("nbformat", reason="there is no nbformat: the ext
 nbclient = pytest.importorskip("nbclient", reason="there is no nbclient: the extra `test` has it")
 pytest.importorskip("ipykernel", reason="there is no ipykernel: the extra `test` has it")
 
-IMPORTS = "import lasthop\nfrom lasthop.comparison import Comparison, grid\nfrom lasthop.study import Study"
+IMPORTS = "import lasthop\nfrom lasthop.race import Race, grid\nfrom lasthop.study import Study"
 STUDY = 'study = Study(lasthop.load("ebsn-example"), precision=None, runs=(4, 4))\nstudy.run()\nstudy'
 COMPARISON = (
-    'comparison = Comparison("last-mile", grid(["linux", "linux-bbr"], ["basic"]), overrides=["limit=2 s"], '
+    'comparison = Race("last-mile", grid(["linux", "linux-bbr"], ["basic"]), overrides=["limit=2 s"], '
     "runs=(2, 2))\ncomparison.run()\ncomparison"
 )
 ADVICE = "lasthop.advice.advise(lasthop.fitting.stated_link(8e6, 0.06, loss=0.02), runs=(8, 8))"

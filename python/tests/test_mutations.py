@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from lasthop.core.statistics import Sample
 from lasthop.papers import paper
 from lasthop.papers.evidence import At, Evidence, Sweep
 from lasthop.papers.paper import Claim, Judgement
 from lasthop.papers.runner import Plan, run_paper
 from lasthop.papers.snoop.network import FAST_RETRANSMISSIONS, SYSTEM
 from lasthop.papers.verdicts import AGREES, DIFFERS
-from lasthop.study.statistics import Sample
 
 
 @dataclass(frozen=True)

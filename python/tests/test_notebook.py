@@ -20,9 +20,10 @@ from conftest import ROOT, Command, results
 import lasthop
 from lasthop import Run, Runs, Scenario, notebook, papers, plots, web
 from lasthop.advice import advise
-from lasthop.comparison import Comparison, grid
-from lasthop.fitting import fit, fit_losses, stated_link, text
+from lasthop.core import formats
+from lasthop.fitting import fit, fit_losses, stated_link
 from lasthop.measurement import Direction, Measurement, Probes
+from lasthop.race import Race, grid
 from lasthop.study import Progress, Study
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
@@ -110,7 +111,7 @@ def test_a_study_shows_how_far_it_is(example: Scenario) -> None:
 
 def test_a_comparison_shows_its_arms_the_best_first() -> None:
     arms = grid(["linux", "linux-bbr"], ["basic"])
-    comparison = Comparison("last-mile", arms, overrides=["limit=2 s"], runs=(2, 2))
+    comparison = Race("last-mile", arms, overrides=["limit=2 s"], runs=(2, 2))
     assert repr(comparison).endswith("2 arms with linux basic: nothing has been run yet>")
     assert "nothing has been run yet" in texts(comparison)[-1]
     comparison.run()
@@ -146,7 +147,7 @@ def test_advice_shows_the_verdict_and_every_remedy() -> None:
     assert f"{advice.advised[0].title}, advised" in cells
     for each in advice.remedies:
         assert {each.title, f"{each.title}, advised"} & {*cells}
-    assert cells[cells.index(advice.now.title) :][1:3] == [text.rate(advice.now.value), "now"]
+    assert cells[cells.index(advice.now.title) :][1:3] == [formats.rate(advice.now.value), "now"]
     assert {limit.name for limit in advice.limits} <= {*cells}
 
 
@@ -211,9 +212,7 @@ def test_maps_and_checks_draw_into_given_axes() -> None:
     swept = lasthop.load("ebsn-wide-area", ['schemes=["basic", "ebsn"]', f"sweep={notation(two)}"])
     study = Study(swept, precision=None, runs=(2, 2))
     study.run()
-    comparison = Comparison(
-        "last-mile", grid(["linux"], ["basic", "arq"]), overrides=["limit=2 s"], runs=(2, 2)
-    )
+    comparison = Race("last-mile", grid(["linux"], ["basic", "arq"]), overrides=["limit=2 s"], runs=(2, 2))
     comparison.run()
     lost = np.arange(2000) % 50 == 0
     losses = fit_losses(Probes(Direction.DOWN, np.arange(2000) / 50, lost, None), replicates=20)

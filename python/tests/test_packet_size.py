@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from conftest import Command, results
 
+from lasthop.core.units import Reading
 from lasthop.plots.curves import Line, curve
 from lasthop.study import Study, StudyError, packet_size
-from lasthop.study.units import Reading
 
 SPLIT = "scenarios/split-wlan.toml"
 KEY = "scheme.metp.wireless.packet_size"

@@ -16,7 +16,10 @@ import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
-from lasthop.papers import names, paper, papers, report
+from lasthop.core.statistics import Sample, estimate
+from lasthop.core.units import metric_kind
+from lasthop.engine.stopping import Rule
+from lasthop.papers import names, paper, papers
 from lasthop.papers.comparison.network import BURSTS, FIGURE_12, PRINTED, PROTOCOLS, TABLE_5
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.paper import Campaign, Paper
@@ -26,10 +29,8 @@ from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.snoop.network import INTERVALS, NEVER, RATES, SENDERS, moving
 from lasthop.papers.verdicts import AGREES, CANNOT_TELL, CONTRADICTS, DIFFERS, VERDICTS
 from lasthop.papers.vstcp import figures, network
+from lasthop.show import paper_report
 from lasthop.study import Progress, Study, StudyError, Target
-from lasthop.study.plan import Rule
-from lasthop.study.statistics import Sample, estimate
-from lasthop.study.units import metric_kind
 
 RUNS = {"comparison": 2, "ebsn": 8, "lhack": 2, "selective-fec": 50, "snoop": 2, "vstcp": 2, "wenp": 2}
 
@@ -542,10 +543,10 @@ def test_an_interrupted_campaign_keeps_its_runs(tmp_path: Path) -> None:
 
 def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:
     outcome = run_paper(_plan(_local(PRECISE), full=True), None)
-    page = report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
+    page = paper_report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "It is a test." in page
     assert page.count("throughput_bps ±10 %, reached") == 2
-    (experiment,) = report.as_json(outcome)["experiments"]
+    (experiment,) = paper_report.as_json(outcome)["experiments"]
     assert experiment["precision"][0]["metric"] == "throughput_bps"
     assert 0 < experiment["precision"][0]["widest"] <= 1
     narrow = replace(PRECISE, targets=[Target("throughput_bps", relative=0.001)], most=10)
@@ -556,7 +557,7 @@ def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:
 
 
 def test_the_json_has_the_keys_that_are_documented(outcome: Outcome) -> None:
-    found = json.loads(json.dumps(report.as_json(outcome)))
+    found = json.loads(json.dumps(paper_report.as_json(outcome)))
     keys = re.findall(r"^\| `([a-z0-9_]+)", _section("lasthop paper NAME --json"), flags=re.MULTILINE)
     assert list(found) == list(dict.fromkeys(keys))
     claimed = "id section statement paper ours ci95 found verdict margin fails_if kind note fitted reading"
@@ -571,7 +572,7 @@ def _section(heading: str) -> str:
 
 
 def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
-    page = report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
+    page = paper_report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == len(outcome.figures)
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))

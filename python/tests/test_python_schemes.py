@@ -30,7 +30,6 @@ from python_schemes import (
 
 import lasthop
 from lasthop import PythonScheme, PythonSchemeError, Scenario, ScenarioError
-from lasthop.comparison import Arm, Comparison
 from lasthop.python_scheme import (
     MILLISECOND,
     SECOND,
@@ -47,6 +46,7 @@ from lasthop.python_scheme import (
     Site,
     Tally,
 )
+from lasthop.race import Arm, Race
 from lasthop.study import Study, StudyError
 
 LOSSY = """
@@ -216,7 +216,7 @@ def test_studies_and_comparisons_take_them(tmp_path: Path) -> None:
         assert opened.run() == 0
     with pytest.raises(ScenarioError, match="my-source-quench"):
         Study.open(tmp_path / "study.sqlite")
-    comparison = Comparison(
+    comparison = Race(
         scenario("arq").with_schemes([SourceQuench()]),
         [Arm(None, "basic"), Arm(None, "my-source-quench"), Arm(None, "source-quench")],
         runs=(20, 20),

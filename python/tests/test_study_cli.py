@@ -294,7 +294,7 @@ def test_startup_imports_nothing_slow() -> None:
 def test_parquet_without_pyarrow_is_refused_before_the_first_run(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lasthop.study.export.find_spec", lambda name: None)
+    monkeypatch.setattr("lasthop.results.export.find_spec", lambda name: None)
     result = study("sweep.toml", "--export", "parquet")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "pip install 'lasthop[parquet]'" in result.stderr

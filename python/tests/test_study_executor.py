@@ -15,8 +15,8 @@ import pytest
 from conftest import ROOT
 
 from lasthop import Scenario, _lasthop
+from lasthop.engine.executors import FIRST_ITEM, WorkItem, make_runs
 from lasthop.study import Progress, Study, StudyError
-from lasthop.study.executor_pool import FIRST_ITEM, WorkItem, make_runs
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SWEEP = '\n[sweep]\ntcp.packet_size = ["576 B", "1536 B"]\n'

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from lasthop import Scenario
 from lasthop.cli.app import app
+from lasthop.results.store import Identity, Store, StoredPoint, _places
 from lasthop.study import Progress, Study, merge
-from lasthop.study.store import Identity, Store, StoredPoint, _places
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SIZES = '\n[sweep]\ntcp.packet_size = ["576 B", "1536 B"]\n'

@@ -14,7 +14,7 @@ from conftest import Command
 
 from lasthop import Scenario
 from lasthop._lasthop import METRICS
-from lasthop.comparison import Comparison, ComparisonError, grid
+from lasthop.race import Race, RaceError, grid
 from lasthop.study import Progress, Study, StudyError, Target, merge
 
 TEXT = """
@@ -135,8 +135,8 @@ def test_unknown_names_are_refused_before_any_run(name: str, message: str, tmp_p
     with pytest.raises(StudyError, match=message):
         Study(scenario(), metric=name, store=path)
     assert not path.exists()
-    with pytest.raises(ComparisonError, match=message):
-        Comparison(scenario(), grid([None], ["basic", "ebsn"]), metric=name)
+    with pytest.raises(RaceError, match=message):
+        Race(scenario(), grid([None], ["basic", "ebsn"]), metric=name)
 
 
 def test_one_metric_has_one_name_however_it_is_quoted() -> None:
@@ -346,14 +346,14 @@ def test_comparisons_rank_by_them(command: Command, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "connection 2: completion time, lower is better" in result.stdout
     arms = grid([None], ["basic", "ebsn"])
-    comparison = Comparison(path, arms, metric=metric, metrics=["traffic.a.voice.lost_packets"], runs=(8, 8))
+    comparison = Race(path, arms, metric=metric, metrics=["traffic.a.voice.lost_packets"], runs=(8, 8))
     comparison.run()
     assert comparison.better == "lower"
     assert comparison.results("traffic.'a.voice'.lost_packets")["n"].tolist() == [8, 8]
-    with pytest.raises(ComparisonError, match=r"does not have connection\.1\.goodput; state it"):
+    with pytest.raises(RaceError, match=r"does not have connection\.1\.goodput; state it"):
         comparison.results("connection.1.goodput")
     # Whether more notices are better depends on the question, and only ebsn has them.
-    with pytest.raises(ComparisonError, match="must be stated whether higher or lower"):
-        Comparison(path, arms, metric=OF_EBSN, baseline=arms[1])
-    counted = Comparison(path, arms, metric=OF_EBSN, better="lower", baseline=arms[1], runs=(8, 8))
+    with pytest.raises(RaceError, match="must be stated whether higher or lower"):
+        Race(path, arms, metric=OF_EBSN, baseline=arms[1])
+    counted = Race(path, arms, metric=OF_EBSN, better="lower", baseline=arms[1], runs=(8, 8))
     assert [each.reason for each in counted.refused] == [f"it has no {OF_EBSN}"]

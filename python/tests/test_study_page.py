@@ -13,9 +13,9 @@ import pytest
 from conftest import Command
 
 import lasthop
+from lasthop.show.datasette import metadata
+from lasthop.show.study_page import write_html
 from lasthop.study import Study, StudyError
-from lasthop.study.datasette import metadata
-from lasthop.study.page import write_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -16,11 +16,11 @@ from conftest import ROOT
 
 import lasthop
 from lasthop import plots
+from lasthop.core.quantity import axis, quantity
+from lasthop.core.units import Reading, metric_reading, setting_reading
 from lasthop.plots._looks import looks
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.plots.heat import sweep_map
-from lasthop.study.quantity import axis, quantity
-from lasthop.study.units import Reading, metric_reading, setting_reading
 
 SIZE, RATE = Reading("packet size", "B", 1.0), Reading("throughput", "kbps", 1e3)
 

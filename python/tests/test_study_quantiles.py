@@ -16,10 +16,10 @@ from scipy import stats
 
 import lasthop
 from lasthop import Scenario
+from lasthop.core.statistics import Sample, runs_to_tell
 from lasthop.plots.curves import sweep_curve
 from lasthop.plots.heat import sweep_map
 from lasthop.study import Study, StudyError, merge, quantile
-from lasthop.study.statistics import Sample, runs_to_tell
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SIZES = '\n[sweep]\ntcp.packet_size = ["576 B", "1536 B"]\n'

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from lasthop import Scenario
 from lasthop.cli.app import app
+from lasthop.engine.shards import Shard
 from lasthop.study import Study, StudyError, merge
-from lasthop.study.shard import Shard
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SWEEP = BASE + '\n[sweep]\ntcp.packet_size = ["128 B", "576 B", "1536 B"]\n'

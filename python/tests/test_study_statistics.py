@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lasthop.study.coverage import CASES, RULES, Case, false_positives, family_errors, measure
-from lasthop.study.plan import PointPlan, Rule, Target
-from lasthop.study.run_numbers import RunNumbers
-from lasthop.study.statistics import (
+from lasthop.core.statistics import (
     Sample,
     compare,
     estimate,
@@ -20,6 +17,10 @@ from lasthop.study.statistics import (
     linearised_ratio,
     skewness,
 )
+from lasthop.engine.stopping import Rule, Target
+from lasthop.results.run_numbers import RunNumbers
+from lasthop.study.coverage import CASES, RULES, Case, false_positives, family_errors, measure
+from lasthop.study.points import PointPlan
 
 
 def normal(n: int, seed: int = 3, mean: float = 10.0) -> Sample:

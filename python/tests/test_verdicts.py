@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
+from lasthop.core.statistics import Sample
 from lasthop.papers import names, paper
 from lasthop.papers.verdicts import (
     AGREES,
@@ -38,7 +39,6 @@ from lasthop.papers.verdicts import (
     verdict,
     within,
 )
-from lasthop.study.statistics import Sample
 
 RUNS = (10, 60, 2000)
 PRINTED = 10.0

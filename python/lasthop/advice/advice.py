@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from lasthop import notebook
 from lasthop.advice.judgement import VARIANTS, Effect, Judge, Judgement, Limit, Remedy
 from lasthop.advice.uses import USES
-from lasthop.comparison import Arm
-from lasthop.fitting import FittedLink, ProbePlan, text
-from lasthop.plural import plural
-from lasthop.study.plan import Progress
-from lasthop.suggest import unknown
+from lasthop.core import formats
+from lasthop.core.formats import plural
+from lasthop.core.names import unknown
+from lasthop.engine.stopping import Progress
+from lasthop.fitting import FittedLink, ProbePlan
+from lasthop.race import Arm
 
 MOST_EFFECTS = 6
 """Maximum number of remedies whose effects on other uses are simulated: the advised ones, then the best."""
@@ -179,7 +180,7 @@ def advise(
         If a use is unknown.
     KeyError
         If the sender is unknown.
-    ComparisonError
+    RaceError
         If a use is not possible over the link at all, with any remedy.
 
     Examples
@@ -199,7 +200,7 @@ def advise(
     for rate_bps in (link.rate_bps, link.up_rate_bps):
         if rate_bps is not None and rate_bps > FASTEST_BPS:
             raise ValueError(
-                f"found a link of {text.rate(rate_bps)}, expected at most {text.rate(FASTEST_BPS)}: "
+                f"found a link of {formats.rate(rate_bps)}, expected at most {formats.rate(FASTEST_BPS)}: "
                 "advice is for last hops; check the unit of the rate, which is bits per second"
             )
     with notebook.chosen(progress, notebook.activity_bar("advice")) as report:
@@ -289,17 +290,19 @@ def losses_in_words(link: FittedLink) -> list[str]:
         if losses.lost:
             loss, bad, good = (losses.parameter(name) for name in ("loss", "bad_s", "good_s"))
             assert loss is not None
-            counted = text.share(losses.lost / losses.sent)
+            counted = formats.share(losses.lost / losses.sent)
             # TCP sends fewer packets in bad periods, so the two shares may differ.
             by_time = (
-                "" if text.share(loss.value) == counted else f"; at a random time {text.share(loss.value)}"
+                ""
+                if formats.share(loss.value) == counted
+                else f"; at a random time {formats.share(loss.value)}"
             )
-            line += f", {counted}{by_time} ({text.between(loss.low, loss.high, text.share)})"
+            line += f", {counted}{by_time} ({formats.between(loss.low, loss.high, formats.share)})"
             if bad is not None and good is not None:
                 line += (
-                    f"; in bad periods of {text.seconds(bad.value)} "
-                    f"({text.between(bad.low, bad.high, text.seconds)}), one every "
-                    f"{text.seconds(bad.value + good.value)}"
+                    f"; in bad periods of {formats.seconds(bad.value)} "
+                    f"({formats.between(bad.low, bad.high, formats.seconds)}), one every "
+                    f"{formats.seconds(bad.value + good.value)}"
                 )
             elif losses.hidden_burst_s is not None and not losses.cannot_tell:
                 line += "; independent of each other"

@@ -13,11 +13,12 @@ from lasthop._lasthop import Scenario
 from lasthop.advice import remedies
 from lasthop.advice.remedies import Deployment
 from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
-from lasthop.comparison import Arm, Comparison, ComparisonError
-from lasthop.fitting import FittedLink, text
+from lasthop.core import formats
+from lasthop.core.statistics import Sample
+from lasthop.engine.stopping import Progress
+from lasthop.fitting import FittedLink
 from lasthop.fitting.scenario import channel_of
-from lasthop.study.plan import Progress
-from lasthop.study.statistics import Sample
+from lasthop.race import Arm, Race, RaceError
 
 VARIANTS = 32
 """Number of draws of the fitted link's parameters. Runs cycle through them, so means are over all draws."""
@@ -255,16 +256,16 @@ class Judge:
 
         Raises
         ------
-        ComparisonError
+        RaceError
             If no run of any remedy has the measure, as a page that never loads.
         """
         try:
             return self._judge(use, runs)
-        except ComparisonError as error:
+        except RaceError as error:
             if "none finished" not in str(error):
                 raise
             reason = f"{use.title}: over this link none is possible, with any remedy"
-            raise ComparisonError(reason) from error
+            raise RaceError(reason) from error
 
     def _judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
         tried = remedies.arms(self.sender)
@@ -307,7 +308,7 @@ class Judge:
                 precision=None,
             )
             tables = {measure: _rows(compared, measure) for measure in use.measures}
-        except ComparisonError:
+        except RaceError:
             return {}
         return {
             arm: Effect(use, tuple(_change(*each, arm.label) for each in tables.items()))
@@ -317,12 +318,12 @@ class Judge:
 
     # -- Comparisons ---------------------------------------------------------------------------------
 
-    def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Comparison:
+    def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Race:
         overrides = settings.pop("overrides", [f"limit={use.limit}"])
         if use.upward and self.link.up is None:
             overrides = [*overrides, f"radio.uplink.channel={self._upward()}"]
         measure = settings.pop("metric", use.measures[-1].metric)
-        comparison = Comparison(
+        comparison = Race(
             Scenario.parse(use.scenario(self.link.toml()), name="the fitted link"),
             arms,
             baseline=self.now,
@@ -363,7 +364,7 @@ class Judge:
                 runs=(VARIANTS, 4 * VARIANTS),
                 precision=0.02,
             )
-        except ComparisonError:
+        except RaceError:
             # No transfer ends.
             return {}
         return {arm.label: _most(short.values(arm)) for arm in short.arms}
@@ -379,7 +380,7 @@ class Judge:
         if link.down is not None and link.down.parameter("bad_s") is not None:
             spread = f"{{ frame-loss = {{ loss = {loss:.9f} }} }}"
             candidates.append(
-                ((("radio.channel", spread),), f"bursts: independent losses of {text.share(loss)}")
+                ((("radio.channel", spread),), f"bursts: independent losses of {formats.share(loss)}")
             )
         if use.beside:
             # A download that starts as the run ends.
@@ -394,7 +395,7 @@ class Judge:
             candidates.append(((("wired.delay", '"0 s"'),), "the delay before the last hop"))
         return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
 
-    def _measured(self, without: Comparison, use: Use, measure: Measure) -> list[Limit]:
+    def _measured(self, without: Race, use: Use, measure: Measure) -> list[Limit]:
         names = {arm.label: name for arm, name in self._limits(use)}
         limits = []
         for row in _rows(without, measure).values():
@@ -408,7 +409,7 @@ class Judge:
 
     def _remedies(
         self,
-        long: Comparison,
+        long: Race,
         use: Use,
         measure: Measure,
         further: Sequence[Measure],
@@ -449,7 +450,7 @@ class Judge:
         return sorted(found, key=lambda each: each.value, reverse=measure.better == "higher")
 
     def _interval(
-        self, long: Comparison, arm: Arm, row: Any, now: Any, measure: Measure
+        self, long: Race, arm: Arm, row: Any, now: Any, measure: Measure
     ) -> tuple[list[float], list[float]]:
         """Return the gain of an arm with its interval, and the interval of its value."""
         if row is now:
@@ -467,7 +468,7 @@ class Judge:
         return gains, ends
 
 
-def _rows(comparison: Comparison, measure: Measure) -> dict[str, Any]:
+def _rows(comparison: Race, measure: Measure) -> dict[str, Any]:
     """Return the rows of a measure by the labels of their arms."""
     return {row["arm"]: row for row in comparison.results(measure.metric).to_dict("records")}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lasthop._lasthop import Scheme, schemes
-from lasthop.comparison import Arm
+from lasthop.race import Arm
 
 PLAIN = schemes()[0].name
 """The scheme without a remedy, which is registered first."""

@@ -17,12 +17,13 @@ from lasthop._lasthop import Scenario
 from lasthop.advice.advice import advise
 from lasthop.advice.judgement import Judgement
 from lasthop.advice.uses import USES, Measure
-from lasthop.comparison import Arm, Comparison
-from lasthop.fitting import fit, text
+from lasthop.core import formats
+from lasthop.fitting import fit
 from lasthop.fitting.coverage import Case, independent, periods
 from lasthop.fitting.losses import Model
 from lasthop.fitting.scenario import channel
 from lasthop.measurement import Delays, Direction, Measurement
+from lasthop.race import Arm, Race
 
 WITHIN = 0.05
 """Tolerated shortfall of the advised remedy against the best, for gains that are ratios."""
@@ -150,7 +151,7 @@ def _brute_force(
     scenario = Scenario.parse(use.scenario(link), name="the true link")
     arms = [each.arm for each in judgement.remedies]
     # With an error this small, no arm stops early.
-    comparison = Comparison(
+    comparison = Race(
         scenario,
         arms,
         baseline=judgement.now.arm,
@@ -184,8 +185,8 @@ def main() -> None:
         truth = found.truth
         by = f"{found.short_of:.1%}" if found.measure.min_difference is None else f"{found.short_of:.2f}"
         print(
-            f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} "
-            f"loss {text.share(truth.model['loss'])} bad {truth.model['bad_s']:.3f} s: {found.advised}, "
+            f"{number}: {formats.rate(truth.rate_bps)} {formats.seconds(truth.rtt_s)} "
+            f"loss {formats.share(truth.model['loss'])} bad {truth.model['bad_s']:.3f} s: {found.advised}, "
             f"best {found.best}, short of it by {by}; "
             f"gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
             f"so far {right}/{len(outcomes)} right, {sum(stated)}/{len(stated)} covered",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lasthop.fitting import text
+from lasthop.core import formats
 
 DOWNLOAD = '[transfer]\nsize = "unlimited"\n'
 """The tables of a bulk download, which is a use itself and the cross traffic of others."""
@@ -242,7 +242,7 @@ def waiting(played_s: float) -> str:
     ('12 s', '0 s')
     """
     left = max(WATCHED_S - played_s, 0.0)
-    return text.seconds(left) if left >= 1e-3 else "0 s"
+    return formats.seconds(left) if left >= 1e-3 else "0 s"
 
 
 _CALL = "".join(
@@ -258,15 +258,15 @@ def _application(kind: str, further: str = "") -> str:
 SHORT = "100 KB"
 """Size of a short download."""
 
-SHORT_TRANSFER = Measure("completion_time_s", f"p90 of {SHORT}", "lower", text.seconds)
+SHORT_TRANSFER = Measure("completion_time_s", f"p90 of {SHORT}", "lower", formats.seconds)
 """90th percentile of the completion time of short downloads, from separate runs."""
 
-_THROUGHPUT = Measure("throughput_bps", "throughput", "higher", text.rate)
+_THROUGHPUT = Measure("throughput_bps", "throughput", "higher", formats.rate)
 _BITRATE = Measure(
     "application.user.mean_bitrate_bps",
     "bitrate",
     "higher",
-    text.rate,
+    formats.rate,
     "the film has {then} instead of {now}",
     "{gain} times the bitrate",
 )
@@ -313,7 +313,7 @@ USES = {
                     "application.user.mean_page_time_s",
                     "page in",
                     "lower",
-                    text.seconds,
+                    formats.seconds,
                     "pages open in {then} instead of {now}",
                 ),
             ),
@@ -359,7 +359,7 @@ USES = {
                     "application.user.p95_response_time_s",
                     "p95 of echoes",
                     "lower",
-                    text.seconds,
+                    formats.seconds,
                     "19 of 20 keystrokes echo within {then} instead of {now}",
                 ),
             ),

@@ -10,17 +10,18 @@ from pathlib import Path
 
 from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy, advise
 from lasthop.advice.advice import losses_in_words
-from lasthop.advice.page import document, html
 from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
 from lasthop.cli.failure import CRASHED, RefusedError, failed
 from lasthop.cli.fit import Known, read_all
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
-from lasthop.comparison import ComparisonError
-from lasthop.fitting import FittedLink, fit, stated_link, text
-from lasthop.study.quantity import quantity
-from lasthop.suggest import unknown
+from lasthop.core import formats
+from lasthop.core.names import unknown
+from lasthop.core.quantity import quantity
+from lasthop.fitting import FittedLink, fit, stated_link
+from lasthop.race import RaceError
+from lasthop.show.advice_page import document, html
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def execute(request: Request) -> None:
                 output.text("advice.html", html(advice, command))
                 output.text("advice.json", json.dumps(document(advice), indent=2, ensure_ascii=False) + "\n")
                 output.text("scenario.toml", link.toml())
-    except (ComparisonError, ValueError) as error:
+    except (RaceError, ValueError) as error:
         raise RefusedError(str(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
@@ -102,7 +103,7 @@ def _print(advice: Advice) -> None:
     link = advice.link
     assert link.rate_bps is not None
     emit(f"{advice.verdict()}\n")
-    emit(f"the link: {text.rate(link.rate_bps)}, round trip {text.seconds(link.rtt_s)}")
+    emit(f"the link: {formats.rate(link.rate_bps)}, round trip {formats.seconds(link.rtt_s)}")
     for line in losses_in_words(link):
         emit(f"  {line}")
     for what in link.cannot_tell:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lasthop import Run
-from lasthop.application import Kind, kind_of
 from lasthop.cli.streams import emit
 from lasthop.cli.table import Table, fixed, run_headers, run_labels
+from lasthop.core.applications import Kind, kind_of
 
 
 def print_applications(runs: list[Run]) -> None:

@@ -27,7 +27,7 @@ from lasthop.cli import emulate
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.streams import notify
-from lasthop.suggest import unknown
+from lasthop.core.names import unknown
 
 if TYPE_CHECKING:
     from lasthop import Scenario

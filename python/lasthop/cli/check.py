@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from lasthop import Scenario, ScenarioError
-from lasthop.api import load
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe
 from lasthop.cli.streams import emit_document
+from lasthop.core.scenarios import load
 
 
 def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None, as_json: bool) -> None:

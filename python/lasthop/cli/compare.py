@@ -18,11 +18,12 @@ from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.study import p_value, read_runs, read_share
 from lasthop.cli.table import Table, printable
-from lasthop.comparison import Arm, Comparison, ComparisonError, grid, report
+from lasthop.core.formats import plural
+from lasthop.core.paired_quantiles import runs_to_reject
+from lasthop.core.units import metric_reading, quantile_name
 from lasthop.notebook import comparison_columns
-from lasthop.plural import plural
-from lasthop.study.paired_quantiles import runs_to_reject
-from lasthop.study.units import metric_reading, quantile_name
+from lasthop.race import Arm, Race, RaceError, grid
+from lasthop.show import race_report
 
 if TYPE_CHECKING:
     from lasthop import Scenario
@@ -72,7 +73,7 @@ def execute(request: Request) -> None:
     describe(request.path, scenario)
     senders, schemes = _senders(request, scenario), _schemes(request, scenario)
     try:
-        comparison = Comparison(
+        comparison = Race(
             request.path,
             grid(senders, schemes, _axes(request)),
             baseline=_baseline(request.baseline, scenario),
@@ -93,12 +94,12 @@ def execute(request: Request) -> None:
             made = comparison.run(request.jobs, activity.study)
             detail(f"made {plural(made, 'run')} of {plural(len(comparison.arms), 'arm')}")
             activity.doing("writing results")
-            document = report.document(comparison)
+            document = race_report.document(comparison)
             written = []
             if request.out is not None:
                 with Output(request.out) as output:
-                    written = report.write(comparison, output.staging)
-    except ComparisonError as error:
+                    written = race_report.write(comparison, output.staging)
+    except RaceError as error:
         raise RefusedError(with_option(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
@@ -198,7 +199,7 @@ def _baseline(text: str | None, scenario: Scenario) -> Arm | None:
     return grid([sender], [scheme], {key: [value] for key, value in pairs.items()})[0]
 
 
-def _warn_of_time(comparison: Comparison, jobs: int | None) -> None:
+def _warn_of_time(comparison: Race, jobs: int | None) -> None:
     """Warn if the comparison may take long, by what its links can carry; refuse it if it takes days.
 
     Raises
@@ -228,7 +229,7 @@ def _warn_of_time(comparison: Comparison, jobs: int | None) -> None:
 # -- Results -----------------------------------------------------------------------------------------
 
 
-def _print(comparison: Comparison, most: int) -> None:
+def _print(comparison: Race, most: int) -> None:
     """Print the first `most` arms by rank, and the baseline."""
     every = comparison.results()
     shown = every[(every.index < most) | every["baseline"]]
@@ -275,7 +276,7 @@ def _status_text(row: dict[str, Any], margin: float) -> str:
     return words[row["status"]] + (" (baseline)" if row["baseline"] else "")
 
 
-def _print_refused(comparison: Comparison) -> None:
+def _print_refused(comparison: Race) -> None:
     """Print the arms that are left out, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for refusal in comparison.refused:
@@ -287,7 +288,7 @@ def _print_refused(comparison: Comparison) -> None:
         emit(f"  {'; '.join(labels[:3])}{more}: {reason}")
 
 
-def _warn(comparison: Comparison) -> None:
+def _warn(comparison: Race) -> None:
     """Warn about missing values, too few runs, and results without randomness."""
     table = comparison.results()
     missing = int((table["missing"] > 0).sum())

@@ -72,7 +72,7 @@ def use(incomplete: str) -> Values:
 def metric(context: typer.Context, incomplete: str) -> Values:
     """Complete a metric, a counter of the scenario's schemes, or a metric of one of its parts."""
     from lasthop._lasthop import METRICS
-    from lasthop.metric import is_of_part
+    from lasthop.core.metrics import is_of_part
 
     loaded = _scenario(context)
     names = loaded.metrics if loaded else METRICS

@@ -645,7 +645,7 @@ def _time(seconds: float) -> str:
 
 def _rate(size: int, seconds: float) -> str:
     from lasthop.cli.table import in_common
-    from lasthop.study.units import RATES
+    from lasthop.core.units import RATES
 
     unit, (number,) = in_common([8 * size / seconds if seconds else 0.0], RATES)
     return f"{number} {unit}"

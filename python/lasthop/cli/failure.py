@@ -14,7 +14,7 @@ import typer
 
 from lasthop import ScenarioError
 from lasthop.cli import streams
-from lasthop.metric import UnknownMetricError
+from lasthop.core.metrics import UnknownMetricError
 
 CRASHED = 1
 WRONG_INPUT = 2

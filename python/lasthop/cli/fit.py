@@ -13,10 +13,11 @@ from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
-from lasthop.fitting import FittedLink, FittedLosses, NoRateError, ProbePlan, fit, plan, text
+from lasthop.core import formats
+from lasthop.core.quantity import quantity
+from lasthop.fitting import FittedLink, FittedLosses, NoRateError, ProbePlan, fit, plan
 from lasthop.fitting.losses import lost_copies
 from lasthop.measurement import Measurement, MeasurementError, Probes, read
-from lasthop.study.quantity import quantity
 
 FAMILIES = {
     "independent": "independent losses",
@@ -157,8 +158,8 @@ def print_losses(losses: FittedLosses) -> None:
     emit(f"{losses.direction}: {FAMILIES[losses.best.family]}")
     for line in losses.lines():
         emit(f"  {line}")
-    counted = text.share(losses.lost / losses.sent)
-    if losses.lost and counted != text.share(losses.best.model["loss"]):
+    counted = formats.share(losses.lost / losses.sent)
+    if losses.lost and counted != formats.share(losses.best.model["loss"]):
         emit(f"  the loss is that of a packet at a random time; of the packets sent, {counted} were lost")
     if len(losses.candidates) > 1:
         table = Table("model", "parameters", "log-likelihood", "BIC", "weight")
@@ -174,7 +175,7 @@ def print_losses(losses: FittedLosses) -> None:
         named = ", ".join(check.name.replace("_", " ") for check in losses.doubtful)
         emit(f"  in doubt: {named} are not as the model has them; --replay takes the losses as measured")
     if losses.hidden_burst_s is not None and not losses.cannot_tell:
-        emit(f"  mean bursts longer than {text.seconds(losses.hidden_burst_s)} are excluded")
+        emit(f"  mean bursts longer than {formats.seconds(losses.hidden_burst_s)} are excluded")
 
 
 def document(link: FittedLink, channel: str | None = None) -> dict[str, Any]:

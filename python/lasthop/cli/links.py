@@ -10,7 +10,7 @@ from pathlib import Path
 import lasthop
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.streams import emit, emit_document
-from lasthop.suggest import unknown
+from lasthop.core.names import unknown
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import detail
 from lasthop.cli.study import STORE, check_export, show, write
+from lasthop.results.export import require_pyarrow
 from lasthop.study import StudyError, merge
-from lasthop.study.export import require_pyarrow
 
 
 @dataclass(frozen=True)

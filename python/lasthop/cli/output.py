@@ -16,8 +16,8 @@ from typing import Self
 from lasthop import Run, Scenario
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.streams import detail
-from lasthop.files import write_text
-from lasthop.study.interrupt import interrupts_held
+from lasthop.core.files import write_text
+from lasthop.core.interrupt import interrupts_held
 
 try:
     import fcntl

@@ -15,8 +15,8 @@ from lasthop.cli.scenario import describe, rephrasing, scheme_override, unused_b
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.study import check_runs
 from lasthop.cli.table import Table, in_common, printable
+from lasthop.core.units import RATES
 from lasthop.study import Study, StudyError, packet_size
-from lasthop.study.units import RATES
 
 if TYPE_CHECKING:
     import pandas

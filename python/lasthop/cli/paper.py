@@ -12,11 +12,12 @@ from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.table import Table
-from lasthop.papers import Paper, names, paper, papers, report
+from lasthop.core.names import unknown
+from lasthop.papers import Paper, names, paper, papers
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.verdicts import AGREES
+from lasthop.show import paper_report
 from lasthop.study import StudyError
-from lasthop.suggest import unknown
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def execute(request: Request) -> None:
             outcome = run_paper(plan, directory, request.jobs, activity.show)
             detail(f"made {outcome.runs:,} runs in {duration(time.monotonic() - began)}")
             activity.doing("writing results")
-            report.write_figures(outcome, output.staging)
-            text = json.dumps(report.as_json(outcome), indent=2, ensure_ascii=False)
+            paper_report.write_figures(outcome, output.staging)
+            text = json.dumps(paper_report.as_json(outcome), indent=2, ensure_ascii=False)
             output.text("results.json", text + "\n")
-            page = directory / report.write_html(outcome, output.staging / "report.html").name
+            page = directory / paper_report.write_html(outcome, output.staging / "report.html").name
     except StudyError as error:
         raise RefusedError(str(error)) from None
     except KeyboardInterrupt:

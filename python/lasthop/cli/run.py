@@ -12,15 +12,15 @@ from math import prod
 from pathlib import Path
 
 from lasthop import Run, Scenario, ScenarioError
-from lasthop.application import Kind, kind_of
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import FIGURES, Output, run_stem
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import detail, emit, emit_document
-from lasthop.metric import find_metric
-from lasthop.suggest import unknown
+from lasthop.core.applications import Kind, kind_of
+from lasthop.core.metrics import find_metric
+from lasthop.core.names import unknown
 
 _MAX_ROWS = 4_000_000
 """Limit of rows in the traces and series of all runs together, which are all in memory to be drawn."""
@@ -153,7 +153,7 @@ def _print_notes(scenario: Scenario) -> None:
 
 def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
     """Warn of transfers and applications that did not finish, with how far they got."""
-    from lasthop.study.quantity import number
+    from lasthop.core.quantity import number
 
     said = tomllib.loads(scenario.to_toml())
     counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"

@@ -9,7 +9,7 @@ from lasthop import Run, Scenario
 from lasthop.cli.application_table import print_applications
 from lasthop.cli.streams import emit
 from lasthop.cli.table import Table, fixed, in_common, printable, run_headers, run_labels
-from lasthop.study.units import RATES, SIZES, metric_reading
+from lasthop.core.units import RATES, SIZES, metric_reading
 
 _OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns about the base stations of split connections, with their metrics."""

@@ -11,11 +11,11 @@ from math import prod
 from pathlib import Path
 
 import lasthop
-from lasthop import Scenario, ScenarioError, packaged
+from lasthop import Scenario, ScenarioError
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.streams import detail
-from lasthop.combination import schemes_of
-from lasthop.suggest import unknown
+from lasthop.core import packaged
+from lasthop.core.names import schemes_of, unknown
 
 
 def load(

@@ -8,7 +8,7 @@ import lasthop
 from lasthop._lasthop import SCENARIOS
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.streams import emit_document
-from lasthop.suggest import unknown
+from lasthop.core.names import unknown
 
 
 def execute(name: str | None, as_json: bool) -> None:

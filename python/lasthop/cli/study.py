@@ -21,14 +21,15 @@ from lasthop.cli.progress import Activity, duration
 from lasthop.cli.scenario import describe, load, unused_by_schemes
 from lasthop.cli.streams import detail, emit, emit_document, notify
 from lasthop.cli.table import Table, printable
-from lasthop.study import Study, StudyError, report
-from lasthop.study.export import require_pyarrow
-from lasthop.study.plan import MOST_RUNS
-from lasthop.study.quantity import quantity
-from lasthop.study.samples import TOTAL
-from lasthop.study.shard import Shard
-from lasthop.study.statistics import runs_to_tell
-from lasthop.study.units import aligned, metric_reading, quantile_cells, quantile_name
+from lasthop.core.quantity import quantity
+from lasthop.core.statistics import runs_to_tell
+from lasthop.core.units import aligned, metric_reading, quantile_cells, quantile_name
+from lasthop.engine.shards import Shard
+from lasthop.engine.stopping import MOST_RUNS
+from lasthop.results.export import require_pyarrow
+from lasthop.results.samples import TOTAL
+from lasthop.show import study_report
+from lasthop.study import Study, StudyError
 
 if TYPE_CHECKING:
     import pandas
@@ -131,7 +132,7 @@ def write(study: Study, directory: Path, export: str | None, html: bool) -> Resu
     """Write the results of a study into a directory."""
     with Output(directory) as output:
         command = shlex.join(["lasthop", *sys.argv[1:]])
-        written = report.write(study, output.staging, export, html, command)
+        written = study_report.write(study, output.staging, export, html, command)
         document = written[0].read_text(encoding="utf-8")
     return Results(document, [path.name for path in written], study.summary(), study.compare())
 
@@ -186,7 +187,7 @@ def _show_shard(study: Study, as_json: bool) -> None:
     if as_json:
         document = {
             "lasthop": study.version,
-            "scenario": report.scenario(study),
+            "scenario": study_report.scenario(study),
             "seed": study.seed,
             "runs": {"min": study.rule.least, "max": study.rule.most},
             "shard": {"index": study.shard.index, "of": study.shard.of, "runs": done},

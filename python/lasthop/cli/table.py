@@ -40,7 +40,7 @@ def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tu
 
     Examples
     --------
-    >>> from lasthop.study.units import RATES, SIZES
+    >>> from lasthop.core.units import RATES, SIZES
     >>> in_common([5610.0, 9042.7], RATES)
     ('kbps', ['5.61', '9.04'])
     >>> in_common([0, 576], SIZES)

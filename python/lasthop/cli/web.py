@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lasthop import packaged, web
+from lasthop import web
 from lasthop._lasthop import SCENARIOS
-from lasthop.api import load
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.scenario import describe
 from lasthop.cli.streams import emit
-from lasthop.files import write_text
+from lasthop.core import packaged
+from lasthop.core.files import write_text
+from lasthop.core.scenarios import load
 
 
 def execute(path: Path, overrides: list[str], out: Path | None) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from lasthop import notebook
 from lasthop._lasthop import Scenario
-from lasthop.fitting import text
+from lasthop.core import formats
+from lasthop.core.quantity import quantity
 from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.scenario import channel, channel_of, seconds, toml
 from lasthop.fitting.timing import Timing, Variation, timing
 from lasthop.measurement import Counts, Direction, Measurement, MeasurementError, Probes, read
-from lasthop.study.quantity import quantity
 
 LAST_HOP_RTT_S = 0.02
 """The default round-trip time of the last hop alone."""
@@ -298,7 +298,7 @@ def stated_link(
     """
     if not 0 <= loss < 1:
         raise ValueError(f"found a loss of {loss:g}, expected a share below 1, such as 0.02")
-    share, words = f"{loss:.9f}", f"{text.share(loss)} of the packets lost"
+    share, words = f"{loss:.9f}", f"{formats.share(loss)} of the packets lost"
     if loss == 0:
         stated = StatedLosses('"perfect"', "no losses")
     elif burst is None:
@@ -313,12 +313,12 @@ def stated_link(
             )
         if found[1] == "" and found[0] * (1 - loss) < 1:
             raise ValueError(
-                f"found bursts of {burst} in packets at a loss of {text.share(loss)}, where independent "
+                f"found bursts of {burst} in packets at a loss of {formats.share(loss)}, where independent "
                 f"losses have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
             )
         length = f"{found[0]:.9f}" if found[1] == "" else f'"{seconds(found[0])}"'
         unit = "packet" if found[0] == 1 else "packets"
-        mean = f"{found[0]:g} {unit}" if found[1] == "" else text.seconds(found[0])
+        mean = f"{found[0]:g} {unit}" if found[1] == "" else formats.seconds(found[0])
         stated = StatedLosses(
             f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
             f"{words}, in bursts of {mean} on average",
@@ -352,15 +352,16 @@ def _assembled(
     if rtt is None:
         rtt = RTT_S
         notes.append(
-            f"Assumed: a round-trip time of {text.seconds(rtt)}, since no measurement has one; state --rtt."
+            f"Assumed: a round-trip time of {formats.seconds(rtt)}, since no measurement has one; "
+            "state --rtt."
         )
     last_hop = last_hop_rtt_s
     if last_hop is None:
         last_hop = min(LAST_HOP_RTT_S, rtt / 2)
         notes.append(
-            f"Assumed: the last hop takes {text.seconds(last_hop)} of the round-trip time of "
-            f"{text.seconds(rtt)}. State --last-hop-rtt: the ping time to its far end, often the first hop "
-            "of traceroute."
+            f"Assumed: the last hop takes {formats.seconds(last_hop)} of the round-trip time of "
+            f"{formats.seconds(rtt)}. State --last-hop-rtt: the ping time to its far end, often the first "
+            "hop of traceroute."
         )
     if found.queue_s is None:
         notes.append("Assumed: a queue of 100 ms, or of one round-trip time if that is longer.")

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop._lasthop import LOSS_FAMILIES, LossFit, LossRecord
-from lasthop.fitting import text
+from lasthop.core import formats
+from lasthop.core.formats import plural
 from lasthop.measurement import Counts, Direction, Probes
-from lasthop.plural import plural
 
 Floats = npt.NDArray[np.float64]
 Model = Mapping[str, float]
@@ -120,7 +120,7 @@ class Parameter:
         """Format a value of this parameter with its unit."""
         if self.name.endswith("sigma"):
             return f"{value:.2g}"
-        return text.seconds(value) if self.name.endswith("_s") else text.share(value)
+        return formats.seconds(value) if self.name.endswith("_s") else formats.share(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,14 +208,15 @@ class FittedLosses:
     def lines(self) -> list[str]:
         """Return the parameters of the best model with their intervals, a line for each."""
         lines = [
-            f"{NAMES[each.name]} {each.write(each.value)} ({text.between(each.low, each.high, each.write)})"
+            f"{NAMES[each.name]} {each.write(each.value)} "
+            f"({formats.between(each.low, each.high, each.write)})"
             for each in self.parameters
         ]
         if self.parameter("bad_s") is not None:
             model = self.best.model
             lines.append(
-                f"three copies at once: {text.share(lost_copies(model, 3))} lost, where independent losses "
-                f"would leave {text.share(model['loss'] ** 3)}"
+                f"three copies at once: {formats.share(lost_copies(model, 3))} lost, where independent "
+                f"losses would leave {formats.share(model['loss'] ** 3)}"
             )
         return lines
 
@@ -669,7 +670,7 @@ def _cannot_tell(
 ) -> list[str]:
     """Return what the record does not determine, as phrases."""
     if record.lost == 0:
-        most = text.share(parameters[0].high)
+        most = formats.share(parameters[0].high)
         return [f"the loss rate: none of {plural(record.sent, 'packet')} was lost, so it is at most {most}"]
     if record.lost == record.sent:
         return [f"anything of the link: all {record.sent:,} packets were lost; does the host reply at all?"]
@@ -679,20 +680,20 @@ def _cannot_tell(
     said = []
     if independent and hidden is not None and hidden > HIDDEN_BURST_S and record.lost < record.sent:
         seen = (
-            f"{text.seconds(record.spacing_s)} between packets"
+            f"{formats.seconds(record.spacing_s)} between packets"
             if isinstance(data, Probes)
-            else f"counts over {text.seconds(float(np.median(data.interval_s)))}"
+            else f"counts over {formats.seconds(float(np.median(data.interval_s)))}"
         )
         said.append(
-            f"whether losses come in bursts: with {seen}, bursts of up to {text.seconds(hidden)} look like "
-            "independent losses"
+            f"whether losses come in bursts: with {seen}, bursts of up to {formats.seconds(hidden)} look "
+            "like independent losses"
         )
     if ridge is not None and not any(each.name == "loss_bad" for each in parameters):
-        found = text.between(float(ridge.loss_bad.min()), 1.0, text.share)
+        found = formats.between(float(ridge.loss_bad.min()), 1.0, formats.share)
         said.append(f"the {NAMES['loss_bad']}: {found}, with longer bad periods if they lose less")
     for parameter in parameters:
         if not parameter.told and parameter.high > 0:
-            found = text.between(parameter.low, parameter.high, parameter.write)
+            found = formats.between(parameter.low, parameter.high, parameter.write)
             said.append(f"the {NAMES[parameter.name]}: {found}")
     return said
 

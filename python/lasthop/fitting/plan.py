@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from lasthop.core.formats import plural
 from lasthop.fitting.losses import FEWEST_LOSSES, FittedLosses
-from lasthop.plural import plural
 
 PERIODS = 60
 """Bad periods needed to estimate their mean length within 25 %."""

@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lasthop.fitting import text
+from lasthop.core import formats
+from lasthop.core.formats import plural
 from lasthop.fitting.losses import FittedLosses, Model
 from lasthop.fitting.timing import Variation
-from lasthop.plural import plural
 
 if TYPE_CHECKING:
     from lasthop.fitting.link import FittedLink
@@ -44,9 +44,9 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
             lines += [f"#   {line}" for line in losses.lines()]
     lines += [f"# Undetermined: {_comment(what)}." for what in link.cannot_tell]
     lines += [f"# {_comment(note)}" for note in link.notes]
-    delay = f'"{text.seconds(hop)}"'
+    delay = f'"{formats.seconds(hop)}"'
     if (course := link.timing.delay_variation) is not None:
-        median = f'median = "{text.seconds(course.median)}"'
+        median = f'median = "{formats.seconds(course.median)}"'
         delay = f"{{ lognormal = {{ least = {delay}, {median}, {_lognormal(course)} }}"
     lines += [
         "",
@@ -59,8 +59,8 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
         'size = "unlimited"',
         "",
         "[wired]",
-        f'rate = "{text.rate(max(FASTEST_WIRED_BPS, 10 * rate_bps))}"',
-        f'delay = "{text.seconds(wired)}"' if wired > 0 else 'delay = "0 s"',
+        f'rate = "{formats.rate(max(FASTEST_WIRED_BPS, 10 * rate_bps))}"',
+        f'delay = "{formats.seconds(wired)}"' if wired > 0 else 'delay = "0 s"',
         "",
         "[radio]",
         f"rate = {_rate(rate_bps, link.rate_variation)}",
@@ -70,7 +70,7 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
         "",
         "[radio.uplink]",
         f"rate = {_rate(up_rate_bps, link.up_rate_variation)}",
-        f'delay = "{text.seconds(hop)}"',
+        f'delay = "{formats.seconds(hop)}"',
         f"channel = {channel_of(link.up)}",
         "",
     ]
@@ -110,12 +110,12 @@ def seconds(value: float) -> str:
 
 def _lognormal(course: Variation) -> str:
     step = max(course.step_s, 0.01)
-    correlation = text.seconds(course.correlation_s) if course.correlation_s > 0 else "0 s"
-    return f'sigma = {course.sigma:.3f}, step = "{text.seconds(step)}", correlation = "{correlation}" }}'
+    correlation = formats.seconds(course.correlation_s) if course.correlation_s > 0 else "0 s"
+    return f'sigma = {course.sigma:.3f}, step = "{formats.seconds(step)}", correlation = "{correlation}" }}'
 
 
 def _rate(rate_bps: float, variation: Variation | None) -> str:
-    mean = f'"{text.rate(rate_bps)}"'
+    mean = f'"{formats.rate(rate_bps)}"'
     return mean if variation is None else f"{{ lognormal = {{ mean = {mean}, {_lognormal(variation)} }}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Delays, Direction, Measurement, Probes, Rates
 from lasthop.measurement.source import (
     LONGEST_S,
@@ -23,7 +24,6 @@ from lasthop.measurement.source import (
     sequence,
     whole,
 )
-from lasthop.plural import plural
 
 _PING = re.compile(r"\bping\b|\brtt\b", re.IGNORECASE)
 _RATE = re.compile(r"\b(?P<way>download|upload)\b", re.IGNORECASE)

@@ -10,9 +10,9 @@ import dpkt
 import numpy as np
 import numpy.typing as npt
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Counters, Flags
 from lasthop.measurement.source import Source
-from lasthop.plural import plural
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Counters, Counts, Delays, Direction, Floats, Measurement, Rates
 from lasthop.measurement.source import (
     LONGEST_S,
@@ -26,7 +27,6 @@ from lasthop.measurement.source import (
     way,
     whole,
 )
-from lasthop.plural import plural
 
 _UNSTEADY = 0.05
 """The rate of UDP counts as constant if its median deviation from the median is at most this share."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Delays, Direction, Measurement
 from lasthop.measurement.source import (
     LONGEST_S,
@@ -19,7 +20,6 @@ from lasthop.measurement.source import (
     sequence,
     whole,
 )
-from lasthop.plural import plural
 
 REMEDY = "irtt client -i 20ms -d 5m -o irtt.json.gz SERVER"
 

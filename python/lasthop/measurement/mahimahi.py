@@ -7,9 +7,9 @@ from pathlib import PurePath
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Counts, Delays, Direction, Measurement
 from lasthop.measurement.source import BIN_S, LONGEST_S, Source, binned, bins, floats, ordered
-from lasthop.plural import plural
 
 _OPPORTUNITY_BITS = 1504 * 8
 _EVENT = re.compile(r"^(?P<time>\d{1,16}) (?P<kind>[#+\-d]) (?P<rest>\d{1,9}(?: \d{1,9})?)\s*$")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from lasthop.core.formats import plural
 from lasthop.measurement import frames, tcp
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
@@ -22,7 +23,6 @@ from lasthop.measurement.source import (
     probes,
     way,
 )
-from lasthop.plural import plural
 
 if TYPE_CHECKING:
     from lasthop.measurement.reader import Place

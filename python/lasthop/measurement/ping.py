@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Counters, Delays, Direction, Flags, Floats, Measurement
 from lasthop.measurement.source import HAS_TIMES, LONGEST_S, Source, floats, ordered, parsed, probes
-from lasthop.plural import plural
 
 REMEDY = "ping -D -O -i 0.02 HOST"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lasthop import suggest
+from lasthop.core import names
 from lasthop.measurement import flent, iperf3, irtt, mahimahi, ping, ss, table
 from lasthop.measurement.model import Measurement
 from lasthop.measurement.source import HAS_TIMES, Host, Source, load, mapping
@@ -92,11 +92,11 @@ def read(
     array([False,  True, False])
     """
     if format is not None and format not in get_args(Format):
-        raise ValueError(suggest.unknown("format", format, get_args(Format)))
+        raise ValueError(names.unknown("format", format, get_args(Format)))
     if user not in get_args(Host):
-        raise ValueError(suggest.unknown("end", user, get_args(Host)))
+        raise ValueError(names.unknown("end", user, get_args(Host)))
     if captured is not None and captured not in get_args(Place):
-        raise ValueError(suggest.unknown("place", captured, get_args(Place)))
+        raise ValueError(names.unknown("place", captured, get_args(Place)))
     if every_s is not None and not 0 < every_s < math.inf:
         raise ValueError(f"found {every_s} s between rows, expected a time above zero")
     source = load(path)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
 from lasthop.measurement.source import LONGEST_S, SWAP, Host, Source, floats, ordered, parsed, way
-from lasthop.plural import plural
 
 REMEDY = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lasthop.plural import plural
+from lasthop.core.formats import plural
 
 if TYPE_CHECKING:
     from lasthop.measurement.model import Counts, Delays, LossSeries, Measurement, Probes, Rates

@@ -10,7 +10,7 @@ from io import StringIO
 import numpy as np
 import numpy.typing as npt
 
-from lasthop import suggest
+from lasthop.core import names
 from lasthop.measurement.model import (
     Counts,
     Delays,
@@ -237,7 +237,7 @@ class _Table:
     def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
         """Return a suggestion for an unknown column name, or an empty string."""
         for name in self.names:
-            if name not in COLUMNS and (alike := suggest.near(name, wanted)):
+            if name not in COLUMNS and (alike := names.near(name, wanted)):
                 return f'; "{name[:40]}": did you mean "{alike}"?'
         return ""
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from lasthop.core.statistics import Estimate, Sample
 from lasthop.papers.evidence import At, Evidence, along
 from lasthop.papers.paper import Judgement
 from lasthop.papers.verdicts import (
@@ -33,7 +34,6 @@ from lasthop.papers.verdicts import (
     verdict,
     within,
 )
-from lasthop.study.statistics import Estimate, Sample
 
 KBPS = Unit("kb/s", 1e3, 2)
 

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from lasthop import Run, Scenario
+from lasthop._lasthop import Run, Scenario
+from lasthop.core.statistics import Estimate, Sample
+from lasthop.core.units import metric_kind
 from lasthop.papers.run_store import Measured, values
 from lasthop.papers.verdicts import Quantity, ratio, share_of
+from lasthop.results.samples import Samples
 from lasthop.study import Study
-from lasthop.study.samples import Samples
-from lasthop.study.statistics import Estimate, Sample
-from lasthop.study.units import metric_kind
 
 At = Mapping[str, str]
 """A grid point: values by the short names of the axes."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
-from lasthop import Scenario
-from lasthop.study.plan import Rule, Target
+from lasthop._lasthop import Scenario
+from lasthop.engine.stopping import Rule, Target
 
 if TYPE_CHECKING:
     from lasthop.papers.evidence import Evidence

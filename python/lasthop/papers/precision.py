@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lasthop.study.plan import Rule, Target
-from lasthop.study.statistics import Estimate, Sample, estimate
-from lasthop.study.units import metric_kind
+from lasthop.core.statistics import Estimate, Sample, estimate
+from lasthop.core.units import metric_kind
+from lasthop.engine.stopping import Rule, Target
 
 
 @dataclass(frozen=True, slots=True)

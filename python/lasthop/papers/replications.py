@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from lasthop import Scenario
+from lasthop._lasthop import Scenario
+from lasthop.core.statistics import estimate
+from lasthop.core.units import metric_kind
+from lasthop.engine.stopping import Rule
 from lasthop.papers.run_store import Measured, RunStore, StoredRun, values
 from lasthop.study import Progress
-from lasthop.study.plan import Rule
-from lasthop.study.statistics import estimate
-from lasthop.study.units import metric_kind
 
 
 class _StoppedError(Exception):

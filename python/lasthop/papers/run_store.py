@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lasthop import Run, Scenario, __version__
+from lasthop._lasthop import Run, Scenario, __version__
+from lasthop.core.statistics import Sample
 from lasthop.study import StudyError
-from lasthop.study.statistics import Sample
 
 
 @dataclass(frozen=True, slots=True)

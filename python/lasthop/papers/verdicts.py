@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.study.statistics import LEVEL, Estimate, Kind, Sample, estimate, paired, ratio_of_means
+from lasthop.core.statistics import LEVEL, Estimate, Kind, Sample, estimate, paired, ratio_of_means
 
 AGREES = "agrees"
 DIFFERS = "differs"

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lasthop.files import naming
+from lasthop.core.files import naming
 from lasthop.plots._style import style
 
 Columns = Mapping[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.colors import to_hex, to_rgb
 
 from lasthop._lasthop import schemes
-from lasthop.combination import schemes_of
+from lasthop.core.names import schemes_of
 from lasthop.plots import _style
 
 Look = dict[str, Any]

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from lasthop import Run
+from lasthop._lasthop import Run
+from lasthop.core.units import Reading, metric_reading, quantile_name
 from lasthop.plots import _figure, _style
 from lasthop.plots._looks import Look
-from lasthop.study.units import Reading, metric_reading, quantile_name
 
 if TYPE_CHECKING:
     import pandas

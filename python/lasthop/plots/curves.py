@@ -16,6 +16,8 @@ from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
+from lasthop.core.quantity import axis
+from lasthop.core.units import Reading, metric_reading, setting_reading
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure, drawing, legend, result
 from lasthop.plots._looks import Look, looks
@@ -30,8 +32,6 @@ from lasthop.plots._parts import (
     statistic,
     statistic_reading,
 )
-from lasthop.study.quantity import axis
-from lasthop.study.units import Reading, metric_reading, setting_reading
 
 if TYPE_CHECKING:
     import pandas
@@ -150,7 +150,7 @@ def curve(
     Examples
     --------
     >>> from lasthop.plots.curves import Line, curve
-    >>> from lasthop.study.units import Reading
+    >>> from lasthop.core.units import Reading
     >>> line = Line("basic", [128, 576], [4200.0, 5700.0], [4100.0, 5600.0], [4300.0, 5800.0])
     >>> figure = curve([line], Reading("packet size", "B", 1), Reading("throughput", "kbps", 1e3))
     >>> figure.axes[0].get_ylabel()

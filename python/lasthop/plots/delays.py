@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from matplotlib.axes import Axes
 
-from lasthop import Run
+from lasthop._lasthop import Run
 from lasthop.plots._figure import DataFigure, drawing, result
 from lasthop.plots._parts import distribution, heading, of_shares
 

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import ScaledTranslation
 
+from lasthop.core.quantity import axis
+from lasthop.core.units import Reading, metric_reading, quantile_name, setting_reading
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure, panels_of, result
 from lasthop.plots._parts import literal, statistic, statistic_reading
-from lasthop.study.quantity import axis
-from lasthop.study.units import Reading, metric_reading, quantile_name, setting_reading
 
 if TYPE_CHECKING:
     import pandas

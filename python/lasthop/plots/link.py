@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from matplotlib.axes import Axes
 
-from lasthop import Scenario
+from lasthop._lasthop import Scenario
 from lasthop.plots._figure import DataFigure, panels_of, result
 
 

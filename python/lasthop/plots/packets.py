@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
-from lasthop import Run
+from lasthop._lasthop import Run
 from lasthop.plots import _parts
 from lasthop.plots._figure import Columns, DataFigure, panels_of, result
 from lasthop.plots._parts import Periods

@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 from matplotlib.axes import Axes
 
-from lasthop import Run
+from lasthop._lasthop import Run
 from lasthop.plots import _parts
 from lasthop.plots._figure import DataFigure, legend, result
 from lasthop.plots._looks import looks

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lasthop.study.plan import Rule, Target
-from lasthop.study.statistics import Estimate, Kind, Sample, compare, estimate, holm, linearised_ratio
+from lasthop.core.statistics import Estimate, Kind, Sample, compare, estimate, holm, linearised_ratio
+from lasthop.engine.stopping import Rule, Target
 
 STUDIES = 2000
 MOST = 1000

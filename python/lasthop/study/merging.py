@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lasthop.study.error import StudyError
-from lasthop.study.run_numbers import RunNumbers
-from lasthop.study.shard import Shard
-from lasthop.study.store import ALL, Identity, Store, StoredPoint, cut, first_difference
+from lasthop.engine.shards import Shard
+from lasthop.results.error import StudyError
+from lasthop.results.run_numbers import RunNumbers
+from lasthop.results.store import ALL, Identity, Store, StoredPoint, cut, first_difference
 from lasthop.study.study import Study
 
 

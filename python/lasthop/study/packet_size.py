@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lasthop import api
 from lasthop._lasthop import Scenario
-from lasthop.study.error import StudyError
-from lasthop.study.statistics import Sample, compare_paired, estimate, holm
-from lasthop.study.units import metric_kind, setting_reading
+from lasthop.core import scenarios
+from lasthop.core.statistics import Sample, compare_paired, estimate, holm
+from lasthop.core.units import metric_kind, setting_reading
+from lasthop.results.error import StudyError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,10 +64,10 @@ def load(
     >>> load("ebsn-wide-area", ["128 B", "512 B"]).sweep
     {'tcp.packet_size': ['128 B', '512 B']}
     """
-    scenario = api.load(path, list(overrides))
+    scenario = scenarios.load(path, list(overrides))
     if key in scenario.sweep and not sizes:
         return scenario
-    return api.load(path, [*overrides, axis(key, sizes)])
+    return scenarios.load(path, [*overrides, axis(key, sizes)])
 
 
 def axis(key: str, sizes: Sequence[str]) -> str:

@@ -10,18 +10,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from lasthop import _lasthop, api, notebook
+from lasthop import _lasthop, notebook
 from lasthop._lasthop import Scenario
-from lasthop.metric import find_metric, is_of_part
-from lasthop.study import export, statistics, tables
-from lasthop.study.error import StudyError
-from lasthop.study.executor_pool import ExecutorPool
-from lasthop.study.plan import MOST_RUNS, Progress, Rule, Target
-from lasthop.study.samples import TOTAL, Samples
-from lasthop.study.scheduler import Scheduler
-from lasthop.study.shard import Shard
-from lasthop.study.store import Identity, Store, StoredPoint
-from lasthop.suggest import unknown
+from lasthop.core import statistics
+from lasthop.core.metrics import find_metric, is_of_part
+from lasthop.core.names import unknown
+from lasthop.core.scenarios import load
+from lasthop.engine.executors import ExecutorPool
+from lasthop.engine.scheduler import Scheduler
+from lasthop.engine.shards import Shard
+from lasthop.engine.stopping import MOST_RUNS, Progress, Rule, Target
+from lasthop.results import export, tables
+from lasthop.results.error import StudyError
+from lasthop.results.samples import TOTAL, Samples
+from lasthop.results.store import Identity, Store, StoredPoint
 
 if TYPE_CHECKING:
     import pandas
@@ -123,7 +125,7 @@ class Study:
         store: str | Path | None = None,
         shard: tuple[int, int] | None = None,
     ) -> None:
-        self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
+        self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else load(scenario)
         self.each_scheme: bool = each_scheme
         self.quantiles: tuple[float, ...] = tuple(dict.fromkeys(map(_share, quantiles)))
         self._precision = precision

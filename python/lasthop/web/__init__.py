@@ -77,7 +77,7 @@ def page(toml: str, name: str, overrides: Sequence[str] = ()) -> str:
     """
     from jinja2 import Environment, StrictUndefined
 
-    from lasthop import __version__
+    from lasthop._lasthop import __version__
 
     scenarios = {name: SCENARIOS[name] for name in sorted({each["scenario"] for each in lessons()})}
     given = {"toml": toml, "name": name, "overrides": list(overrides)}

@@ -10,9 +10,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from lasthop import packaged, web
+from lasthop import web
 from lasthop._lasthop import SCENARIOS, Scenario
-from lasthop.api import load
+from lasthop.core import packaged
+from lasthop.core.scenarios import load
 
 
 class Explorer(anywidget.AnyWidget):

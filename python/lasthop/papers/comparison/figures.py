@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from lasthop.core.statistics import Estimate
+from lasthop.core.units import Reading
 from lasthop.papers.comparison.network import (
     BURSTS,
     DATA,
@@ -24,8 +26,6 @@ from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.statistics import Estimate
-from lasthop.study.units import Reading
 
 LINK_LAYER = ("LL", "LL-TCP-AWARE", "LL-SMART", "LL-SMART-TCP-AWARE")
 END_TO_END = ("E2E", "E2E-NEWRENO", "E2E-SMART", "E2E-IETF-SACK", "E2E-ELN", "E2E-ELN-RXMT")

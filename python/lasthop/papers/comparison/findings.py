@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lasthop import Run
+from lasthop._lasthop import Run
 from lasthop.papers.claims import Finding, as_gain, printed_number
 from lasthop.papers.comparison.figures import (
     throughput,

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lasthop import Run
+from lasthop._lasthop import Run
+from lasthop.core.quantity import number
 from lasthop.papers.claims import (
     KBPS,
     Best,
@@ -48,7 +49,6 @@ from lasthop.papers.verdicts import (
     typical,
     within,
 )
-from lasthop.study.quantity import number
 
 SCATTER = 0.04
 """Section 5: "the standard deviation for all results presented is less than 4%"."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from lasthop.core.quantity import number
+from lasthop.core.units import Reading
 from lasthop.papers.evidence import Evidence, along
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, packet_trace
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import number
-from lasthop.study.samples import TOTAL
-from lasthop.study.units import Reading
+from lasthop.results.samples import TOTAL
 
 GOOD = 10.0
 WIDE_MAX = 12_800.0

@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from lasthop import Run
+from lasthop._lasthop import Run
+from lasthop.core.quantity import number
+from lasthop.core.statistics import Estimate, Sample
 from lasthop.papers.claims import Contradiction, CustomClaim, Exceeds, Finding, as_gain
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.lhack.network import (
@@ -44,8 +46,6 @@ from lasthop.papers.verdicts import (
     same,
     within,
 )
-from lasthop.study.quantity import number
-from lasthop.study.statistics import Estimate, Sample
 
 LENGTH = 60.0
 """The duration of figures 4 and 5, in seconds."""

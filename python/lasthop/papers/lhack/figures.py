@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from lasthop.core.quantity import number
+from lasthop.core.units import Reading
 from lasthop.papers.evidence import At, Evidence, along
 from lasthop.papers.lhack.network import (
     CEILING,
@@ -16,8 +18,6 @@ from lasthop.papers.lhack.network import (
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import number
-from lasthop.study.units import Reading
 
 _THROUGHPUT = Reading("throughput", "messages/s", 1.0)
 _RATE = Reading("data messages for each that is corrupted", "", 1.0)

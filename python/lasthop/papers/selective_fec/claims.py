@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from lasthop.core.quantity import number
 from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Claim
@@ -27,7 +28,6 @@ from lasthop.papers.verdicts import (
     slightly_below,
     within,
 )
-from lasthop.study.quantity import number
 
 SMALL, LARGE = ("1 dB", "2 dB", "3 dB"), ("13 dB", "14 dB", "15 dB")
 """The values of the fading margin that count as small and as large: the ends of the figures' axis."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from lasthop.core.quantity import number
+from lasthop.core.statistics import Estimate
+from lasthop.core.units import Reading
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import number
-from lasthop.study.statistics import Estimate
-from lasthop.study.units import Reading
 
 SCHEME = "selective-fec"
 LABELS = {

@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from lasthop.core.statistics import Estimate
+from lasthop.core.units import Reading
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.snoop.network import (
@@ -32,8 +34,6 @@ from lasthop.papers.snoop.network import (
 from lasthop.papers.verdicts import Quantity
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.statistics import Estimate
-from lasthop.study.units import Reading
 
 _THROUGHPUT = Reading("throughput", "Mb/s", 1e6)
 _TIME = Reading("time", "s", 1.0)

@@ -8,16 +8,16 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from lasthop import Run
+from lasthop._lasthop import Run
+from lasthop.core.quantity import number
+from lasthop.core.statistics import Estimate
+from lasthop.core.units import Reading
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
 from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of, sweep_of
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import number
-from lasthop.study.statistics import Estimate
-from lasthop.study.units import Reading
 
 LOSS = 9.999
 """The time of the packet loss in figure 1, in seconds."""

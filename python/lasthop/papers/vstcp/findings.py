@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lasthop import Run, Scenario
+from lasthop._lasthop import Run, Scenario
+from lasthop.core.statistics import Sample
 from lasthop.papers.claims import Finding, as_gain, best
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.verdicts import (
@@ -38,7 +39,6 @@ from lasthop.papers.vstcp.figures import (
     sizes_sent,
 )
 from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_4
-from lasthop.study.statistics import Sample
 
 FLAT = 0.01
 """The relative gain that another value may have over the "optimal" one: our margin."""

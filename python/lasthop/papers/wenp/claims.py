@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from lasthop import Run
+from lasthop._lasthop import Run
+from lasthop.core.statistics import Sample
 from lasthop.papers.claims import Contradiction, CustomClaim, Finding, as_gain, printed_number
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Claim
@@ -27,7 +28,6 @@ from lasthop.papers.verdicts import (
 from lasthop.papers.wenp.figures import SCHEMES, flights, gain, throughput
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
 from lasthop.papers.wenp.recoveries import Recovery, recoveries
-from lasthop.study.statistics import Sample
 
 _KBPS = Unit("kb/s", 1e3, 0)
 REASON = "the error margin that section VII states for its means"

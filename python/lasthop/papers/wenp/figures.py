@@ -7,14 +7,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from lasthop.core.statistics import Estimate
+from lasthop.core.units import Reading
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity, ratio
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.statistics import Estimate
-from lasthop.study.units import Reading
 
 ALPHAS = ("0.5", "0.6", "0.75", "0.9", "1.0")
 THRESHOLDS = ("1", "2", "3")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lasthop import Run
+from lasthop._lasthop import Run
 from lasthop.papers.wenp.network import STATIONS
 
 _MSS = 1460

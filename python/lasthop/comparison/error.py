@@ -1,7 +1,0 @@
-"""The error of comparisons."""
-
-from __future__ import annotations
-
-
-class ComparisonError(Exception):
-    """Raised if arms cannot be compared. The message states the reason and the remedy."""

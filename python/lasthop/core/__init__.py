@@ -1,0 +1,1 @@
+"""Foundations: names, units, statistics and files. Nothing here imports another package."""

@@ -1,0 +1,250 @@
+"""Names and units of metrics and settings, for tables and axes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from lasthop._lasthop import better, counts
+
+if TYPE_CHECKING:
+    from lasthop.core.statistics import Kind
+
+RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
+SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
+_TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
+_SHARES = frozenset({"goodput", "finished", "aborted"})
+_BELOW_ONE = _SHARES | {"fairness"}
+_AMOUNTS = ("_bps", "_bytes", "_s", "_bits", "_j")
+_ENERGIES = (("nJ", 1e-9), ("µJ", 1e-6), ("mJ", 1e-3), ("J", 1.0))
+_SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]), ("_j", _ENERGIES))
+
+_SETTINGS = {
+    "good": "good period",
+    "bad": "bad period",
+    "ber": "bit error rate",
+    "good_ber": "bit error rate in good periods",
+    "bad_ber": "bit error rate in bad periods",
+    "mtu": "MTU",
+    "limit": "time limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The name and unit in which a quantity is shown.
+
+    Attributes
+    ----------
+    name : str
+        The name in words.
+    unit : str
+        The unit; empty for counts.
+    size : float
+        The size of the unit in the quantity's basic unit.
+    """
+
+    name: str
+    unit: str
+    size: float
+
+    @property
+    def label(self) -> str:
+        """The name followed by the unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+def metric_kind(metric: str) -> Kind:
+    """Return what the values of a metric may be. A total of bits over time is a ratio: any number.
+
+    Examples
+    --------
+    >>> metric_kind("goodput"), metric_kind("timeouts"), metric_kind("4.throughput_bps")
+    ('share', 'count', 'amount')
+    >>> metric_kind("traffic.voice.mos")
+    'amount'
+    """
+    name = metric.rpartition(".")[2]
+    if name == "throughput_total_bps":
+        return "signed"
+    if name in _BELOW_ONE:
+        return "share"
+    return "amount" if name.endswith(_AMOUNTS) or not counts(metric) else "count"
+
+
+def better_of(metric: str) -> Literal["higher", "lower"] | None:
+    """Return which values of a metric are better; None if it depends on the question.
+
+    Examples
+    --------
+    >>> better_of("throughput_bps"), better_of("traffic.voice.lost_packets"), better_of("ebsn.notices_sent")
+    ('higher', 'lower', None)
+    """
+    return better(metric)
+
+
+def quantile_name(share: float) -> str:
+    """Return the short name of a quantile.
+
+    Examples
+    --------
+    >>> quantile_name(0.5), quantile_name(0.999)
+    ('p50', 'p99.9')
+    """
+    return f"p{round(100 * share, 10):.12g}"
+
+
+def metric_reading(metric: str, greatest: float) -> Reading:
+    """Return the name and a suitable unit of a metric.
+
+    Parameters
+    ----------
+    metric : str
+        The metric's key, which ends with its basic unit.
+    greatest : float
+        The largest value shown, which selects the unit.
+
+    Returns
+    -------
+    Reading
+        The reading.
+
+    Examples
+    --------
+    >>> metric_reading("throughput_bps", 8676.9).label
+    'throughput (kbps)'
+    >>> metric_reading("goodput", 1.0).label, metric_reading("link_attempts", 50.0).label
+    ('goodput (%)', 'link attempts')
+    >>> metric_reading("eln.marked_acks", 50.0).label
+    'eln: marked acks'
+    >>> metric_reading('connection."to D1".throughput_bps', 8e6).label
+    'connection to D1: throughput (Mbps)'
+    """
+    of, _, name = metric.rpartition(".")
+    kind, _, part = of.partition(".")
+    if part:
+        # A quoted name is a JSON string.
+        plain = json.loads(part) if part.startswith('"') else part
+        of = f"{kind} {plain}"
+    whose = f"{of}: " if of else ""
+    if name in _SHARES:
+        return Reading(f"{whose}{name}", "%", 0.01)
+    for suffix, units in _SUFFIXES:
+        if name.endswith(suffix):
+            unit, size = _suitable(units, greatest)
+            return Reading(f"{whose}{_words(name.removesuffix(suffix))}", unit, size)
+    return Reading(f"{whose}{_words(name)}", "", 1.0)
+
+
+def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
+    """Return the name and a suitable unit of a swept setting.
+
+    Parameters
+    ----------
+    setting : str
+        Its full key.
+    basic : str
+        Its basic unit, as `lasthop.core.quantity` has it.
+    greatest : float
+        The largest value shown.
+
+    Returns
+    -------
+    Reading
+        The reading.
+
+    Examples
+    --------
+    >>> setting_reading("tcp.packet_size", "B", 1536.0).label
+    'packet size (B)'
+    >>> setting_reading("radio.channel.two-state.bad", "s", 4.0).label
+    'bad period (s)'
+    >>> setting_reading("wired.delay", "s", 0.2).label
+    'wired delay (ms)'
+    """
+    table, _, last = setting.rpartition(".")
+    name = _SETTINGS.get(last)
+    if name is None:
+        # A key such as "rate" needs its table to be understood.
+        alone = "_" in last or not table
+        name = _words(last if alone else f"{table.rpartition('.')[2]} {last}")
+    if basic == "B":
+        # Packet sizes are given in bytes, even large ones.
+        unit, size = ("B", 1.0) if greatest < 10_000 else _suitable(SIZES, greatest)
+    elif basic in ("bps", "s"):
+        unit, size = _suitable(RATES if basic == "bps" else _TIMES, greatest)
+    else:
+        unit, size = basic, 1.0
+    return Reading(name, unit, size)
+
+
+def aligned(
+    values: Iterable[float], spreads: Iterable[float], size: float = 1.0, sign: str = ""
+) -> list[str]:
+    """Format a column with two significant digits for the narrowest interval.
+
+    Without intervals, or if all are of width zero, the smallest value has three digits.
+
+    Parameters
+    ----------
+    values : iterable of float
+        The values; NaN is a dash.
+    spreads : iterable of float
+        The half-widths of their intervals.
+    size : float, default 1
+        The size of the unit.
+    sign : str, default ""
+        "+" to sign positive values too.
+
+    Returns
+    -------
+    list of str
+        The cells.
+
+    Examples
+    --------
+    >>> aligned([5681.0, 8096.4], [317.9, 20.7], size=1000)
+    ['5.681', '8.096']
+    >>> aligned([0.33114, 0.3328], [0.0, 0.0])
+    ['0.331', '0.333']
+    """
+    values = list(values)
+    known = [spread / size for spread in spreads if spread > 0]
+    if known:
+        decimals = min(4, max(0, 1 - math.floor(math.log10(min(known)))))
+    else:
+        least = min((abs(value) / size for value in values if value and math.isfinite(value)), default=1.0)
+        decimals = min(4, max(2, 2 - math.floor(math.log10(least))))
+    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
+
+
+def quantile_cells(values: Iterable[float], spreads: Iterable[float], size: float = 1.0) -> list[str]:
+    """Format a column of quantiles over runs: as they are if all are whole or half, else as `aligned`.
+
+    Examples
+    --------
+    >>> quantile_cells([0.0, 0.5, 1200.0], [1.0, 0.5, 2.0])
+    ['0', '0.5', '1,200']
+    >>> quantile_cells([1.0, 0.25], [0.5, 0.25])
+    ['1.00', '0.25']
+    """
+    values = list(values)
+    halves = [2 * value / size for value in values if not math.isnan(value)]
+    if not all(half.is_integer() for half in halves):
+        return aligned(values, spreads, size)
+    return [
+        "-" if math.isnan(value) else f"{value / size:,.{0 if (value / size).is_integer() else 1}f}"
+        for value in values
+    ]
+
+
+def _suitable(units: tuple[tuple[str, float], ...], greatest: float) -> tuple[str, float]:
+    fitting = [unit for unit in units if unit[1] <= abs(greatest)]
+    return fitting[-1] if fitting else units[0]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

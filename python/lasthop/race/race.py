@@ -1,0 +1,669 @@
+"""Comparisons: many arms over the same fades, each against a baseline."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from lasthop import notebook
+from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
+from lasthop.core import statistics
+from lasthop.core.interrupt import interrupts_held
+from lasthop.core.metrics import find_metric
+from lasthop.core.paired_quantiles import Span
+from lasthop.core.scenarios import load
+from lasthop.core.statistics import Sample, holm, paired
+from lasthop.core.units import better_of
+from lasthop.engine.stopping import MOST_RUNS, Progress
+from lasthop.race.arm import Arm
+from lasthop.race.elimination import FEWEST_TO_STOP, independent, looks
+from lasthop.race.error import RaceError
+from lasthop.race.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
+
+if TYPE_CHECKING:
+    import pandas
+
+SIGNIFICANT = 0.05
+
+SECONDS_TO_LISTEN = 0.1
+"""How long to wait for results before checking for Ctrl-C."""
+
+Status = Literal["best", "as good", "cannot tell", "worse"]
+"""The status of an arm.
+
+`"best"`: every other arm is worse. `"as good"`: at most the margin worse than every arm that may be the best.
+`"cannot tell"`: not significantly different from the best. `"worse"`: significantly worse than the best, and
+not shown to be within the margin.
+"""
+
+Row = tuple[float | int | bool | None, ...]
+"""The values of all metrics of a run."""
+
+
+class Executor(Protocol):
+    """Executes runs: `lasthop._lasthop.Pool`, or another class with this interface."""
+
+    def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
+        """Enqueue `runs` runs, numbered from `first_run`."""
+
+    def collect(self, timeout_s: float) -> Sequence[tuple[int, int, str, Row]]:
+        """Wait for results, and return them: (key, run, ended, metrics)."""
+
+    def cancel(self) -> None:
+        """Cancel all runs that are enqueued or in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An arm that is not compared.
+
+    Attributes
+    ----------
+    arm : Arm
+        The arm.
+    reason : str
+        Why the scenario refuses it, or the earlier arm that it equals.
+    same : Arm or None
+        The earlier arm that it equals.
+    """
+
+    arm: Arm
+    reason: str
+    same: Arm | None = None
+
+
+class Race:
+    """A comparison of many arms over the same fades, each paired with a baseline; worse arms stop early.
+
+    Run `r` of every arm has the same seed and run number, so it meets the same fades. The number of runs
+    doubles from look to look. At a look, an arm stops if it is worse than the leader, or if it is as good and
+    its ratio to the baseline is precise enough. Results do not depend on the number of threads.
+
+    Parameters
+    ----------
+    scenario : Scenario, str or Path
+        The scenario, its file, or the name of a worked scenario; without a sweep.
+    arms : sequence of Arm
+        The arms. Arms that the scenario refuses, or that equal an earlier one, are left out.
+    baseline : Arm, optional
+        The arm that all others are compared with; added if it is not among them. By default the scenario's
+        own sender with its first scheme.
+    metric : str, default "throughput_bps"
+        The metric to compare by.
+    metrics : sequence of str, optional
+        Additional metrics for `results`, which always has `Scenario.metrics` and `metric`.
+    quantile : float, optional
+        Compare by this quantile over runs, such as 0.95, instead of the mean.
+    better : {"higher", "lower"}, optional
+        Which values of the metric are better. Known for most metrics; needed for others.
+    seed : int, default 1
+        The seed of all runs.
+    overrides : sequence of str, optional
+        Settings for all arms, as in `lasthop.load`.
+    variants : sequence of sequence of str, optional
+        Sets of overrides for all arms: run `r` has set `r` modulo their number. Arms are then compared on
+        average over the variants, such as draws of a fitted link's parameters.
+    error : float, default 0.05
+        The probability that a truly best arm is called worse.
+    margin : float, default 0.05
+        The relative difference to the best that still counts as equally good.
+    precision : float or None, default 0.05
+        An arm that is as good as the best stops once the 95 % interval of its ratio to the baseline has this
+        half-width. None: such arms make the maximum number of runs.
+    runs : (int, int), optional
+        Runs of each arm at the first look, and at most. By default (8, 64) for means; for a quantile, the
+        smallest number at which an arm can stop, and four times that.
+
+    Attributes
+    ----------
+    baseline : Arm
+        The baseline.
+    arms : list of Arm
+        The arms that are compared.
+    refused : list of Refusal
+        The arms that are left out.
+    metric : str
+        The metric.
+    better : {"higher", "lower"}
+        Which values of it are better.
+    looks : list of int
+        The numbers of runs of the looks.
+
+    Raises
+    ------
+    RaceError
+        If the baseline is refused, the metric does not exist, or an argument makes no sense.
+    ScenarioError
+        If the scenario itself is invalid.
+
+    Examples
+    --------
+    >>> from lasthop.race import Race, grid
+    >>> arms = grid(["linux", "linux-bbr"], ["basic"])
+    >>> comparison = Race("last-mile", arms, overrides=["limit=5 s"], runs=(8, 8))
+    >>> comparison.run()
+    16
+    >>> comparison.results()[["rank", "arm", "status"]].values.tolist()
+    [[1, 'linux-bbr basic', 'best'], [2, 'linux basic', 'worse']]
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | str | Path,
+        arms: Sequence[Arm],
+        *,
+        baseline: Arm | None = None,
+        metric: str = "throughput_bps",
+        metrics: Sequence[str] = (),
+        quantile: float | None = None,
+        better: Better | None = None,
+        seed: int = 1,
+        overrides: Sequence[str] = (),
+        variants: Sequence[Sequence[str]] = ((),),
+        error: float = 0.05,
+        margin: float = 0.05,
+        precision: float | None = 0.05,
+        runs: tuple[int, int] | None = None,
+    ) -> None:
+        _check(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
+        if quantile is not None and not 0 < quantile < 1:
+            raise RaceError(f"quantile: found {quantile}, expected a share between 0 and 1, such as 0.95")
+        self.quantile: float | None = quantile
+        self._statistic: Statistic = Mean() if quantile is None else OfQuantile(quantile)
+        self._source, self._overrides, self._variants = scenario, list(overrides), variants
+        self.seed: int = seed
+        self.error: float = error
+        self.margin: float = margin
+        self.precision: float | None = precision
+        self.scenario: Scenario = self._load([])
+        if self.scenario.sweep:
+            raise RaceError(
+                f"the scenario sweeps {', '.join(self.scenario.sweep)}; a comparison has one link: "
+                "state values that are remedies as an axis, and leave the sweep out: sweep={}"
+            )
+        self.arms: list[Arm] = []
+        self.refused: list[Refusal] = []
+        self._scenarios: dict[tuple[Arm, int], Scenario] = {}
+        self.baseline: Arm = self._enter_all(arms, baseline)
+        self.metric: str = self._find(metric)
+        found = better or better_of(self.metric)
+        if found is None:
+            raise RaceError(f"{self.metric}: it must be stated whether higher or lower is better")
+        self.better: Better = found
+        # The order of the values in a row of the pool.
+        counters = (name for arm in self.arms for name in self._scenario(arm, 0).metrics)
+        asked = (self.metric, *map(self._find, metrics))
+        self.metrics: tuple[str, ...] = tuple(dict.fromkeys((*METRICS, *counters, *asked)))
+        self._rows: dict[Arm, dict[int, Row]] = {arm: {} for arm in self.arms}
+        self._counted = dict.fromkeys(self.arms, 0)
+        self._running = list(self.arms)
+        for arm in self.arms:
+            if not self._scenario(arm, 0).has_metric(self.metric, arm.scheme):
+                self._leave_out(arm, f"it has no {self.metric}")
+        self.looks: list[int] = list(looks(*(runs or self._statistic.default_runs(error, len(self.arms)))))
+        if quantile is not None and 1 < len(variants) < self.looks[-1]:
+            raise RaceError(
+                f"variants: found {len(variants)} for {self.looks[-1]} runs; a quantile over runs needs a "
+                "variant for each, since runs of one variant depend on each other"
+            )
+        self._eliminated: set[Arm] = set()
+        self._samples: dict[tuple[Arm, int, str], Sample] = {}
+        self._look = 0
+        self.progress: Progress = Progress(expected=self._expected())
+
+    # -- The arms ------------------------------------------------------------------------------------
+
+    def _load(self, overrides: Sequence[str]) -> Scenario:
+        """Return the scenario with the overrides of all arms, then these."""
+        every = [*self._overrides, *overrides]
+        if isinstance(self._source, Scenario):
+            if not every:
+                return self._source
+            return Scenario.parse(
+                self._source.to_toml(),
+                name=self._source.file,
+                overrides=every,
+                python_schemes=self._source.python_schemes,
+            )
+        return load(self._source, every)
+
+    def _scenario(self, arm: Arm, variant: int) -> Scenario:
+        """Return the scenario of an arm in one variant; cached."""
+        key = (arm, variant)
+        if key not in self._scenarios:
+            self._scenarios[key] = self._load([*self._variants[variant], *arm.overrides()])
+        return self._scenarios[key]
+
+    def _find(self, metric: str) -> str:
+        """Return the canonical name of a metric that some arm has.
+
+        Raises
+        ------
+        RaceError
+            If no arm has it.
+        """
+        try:
+            return find_metric(metric, (self._scenario(arm, 0) for arm in self.arms))
+        except ValueError as error:
+            raise RaceError(str(error)) from error
+
+    def _enter_all(self, arms: Sequence[Arm], baseline: Arm | None) -> Arm:
+        """Enter the arms and the baseline, and return the baseline."""
+        entered: dict[tuple[str, str], Arm] = {}
+        for arm in dict.fromkeys(arms):
+            try:
+                same = entered.setdefault(self._identity(arm), arm)
+            except ScenarioError as error:
+                self.refused.append(Refusal(arm, _reason(error)))
+                continue
+            if same is arm:
+                self.arms.append(arm)
+            else:
+                self.refused.append(Refusal(arm, f"the same as {same.label}", same))
+        if baseline is None:
+            baseline = Arm(self.scenario.sender, self.scenario.schemes[0])
+        try:
+            same = entered.setdefault(self._identity(baseline), baseline)
+        except ScenarioError as error:
+            raise RaceError(f"the baseline {baseline.label} is refused: {_reason(error)}") from None
+        if same is baseline and same not in self.arms:
+            self.arms.insert(0, same)
+        return same
+
+    def _identity(self, arm: Arm) -> tuple[str, str]:
+        """Return a key that is equal for arms with equal runs."""
+        return self._scenario(arm, 0).hash, arm.scheme
+
+    def __repr__(self) -> str:
+        """Return the number of arms and the best one so far."""
+        return notebook.comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.comparison_html(self)
+
+    # -- Running -------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether every arm has stopped."""
+        return self._look == len(self.looks)
+
+    def packet_bound(self, runs: int) -> float:
+        """Return an upper bound of the data packets that arms deliver in so many runs each.
+
+        Parameters
+        ----------
+        runs : int
+            The runs of each arm, such as `looks[-1]`.
+        """
+        return runs * sum(self._scenario(arm, 0).packet_bound() for arm in self.arms)
+
+    def run(
+        self,
+        jobs: int | None = None,
+        progress: Callable[[Progress], None] | bool | None = None,
+        executor: Executor | None = None,
+    ) -> int:
+        """Make the runs.
+
+        Can be interrupted with Ctrl-C. The results are then those of the last complete look, and the next
+        call resumes.
+
+        Parameters
+        ----------
+        jobs : int, optional
+            The number of threads, by default one for each core. Results do not depend on it.
+        progress : callable or bool, optional
+            Called with the progress several times a second. By default, or with True, a notebook shows a
+            bar; with False it does not.
+        executor : Executor, optional
+            Executes the runs instead of threads of this process.
+
+        Returns
+        -------
+        int
+            The number of runs made.
+
+        Raises
+        ------
+        RuntimeError
+            If a run crashed; the message says how to replay it.
+        """
+        if self.finished:
+            return 0
+        # Import scipy now: later it would delay handling Ctrl-C.
+        statistics.prepare()
+        self.progress.made, began = 0, time.monotonic()
+        bar = notebook.progress_bar(self.scenario.title or "comparison")
+        with ExitStack() as stack:
+            report = stack.enter_context(notebook.chosen(progress, bar))
+            if executor is None:
+                executor = stack.enter_context(Pool(jobs, self.metrics[len(METRICS) :]))
+            self._run(executor, report, began)
+        return self.progress.made
+
+    def _run(self, executor: Executor, report: Callable[[Progress], None] | None, began: float) -> None:
+        with interrupts_held() as let_interrupts_through:
+            try:
+                while not self.finished:
+                    outstanding = self._submit(executor)
+                    while outstanding:
+                        for key, run, _, row in executor.collect(SECONDS_TO_LISTEN):
+                            self._rows[self.arms[key]][run] = row
+                            outstanding -= 1
+                            self.progress.made += 1
+                            self.progress.done += 1
+                        self.progress.seconds = time.monotonic() - began
+                        if report is not None:
+                            report(self.progress)
+                        let_interrupts_through()
+                    self._decide()
+                    self.progress.expected = self._expected()
+            finally:
+                executor.cancel()
+
+    def _submit(self, executor: Executor) -> int:
+        """Submit the runs missing for the next look, and return their number."""
+        submitted = 0
+        # An arm's key is its index, so arms stay in the list while runs are outstanding.
+        for key, arm in enumerate(self.arms):
+            if arm not in self._running:
+                continue
+            have = self._rows[arm]
+            missing = [run for run in range(self.looks[self._look]) if run not in have]
+            try:
+                scenarios = [self._scenario(arm, run % len(self._variants)) for run in missing]
+            except ScenarioError as error:
+                # The first run of this variant.
+                self._leave_out(arm, _reason(error))
+                continue
+            for run, scenario in zip(missing, scenarios, strict=True):
+                executor.submit(key, scenario, arm.scheme, self.seed, run, 1)
+            submitted += len(missing)
+        return submitted
+
+    def _leave_out(self, arm: Arm, reason: str) -> None:
+        """Move an arm from the running to the refused ones."""
+        if arm == self.baseline:
+            raise RaceError(f"the baseline {arm.label} is refused: {reason}")
+        self._running.remove(arm)
+        del self._counted[arm]
+        self.refused.append(Refusal(arm, reason))
+
+    def _decide(self) -> None:
+        """Evaluate a complete look: stop arms that are worse or precise enough."""
+        runs = self.looks[self._look]
+        self._look += 1
+        for arm in self._running:
+            self._counted[arm] = runs
+        # The worst value, which replaces missing ones, may have changed.
+        self._samples.clear()
+        if self.finished:
+            return
+        leader = self._leader()
+        # All others are paired with these two, so they run until no other arm does.
+        pivots = {leader, self.baseline}
+        stopped = set()
+        for arm in self._running:
+            pair = self._pair(arm, leader)
+            if self._tests.as_good(*pair, self.margin):
+                if runs >= FEWEST_TO_STOP and self._width(*self._pair(arm, self.baseline)) <= 1:
+                    stopped.add(arm)
+            elif self._tests.surely_worse(*pair):
+                self._eliminated.add(arm)
+                stopped.add(arm)
+        self._running = [arm for arm in self._running if arm not in stopped - pivots]
+        if {*self._running} <= pivots & stopped:
+            self._look = len(self.looks)
+
+    @property
+    def _tests(self) -> Tests:
+        return self._statistic.tests(self.error, len(self._rows), len(self.looks), self.better)
+
+    def _excess(self, runs: int) -> float:
+        """Return the largest half-width of a ratio to the baseline, in multiples of the precision."""
+        against = self._sample(self.baseline, runs)
+        others = [arm for arm in self._running if arm != self.baseline]
+        return max((self._width(self._sample(arm, runs), against) for arm in others), default=0.0)
+
+    def _width(self, arm: Sample, baseline: Sample) -> float:
+        """Return the half-width of a ratio to the baseline, in multiples of the precision."""
+        if self.precision is None:
+            return math.inf
+        return self._statistic.width(arm, baseline, self.precision)
+
+    def _expected(self) -> int:
+        """Estimate the total number of runs."""
+        made = sum(self._counted.values())
+        if self.finished:
+            return made
+        have = self.looks[self._look - 1] if self._look else 0
+        # Before the first look, assume that the third is the last.
+        end = self.looks[min(2, len(self.looks) - 1)]
+        if self.precision is None:
+            end = self.looks[-1]
+        elif self._look:
+            # The half-width shrinks with the square root of the number of runs.
+            wanted = have * min(self._excess(have), 1e3) ** 2
+            end = next((each for each in self.looks if each >= wanted), self.looks[-1])
+        return made + len(self._running) * max(self.looks[self._look] - have, end - have)
+
+    @property
+    def eliminated(self) -> frozenset[Arm]:
+        """The arms that stopped early because they are worse."""
+        return frozenset(self._eliminated)
+
+    # -- Samples -------------------------------------------------------------------------------------
+
+    def _values(self, arm: Arm, metric: str, runs: int) -> Sample:
+        """Return a metric of the first `runs` runs of an arm; NaN for runs without it."""
+        column, rows = self.metrics.index(metric), self._rows[arm]
+        values = (rows[run][column] for run in range(runs))
+        return np.array([math.nan if value is None else float(value) for value in values])
+
+    def _sample(self, arm: Arm, runs: int, metric: str | None = None) -> Sample:
+        """Return independent values of a metric, by default the comparison's.
+
+        A run without the comparison's metric counts as the worst value of any run; for a quantile, as worse
+        than all others.
+        """
+        shown = metric or self.metric
+        key = (arm, runs, shown)
+        if key not in self._samples:
+            values = self._values(arm, shown, runs)
+            if shown == self.metric and np.isnan(values).any():
+                worst = self._statistic.missing(self._worst_seen(), self.better)
+                values = np.where(np.isnan(values), worst, values)
+            self._samples[key] = independent(values, len(self._variants))
+        return self._samples[key]
+
+    def _pair(self, arm: Arm, other: Arm) -> tuple[Sample, Sample]:
+        """Return the samples of two arms over the runs that both have."""
+        runs = min(self._counted[arm], self._counted[other])
+        return self._sample(arm, runs), self._sample(other, runs)
+
+    def _worst_seen(self) -> float:
+        """Return the worst value of the metric in any counted run."""
+        every = [self._values(arm, self.metric, runs) for arm, runs in self._counted.items()]
+        seen = np.concatenate(every)
+        seen = seen[~np.isnan(seen)]
+        if len(seen) == 0:
+            raise RaceError(f"no run has a {self.metric}: none finished; raise the scenario's limit")
+        return float(seen.min() if self.better == "higher" else seen.max())
+
+    def _leader(self) -> Arm:
+        """Return the best of the arms that have the most runs and are not eliminated."""
+        most = max(self._counted.values())
+        sign = 1.0 if self.better == "higher" else -1.0
+        alive = [arm for arm, runs in self._counted.items() if runs == most and arm not in self._eliminated]
+        return max(alive, key=lambda arm: sign * self._statistic.value(self._sample(arm, most)))
+
+    # -- Results -------------------------------------------------------------------------------------
+
+    def sample(self, arm: Arm, metric: str | None = None) -> Sample:
+        """Return the values of an arm: one for each run, or with variants the mean of each variant.
+
+        The metric is by default the comparison's; for another one, runs without it are NaN.
+
+        Raises
+        ------
+        KeyError
+            If the arm is not compared.
+        """
+        return self._sample(arm, self._counted[arm], metric)
+
+    def values(self, arm: Arm, metric: str | None = None) -> Sample:
+        """Return a metric, by default the comparison's, of each run that counts; NaN where it has none.
+
+        Raises
+        ------
+        KeyError
+            If the arm is not compared.
+        """
+        return self._values(arm, metric or self.metric, self._counted[arm])
+
+    def standing(self) -> dict[Arm, tuple[int, Status]]:
+        """Return the rank and the status of each arm, the best first.
+
+        Arms that are as good as the best, or not significantly different from it, share the first rank.
+
+        Raises
+        ------
+        RaceError
+            If no look is complete yet.
+        """
+        if self._look == 0:
+            raise RaceError("nothing has been run yet")
+        values = {arm: self._statistic.value(self._sample(arm, runs)) for arm, runs in self._counted.items()}
+        sign = 1.0 if self.better == "higher" else -1.0
+        leader = self._leader()
+        first = [arm for arm in self._counted if arm == leader or self._may_be_best(arm, leader)]
+        ordered = sorted(self._counted, key=lambda arm: (arm not in first, -sign * values[arm]))
+        found: dict[Arm, tuple[int, Status]] = {}
+        for place, arm in enumerate(ordered, 1):
+            if arm not in first:
+                found[arm] = place, "worse"
+            elif first == [arm]:
+                found[arm] = 1, "best"
+            else:
+                others = [other for other in first if other != arm]
+                good = all(self._tests.as_good(*self._pair(arm, other), self.margin) for other in others)
+                found[arm] = 1, "as good" if good else "cannot tell"
+        return found
+
+    def _may_be_best(self, arm: Arm, leader: Arm) -> bool:
+        """Whether an arm is not significantly worse than the leader, or by less than the margin."""
+        if arm in self._eliminated:
+            return False
+        pair = self._pair(arm, leader)
+        return not self._tests.worse(*pair) or self._tests.as_good(*pair, self.margin)
+
+    def results(self, metric: str | None = None) -> pandas.DataFrame:
+        """Return a row for each arm, the best first.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Another metric, such as a cost. Ranks and statuses remain by the comparison's metric.
+
+        Returns
+        -------
+        pandas.DataFrame
+            docs/guide/compare.md defines the columns.
+
+        Raises
+        ------
+        RaceError
+            If no look is complete yet, or the metric does not exist.
+        """
+        import pandas
+
+        shown = self.metric if metric is None else self._find(metric)
+        if shown not in self.metrics:
+            raise RaceError(f"this comparison does not have {shown}; state it with metrics=")
+        rows: list[dict[str, Any]] = []
+        most = max(self._counted.values())
+        for arm, (rank, status) in self.standing().items():
+            runs = self._counted[arm]
+            sample = self._sample(arm, runs, shown)
+            mean = Mean().found(sample[np.isfinite(sample)], shown)
+            itself = arm == self.baseline
+            against = self._statistic.against(*paired(sample, self._sample(self.baseline, runs, shown)))
+            ratio = Span(math.nan, math.nan, math.nan) if itself or against.ratio is None else against.ratio
+            apart = Span(math.nan, math.nan, math.nan) if itself else against.difference
+            p_value = math.nan if itself else against.p_value
+            rows.append(
+                {
+                    "rank": rank,
+                    "arm": arm.label,
+                    "sender": arm.sender,
+                    "scheme": arm.scheme,
+                    **dict(arm.settings),
+                    "baseline": itself,
+                    "metric": shown,
+                    "n": runs,
+                    "missing": int(np.isnan(self._values(arm, shown, runs)).sum()),
+                    "unfinished": int((self._values(arm, "finished", runs) == 0).sum()),
+                    "mean": mean.value,
+                    "ci_low": mean.low,
+                    "ci_high": mean.high,
+                    **self._quantile_columns(sample, shown),
+                    "ratio": ratio.value,
+                    "ratio_low": ratio.low,
+                    "ratio_high": ratio.high,
+                    "difference": apart.value,
+                    "difference_low": apart.low,
+                    "difference_high": apart.high,
+                    # An arm may have stopped at any look, so each look counts as a test.
+                    "p_value": math.nan if math.isnan(p_value) else min(1.0, p_value * len(self.looks)),
+                    "status": status,
+                    "stopped_early": runs < most,
+                }
+            )
+        adjusted = holm([row["p_value"] for row in rows])
+        for row, p_holm in zip(rows, adjusted, strict=True):
+            row |= {"p_holm": p_holm, "significant": p_holm < SIGNIFICANT}
+        return pandas.DataFrame(rows)
+
+    def _quantile_columns(self, sample: Sample, metric: str) -> dict[str, float]:
+        """Return the columns of a comparison by a quantile."""
+        if self.quantile is None:
+            return {}
+        found = self._statistic.found(finite(sample), metric)
+        return {
+            "quantile": self.quantile,
+            "value": found.value,
+            "value_low": found.low,
+            "value_high": found.high,
+        }
+
+
+def _check(
+    *,
+    error: float,
+    margin: float,
+    precision: float | None,
+    runs: tuple[int, int] | None,
+    variants: Sequence[Sequence[str]],
+) -> None:
+    """Check the ranges of the arguments."""
+    for name, share in (("error", error), ("margin", margin), ("precision", precision)):
+        if share is not None and not 0 < share < 1:
+            raise RaceError(f"{name}: found {share}, expected a share between 0 and 1, such as 0.05")
+    least, most = runs or (1, 1)
+    if not 1 <= least <= most <= MOST_RUNS:
+        raise RaceError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most <= {MOST_RUNS:,}")
+    if not variants:
+        raise RaceError("variants: expected at least one, which may be empty")
+
+
+def _reason(error: ScenarioError) -> str:
+    """Return the message of a refusal, without the key of the arm's only scheme."""
+    return error.message.removeprefix("schemes[0]: ")

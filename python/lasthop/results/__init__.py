@@ -1,0 +1,1 @@
+"""Results: runs, samples of their metrics, stores, and data frames."""

@@ -1,0 +1,95 @@
+"""Samples: the values of a metric over runs, read from the store."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+
+from lasthop.core.quantity import number
+from lasthop.core.statistics import Sample, linearised_ratio
+from lasthop.results.store import Identity, Store
+
+TOTAL = "throughput_total_bps"
+"""Total bits over total time: a ratio of sums, where throughput_bps is a mean of ratios."""
+
+
+class Samples:
+    """The values of each metric at each point with each scheme.
+
+    Only the runs 0, 1, 2, ... up to the first missing one are counted. In an unfinished study short runs are
+    stored first; counting them would bias the mean.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    identity : Identity
+        The study in the store.
+    each_scheme : bool, default False
+        Whether a scheme's runs count if another scheme of the point lacks them.
+    """
+
+    def __init__(self, store: Store, identity: Identity, each_scheme: bool = False) -> None:
+        self._store = store
+        self._points = identity.points
+        self._each_scheme = each_scheme
+        self.metrics: tuple[str, ...] = (*identity.metrics, TOTAL)
+        self._runs: dict[int, dict[str, int]] = {}
+
+    def runs(self, point: int, *schemes: str) -> int:
+        """Return how many runs count at a point: those that each of `schemes` has."""
+        if point not in self._runs:
+            prefixes = {
+                scheme: self._store.numbers(point, scheme).prefix for scheme in self._points[point].schemes
+            }
+            if not self._each_scheme:
+                prefixes = dict.fromkeys(prefixes, min(prefixes.values(), default=0))
+            self._runs[point] = prefixes
+        return min(self._runs[point][scheme] for scheme in schemes)
+
+    def of(self, point: int, scheme: str, metric: str, runs: int | None = None) -> Sample:
+        """Return a metric of the counted runs, in order; NaN for a run that does not have it.
+
+        Parameters
+        ----------
+        point : int
+            The point's index.
+        scheme : str
+            The scheme.
+        metric : str
+            The metric.
+        runs : int, optional
+            The number of runs to count instead.
+        """
+        below = self.runs(point, scheme) if runs is None else runs
+        if metric == TOTAL:
+            delivered, rate = self._store.columns(point, scheme, ("delivered_bytes", "throughput_bps"), below)
+            bits = 8.0 * delivered.astype(np.float64)
+            # A run that delivered nothing lasted until the limit.
+            time = np.full(len(bits), self._longest(point))
+            np.divide(bits, rate, out=time, where=rate > 0)
+            return linearised_ratio(bits, time)
+        (column,) = self._store.columns(point, scheme, (metric,), below)
+        return column.astype(np.float64, copy=False)
+
+    def unfinished(self, point: int, scheme: str) -> int:
+        """Return how many of the counted runs did not finish their transfer."""
+        (finished,) = self._store.columns(point, scheme, ("finished",), self.runs(point, scheme))
+        return int(np.count_nonzero(finished == 0))
+
+    def _longest(self, point: int) -> float:
+        """Return the longest time in seconds over which throughput is measured at a point."""
+        said = tomllib.loads(self._points[point].toml)
+        limit, warmup = number(said["limit"]), number(said["warmup"])
+        if "transfer" not in said:
+            # Traffic alone.
+            return limit - warmup
+        usual, named = said["transfer"]["start"], said.get("connection", {})
+        starts = [each.get("start", usual) for each in named.values()]
+        shape = said["topology"]
+        pairs = shape["dumbbell"]["pairs"] if "dumbbell" in shape else 1
+        if len(named) < pairs and all(name.isdecimal() for name in named):
+            # Pairs without their own table start at the usual time.
+            starts.append(usual)
+        return limit - max(warmup, min(map(number, starts)))
