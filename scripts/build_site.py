@@ -39,6 +39,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
+    "SECURITY.md": "security.md",
     # The site has its own home page.
     "README.md": "index.md",
     "docs/site/index.md": "index.md",

@@ -20,6 +20,7 @@ from lasthop.cli.compare import _split
 
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--runs", "2:4")
 PAGE = (ROOT / "docs/guide/compare.md").read_text()
+REFERENCE = (ROOT / "docs/reference/comparisons.md").read_text()
 
 
 def test_the_page_shows_what_the_command_prints(command: Command) -> None:
@@ -35,7 +36,7 @@ def test_the_page_shows_what_the_command_prints(command: Command) -> None:
 
 def test_every_key_is_documented(command: Command) -> None:
     document = json.loads(command(*QUICK, "--scheme", "basic", "--scheme", "smart", "--json").stdout)
-    section = PAGE.partition("## `lasthop compare --json`")[2]
+    section = REFERENCE.partition("## `lasthop compare --json`")[2]
     documented = {
         key
         for cell in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
@@ -59,7 +60,7 @@ def test_every_key_is_documented(command: Command) -> None:
 def test_every_column_is_documented(command: Command, tmp_path: Path) -> None:
     command(*QUICK, "--axis", "radio.queue=9 packets,90 packets", "--out", tmp_path)
     table = pandas.read_csv(tmp_path / "comparison.csv")
-    section = PAGE.partition("`Comparison.results` has a row")[2].partition("## Files")[0]
+    section = REFERENCE.partition("`Race.results` has a row")[2].partition("## Files")[0]
     documented = {
         key
         for cell in re.findall(r"^\| (.*?) \|", section, re.MULTILINE)

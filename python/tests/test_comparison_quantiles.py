@@ -21,6 +21,7 @@ from lasthop.race import Arm, Race, RaceError, grid
 from lasthop.race.elimination import QuantileElimination
 
 PAGE = (ROOT / "docs/guide/compare.md").read_text()
+REFERENCE = (ROOT / "docs/reference/comparisons.md").read_text()
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--scheme", "basic", "--scheme", "arq")
 
 
@@ -75,7 +76,7 @@ def paired(shape: Callable[[np.random.Generator, tuple[int, int]], Values]) -> T
 
 
 RUNS, TRIALS = 128, 60
-"""docs/guide/compare.md has the shares of a thousand trials."""
+"""docs/reports/2026-11-comparison-error.md has the shares of a thousand trials."""
 
 SHARE = 0.9
 
@@ -220,7 +221,7 @@ def test_the_command_prints_and_writes_quantiles(command: Command, tmp_path: Pat
     assert "p5 of throughput over runs, higher is better; ratios to linux basic" in done.stdout
     assert "heat-map.png" in results(tmp_path)
     table = pandas.read_csv(tmp_path / "comparison.csv")
-    section = PAGE.partition("`Race.results` has a row")[2].partition("## Files")[0]
+    section = REFERENCE.partition("`Race.results` has a row")[2].partition("## Files")[0]
     assert {"quantile", "value", "value_low", "value_high"} <= {*table.columns}
     assert {*table.columns} <= {*re.findall("`(.*?)`", section)}
     document = json.loads((tmp_path / "results.json").read_text())

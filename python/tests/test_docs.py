@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import textwrap
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -548,10 +549,12 @@ def test_json_examples_equal_the_output_of_the_command(command: Command) -> None
 
 
 def python_blocks(path: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+    blocks = re.findall(r"^( *)```python\n(.*?)^ *```", path.read_text(), re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(code) for _, code in blocks]
 
 
-@pytest.mark.parametrize("name", PAGES)
+# The code of reports is tested where it is repeated.
+@pytest.mark.parametrize("name", [name for name in PAGES if not name.startswith("docs/reports/")])
 def test_the_python_in_the_documentation_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -571,6 +574,14 @@ def test_links_have_targets() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_pages_written_by_hand_stay_short() -> None:
+    generated = ("docs/reference/", "docs/reports/")
+    texts = {name: (ROOT / name).read_text() for name in PAGES if not name.startswith(generated)}
+    words = {name: len(text.split()) for name, text in texts.items() if name.startswith("docs/")}
+    assert 20_000 < sum(words.values()) <= 40_000, sorted(words.items(), key=lambda each: -each[1])
+    assert len(texts["README.md"].splitlines()) <= 130
 
 
 # Its counter is a metric like any other.

@@ -39,8 +39,8 @@ KEPT = {"comparison": 20, "lhack": 10, "snoop": 20, "wenp": 12}
 
 
 def documented(name: str) -> dict[str, str]:
-    """Return the verdict of each result of a paper with many runs, as docs/guide/papers.md has it."""
-    text = (ROOT / "docs/guide/papers.md").read_text(encoding="utf-8")
+    """Return the verdict of each result of a paper with many runs, as docs/reference/papers.md has it."""
+    text = (ROOT / "docs/reference/papers.md").read_text(encoding="utf-8")
     _, _, section = text.partition(f"\n### {name}\n")
     section = re.split(r"^##", section, flags=re.MULTILINE)[0]
     found: dict[str, str] = {}
@@ -100,7 +100,7 @@ def test_a_reading_is_fitted_to_claims_of_its_paper(name: str) -> None:
     ids = {claim.id for claim in found.claims}
     for reading in found.readings:
         assert set(reading.fitted) <= ids, reading.name
-    text = (ROOT / "docs/guide/papers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/papers.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith(f"| {name} | `")]
     documented_ones = [re.findall(r"`([a-z-]+)`", row.split("|")[2]) for row in rows]
     fitted = [each.name for each in found.readings if each.fitted]
@@ -269,7 +269,7 @@ def test_the_verdict_on_each_result_is_documented(name: str) -> None:
     assert sorted(documented(name)) == sorted(
         claim.id for claim in paper(name).claims if not claim.definition
     )
-    text = (ROOT / "docs/guide/papers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/papers.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| {name} \|((?: \d+ \|)+)$", text, flags=re.MULTILINE)
     counts = [list(documented(name).values()).count(verdict) for verdict in VERDICTS]
     assert [int(count) for count in row.split("|")[:-2]] == counts

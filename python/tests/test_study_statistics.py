@@ -145,7 +145,7 @@ def test_few_runs_and_few_events_are_told() -> None:
 def test_intervals_cover_the_truth_or_say_that_they_may_not(case: Case, rule: str) -> None:
     studies = 300
     found = measure(case, *RULES[rule], studies=studies, seed=7)
-    # docs/guide/studies.md has the shares of 2,000; of 300 they may be three standard errors off.
+    # A report has the shares of 2,000 studies; of 300 they may be three standard errors off.
     assert found.misled <= 0.07 + 3 * math.sqrt(0.07 * 0.93 / studies)
 
 
@@ -265,7 +265,7 @@ def test_a_point_stops_when_all_its_schemes_are_known_well_enough() -> None:
 
 @pytest.mark.parametrize(
     ("least", "covers"),
-    # docs/guide/studies.md has these shares from more studies.
+    # docs/reports/2026-11-study-coverage.md has these shares from more studies.
     [(10, 0.90), (20, 0.92), (50, 0.93)],
 )
 def test_intervals_at_a_checkpoint_that_stopped_a_study_cover_the_truth(least: int, covers: float) -> None:

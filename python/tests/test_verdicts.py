@@ -268,7 +268,7 @@ def test_every_claim_says_what_would_make_it_fail(name: str) -> None:
 
 
 def test_the_meanings_of_words_are_documented() -> None:
-    text = (ROOT / "docs/guide/papers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/papers.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", text, flags=re.MULTILINE))
     for words, meaning in QUANTIFIERS.items():
         assert rows.get(words) == meaning, words

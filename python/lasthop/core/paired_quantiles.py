@@ -1,4 +1,4 @@
-"""Paired comparisons of quantiles. docs/guide/compare.md derives the test and measures the intervals."""
+"""Paired comparisons of quantiles. docs/guide/compare.md derives the test."""
 
 from __future__ import annotations
 

@@ -576,7 +576,7 @@ class Race:
         Returns
         -------
         pandas.DataFrame
-            docs/guide/compare.md defines the columns.
+            docs/reference/comparisons.md defines the columns.
 
         Raises
         ------

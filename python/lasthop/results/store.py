@@ -1,4 +1,4 @@
-"""The SQLite file of a study's results. docs/guide/studies.md documents the schema.
+"""The SQLite file of a study's results. docs/reference/studies.md documents the schema.
 
 It is written in transactions with a rollback journal: even if the process is killed, the file holds exactly
 the committed runs. A running study always has an open transaction, which locks out other writers but not

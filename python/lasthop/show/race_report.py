@@ -1,6 +1,6 @@
 """The results of a comparison as a JSON document, as a table and as a heat map.
 
-The keys of the document are a contract, defined in docs/guide/compare.md.
+The keys of the document are a contract, defined in docs/reference/comparisons.md.
 """
 
 from __future__ import annotations

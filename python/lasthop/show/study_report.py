@@ -1,6 +1,6 @@
 """A study's results as a JSON document, as CSV tables, as curves and heat maps.
 
-The keys of the document are a contract, defined in docs/guide/studies.md.
+The keys of the document are a contract, defined in docs/reference/studies.md.
 """
 
 from __future__ import annotations

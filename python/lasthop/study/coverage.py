@@ -2,7 +2,7 @@
 
 Each case is a distribution of runs whose mean is known. Studies of it stop by the rule of `lasthop study`, or
 have a fixed number of runs. A study that is marked *too few events* does not claim to cover.
-docs/guide/studies.md has the table.
+docs/reports/2026-11-study-coverage.md has the table.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def family_errors(tests: int, studies: int = STUDIES, seed: int = 1) -> float:
 
 
 def table(studies: int = STUDIES) -> Iterator[str]:
-    """Yield the lines of the table of docs/guide/studies.md."""
+    """Yield the lines of the table of docs/reports/2026-11-study-coverage.md."""
     yield "| runs of | " + " | ".join(RULES) + " |"
     yield "|---|" + "---|" * len(RULES)
     for case in CASES:

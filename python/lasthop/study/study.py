@@ -378,7 +378,7 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            docs/guide/studies.md defines the columns.
+            docs/reference/studies.md defines the columns.
         """
         samples = self.samples()
         return tables.summary_frame(samples, self._identity, self._stored(metric or self.metric))
@@ -396,7 +396,7 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            docs/guide/studies.md defines the columns.
+            docs/reference/studies.md defines the columns.
 
         Raises
         ------
@@ -421,7 +421,7 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            docs/guide/studies.md defines the columns.
+            docs/reference/studies.md defines the columns.
         """
         samples = self.samples()
         for point in self.points:
