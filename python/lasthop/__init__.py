@@ -38,11 +38,11 @@ from lasthop.results.runs import compare, events_frame, run, series_frame
 if TYPE_CHECKING:
     # `as` makes them public for type checkers, without a part in `import *`.
     from lasthop import advice as advice
-    from lasthop import comparison as comparison
     from lasthop import fitting as fitting
     from lasthop import measurement as measurement
     from lasthop import papers as papers
     from lasthop import plots as plots
+    from lasthop import race as race
     from lasthop import study as study
 
 __all__ = [
@@ -71,7 +71,7 @@ __all__ = [
     "series_frame",
 ]
 
-_MODULES = frozenset({"advice", "comparison", "fitting", "measurement", "papers", "plots", "study"})
+_MODULES = frozenset({"advice", "fitting", "measurement", "papers", "plots", "race", "study"})
 """Imported when first used, since what they need takes longer to load than a run takes."""
 
 if not TYPE_CHECKING:

@@ -205,7 +205,7 @@ def test_the_site_has_the_whole_reference(built: Path) -> None:
     api = (built / "reference/api.html").read_text(encoding="utf-8")
     for name in lasthop.__all__:
         assert f'id="lasthop.{name}"' in api or name == "__version__", name
-    for name in ("advice", "comparison", "fitting", "measurement", "papers", "plots", "study"):
+    for name in ("advice", "fitting", "measurement", "papers", "plots", "race", "study"):
         module = import_module(f"lasthop.{name}")
         for member in module.__all__:
             # Constants and the names of types have no docstrings.
