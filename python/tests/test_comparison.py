@@ -35,12 +35,12 @@ class Made:
             self.submitted.append((key, run))
             self.scenarios[key, run] = scenario
 
-    def collect(self, timeout_s: float) -> list[tuple[int, int, str, tuple[float | int | bool | None, ...]]]:
+    def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
         if self.fails is not None and len(self.submitted) > self.fails:
             raise KeyboardInterrupt
         # The last first: the order in which runs finish must not matter.
         done, self.waiting = self.waiting[::-1], []
-        return [(key, run, "finished", self._row(self.values[key, run])) for key, run in done]
+        return [(key, run, 1, "finished", self._row(self.values[key, run])) for key, run in done]
 
     def cancel(self) -> None:
         self.waiting.clear()
@@ -445,4 +445,4 @@ def test_progress_is_reported() -> None:
     assert seen
     assert seen[-1][0] == runs == comparison.results()["n"].sum()
     assert all(done <= expected for done, expected in seen)
-    assert comparison.progress.expected == runs
+    assert seen[-1] == (runs, runs)

@@ -22,6 +22,7 @@ from lasthop.cli import run
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import FILES, Output
 from lasthop.cli.run import Request
+from lasthop.results.sqlite import SqliteStore
 from lasthop.study import Study, StudyError
 
 ENDLESS = ("--set", "transfer.size=unlimited", "--set", "limit=100000000 s", "--scheme", "ebsn")
@@ -150,6 +151,7 @@ def test_a_store_that_failed_refuses_writes(tmp_path: Path) -> None:
     with Study(scenario, runs=(100, 100), store=tmp_path / "study.sqlite") as study:
         study.run()
     with Study(scenario, runs=(2000, 2000), store=tmp_path / "study.sqlite") as study:
+        assert isinstance(study._store, SqliteStore)
         (pages,) = study._store._sql.execute("PRAGMA page_count").fetchone()
         study._store._sql.execute(f"PRAGMA max_page_count = {pages + 2}")
         for _ in range(2):

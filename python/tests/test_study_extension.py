@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 from lasthop import Scenario
 from lasthop.cli.app import app
-from lasthop.results.store import Identity, Store, StoredPoint, _places
+from lasthop.results.sqlite import SqliteStore, _places
+from lasthop.results.store import Identity, StoredPoint
 from lasthop.study import Progress, Study, merge
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
@@ -153,13 +154,13 @@ def test_an_extension_that_cannot_be_written_changes_nothing(
     with study(scenario(), path) as first:
         first.run()
         expected = csv(first, tmp_path)
-    real = Store._extend
+    real = SqliteStore._extend
 
-    def fail(store: Store, identity: object) -> None:
+    def fail(store: SqliteStore, identity: object) -> None:
         real(store, identity)  # type: ignore[arg-type]
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(Store, "_extend", fail)
+    monkeypatch.setattr(SqliteStore, "_extend", fail)
     with study(scenario(MORE_SIZES, THREE), path) as extended, pytest.raises(Exception, match="disk I/O"):
         extended.run()
     monkeypatch.undo()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import lasthop
 from lasthop.core.statistics import (
     Sample,
     compare,
@@ -17,10 +18,11 @@ from lasthop.core.statistics import (
     linearised_ratio,
     skewness,
 )
+from lasthop.engine.scheduler import Batch
 from lasthop.engine.stopping import Rule, Target
 from lasthop.results.run_numbers import RunNumbers
 from lasthop.study.coverage import CASES, RULES, Case, false_positives, family_errors, measure
-from lasthop.study.points import PointPlan
+from lasthop.study.points import PointPolicy
 
 
 def normal(n: int, seed: int = 3, mean: float = 10.0) -> Sample:
@@ -298,25 +300,28 @@ def test_a_target_is_the_wider_of_its_relative_and_absolute_half_widths() -> Non
 
 def test_a_point_requests_missing_runs_once() -> None:
     have = {"a": RunNumbers([(0, 1), (3, 4)]), "b": RunNumbers([(0, 9)])}
-    plan = PointPlan(Rule(6, 9, [Target("throughput_bps", 0.02)]), 0, have)
-    assert list(plan.missing()) == [("a", 1, 2), ("a", 4, 2)]
-    assert list(plan.missing()) == []
-    assert not plan.complete()
-    plan.add("a", 4, 2)
-    plan.add("a", 1, 2)
-    assert plan.complete()
-    plan.decide([math.inf])
-    assert (plan.stopped, plan.target) == (False, 9)
-    assert list(plan.missing()) == [("a", 6, 3)]
+    scenario = lasthop.load("ebsn-example")
+    rule = Rule(6, 9, [Target("throughput_bps", 0.02)])
+    point = PointPolicy(rule, 7, scenario, have, lambda place, schemes, runs: [math.inf])
+    assert list(point.missing()) == [Batch(7, "a", scenario, 1, 2), Batch(7, "a", scenario, 4, 2)]
+    assert list(point.missing()) == []
+    assert not point.complete()
+    point.add(7, "a", 4, 2)
+    point.add(7, "a", 1, 2)
+    assert point.complete()
+    point.decide()
+    assert (point.stopped, point.target) == (False, 9)
+    assert list(point.missing()) == [Batch(7, "a", scenario, 6, 3)]
 
 
 def test_orders_and_numbers_of_a_billion_runs_take_no_memory() -> None:
     have = RunNumbers([(0, 1000), (2000, 2001)])
-    plan = PointPlan(Rule(10**9, 10**9), 0, {"a": have})
-    assert list(plan.missing()) == [("a", 1000, 1000), ("a", 2001, 10**9 - 2001)]
-    plan.add("a", 1000, 1000)
+    scenario = lasthop.load("ebsn-example")
+    point = PointPolicy(Rule(10**9, 10**9), 0, scenario, {"a": have}, lambda place, schemes, runs: [])
+    assert [batch[3:] for batch in point.missing()] == [(1000, 1000), (2001, 10**9 - 2001)]
+    point.add(0, "a", 1000, 1000)
     assert (have.prefix, len(have), list(have.ranges())) == (2001, 2001, [(0, 2001)])
-    assert not plan.complete()
+    assert not point.complete()
 
 
 def test_run_numbers_are_a_set_whatever_the_order_of_ranges() -> None:

@@ -1,23 +1,18 @@
-"""Schedules the missing runs of a study and stores their results."""
+"""The scheduler: makes the runs that policies ask for, and stores them."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any, NamedTuple, Protocol
 
 from lasthop._lasthop import Scenario
 from lasthop.core.interrupt import interrupts_held
-from lasthop.core.statistics import estimate
-from lasthop.core.units import metric_kind
-from lasthop.engine.shards import Shard
-from lasthop.engine.stopping import Progress, Rule
-from lasthop.results.samples import TOTAL, Samples
-from lasthop.results.store import Store, measured
-from lasthop.study.points import PointPlan
+from lasthop.engine.stopping import Progress
+from lasthop.results.cells import measured
+from lasthop.results.store import Store
 
 SECONDS_BETWEEN_COMMITS = 0.25
 MOST_UNCOMMITTED = 1 << 18
@@ -43,66 +38,92 @@ class Executor(Protocol):
         """Drop all runs that are enqueued or running."""
 
 
+class Batch(NamedTuple):
+    """Consecutive runs of a scheme at a point, to be made of one scenario."""
+
+    point: int
+    scheme: str
+    scenario: Scenario
+    first: int
+    runs: int
+
+
+class Policy(ABC):
+    """What runs next of some schemes and points, and when they stop.
+
+    A policy proceeds from checkpoint to checkpoint: it asks for the runs up to the next one, and decides once
+    all of them are stored. So what it decides depends on results alone, and not on the order in which runs
+    finish.
+    """
+
+    @property
+    @abstractmethod
+    def stopped(self) -> bool:
+        """Whether no more runs are needed."""
+
+    @abstractmethod
+    def missing(self) -> Iterable[Batch]:
+        """Return the runs that are missing up to the checkpoint, each once."""
+
+    @abstractmethod
+    def add(self, point: int, scheme: str, first: int, runs: int) -> None:
+        """Note that `runs` runs are made, from number `first` on."""
+
+    @abstractmethod
+    def complete(self) -> bool:
+        """Whether all runs up to the checkpoint are made."""
+
+    @abstractmethod
+    def decide(self) -> None:
+        """Stop, or proceed to the next checkpoint. All runs made so far are in the store."""
+
+    @abstractmethod
+    def done(self) -> int:
+        """Return the number of runs that are made and count."""
+
+    @abstractmethod
+    def total(self) -> int:
+        """Return the estimated number of runs at the end."""
+
+
 class Scheduler:
-    """Submits runs, stores their results, and applies the stopping rule at each checkpoint.
+    """Submits the runs that policies ask for, stores their results, and lets policies decide.
 
     Parameters
     ----------
     store : Store
         The store, open for writing.
-    samples : Samples
-        The samples in it.
-    scenarios : sequence of Scenario
-        The points' scenarios.
+    policies : sequence of Policy
+        The policies, whose runs are independent of each other.
     seed : int
-        The study's seed.
-    rule : Rule
-        The stopping rule of one grid point.
-    each_scheme : bool
-        Whether the schemes of a point stop independently of each other.
-    shard : Shard, optional
-        The shard to execute: its share of `rule.most` runs. Rules of shards have no targets.
+        The seed of all runs.
     asked : int, default 0
         The number of requested metrics (`Identity.asked`), which are the last ones.
+
+    Attributes
+    ----------
+    progress : Progress
+        The progress of all policies.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        samples: Samples,
-        scenarios: Sequence[Scenario],
-        seed: int,
-        rule: Rule,
-        each_scheme: bool,
-        shard: Shard | None = None,
-        asked: int = 0,
-    ) -> None:
-        self._asked = asked
-        self._store, self._samples, self._scenarios = store, samples, scenarios
-        self._seed, self._rule = seed, rule
-        self._plans: list[PointPlan] = []
-        for i, scenario in enumerate(scenarios):
-            share = None if shard is None else shard.share(i, rule.most)
-            together = [[scheme] for scheme in scenario.schemes] if each_scheme else [scenario.schemes]
-            for schemes in together:
-                have = {scheme: store.numbers(i, scheme) for scheme in schemes}
-                self._plans.append(PointPlan(rule, i, have, share))
+    def __init__(self, store: Store, policies: Sequence[Policy], seed: int, asked: int = 0) -> None:
+        self._store, self._policies, self._seed, self._asked = store, policies, seed, asked
         # The key of a batch is its index in this list.
-        self._cells = [(plan, scheme) for plan in self._plans for scheme in plan.schemes]
-        self._keys = {(plan.point, scheme): key for key, (plan, scheme) in enumerate(self._cells)}
+        self._cells: list[tuple[Policy, int, str]] = []
+        self._keys: dict[tuple[Policy, int, str], int] = {}
         self._chunks: list[tuple[Any, ...]] = []
         self._uncommitted = 0
         self._under_way = 0
         self.progress: Progress = Progress()
-        for plan in self._plans:
-            self._decide(plan)
-            self.progress.done += plan.done()
-            self.progress.expected += plan.total()
+        for policy in policies:
+            self._decide(policy)
+            self.progress.done += policy.done()
+            self.progress.expected += policy.total()
 
     @property
     def finished(self) -> bool:
-        """Whether every point has stopped."""
-        return all(plan.stopped for plan in self._plans)
+        """Whether every policy has stopped."""
+        return all(policy.stopped for policy in self._policies)
 
     def run(self, executor: Executor, report: Callable[[Progress], None] | None) -> None:
         """Execute all missing runs. Finished runs are stored even if this fails or is interrupted.
@@ -117,10 +138,12 @@ class Scheduler:
         began = committed = time.monotonic()
         with interrupts_held() as let_interrupts_through:
             try:
-                for plan in self._plans:
-                    self._order(plan, executor)
+                for policy in self._policies:
+                    self._advance(policy, executor)
                 while self._under_way:
-                    self._take(executor, SECONDS_TO_LISTEN)
+                    for policy in self._receive(executor, SECONDS_TO_LISTEN):
+                        if policy.complete():
+                            self._advance(policy, executor)
                     now = time.monotonic()
                     if now - committed >= SECONDS_BETWEEN_COMMITS or self._uncommitted >= MOST_UNCOMMITTED:
                         self._commit()
@@ -130,7 +153,7 @@ class Scheduler:
                         report(self.progress)
                     let_interrupts_through()
             except KeyboardInterrupt:
-                # A run that failed meanwhile fails again when the study is resumed.
+                # A run that failed meanwhile fails again when the experiment is resumed.
                 with suppress(RuntimeError):
                     self._receive(executor, 0.0)
                 raise
@@ -138,69 +161,54 @@ class Scheduler:
                 executor.cancel()
                 self._commit()
 
-    def _decide(self, plan: PointPlan) -> None:
-        while not plan.stopped and plan.complete():
-            plan.decide(self._excesses(plan))
+    def _decide(self, policy: Policy) -> None:
+        while not policy.stopped and policy.complete():
+            self._flush()
+            policy.decide()
 
-    def _excesses(self, plan: PointPlan) -> list[float]:
-        """Return the excess width of each scheme's intervals over the target precision."""
-        if not self._rule.targets:
-            return []
-        # The samples are read from the store.
-        self._flush()
-        found = []
-        for scheme in plan.schemes:
-            for target in self._rule.targets:
-                sample = self._samples.of(plan.point, scheme, target.metric, plan.target)
-                known = sample[~np.isnan(sample)]
-                # A scheme without this counter, or a point without this connection, never has the mean.
-                if len(known) or self._has(plan.point, scheme, target.metric):
-                    found.append(target.excess(estimate(known, metric_kind(target.metric))))
-        return found
+    def _advance(self, policy: Policy, executor: Executor) -> None:
+        """Let a policy decide if it has reached its checkpoint, and submit what it asks for then."""
+        done, total = policy.done(), policy.total()
+        self._decide(policy)
+        while not policy.stopped and not self._order(policy, executor) and policy.complete():
+            self._decide(policy)
+        self.progress.done += policy.done() - done
+        self.progress.expected += policy.total() - total
 
-    def _has(self, point: int, scheme: str, metric: str) -> bool:
-        """Whether the runs of a scheme at a point have a metric, which may be null."""
-        return metric == TOTAL or self._scenarios[point].has_metric(metric, scheme)
-
-    def _order(self, plan: PointPlan, executor: Executor) -> None:
-        if plan.stopped:
-            return
-        scenario = self._scenarios[plan.point]
-        for scheme, first, runs in plan.missing():
-            executor.submit(self._keys[plan.point, scheme], scenario, scheme, self._seed, first, runs)
+    def _order(self, policy: Policy, executor: Executor) -> int:
+        """Submit the runs that a policy asks for, and return their number."""
+        before = self._under_way
+        for point, scheme, scenario, first, runs in policy.missing():
+            cell = (policy, point, scheme)
+            if cell not in self._keys:
+                self._keys[cell] = len(self._cells)
+                self._cells.append(cell)
+            executor.submit(self._keys[cell], scenario, scheme, self._seed, first, runs)
             self._under_way += runs
+        return self._under_way - before
 
-    def _receive(self, executor: Executor, timeout_s: float) -> Iterable[PointPlan]:
-        """Collect results, and return the plans that they belong to."""
-        touched: dict[PointPlan, None] = {}
+    def _receive(self, executor: Executor, timeout_s: float) -> Iterable[Policy]:
+        """Collect results, and return the policies that they belong to."""
+        touched: dict[Policy, None] = {}
         for key, first, runs, ended, metrics in executor.collect_chunks(timeout_s):
-            plan, scheme = self._cells[key]
-            before = plan.done()
+            policy, point, scheme = self._cells[key]
             # The requested metrics are the last ones.
             known = len(metrics) - self._asked
             asked = (measured(cells, runs) for cells in metrics[known:])
-            self._chunks.append((plan.point, scheme, first, runs, ended, *metrics[:known], *asked))
-            plan.add(scheme, first, runs)
+            self._chunks.append((point, scheme, first, runs, ended, *metrics[:known], *asked))
+            before = policy.done()
+            policy.add(point, scheme, first, runs)
+            self.progress.done += policy.done() - before
             self._uncommitted += runs
             self._under_way -= runs
             self.progress.made += runs
-            self.progress.done += plan.done() - before
-            touched[plan] = None
+            touched[policy] = None
         return touched
 
-    def _take(self, executor: Executor, timeout_s: float) -> None:
-        """Collect results, and apply the stopping rule wherever a checkpoint is reached."""
-        for plan in self._receive(executor, timeout_s):
-            if plan.complete():
-                done, total = plan.done(), plan.total()
-                self._decide(plan)
-                self.progress.done += plan.done() - done
-                self.progress.expected += plan.total() - total
-                self._order(plan, executor)
-
     def _flush(self) -> None:
-        self._store.add(self._chunks)
-        self._chunks.clear()
+        if self._chunks:
+            self._store.add(self._chunks)
+            self._chunks.clear()
 
     def _commit(self) -> None:
         self._flush()

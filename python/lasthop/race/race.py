@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from lasthop import notebook
 from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
 from lasthop.core import statistics
-from lasthop.core.interrupt import interrupts_held
 from lasthop.core.metrics import find_metric
 from lasthop.core.paired_quantiles import Span
 from lasthop.core.scenarios import load
 from lasthop.core.statistics import Sample, holm, paired
 from lasthop.core.units import better_of
+from lasthop.engine.scheduler import Batch, Executor, Policy, Scheduler
 from lasthop.engine.stopping import MOST_RUNS, Progress
 from lasthop.race.arm import Arm
 from lasthop.race.elimination import FEWEST_TO_STOP, independent, looks
 from lasthop.race.error import RaceError
 from lasthop.race.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
+from lasthop.results.samples import Samples
+from lasthop.results.store import MemoryStore
 
 if TYPE_CHECKING:
     import pandas
 
 SIGNIFICANT = 0.05
-
-SECONDS_TO_LISTEN = 0.1
-"""How long to wait for results before checking for Ctrl-C."""
 
 Status = Literal["best", "as good", "cannot tell", "worse"]
 """The status of an arm.
@@ -42,22 +40,6 @@ Status = Literal["best", "as good", "cannot tell", "worse"]
 `"cannot tell"`: not significantly different from the best. `"worse"`: significantly worse than the best, and
 not shown to be within the margin.
 """
-
-Row = tuple[float | int | bool | None, ...]
-"""The values of all metrics of a run."""
-
-
-class Executor(Protocol):
-    """Executes runs: `lasthop._lasthop.Pool`, or another class with this interface."""
-
-    def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
-        """Enqueue `runs` runs, numbered from `first_run`."""
-
-    def collect(self, timeout_s: float) -> Sequence[tuple[int, int, str, Row]]:
-        """Wait for results, and return them: (key, run, ended, metrics)."""
-
-    def cancel(self) -> None:
-        """Cancel all runs that are enqueued or in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +183,11 @@ class Race:
         counters = (name for arm in self.arms for name in self._scenario(arm, 0).metrics)
         asked = (self.metric, *map(self._find, metrics))
         self.metrics: tuple[str, ...] = tuple(dict.fromkeys((*METRICS, *counters, *asked)))
-        self._rows: dict[Arm, dict[int, Row]] = {arm: {} for arm in self.arms}
+        # The place of an arm, by which the store and the samples know it.
+        self._places = {arm: place for place, arm in enumerate(self.arms)}
+        self._store = MemoryStore(self.metrics)
+        scenarios = [self._scenario(arm, 0) for arm in self.arms]
+        self._recorded = Samples(self._store, scenarios, self.metrics, each_scheme=True)
         self._counted = dict.fromkeys(self.arms, 0)
         self._running = list(self.arms)
         for arm in self.arms:
@@ -216,7 +202,6 @@ class Race:
         self._eliminated: set[Arm] = set()
         self._samples: dict[tuple[Arm, int, str], Sample] = {}
         self._look = 0
-        self.progress: Progress = Progress(expected=self._expected())
 
     # -- The arms ------------------------------------------------------------------------------------
 
@@ -336,58 +321,18 @@ class Race:
         RuntimeError
             If a run crashed; the message says how to replay it.
         """
-        if self.finished:
+        scheduler = Scheduler(self._store, [_Looks(self)], self.seed)
+        if scheduler.finished:
             return 0
         # Import scipy now: later it would delay handling Ctrl-C.
         statistics.prepare()
-        self.progress.made, began = 0, time.monotonic()
         bar = notebook.progress_bar(self.scenario.title or "comparison")
         with ExitStack() as stack:
             report = stack.enter_context(notebook.chosen(progress, bar))
             if executor is None:
                 executor = stack.enter_context(Pool(jobs, self.metrics[len(METRICS) :]))
-            self._run(executor, report, began)
-        return self.progress.made
-
-    def _run(self, executor: Executor, report: Callable[[Progress], None] | None, began: float) -> None:
-        with interrupts_held() as let_interrupts_through:
-            try:
-                while not self.finished:
-                    outstanding = self._submit(executor)
-                    while outstanding:
-                        for key, run, _, row in executor.collect(SECONDS_TO_LISTEN):
-                            self._rows[self.arms[key]][run] = row
-                            outstanding -= 1
-                            self.progress.made += 1
-                            self.progress.done += 1
-                        self.progress.seconds = time.monotonic() - began
-                        if report is not None:
-                            report(self.progress)
-                        let_interrupts_through()
-                    self._decide()
-                    self.progress.expected = self._expected()
-            finally:
-                executor.cancel()
-
-    def _submit(self, executor: Executor) -> int:
-        """Submit the runs missing for the next look, and return their number."""
-        submitted = 0
-        # An arm's key is its index, so arms stay in the list while runs are outstanding.
-        for key, arm in enumerate(self.arms):
-            if arm not in self._running:
-                continue
-            have = self._rows[arm]
-            missing = [run for run in range(self.looks[self._look]) if run not in have]
-            try:
-                scenarios = [self._scenario(arm, run % len(self._variants)) for run in missing]
-            except ScenarioError as error:
-                # The first run of this variant.
-                self._leave_out(arm, _reason(error))
-                continue
-            for run, scenario in zip(missing, scenarios, strict=True):
-                executor.submit(key, scenario, arm.scheme, self.seed, run, 1)
-            submitted += len(missing)
-        return submitted
+            scheduler.run(executor, report)
+        return scheduler.progress.made
 
     def _leave_out(self, arm: Arm, reason: str) -> None:
         """Move an arm from the running to the refused ones."""
@@ -425,7 +370,7 @@ class Race:
 
     @property
     def _tests(self) -> Tests:
-        return self._statistic.tests(self.error, len(self._rows), len(self.looks), self.better)
+        return self._statistic.tests(self.error, len(self.arms), len(self.looks), self.better)
 
     def _excess(self, runs: int) -> float:
         """Return the largest half-width of a ratio to the baseline, in multiples of the precision."""
@@ -464,9 +409,7 @@ class Race:
 
     def _values(self, arm: Arm, metric: str, runs: int) -> Sample:
         """Return a metric of the first `runs` runs of an arm; NaN for runs without it."""
-        column, rows = self.metrics.index(metric), self._rows[arm]
-        values = (rows[run][column] for run in range(runs))
-        return np.array([math.nan if value is None else float(value) for value in values])
+        return self._recorded.of(self._places[arm], arm.scheme, metric, runs)
 
     def _sample(self, arm: Arm, runs: int, metric: str | None = None) -> Sample:
         """Return independent values of a metric, by default the comparison's.
@@ -643,6 +586,58 @@ class Race:
             "value_low": found.low,
             "value_high": found.high,
         }
+
+
+class _Looks(Policy):
+    """The looks of a race, as a policy of the scheduler: all arms that run reach a look together."""
+
+    def __init__(self, race: Race) -> None:
+        self._race = race
+        arms = [(place, arm.scheme) for arm, place in race._places.items()]
+        self._have = {cell: race._store.numbers(*cell) for cell in arms}
+        self._done = sum(map(len, self._have.values()))
+
+    @property
+    def stopped(self) -> bool:
+        return self._race.finished
+
+    def missing(self) -> Iterator[Batch]:
+        """Yield the runs missing for the next look; leave out arms that a variant refuses."""
+        race = self._race
+        look, variants = race.looks[race._look], len(race._variants)
+        for arm in list(race._running):
+            place = race._places[arm]
+            gaps = list(self._have[place, arm.scheme].gaps(0, look))
+            if variants > 1:
+                gaps = [(run, run + 1) for first, end in gaps for run in range(first, end)]
+            try:
+                batches = [
+                    Batch(place, arm.scheme, race._scenario(arm, first % variants), first, end - first)
+                    for first, end in gaps
+                ]
+            except ScenarioError as error:
+                # The first run of this variant.
+                race._leave_out(arm, _reason(error))
+                continue
+            yield from batches
+
+    def add(self, point: int, scheme: str, first: int, runs: int) -> None:
+        self._have[point, scheme].add(first, first + runs)
+        self._done += runs
+
+    def complete(self) -> bool:
+        race = self._race
+        look = race.looks[race._look]
+        return all(self._have[race._places[arm], arm.scheme].prefix >= look for arm in race._running)
+
+    def decide(self) -> None:
+        self._race._decide()
+
+    def done(self) -> int:
+        return self._done
+
+    def total(self) -> int:
+        return self._race._expected()
 
 
 def _check(

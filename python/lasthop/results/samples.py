@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 
 import numpy as np
 
+from lasthop._lasthop import Scenario
 from lasthop.core.quantity import number
 from lasthop.core.statistics import Sample, linearised_ratio
-from lasthop.results.store import Identity, Store
+from lasthop.results.store import Store
 
 TOTAL = "throughput_total_bps"
 """Total bits over total time: a ratio of sums, where throughput_bps is a mean of ratios."""
@@ -24,24 +26,26 @@ class Samples:
     ----------
     store : Store
         The store.
-    identity : Identity
-        The study in the store.
+    scenarios : sequence of Scenario
+        The scenario of each point, with its schemes.
+    metrics : sequence of str
+        The metrics in the store.
     each_scheme : bool, default False
         Whether a scheme's runs count if another scheme of the point lacks them.
     """
 
-    def __init__(self, store: Store, identity: Identity, each_scheme: bool = False) -> None:
-        self._store = store
-        self._points = identity.points
-        self._each_scheme = each_scheme
-        self.metrics: tuple[str, ...] = (*identity.metrics, TOTAL)
+    def __init__(
+        self, store: Store, scenarios: Sequence[Scenario], metrics: Sequence[str], each_scheme: bool = False
+    ) -> None:
+        self._store, self._scenarios, self._each_scheme = store, scenarios, each_scheme
+        self.metrics: tuple[str, ...] = (*metrics, TOTAL)
         self._runs: dict[int, dict[str, int]] = {}
 
     def runs(self, point: int, *schemes: str) -> int:
         """Return how many runs count at a point: those that each of `schemes` has."""
         if point not in self._runs:
             prefixes = {
-                scheme: self._store.numbers(point, scheme).prefix for scheme in self._points[point].schemes
+                scheme: self._store.numbers(point, scheme).prefix for scheme in self._scenarios[point].schemes
             }
             if not self._each_scheme:
                 prefixes = dict.fromkeys(prefixes, min(prefixes.values(), default=0))
@@ -80,7 +84,7 @@ class Samples:
 
     def _longest(self, point: int) -> float:
         """Return the longest time in seconds over which throughput is measured at a point."""
-        said = tomllib.loads(self._points[point].toml)
+        said = tomllib.loads(self._scenarios[point].to_toml())
         limit, warmup = number(said["limit"]), number(said["warmup"])
         if "transfer" not in said:
             # Traffic alone.

@@ -1,49 +1,28 @@
-"""The SQLite file of a study's results. docs/reference/studies.md documents the schema.
+"""Stores of results: what they have in common, and the one in memory.
 
-It is written in transactions with a rollback journal: even if the process is killed, the file holds exactly
-the committed runs. A running study always has an open transaction, which locks out other writers but not
-readers.
-
-Runs are stored in chunks: a row holds consecutive runs of a scheme at a point. Each metric is either one
-value that all runs share, or a blob of decimal numbers of equal width. SQLite handles a chunk nearly as fast
-as a single run, and SQL can still extract single runs, as the view `result` does.
+A store holds chunks: consecutive runs of a scheme at a point, with a cell for each metric. Points are
+identified by their indices in the experiment.
 """
 
 from __future__ import annotations
 
-import json
-import sqlite3
+from abc import ABC, abstractmethod
+from bisect import insort
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lasthop._lasthop import METRICS, decode
-from lasthop.results.error import StudyError
+from lasthop._lasthop import METRICS
+from lasthop.results.cells import decoded, words
 from lasthop.results.run_numbers import RunNumbers
-
-FORMAT = 2
-BY_RUN = 1
-"""The previous format, with a row for each run. Reading leaves it unchanged; writing converts it."""
-
-LONGEST_CHUNK = 256
-"""The maximum number of runs in a chunk, which the view `result` can still read."""
 
 ALL = 2**63 - 1
 """A number above every run number."""
-
-APPLICATION = 0x4C617374
-"""The application_id of SQLite's file header: "Last"."""
-
-SECONDS_TO_WAIT = 20
-
-DAMAGED = "the file is damaged: restore a copy of it, or delete it to start again"
-"""What a file is that cannot be read, and what to do."""
-"""The timeout for the lock of another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,438 +110,56 @@ class Identity:
         return None
 
 
-class Store:
-    """The results of one study.
+class Store(ABC):
+    """The results of one experiment."""
 
-    Parameters
-    ----------
-    path : Path or None
-        The file, made when it is first written to. None keeps the results in memory.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self._connection: sqlite3.Connection | None = None
-        # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
-        self._failure: str | None = None
-        # Set by `select`: the id of each point of the study, -1 for points not stored yet; the
-        # metrics of the study; the requested ones; the stored ones; and the cells, (point id, scheme), with
-        # runs that lack a requested metric.
-        self._ids: list[int] = []
-        self._metrics: tuple[str, ...] = ()
-        self._asked: tuple[str, ...] = ()
-        self._columns: tuple[str, ...] = ()
-        self._lacking: frozenset[tuple[int, str]] = frozenset()
-        if path is None or path.exists():
-            self._open()
-
-    @property
-    def _sql(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise StudyError(f"{self.path}: there is no such study yet")
-        return self._connection
-
-    def _open(self) -> None:
-        where = ":memory:" if self.path is None else self.path
-        try:
-            self._connection = sqlite3.connect(where, timeout=SECONDS_TO_WAIT, isolation_level=None)
-            (application,) = self._connection.execute("PRAGMA application_id").fetchone()
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-            (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
-            raise StudyError(f"{self.path}: cannot be opened as a study: {error}") from None
-        if tables and application != APPLICATION:
-            raise StudyError(f"{self.path}: this is a database, but not that of a study")
-        if tables and version not in (FORMAT, BY_RUN):
-            raise StudyError(
-                f"{self.path}: its format is {version}, and this version of Lasthop reads {BY_RUN} to "
-                f"{FORMAT}; open it with the version that made it, or start again in another directory"
-            )
-        if version == BY_RUN:
-            # A run is a chunk of one.
-            metrics = self.meta()["metrics"]
-            self._connection.execute(f"CREATE TEMP VIEW chunk AS {_chunks_of_runs(metrics)}")
-
+    @abstractmethod
     def exists(self) -> bool:
-        """Whether the file holds a study."""
-        if self._connection is None:
-            return False
-        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        return bool(tables)
+        """Whether there is anything in the store."""
 
-    def close(self) -> None:
-        """Close the file. No journal is left beside it."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    @abstractmethod
+    def writing(self, identity: Identity, meta: dict[str, Any]) -> AbstractContextManager[None]:
+        """Prepare the store for `add` during a block, with the definition and settings of the experiment."""
 
-    # -- Writing ---------------------------------------------------------------------------------
-
-    @contextmanager
-    def writing(self, identity: Identity, meta: dict[str, Any]) -> Iterator[None]:
-        """Create the store if needed, and lock it for writing during the block.
-
-        Parameters
-        ----------
-        identity : Identity
-            The study. An existing store is extended by its points, schemes and metrics.
-        meta : dict of str to JSON values
-            Further columns of the table `meta`.
-
-        Raises
-        ------
-        StudyError
-            If another process is writing to the store, or it cannot be written to.
-        """
-        if self._connection is None:
-            assert self.path is not None
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._open()
-        sql = self._sql
-        self._begin(seconds_to_wait=0)
-        try:
-            if self.exists():
-                self.expect(identity)
-                with self._writes():
-                    self._convert(self.identity())
-                    self._extend(identity)
-            else:
-                with self._writes():
-                    self._create(identity)
-            self._select(identity)
-            rows = [(key, json.dumps(value)) for key, value in meta.items()]
-            with self._writes():
-                sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
-        except BaseException:
-            if sql.in_transaction:
-                sql.execute("ROLLBACK")
-            raise
-        self.commit()
-        try:
-            yield
-        finally:
-            # Finished runs are kept even if the block fails or is interrupted.
-            if sql.in_transaction:
-                with self._writes():
-                    sql.execute("COMMIT")
-
-    @contextmanager
-    def _writes(self) -> Iterator[None]:
-        """Turn SQLite's errors into StudyError, and refuse all writes after the first failure.
-
-        Raises
-        ------
-        StudyError
-            If the block or an earlier write has failed.
-        """
-        if self._failure is not None:
-            raise StudyError(self._failure)
-        try:
-            yield
-        except sqlite3.Error as error:
-            # The low byte of an extended code is the primary one. Python's own errors have none.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-                remedy = DAMAGED
-            else:
-                remedy = "the runs stored so far are kept: solve the problem and run the same command again"
-            self._failure = f"{self.path}: cannot be written to: {error}; {remedy}"
-            if self._sql.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._sql.execute("ROLLBACK")
-            raise StudyError(self._failure) from None
-
-    def expect(self, identity: Identity) -> None:
-        """Check that the file holds this study or one that it extends, and select its points.
-
-        Raises
-        ------
-        StudyError
-            If it holds another study.
-        """
-        conflict = identity.conflict(self.identity())
-        if conflict is not None:
-            raise StudyError(
-                f"{self.path}: this file holds another study: {conflict}; "
-                "store this one elsewhere (--out DIR, or another store), or delete that file"
-            )
-        self._select(identity)
-
-    def _select(self, identity: Identity) -> None:
-        """Make all methods refer to points by their indices in this study."""
-        rows = self._rows("SELECT id, hash FROM point ORDER BY id")
-        self._ids = _places(identity, rows)
-        self._metrics, self._asked = identity.metrics, identity.asked
-        self._columns = tuple(self.meta()["metrics"])
-        query = f"SELECT DISTINCT point, scheme FROM chunk WHERE NOT {self._complete()}"
-        lacking = self._rows(query) if self._asked else []
-        self._lacking = frozenset((point, scheme) for point, scheme in lacking)
-
-    def _complete(self) -> str:
-        """Return an SQL condition for chunks with all requested metrics.
-
-        Only chunks from before the request have nulls in the columns of these metrics.
-        """
-        if any(metric not in self._columns for metric in self._asked):
-            return "(0)"
-        return f"({' AND '.join(['1', *(f'{_name(metric)} IS NOT NULL' for metric in self._asked)])})"
-
-    def _begin(self, seconds_to_wait: int) -> None:
-        sql = self._sql
-        sql.execute(f"PRAGMA busy_timeout = {1000 * seconds_to_wait}")
-        try:
-            sql.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                raise StudyError(
-                    f"{self.path}: another process is running this study; wait until it is done, "
-                    "or use another directory"
-                ) from None
-            raise StudyError(f"{self.path}: cannot be written to: {error}") from None
-        finally:
-            sql.execute(f"PRAGMA busy_timeout = {1000 * SECONDS_TO_WAIT}")
-
-    def commit(self) -> None:
-        """Commit the added runs."""
-        with self._writes():
-            self._sql.execute("COMMIT")
-        self._begin(seconds_to_wait=1)
-
-    def roll_back(self) -> None:
-        """Discard everything added since the last commit."""
-        with self._writes():
-            self._sql.execute("ROLLBACK")
-        self._begin(seconds_to_wait=1)
-
-    def _create(self, identity: Identity) -> None:
-        sql = self._sql
-        sql.execute(f"PRAGMA application_id = {APPLICATION}")
-        sql.execute(f"PRAGMA user_version = {FORMAT}")
-        sql.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        sql.execute(
-            "CREATE TABLE point (id INTEGER PRIMARY KEY, parameters TEXT NOT NULL, "
-            "schemes TEXT NOT NULL, hash TEXT NOT NULL, scenario TEXT NOT NULL)"
-        )
-        self._create_chunks(identity)
-        sql.executemany(
-            "INSERT INTO meta VALUES (?, ?)",
-            [
-                ("lasthop", json.dumps(identity.version)),
-                ("seed", json.dumps(identity.seed)),
-                ("metrics", json.dumps(identity.metrics)),
-            ],
-        )
-        sql.executemany(
-            "INSERT INTO point VALUES (?, ?, ?, ?, ?)",
-            [
-                (i, json.dumps(point.parameters), json.dumps(point.schemes), point.hash, point.toml)
-                for i, point in enumerate(identity.points)
-            ],
-        )
-
-    def _create_chunks(self, identity: Identity) -> None:
-        sql = self._sql
-        columns = "".join(f", {_name(metric)}" for metric in identity.metrics)
-        sql.execute(
-            "CREATE TABLE chunk (point INTEGER NOT NULL REFERENCES point, scheme TEXT NOT NULL, "
-            f"first INTEGER NOT NULL, runs INTEGER NOT NULL, ended NOT NULL{columns}, "
-            "PRIMARY KEY (point, scheme, first))"
-        )
-        sql.execute("CREATE TABLE place (i INTEGER PRIMARY KEY)")
-        sql.executemany("INSERT INTO place VALUES (?)", [(i,) for i in range(LONGEST_CHUNK)])
-        sql.execute(_view(identity))
-
-    def _extend(self, identity: Identity) -> None:
-        """Add the points, schemes and metrics that the store lacks. Nothing is removed."""
-        sql = self._sql
-        stored = self.identity()
-        rows = self._rows("SELECT id, hash, parameters, schemes FROM point ORDER BY id")
-        known = {row[0]: row[2:] for row in rows}
-        following = max(known, default=-1) + 1
-        changed = [metric for metric in identity.metrics if metric not in stored.metrics]
-        for metric in changed:
-            sql.execute(f"ALTER TABLE chunk ADD COLUMN {_name(metric)}")
-        added = False
-        for point, place in zip(identity.points, _places(identity, [row[:2] for row in rows]), strict=True):
-            if place < 0:
-                row = (following, json.dumps(point.parameters), json.dumps(point.schemes))
-                sql.execute("INSERT INTO point VALUES (?, ?, ?, ?, ?)", (*row, point.hash, point.toml))
-                following += 1
-                added = True
-                continue
-            had = json.loads(known[place][1])
-            schemes = json.dumps([*had, *(each for each in point.schemes if each not in had)])
-            now = (json.dumps(point.parameters), schemes)
-            if now != known[place]:
-                sql.execute("UPDATE point SET parameters = ?, schemes = ? WHERE id = ?", (*now, place))
-                added = True
-        if changed:
-            metrics = json.dumps([*stored.metrics, *changed])
-            sql.execute("UPDATE meta SET value = ? WHERE key = 'metrics'", (metrics,))
-        if changed or added:
-            sql.execute("DROP VIEW result")
-            sql.execute(_view(self.identity()))
-
-    def _convert(self, identity: Identity) -> None:
-        """Convert a file with a row for each run to the current format."""
-        sql = self._sql
-        (version,) = sql.execute("PRAGMA user_version").fetchone()
-        if version == BY_RUN:
-            sql.execute("DROP VIEW temp.chunk")
-            sql.execute("DROP VIEW result")
-            self._create_chunks(identity)
-            sql.execute(f"INSERT INTO chunk {_chunks_of_runs(identity.metrics)}")
-            sql.execute("DROP TABLE run")
-            sql.execute(f"PRAGMA user_version = {FORMAT}")
-
+    @abstractmethod
     def add(self, chunks: Sequence[tuple[Any, ...]]) -> None:
-        """Add runs that are not in the store, or metrics that its runs lack.
+        """Add runs that are not in the store.
 
         Parameters
         ----------
         chunks : sequence of tuple
             For each chunk its point, scheme, first run and number of runs, and then cells: why the runs
-            ended, and each metric of the study. A cell is one value for all runs, or bytes for
-            `lasthop._lasthop.decode`. Cells of requested metrics come from `measured`.
-
-        Raises
-        ------
-        StudyError
-            If the file cannot be written, or a repeated run differs from the stored one.
+            ended, and each metric of the experiment.
         """
-        columns = ("ended", *self._metrics)
-        new = []
-        for point, scheme, first, runs, *cells in chunks:
-            place = self._ids[point]
-            if (place, scheme) in self._lacking:
-                with self._writes():
-                    self._fill(place, scheme, first, runs, dict(zip(columns, cells, strict=True)))
-            else:
-                new.append((place, scheme, first, runs, *cells))
-        with self._writes():
-            self._insert(columns, new)
 
-    def _insert(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert chunks: (point id, scheme, first, runs, cells of the columns)."""
-        if not rows:
-            return
-        names = ", ".join(map(_name, ("point", "scheme", "first", "runs", *columns)))
-        marks = ", ".join("?" * (4 + len(columns)))
-        self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", rows)
+    @abstractmethod
+    def commit(self) -> None:
+        """Make the added runs permanent."""
 
-    def _fill(self, place: int, scheme: str, first: int, runs: int, cells: dict[str, Any]) -> None:
-        """Insert the new runs of a chunk, and add missing metrics to its stored runs."""
-        columns = ("ended", *self._columns)
-        query = (
-            f"SELECT first, runs, {', '.join(map(_name, columns))} FROM chunk "
-            "WHERE point = ? AND scheme = ? AND first < ? AND first + runs > ? ORDER BY first"
-        )
-        added: list[tuple[Any, ...]] = []
-        following = first
-        for begin, stored, *had in self._rows(query, (place, scheme, first + runs, first)):
-            old = dict(zip(columns, had, strict=True))
-            low, high = max(begin, first), min(begin + stored, first + runs)
-            if following < low:
-                added.append((following, low - following, _cut(cells, runs, following - first, low - first)))
-            if begin < low:
-                added.append((begin, low - begin, _cut(old, stored, 0, low - begin)))
-            both = _cut(old, stored, low - begin, high - begin)
-            again = _cut(cells, runs, low - first, high - first)
-            for name, cell in again.items():
-                if name in self._asked and both[name] is None:
-                    both[name] = cell
-                elif name not in self._asked or cell is not None:
-                    self._expect_equal(name, both[name], cell, scheme, low, high - low)
-            added.append((low, high - low, both))
-            if high < begin + stored:
-                added.append((high, begin + stored - high, _cut(old, stored, high - begin, stored)))
-            self._sql.execute(
-                "DELETE FROM chunk WHERE point = ? AND scheme = ? AND first = ?", (place, scheme, begin)
-            )
-            following = high
-        if following < first + runs:
-            added.append((following, first + runs - following, _cut(cells, runs, following - first, runs)))
-        self._insert(
-            columns,
-            [(place, scheme, at, n, *(each.get(name) for name in columns)) for at, n, each in added],
-        )
-
-    def _expect_equal(self, name: str, ours: Any, theirs: Any, scheme: str, first: int, runs: int) -> None:
-        """Check that repeated runs equal the stored ones.
-
-        Raises
-        ------
-        StudyError
-            If a value differs.
-        """
-        had, found = (
-            _words(each, runs) if name == "ended" else _decoded(each, runs) for each in (ours, theirs)
-        )
-        if (at := first_difference(had, found)) is not None:
-            self._failure = (
-                f"{self.path}: run {first + at} of {scheme} was repeated for another metric and differs from "
-                f"the stored one: {name} is {found[at]}, not {had[at]}; the program has changed: "
-                "start again elsewhere (--out DIR, or another store)"
-            )
-            self._sql.execute("ROLLBACK")
-            raise StudyError(self._failure)
-
-    # -- Reading ---------------------------------------------------------------------------------
-
-    def meta(self) -> dict[str, Any]:
-        """Return the table `meta`."""
-        return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
-
-    def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        try:
-            return self._sql.execute(query, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from None
-
-    def _unreadable(self, error: sqlite3.Error) -> StudyError:
-        """Return the error of a failed query."""
-        told, decoding = str(error), "Could not decode to UTF-8"
-        if told.startswith(decoding):
-            # SQLite goes on with all of the text.
-            return StudyError(f"{self.path}: cannot be read: a text is no UTF-8; {DAMAGED}")
-        return StudyError(f"{self.path}: cannot be read: {told}")
-
-    def identity(self) -> Identity:
-        """Return the identity of the stored study, with the points and schemes that it no longer has."""
-        meta = self.meta()
-        rows = self._rows("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
-        points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
-        return Identity(meta["lasthop"], meta["seed"], tuple(meta["metrics"]), points)
-
+    @abstractmethod
     def numbers(self, point: int, scheme: str) -> RunNumbers:
-        """Return the numbers of the runs of a scheme at a point that have all metrics of the study."""
-        return self._numbers(point, scheme, self._complete())
+        """Return the numbers of the runs of a scheme at a point that have all metrics."""
 
+    @abstractmethod
     def stored(self, point: int, scheme: str) -> RunNumbers:
         """Return the numbers of all runs of a scheme at a point, in the order of `columns`."""
-        return self._numbers(point, scheme, "1")
 
-    def _numbers(self, point: int, scheme: str, where: str) -> RunNumbers:
-        query = (
-            f"SELECT first, first + runs FROM chunk WHERE point = ? AND scheme = ? AND {where} ORDER BY first"
-        )
-        return RunNumbers(self._rows(query, (self._ids[point], scheme)))
+    @abstractmethod
+    def chunks(
+        self, point: int, scheme: str, names: Sequence[str], below: int = ALL
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield (first, runs, cells of each column) of the chunks of a scheme at a point, in order.
 
+        The columns are `ended` and metrics, with the cells of `add`; chunks from run `below` on are left out.
+        """
+
+    @abstractmethod
     def left_out(self, identity: Identity) -> list[tuple[dict[str, str], str, int]]:
         """Return the stored cells that are not in a study: their parameters, scheme and number of runs."""
-        query = (
-            "SELECT id, parameters, scheme, sum(runs) FROM chunk JOIN point ON point.id = chunk.point "
-            "GROUP BY id, scheme ORDER BY id, scheme"
-        )
-        cells = {
-            (place, scheme)
-            for place, point in zip(self._ids, identity.points, strict=True)
-            for scheme in point.schemes
-        }
-        return [
-            (json.loads(parameters), scheme, runs)
-            for place, parameters, scheme, runs in self._rows(query)
-            if (place, scheme) not in cells
-        ]
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the store."""
 
     def columns(
         self, point: int, scheme: str, names: Sequence[str], below: int
@@ -572,159 +169,68 @@ class Store:
         A metric is an array of integers if it is one in all of these runs, and otherwise of floats, with NaN
         where it does not apply.
         """
-        parts: list[list[npt.NDArray[Any]]] = [[] for _ in names]
-        for first, runs, *cells in self.chunks(point, scheme, names, below):
-            for part, cell in zip(parts, cells, strict=True):
-                part.append(_decoded(cell, runs)[: below - first])
-        return [np.concatenate(part) if part else np.empty(0) for part in parts]
+        chunks = list(self.chunks(point, scheme, names, below))
+        if not chunks:
+            return [np.empty(0) for _ in names]
+        firsts, runs, *columns = zip(*chunks, strict=True)
+        end = sum(runs[:-1]) + min(runs[-1], below - firsts[-1])
+        return [decoded(cells, runs)[:end] for cells in columns]
 
     def ended(self, point: int, scheme: str) -> list[str]:
         """Return why each run of a scheme at a point ended, in order."""
         chunks = self.chunks(point, scheme, ["ended"])
-        return [word for _, runs, cells in chunks for word in _words(cells, runs)]
+        return [word for _, runs, cells in chunks for word in words(cells, runs)]
+
+
+class MemoryStore(Store):
+    """Results in memory.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        The metrics of each run.
+    """
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        self._places = {name: place for place, name in enumerate(("first", "runs", "ended", *metrics))}
+        self._chunks: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
+
+    def exists(self) -> bool:
+        """Whether there are any runs."""
+        return bool(self._chunks)
+
+    def writing(self, identity: Identity, meta: dict[str, Any]) -> AbstractContextManager[None]:
+        """Do nothing: memory is always ready."""
+        return nullcontext()
+
+    def add(self, chunks: Sequence[tuple[Any, ...]]) -> None:
+        """Add runs."""
+        for point, scheme, *chunk in chunks:
+            insort(self._chunks.setdefault((point, scheme), []), tuple(chunk), key=itemgetter(0))
+
+    def commit(self) -> None:
+        """Do nothing."""
+
+    def numbers(self, point: int, scheme: str) -> RunNumbers:
+        """Return the numbers of the runs of a scheme at a point."""
+        return RunNumbers((first, first + runs) for first, runs, *_ in self._chunks.get((point, scheme), ()))
+
+    def stored(self, point: int, scheme: str) -> RunNumbers:
+        """Return the same: every run has all metrics."""
+        return self.numbers(point, scheme)
 
     def chunks(
         self, point: int, scheme: str, names: Sequence[str], below: int = ALL
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield (first, runs, cells of each column) of the chunks of a scheme at a point, in order.
+        """Yield (first, runs, cells of each column) of the chunks of a scheme at a point, in order."""
+        columns = itemgetter(0, 1, *(self._places[name] for name in names))
+        for chunk in self._chunks.get((point, scheme), ()):
+            if chunk[0] < below:
+                yield columns(chunk)
 
-        The cells of `ended` and of metrics are those of `add`.
-        """
-        # A metric that no stored run has is not a column yet, which SQLite would take for a text.
-        columns = ", ".join(
-            _name(name) if name == "ended" or name in self._columns else "NULL" for name in names
-        )
-        query = (
-            f"SELECT first, runs, {columns} FROM chunk "
-            "WHERE point = ? AND scheme = ? AND first < ? ORDER BY first"
-        )
-        try:
-            yield from self._sql.execute(query, (self._ids[point], scheme, below))
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from None
+    def left_out(self, identity: Identity) -> list[tuple[dict[str, str], str, int]]:
+        """Return nothing: a store in memory belongs to one experiment."""
+        return []
 
-
-def measured(cells: Any, runs: int) -> Any:
-    """Return the cells of a metric that was asked for, which `runs` new runs have.
-
-    In such a column a null tells that runs were made before it was asked for. One of which no run has a value
-    is blank.
-
-    Examples
-    --------
-    >>> measured(None, 3), measured(2.5, 3)
-    (b'   ', 2.5)
-    """
-    return b" " * runs if cells is None else cells
-
-
-def first_difference(
-    ours: Sequence[Any] | npt.NDArray[Any], theirs: Sequence[Any] | npt.NDArray[Any]
-) -> int | None:
-    """Return the place of the first difference of two columns of equal length; None if they are equal.
-
-    Examples
-    --------
-    >>> first_difference([1.0, float("nan"), 2.0], [1.0, float("nan"), 3.0]), first_difference(["a"], ["a"])
-    (2, None)
-    """
-    a, b = np.asarray(ours), np.asarray(theirs)
-    differs = a != b
-    if a.dtype.kind in "if" and b.dtype.kind in "if":
-        differs &= ~(np.isnan(a.astype(float)) & np.isnan(b.astype(float)))
-    return int(np.flatnonzero(differs)[0]) if differs.any() else None
-
-
-def _words(cells: Any, runs: int) -> list[str]:
-    """Return why each run of a chunk ended."""
-    if not isinstance(cells, bytes):
-        return [cells] * runs
-    width = len(cells) // runs
-    return [cells[i : i + width].decode().rstrip() for i in range(0, len(cells), width)]
-
-
-def _decoded(cells: Any, runs: int) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
-    """Return the values of the cells of a metric."""
-    if isinstance(cells, bytes):
-        return decode(cells, runs)
-    return np.full(runs, np.nan if cells is None else cells)
-
-
-def _places(identity: Identity, rows: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return the id of each point of a study, from rows of ids and hashes; -1 for a point without a row.
-
-    Points with the same hash, whose scenarios are equal, keep their order.
-    """
-    ids: dict[str, list[int]] = {}
-    for place, name in reversed(rows):
-        ids.setdefault(name, []).append(place)
-    return [ids[point.hash].pop() if ids.get(point.hash) else -1 for point in identity.points]
-
-
-def cut(cells: Any, runs: int, first: int, end: int) -> Any:
-    """Return the cells of the runs from `first` to below `end` of a chunk of `runs` runs.
-
-    Examples
-    --------
-    >>> cut(b"1  12 123", 3, 1, 3), cut("finished", 3, 1, 3)
-    (b'12 123', 'finished')
-    """
-    if not isinstance(cells, bytes):
-        return cells
-    width = len(cells) // runs
-    return cells[first * width : end * width]
-
-
-def _cut(cells: dict[str, Any], runs: int, first: int, end: int) -> dict[str, Any]:
-    """Return the cells of all columns of some runs of a chunk."""
-    return {name: cut(each, runs, first, end) for name, each in cells.items()}
-
-
-def _name(identifier: str) -> str:
-    """Quote an SQL identifier."""
-    return '"' + identifier.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _chunks_of_runs(metrics: Sequence[str]) -> str:
-    """Return the SQL of the runs of a file with a row for each, as chunks of one run."""
-    columns = "".join(f", {_name(metric)}" for metric in metrics)
-    return f"SELECT point, scheme, run AS first, 1 AS runs, ended{columns} FROM run"
-
-
-def _cell(column: str) -> str:
-    """Return the SQL of the text of a run's cell in a column of blobs."""
-    width = f"(length(chunk.{column}) / chunk.runs)"
-    return f"trim(substr(chunk.{column}, 1 + place.i * {width}, {width}))"
-
-
-def _view(identity: Identity) -> str:
-    """Return the SQL of the view `result`: each run with parameters, metrics and provenance."""
-    names = list(dict.fromkeys(name for point in reversed(identity.points) for name in point.parameters))
-    paths = [_text(f'$."{name}"') for name in names]
-    parameters = [
-        f"json_extract(point.parameters, {path}) AS {_name(name)}"
-        for name, path in zip(names, paths, strict=True)
-    ]
-
-    def unpacked(column: str, cell: str) -> str:
-        return f"CASE typeof(chunk.{column}) WHEN 'blob' THEN {cell} ELSE chunk.{column} END AS {column}"
-
-    columns = [
-        *parameters,
-        "chunk.scheme",
-        "chunk.first + place.i AS run",
-        "(SELECT json_extract(value, '$') FROM meta WHERE key = 'seed') AS seed",
-        unpacked("ended", _cell("ended")),
-        # A text plus zero is an integer or a real, as it is written.
-        *(unpacked(name, f"nullif({_cell(name)}, '') + 0") for name in map(_name, identity.metrics)),
-        "(SELECT json_extract(value, '$') FROM meta WHERE key = 'lasthop') AS lasthop",
-        "point.hash AS scenario_hash",
-    ]
-    return (
-        f"CREATE VIEW result AS SELECT {', '.join(columns)} FROM chunk "
-        "JOIN point ON point.id = chunk.point JOIN place ON place.i < chunk.runs"
-    )
+    def close(self) -> None:
+        """Do nothing."""

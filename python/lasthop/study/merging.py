@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from lasthop.engine.shards import Shard
+from lasthop.results.cells import cut, first_difference
 from lasthop.results.error import StudyError
 from lasthop.results.run_numbers import RunNumbers
-from lasthop.results.store import ALL, Identity, Store, StoredPoint, cut, first_difference
+from lasthop.results.sqlite import SqliteStore
+from lasthop.results.store import ALL, Identity, StoredPoint
 from lasthop.study.study import Study
 
 
@@ -78,11 +80,11 @@ def merge(into: str | Path, sources: Sequence[str | Path], *, partial: bool = Fa
 def _merge(into: Path, paths: Sequence[Path], partial: bool) -> None:
     with Study.open(paths[0]) as first:
         points, rule, identity = first.points, first.rule, _identity(first)
-    stored = Store(paths[0])
+    stored = SqliteStore(paths[0])
     meta = stored.meta()
     stored.close()
     shards = {path: _shard(path, identity, meta, paths[0]) for path in paths}
-    target = Store(into)
+    target = SqliteStore(into)
     try:
         if target.exists() and (kept := target.meta().get("shard")) is not None:
             raise StudyError(
@@ -91,7 +93,7 @@ def _merge(into: Path, paths: Sequence[Path], partial: bool) -> None:
         with target.writing(identity, meta | {"shard": None}):
             try:
                 for path in paths:
-                    source = Store(path)
+                    source = SqliteStore(path)
                     try:
                         source.expect(identity)
                         _copy(source, target, identity)
@@ -122,7 +124,7 @@ def _shard(path: Path, identity: Identity, meta: dict[str, object], first: Path)
     StudyError
         If it holds another study than the first store.
     """
-    store = Store(path)
+    store = SqliteStore(path)
     try:
         if not store.exists():
             raise StudyError(f"{path}: there is no study in it; expected the store of a shard")
@@ -151,7 +153,7 @@ def _said(value: object) -> str:
     return ":".join(f"{each}" for each in dict.fromkeys(value)) if isinstance(value, list) else f"{value}"
 
 
-def _copy(source: Store, target: Store, identity: Identity) -> None:
+def _copy(source: SqliteStore, target: SqliteStore, identity: Identity) -> None:
     """Add the runs that `target` lacks, and compare those that both have."""
     columns = ("ended", *identity.metrics)
     for i, point in enumerate(identity.points):
@@ -171,7 +173,9 @@ def _copy(source: Store, target: Store, identity: Identity) -> None:
             target.add(added)
 
 
-def _compare(source: Store, target: Store, identity: Identity, i: int, scheme: str, both: RunNumbers) -> None:
+def _compare(
+    source: SqliteStore, target: SqliteStore, identity: Identity, i: int, scheme: str, both: RunNumbers
+) -> None:
     """Compare the runs that two stores have in common.
 
     Raises
@@ -206,7 +210,7 @@ def _at(point: StoredPoint) -> str:
 
 
 def _lacking(
-    target: Store, points: Sequence[StoredPoint], runs: int, shards: Sequence[Shard | None]
+    target: SqliteStore, points: Sequence[StoredPoint], runs: int, shards: Sequence[Shard | None]
 ) -> list[str]:
     """Return in words which runs are missing, by shards if all sources are shards of one split."""
     split = {None if shard is None else shard.of for shard in shards}

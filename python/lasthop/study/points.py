@@ -1,14 +1,16 @@
-"""The runs of the schemes of one point that stop together."""
+"""The schemes of one point that stop together, as a policy of the scheduler."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
+from lasthop._lasthop import Scenario
+from lasthop.engine.scheduler import Batch, Policy
 from lasthop.engine.stopping import Rule
 from lasthop.results.run_numbers import RunNumbers
 
 
-class PointPlan:
+class PointPolicy(Policy):
     """The runs of the schemes of one point that stop together, and their next checkpoint.
 
     Parameters
@@ -17,8 +19,13 @@ class PointPlan:
         The stopping rule.
     point : int
         The index of the point.
+    scenario : Scenario
+        The point's scenario.
     have : dict of str to RunNumbers
         The run numbers that each of the schemes has.
+    excesses : callable
+        Returns how much wider the intervals of the schemes are than wanted, for each scheme and target: from
+        the point, the schemes and the number of runs.
     share : (int, int), optional
         The run numbers of a shard, as (first, end), instead of all up to the checkpoint.
 
@@ -26,20 +33,22 @@ class PointPlan:
     ----------
     target : int
         The next checkpoint.
-    stopped : bool
-        Whether the schemes have stopped.
     expected : int
         The estimated number of runs of each scheme at the end.
     """
 
     def __init__(
-        self, rule: Rule, point: int, have: dict[str, RunNumbers], share: tuple[int, int] | None = None
+        self,
+        rule: Rule,
+        point: int,
+        scenario: Scenario,
+        have: dict[str, RunNumbers],
+        excesses: Callable[[int, Collection[str], int], Sequence[float]],
+        share: tuple[int, int] | None = None,
     ) -> None:
-        self.point: int = point
-        self._share = share
-        self.stopped: bool = False
-        self._have = have
-        self._rule = rule
+        self._rule, self._point, self._scenario = rule, point, scenario
+        self._have, self._excesses, self._share = have, excesses, share
+        self._stopped = False
         self._checkpoints = rule.checkpoints()
         self.target: int = next(self._checkpoints)
         self.expected: int = self.target
@@ -47,21 +56,21 @@ class PointPlan:
         self._ordered = 0
 
     @property
-    def schemes(self) -> Collection[str]:
-        """The schemes."""
-        return self._have.keys()
+    def stopped(self) -> bool:
+        """Whether the schemes have stopped."""
+        return self._stopped
 
-    def add(self, scheme: str, first: int, runs: int) -> None:
-        """Note that `runs` runs of a scheme are stored, from number `first` on."""
+    def add(self, point: int, scheme: str, first: int, runs: int) -> None:
+        """Note that `runs` runs of a scheme are made, from number `first` on."""
         self._have[scheme].add(first, first + runs)
 
-    def missing(self) -> Iterator[tuple[str, int, int]]:
-        """Yield (scheme, first run, number of runs) of the runs missing up to the target, each once."""
+    def missing(self) -> Iterator[Batch]:
+        """Yield the runs missing up to the target, each once."""
         first, end = self._share or (self._ordered, self.target)
         self._ordered = self.target
         for scheme, have in self._have.items():
             for begin, after in have.gaps(first, end):
-                yield scheme, begin, after - begin
+                yield Batch(self._point, scheme, self._scenario, begin, after - begin)
 
     def complete(self) -> bool:
         """Whether every scheme has all the runs up to the target."""
@@ -81,12 +90,13 @@ class PointPlan:
         first, end = self._share or (0, self.expected)
         return (end - first) * len(self._have)
 
-    def decide(self, excesses: Sequence[float]) -> None:
+    def decide(self) -> None:
         """Apply the stopping rule at the target: stop, or proceed to the next checkpoint."""
         reached = self.target
+        excesses = self._excesses(self._point, self._have.keys(), reached)
         following = next(self._checkpoints, None)
         if following is None or self._rule.satisfied(excesses):
-            self.stopped = True
+            self._stopped = True
             self.expected = reached
         else:
             self.target = following

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+
+import numpy as np
 
 from lasthop import _lasthop, notebook
 from lasthop._lasthop import Scenario
@@ -16,6 +19,8 @@ from lasthop.core import statistics
 from lasthop.core.metrics import find_metric, is_of_part
 from lasthop.core.names import unknown
 from lasthop.core.scenarios import load
+from lasthop.core.statistics import estimate
+from lasthop.core.units import metric_kind
 from lasthop.engine.executors import ExecutorPool
 from lasthop.engine.scheduler import Scheduler
 from lasthop.engine.shards import Shard
@@ -23,7 +28,9 @@ from lasthop.engine.stopping import MOST_RUNS, Progress, Rule, Target
 from lasthop.results import export, tables
 from lasthop.results.error import StudyError
 from lasthop.results.samples import TOTAL, Samples
-from lasthop.results.store import Identity, Store, StoredPoint
+from lasthop.results.sqlite import SqliteStore
+from lasthop.results.store import Identity, MemoryStore, Store, StoredPoint
+from lasthop.study.points import PointPolicy
 
 if TYPE_CHECKING:
     import pandas
@@ -158,15 +165,17 @@ class Study:
                 for point in points
             ],
         )
-        self._store = Store(self.path)
-        if self._store.exists():
-            self._store.expect(self._identity)
-            lost = self._counters_that_runs_lack()
-            kept = tuple(metric for metric in self._identity.metrics if metric not in lost)
-            self._identity = replace(self._identity, metrics=kept)
-            self._expect_shard(self._store.meta().get("shard"))
-            for each in (self.metric, *(target.metric for target in self._targets), *self.further):
-                self._stored(each)
+        self._store: Store = MemoryStore(self._identity.metrics)
+        if self.path is not None:
+            self._store = file = SqliteStore(self.path)
+            if file.exists():
+                file.expect(self._identity)
+                lost = self._counters_that_runs_lack(file.identity())
+                kept = tuple(metric for metric in self._identity.metrics if metric not in lost)
+                self._identity = replace(self._identity, metrics=kept)
+                self._expect_shard(file.meta().get("shard"))
+                for each in named:
+                    self._stored(each)
         if self.shard is not None:
             _check_shard(self.shard, self.rule, len(points))
 
@@ -191,7 +200,7 @@ class Study:
         StudyError
             If the file holds no study, or one of another version of Lasthop.
         """
-        store = Store(Path(path))
+        store = SqliteStore(Path(path))
         try:
             if not store.exists():
                 raise StudyError(f"{path}: there is no study in it")
@@ -225,7 +234,7 @@ class Study:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of all metrics, with the counters of the schemes' agents, and those asked for."""
-        return Samples(self._store, self._identity).metrics
+        return (*self._identity.metrics, TOTAL)
 
     @property
     def stored_metrics(self) -> tuple[str, ...]:
@@ -365,7 +374,7 @@ class Study:
             raise StudyError(
                 f"this is shard {self.shard}, and means need the runs of all shards; merge them first"
             )
-        return Samples(self._store, self._identity, self.each_scheme)
+        return self._all_samples()
 
     def summary(self, metric: str | None = None) -> pandas.DataFrame:
         """Return the mean of a metric, with its interval, at each point with each scheme.
@@ -520,9 +529,9 @@ class Study:
             raise StudyError(unknown("metric", metric, self.metrics))
         return found
 
-    def _counters_that_runs_lack(self) -> set[str]:
+    def _counters_that_runs_lack(self, stored: Identity) -> set[str]:
         """Return the counters that stored runs lack though their schemes have them now: later additions."""
-        added = {*self._identity.metrics} - {*self._store.identity().metrics} - {*self.asked}
+        added = {*self._identity.metrics} - {*stored.metrics} - {*self.asked}
         lacking: set[str] = set()
         for i, point in enumerate(self.points if added else []):
             for scheme in point.schemes:
@@ -536,19 +545,37 @@ class Study:
             raise StudyError("nothing has been run yet")
 
     def _scheduler(self) -> Scheduler:
-        samples = Samples(self._store, self._identity)
         # A shard does not see the runs that a stopping rule would need.
         rule = self.rule if self.shard is None else Rule(self.rule.least, self.rule.most)
-        return Scheduler(
-            self._store,
-            samples,
-            self._scenarios,
-            self.seed,
-            rule,
-            self.each_scheme,
-            self.shard,
-            len(self.asked),
-        )
+        policies = []
+        for i, scenario in enumerate(self._scenarios):
+            share = None if self.shard is None else self.shard.share(i, rule.most)
+            together = [[scheme] for scheme in scenario.schemes] if self.each_scheme else [scenario.schemes]
+            for schemes in together:
+                have = {scheme: self._store.numbers(i, scheme) for scheme in schemes}
+                policies.append(
+                    PointPolicy(rule, i, scenario, have, partial(self._excesses, rule.targets), share)
+                )
+        return Scheduler(self._store, policies, self.seed, len(self.asked))
+
+    def _excesses(
+        self, targets: Sequence[Target], point: int, schemes: Collection[str], runs: int
+    ) -> list[float]:
+        """Return the excess width of each scheme's intervals over each target."""
+        samples, scenario = self._all_samples(), self._scenarios[point]
+        found = []
+        for scheme in schemes:
+            for target in targets:
+                sample = samples.of(point, scheme, target.metric, runs)
+                known = sample[~np.isnan(sample)]
+                has = target.metric == TOTAL or scenario.has_metric(target.metric, scheme)
+                # A scheme without this counter, or a point without this connection, never has the mean.
+                if len(known) or has:
+                    found.append(target.excess(estimate(known, metric_kind(target.metric))))
+        return found
+
+    def _all_samples(self) -> Samples:
+        return Samples(self._store, self._scenarios, self._identity.metrics, self.each_scheme)
 
     def _expect_shard(self, stored: list[int] | None) -> None:
         """Check that the file holds this shard, or the whole study if this is one.
