@@ -158,6 +158,8 @@ def decode(cells: bytes, runs: int) -> NDArray[np.int64] | NDArray[np.float64]: 
 @final
 class Scenario:
     @staticmethod
+    def json_schema() -> str: ...
+    @staticmethod
     def load(
         path: str | PathLike[str],
         overrides: Sequence[str] = (),

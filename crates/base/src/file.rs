@@ -17,6 +17,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::Fnv;
+use crate::{inline_schema, schema};
 
 /// The contents of a data file.
 pub trait Contents: Any + fmt::Debug + Send + Sync + Sized {
@@ -148,6 +149,8 @@ impl<T: Contents> Unread for DataFile<T> {
         self.read.as_ref().map(|read| read.digest)
     }
 }
+
+inline_schema!(DataFile<T>, <T>, |_generator| schema::text("path", ".*\\S.*", &["drive.csv"]));
 
 impl<T> Serialize for DataFile<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -18,9 +18,13 @@ mod histogram;
 mod invalid;
 mod parse;
 pub mod rng;
+pub mod schema;
 mod steps;
 mod time;
 mod units;
+
+#[doc(hidden)]
+pub use schemars;
 
 pub use file::{Columns, Contents, DataFile, LineError, Unread, shortened};
 pub use hash::{Fnv, FnvBuilder};

@@ -3,6 +3,9 @@
 use alloc::format;
 use core::fmt;
 
+use schemars::Schema;
+
+use crate::schema;
 use crate::units::UnitError;
 
 /// A physical quantity: its name for error messages, and its units with their factors to the base unit.
@@ -11,6 +14,16 @@ pub(crate) struct Quantity<'a> {
     pub(crate) what: &'a str,
     pub(crate) example: &'a str,
     pub(crate) units: &'a [(&'a str, f64)],
+}
+
+impl Quantity<'_> {
+    /// The JSON Schema of a text with this quantity, whose number may begin with `sign`, a regular expression.
+    pub(crate) fn schema(self, sign: &str) -> Schema {
+        let Quantity { what, example, units } = self;
+        let unit = schema::alternatives(units.iter().map(|(unit, _)| *unit));
+        let title = what.strip_prefix("a ").unwrap_or(what);
+        schema::text(title, &format!("{sign}{}\\s*({unit})", schema::NUMBER), &[example])
+    }
 }
 
 pub(crate) fn unexpected(found: &str, expected: &str) -> UnitError {

@@ -164,12 +164,16 @@ impl fmt::Display for Duration {
     }
 }
 
+pub(crate) const DURATION: Quantity<'_> = Quantity {
+    what: "a duration",
+    example: "30 ms",
+    units: &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
+};
+
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Duration, UnitError> {
-        const UNITS: &[(&str, f64)] =
-            &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
-        parse::quantity(text, Quantity { what: "a duration", example: "30 ms", units: UNITS }).map(Duration)
+        parse::quantity(text, DURATION).map(Duration)
     }
 }
 

@@ -1,16 +1,19 @@
 //! Sizes, rates, power, probabilities and decibels, with their text formats.
 
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub};
 use core::str::FromStr;
 
+use schemars::json_schema;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::parse::{self, Quantity};
 use crate::time::Duration;
+use crate::{inline_schema, schema};
 
 /// A size in bytes. Packet sizes include headers unless the field says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,20 +189,57 @@ impl fmt::Display for Decibels {
     }
 }
 
+const SIZE: Quantity<'_> = Quantity {
+    what: "a size",
+    example: "576 B",
+    units: &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+    ],
+};
+const RATE: Quantity<'_> = Quantity {
+    what: "a rate",
+    example: "2 Mbps",
+    units: &[
+        ("bps", 1.0),
+        ("kbps", 1e3),
+        ("Mbps", 1e6),
+        ("Gbps", 1e9),
+        ("bit/s", 1.0),
+        ("kbit/s", 1e3),
+        ("Mbit/s", 1e6),
+        ("Gbit/s", 1e9),
+        ("bit", 1.0),
+        ("kbit", 1e3),
+        ("Mbit", 1e6),
+        ("Gbit", 1e9),
+        ("b/s", 1.0),
+        ("kb/s", 1e3),
+        ("Mb/s", 1e6),
+        ("Gb/s", 1e9),
+        ("Kbps", 1e3),
+        ("B/s", 8.0),
+        ("kB/s", 8e3),
+        ("MB/s", 8e6),
+    ],
+};
+const POWER: Quantity<'_> = Quantity {
+    what: "a power",
+    example: "900 mW",
+    units: &[("W", 1e6), ("mW", 1e3), ("uW", 1.0), ("µW", 1.0), ("kW", 1e9)],
+};
+const RATIO: Quantity<'_> = Quantity { what: "a ratio in decibels", example: "5 dB", units: &[("dB", 1.0)] };
+
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        const UNITS: &[(&str, f64)] = &[
-            ("B", 1.0),
-            ("kB", 1e3),
-            ("KB", 1e3),
-            ("MB", 1e6),
-            ("GB", 1e9),
-            ("KiB", 1024.0),
-            ("MiB", 1_048_576.0),
-            ("GiB", 1_073_741_824.0),
-        ];
-        let size = parse::quantity(text, Quantity { what: "a size", example: "576 B", units: UNITS })?;
+        let size = parse::quantity(text, SIZE)?;
         // Sizes of an exabyte and more would overflow when converted to bits.
         let too_large = || parse::unexpected(text, "a size below 1 EB, such as \"576 B\"");
         if size < 1_000_000_000_000_000_000 { Ok(Bytes(size)) } else { Err(too_large()) }
@@ -209,30 +249,7 @@ impl FromStr for Bytes {
 impl FromStr for BitRate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<BitRate, UnitError> {
-        const UNITS: &[(&str, f64)] = &[
-            ("bps", 1.0),
-            ("kbps", 1e3),
-            ("Mbps", 1e6),
-            ("Gbps", 1e9),
-            ("bit/s", 1.0),
-            ("kbit/s", 1e3),
-            ("Mbit/s", 1e6),
-            ("Gbit/s", 1e9),
-            ("bit", 1.0),
-            ("kbit", 1e3),
-            ("Mbit", 1e6),
-            ("Gbit", 1e9),
-            ("b/s", 1.0),
-            ("kb/s", 1e3),
-            ("Mb/s", 1e6),
-            ("Gb/s", 1e9),
-            ("Kbps", 1e3),
-            ("B/s", 8.0),
-            ("kB/s", 8e3),
-            ("MB/s", 8e6),
-        ];
-        let rate = Quantity { what: "a rate", example: "2 Mbps", units: UNITS };
-        let bps = parse::quantity(text, rate)?;
+        let bps = parse::quantity(text, RATE)?;
         BitRate::from_bps(bps).ok_or_else(|| parse::unexpected(text, "a rate above zero, such as \"2 Mbps\""))
     }
 }
@@ -240,8 +257,7 @@ impl FromStr for BitRate {
 impl FromStr for Power {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Power, UnitError> {
-        const UNITS: &[(&str, f64)] = &[("W", 1e6), ("mW", 1e3), ("uW", 1.0), ("µW", 1.0), ("kW", 1e9)];
-        parse::quantity(text, Quantity { what: "a power", example: "900 mW", units: UNITS }).map(Power)
+        parse::quantity(text, POWER).map(Power)
     }
 }
 
@@ -261,15 +277,16 @@ impl FromStr for Probability {
 impl FromStr for Decibels {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Decibels, UnitError> {
-        let ratio = Quantity { what: "a ratio in decibels", example: "5 dB", units: &[("dB", 1.0)] };
-        parse::signed_quantity(text, ratio).map(Decibels)
+        parse::signed_quantity(text, RATIO).map(Decibels)
     }
 }
 
 /// Scenario files hold quantities as strings with a unit. A bare number is rejected because its unit is
 /// ambiguous.
 macro_rules! serde_as_text {
-    ($type:ty, $expecting:literal) => {
+    ($type:ty, $schema:expr, $expecting:literal) => {
+        inline_schema!($type, |_generator| $schema);
+
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -294,11 +311,20 @@ macro_rules! serde_as_text {
     };
 }
 
-serde_as_text!(Bytes, "a size with its unit, such as \"576 B\" or \"4 KiB\"");
-serde_as_text!(BitRate, "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"");
-serde_as_text!(Power, "a power with its unit, such as \"1.3 W\" or \"900 mW\"");
-serde_as_text!(Duration, "a duration with its unit, such as \"30 ms\" or \"1.5 s\"");
-serde_as_text!(Decibels, "a ratio with its unit, such as \"5 dB\"");
+serde_as_text!(Bytes, SIZE.schema("\\+?"), "a size with its unit, such as \"576 B\" or \"4 KiB\"");
+serde_as_text!(BitRate, RATE.schema("\\+?"), "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"");
+serde_as_text!(Power, POWER.schema("\\+?"), "a power with its unit, such as \"1.3 W\" or \"900 mW\"");
+serde_as_text!(
+    Duration,
+    crate::time::DURATION.schema("\\+?"),
+    "a duration with its unit, such as \"30 ms\" or \"1.5 s\""
+);
+serde_as_text!(Decibels, RATIO.schema("[+-]?"), "a ratio with its unit, such as \"5 dB\"");
+
+inline_schema!(Probability, |_generator| schema::any([
+    json_schema!({"type": "number", "minimum": 0, "maximum": 1}),
+    schema::text("probability", &format!("{}\\s*%?", schema::NUMBER), &["1%"]),
+]));
 
 impl Serialize for Probability {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use lasthop_base::{Duration, Probability, Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bit_errors::FrameSurvival;
@@ -45,7 +46,7 @@ impl PerState<Duration> {
 }
 
 /// Initial state of a random two-state channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// At the start of a good period.

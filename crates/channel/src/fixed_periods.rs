@@ -1,6 +1,7 @@
 //! Good and bad periods of constant length.
 
 use lasthop_base::{Duration, Probability};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState};
@@ -9,7 +10,7 @@ use crate::{Channel, State};
 
 /// Alternating good and bad periods of constant length, starting with a good one at time zero (EBSN paper,
 /// TR-96-014, section 4.2.1, where every experiment meets exactly the same fades). Deterministic.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedPeriods {
     /// Length of each good period, above zero.

@@ -1,6 +1,7 @@
 //! Bursts of lost frames of constant length.
 
 use lasthop_base::{Invalid, Probability, Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Sojourn};
@@ -11,7 +12,7 @@ use crate::{Channel, Sojourn};
 ///
 /// Bursts are counted in frames, so they depend on the traffic of their direction, unlike the states of other
 /// channels. Both directions draw the same bursts, by frame number.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameBursts {
     /// Probability that a burst begins with a frame.

@@ -1,13 +1,14 @@
 //! Independent losses of whole frames.
 
 use lasthop_base::{Probability, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Sojourn};
 
 /// Independent frame loss with a constant probability, whatever the size and air time of the frame (WENP
 /// paper, section VI and table I: a drop rate for each mobile host).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameLoss {
     /// Probability that a frame is lost.

@@ -16,7 +16,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use lasthop_base::{Duration, Invalid, Probability, Stream, Time};
+use lasthop_base::{Duration, Invalid, Probability, Stream, Time, inline_schema, schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,12 @@ impl Serialize for Span {
         }
     }
 }
+
+inline_schema!(Span, |generator| schema::any([
+    json_schema!({"type": "number", "minimum": 1}),
+    schema::count("packet", "5 packets"),
+    generator.subschema_for::<Duration>(),
+]));
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
@@ -77,7 +84,7 @@ impl<'de> Deserialize<'de> for Span {
 
 /// Losses by their share and their mean burst (E. N. Gilbert, "Capacity of a burst-noise channel", Bell System Technical
 /// Journal 39(5), 1960, in the simple form in which the bad state loses everything).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gilbert {
     /// Share of the packets that are lost.
@@ -93,7 +100,7 @@ pub struct Gilbert {
 
 /// Losses by a chain of two states with a loss in each (E. O. Elliott, "Estimates of error rates for codes on burst-noise
 /// channels", Bell System Technical Journal 42(5), 1963).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// Probability of a change from good to bad before a packet; with `r`, instead of `good` and `bad`.

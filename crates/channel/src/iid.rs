@@ -1,6 +1,7 @@
 //! Independent bit errors at a constant rate.
 
 use lasthop_base::{Probability, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bit_errors::FrameSurvival;
@@ -8,7 +9,7 @@ use crate::{Channel, Sojourn};
 
 /// Independent bit errors at a constant rate (lhack paper, section 5: the corruption of messages on the last
 /// hop).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Iid {
     /// Bit error rate.

@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Duration, Invalid, Probability, Stream, Unread};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bit_errors::BitErrors;
@@ -25,8 +26,9 @@ use crate::{
 /// ```
 ///
 /// A model without parameters is written as a string: `channel = "perfect"`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Channel")]
 pub enum Model {
     /// No errors. The default.
     #[default]

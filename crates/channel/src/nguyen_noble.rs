@@ -3,6 +3,7 @@
 use core::mem;
 
 use lasthop_base::{Duration, Invalid, Probability, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState, Start};
@@ -17,7 +18,7 @@ use crate::{Channel, State};
 /// modeling wireless channel behavior", Winter Simulation Conference, 1996).
 ///
 /// The error state is the [bad](State::Bad) one. The error-free state has no errors at all.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NguyenNoble {
     /// Probability of leaving the error state at the end of a unit, above zero: P_EG in the paper, 0.1 to
@@ -46,7 +47,7 @@ pub struct NguyenNoble {
 }
 
 /// The unit of an error rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorsPer {
     /// Per byte. A byte is in error if one of its bits is, with independent bit errors: at a byte error rate

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Invalid, Probability, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::above_zero;
@@ -10,7 +11,7 @@ use crate::{Channel, Sojourn, State};
 
 /// Times at which the mobile host cannot be reached, such as between two cells (lhack paper, section 6): every frame on
 /// the air is lost, in both directions. The channel is otherwise unaffected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outages {
     /// Start of the first outage.

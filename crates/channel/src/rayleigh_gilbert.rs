@@ -3,6 +3,7 @@
 use core::f64::consts::TAU;
 
 use lasthop_base::{Decibels, Duration, Invalid, Probability, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState, Start};
@@ -18,7 +19,7 @@ use crate::{Channel, State};
 /// The state changes only at multiples of `step`, whether the link is busy or idle. It is a first-order
 /// Markov chain: the joint distribution of two consecutive steps is that of the fading signal, and that of
 /// more steps is an approximation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RayleighGilbert {
     /// Fading margin F: the ratio of the mean signal power to the threshold, from −15 dB to 150 dB. Beyond

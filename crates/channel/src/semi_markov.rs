@@ -11,7 +11,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use lasthop_base::{Columns, Contents, DataFile, Duration, Invalid, LineError, Probability, Stream, Unread};
+use lasthop_base::{
+    Columns, Contents, DataFile, Duration, Invalid, LineError, Probability, Stream, Unread, inline_schema,
+    schema,
+};
+use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::Serializer;
@@ -22,7 +26,7 @@ use crate::model::above_zero;
 use crate::{Channel, State};
 
 /// Alternating good and bad periods, independent, each with its own distribution of lengths.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SemiMarkov {
     /// Lengths of good periods.
@@ -56,7 +60,7 @@ fn stationary() -> Start {
 }
 
 /// The distribution of the lengths of periods.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sojourns {
     /// Constant.
@@ -70,7 +74,7 @@ pub enum Sojourns {
 }
 
 /// A lognormal distribution by its median or its mean.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lognormal {
     /// The median.
@@ -148,24 +152,28 @@ impl Contents for Lengths {
 
 impl Serialize for Empirical {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Table<'a> {
-            file: &'a DataFile<Lengths>,
-        }
         match self {
             Empirical::List(Lengths { lengths, .. }) => serializer.collect_seq(lengths.iter()),
-            Empirical::File(file) => Table { file }.serialize(serializer),
+            Empirical::File(file) => LengthsTable { file: file.clone() }.serialize(serializer),
         }
     }
 }
 
+/// Lengths in a file.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LengthsTable {
+    /// The file.
+    file: DataFile<Lengths>,
+}
+
+inline_schema!(Empirical, |generator| schema::any([
+    generator.subschema_for::<Vec<Duration>>(),
+    generator.subschema_for::<LengthsTable>(),
+]));
+
 impl<'de> Deserialize<'de> for Empirical {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Empirical, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Table {
-            file: DataFile<Lengths>,
-        }
         struct Stated;
         impl<'de> Visitor<'de> for Stated {
             type Value = Empirical;
@@ -177,7 +185,8 @@ impl<'de> Deserialize<'de> for Empirical {
                     .map(|list| Empirical::List(Lengths::new(list)))
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Empirical, M::Error> {
-                Table::deserialize(MapAccessDeserializer::new(table)).map(|table| Empirical::File(table.file))
+                LengthsTable::deserialize(MapAccessDeserializer::new(table))
+                    .map(|table| Empirical::File(table.file))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Empirical, E> {
                 Err(E::invalid_type(de::Unexpected::Str(text), &self))

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use lasthop_base::{Contents, DataFile, LineError, Probability, Steps, StepsReader, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Sojourn};
@@ -11,7 +12,7 @@ use crate::{Channel, Sojourn};
 /// Independent losses of whole packets, with a probability that follows a file: CSV with the columns `time_s`
 /// (or `time_ms`) and `loss` (or `loss_percent`). A value holds until the next row. At its end the series
 /// repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossSeries {
     /// The file.

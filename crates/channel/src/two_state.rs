@@ -1,6 +1,7 @@
 //! A two-state Markov process in continuous time.
 
 use lasthop_base::{Duration, Probability, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Channel;
@@ -9,7 +10,7 @@ use crate::mean_loss::{loss_at_rates, mean_loss_exponential};
 
 /// Good and bad periods of exponentially distributed length, each with its own bit error rate (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TwoState {
     /// Mean good period, above zero (1/λ_gb in the paper).

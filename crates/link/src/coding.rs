@@ -1,11 +1,12 @@
 //! Overhead of the lower layers, and the bits exposed to errors.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Ratio of bits on the air to bits of the network layer: framing, error correction, segmentation and
 /// synchronisation (EBSN paper, TR-96-014, section 3.1). At least 1, stored in millionths so that sizes are
 /// exact; a number in scenario files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Expansion {
     millionths: u64,
@@ -56,7 +57,7 @@ impl From<Expansion> for f64 {
 }
 
 /// The bits that the channel's error rate applies to. The EBSN paper does not specify them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exposed {
     /// All bits on the air, after expansion. The default.

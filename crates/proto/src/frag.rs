@@ -5,10 +5,11 @@
 //! 4.1).
 
 use lasthop_base::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum transmission unit: the largest fragment in bytes, as counted by the network layer. Never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Bytes", into = "Bytes")]
 pub struct Mtu(Bytes);
 

@@ -231,6 +231,25 @@ impl Watch {
 
 #[pymethods]
 impl Scenario {
+    /// Return the JSON Schema of scenario files.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    ///     A document of draft 7, from which editors complete and check TOML: every key with its type, its default and its
+    ///     meaning.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import json
+    /// >>> schema = json.loads(lasthop.Scenario.json_schema())
+    /// >>> schema["properties"]["limit"]["default"]
+    /// '600 s'
+    #[staticmethod]
+    fn json_schema() -> String {
+        lasthop_scenario::Scenario::json_schema()
+    }
+
     /// Read a scenario file.
     ///
     /// Parameters

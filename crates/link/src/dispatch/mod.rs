@@ -9,6 +9,7 @@ mod ideal;
 mod round_robin;
 
 use lasthop_base::{Duration, Invalid, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use channel_state::ChannelState;
@@ -81,7 +82,7 @@ impl Turn {
 }
 
 /// The dispatcher of a shared radio and its parameters, as in scenario files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dispatch {
     /// One queue, in the order of arrival. The default: what base stations do.
@@ -96,8 +97,9 @@ pub enum Dispatch {
 }
 
 /// Parameters of channel-state dependent dispatch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "ChannelState")]
 pub struct Params {
     /// For how long a mobile host is deferred. By default 100 ms: a probe of 1500 bytes at 2 Mb/s then takes a twentieth
     /// of the time.

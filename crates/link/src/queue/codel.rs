@@ -13,6 +13,7 @@
 
 use lasthop_base::{Bytes, Duration, Invalid, Time};
 use lasthop_proto::{DropReason, Out, Packet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
@@ -20,8 +21,9 @@ use super::{Discipline, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Parameters of CoDel in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
+#[schemars(rename = "Codel")]
 pub struct Params {
     /// Capacity of the queue. By default 1000 packets, as in Linux.
     pub limit: QueueLimit,

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Invalid, Time};
 use lasthop_proto::{Body, DropReason, Out, Packet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::codel::{self, Control};
@@ -30,8 +31,9 @@ use crate::queue::QueueLimit;
 const LARGEST_BATCH: usize = 64;
 
 /// Parameters of FQ-CoDel in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
+#[schemars(rename = "FqCodel")]
 pub struct Params {
     /// Capacity of all queues together. By default 10,240 packets (RFC 8290 section 5.2.3).
     pub limit: QueueLimit,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lasthop_base::{Bytes, UnitError};
+use lasthop_base::{Bytes, UnitError, inline_schema, schema};
 use serde::de::{Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize, de};
@@ -80,6 +80,12 @@ impl Serialize for QueueLimit {
         serializer.collect_str(self)
     }
 }
+
+inline_schema!(QueueLimit, |generator| schema::any([
+    schema::words(&["unlimited"]),
+    schema::count("packet", "50 packets"),
+    generator.subschema_for::<Bytes>(),
+]));
 
 impl<'de> Deserialize<'de> for QueueLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueLimit, D::Error> {

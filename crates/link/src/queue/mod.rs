@@ -13,8 +13,9 @@ pub mod red;
 
 use std::fmt;
 
-use lasthop_base::{Bytes, Duration, Invalid, Stream, Time};
+use lasthop_base::{Bytes, Duration, Invalid, Stream, Time, inline_schema, schema};
 use lasthop_proto::{Ecn, Out, Packet};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -126,6 +127,11 @@ impl Serialize for Queue {
     }
 }
 
+inline_schema!(Queue, |generator| schema::any([
+    generator.subschema_for::<QueueLimit>(),
+    generator.subschema_for::<Management>(),
+]));
+
 impl<'de> Deserialize<'de> for Queue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Queue, D::Error> {
         const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\", a size such as \"64 KiB\", \
@@ -168,7 +174,7 @@ impl<'de> Deserialize<'de> for Queue {
 }
 
 /// A queue discipline other than drop-tail, with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Management {
     /// Controlled delay (RFC 8289).

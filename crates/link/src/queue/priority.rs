@@ -11,6 +11,7 @@
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Dscp, Out, Packet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
@@ -18,8 +19,9 @@ use super::{Discipline, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Parameters of the two queues in a scenario file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
+#[schemars(rename = "Priority")]
 pub struct Params {
     /// Capacity of each of the two queues. By default unlimited.
     pub limit: QueueLimit,

@@ -17,6 +17,7 @@
 
 use lasthop_base::{Bytes, Duration, Invalid, Probability, Stream, Time};
 use lasthop_proto::{DropReason, Out, Packet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
@@ -24,8 +25,9 @@ use super::{Discipline, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Parameters of RED in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
+#[schemars(rename = "Red")]
 pub struct Params {
     /// Capacity of the queue. By default 50 packets, as in ns-2.
     pub limit: QueueLimit,

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lasthop_base::{Columns, Contents, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread};
+use lasthop_base::{
+    Columns, Contents, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread, inline_schema, schema,
+};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -29,7 +32,7 @@ pub enum Delay {
 }
 
 /// A delay that varies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaryingDelay {
     /// A series of delays over time. A packet takes the delay at the end of its transmission.
@@ -176,6 +179,11 @@ impl Serialize for Delay {
         }
     }
 }
+
+inline_schema!(Delay, |generator| schema::any([
+    generator.subschema_for::<Duration>(),
+    generator.subschema_for::<VaryingDelay>(),
+]));
 
 impl<'de> Deserialize<'de> for Delay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Delay, D::Error> {

@@ -9,13 +9,14 @@
 //! satellites anew every 15 s (see the presets of links, which name their sources).
 
 use lasthop_base::{BitRate, Duration, Invalid, Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Defines the parameters of a quantity.
 macro_rules! lognormal {
     ($(#[$meta:meta])* $name:ident, $type:ty, $key:literal, { $($(#[$extra_meta:meta])* $extra:ident: $extra_type:ty,)* }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$extra_meta])* #[serde(default)] pub $extra: $extra_type,)*

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use lasthop_base::{
     BitRate, Contents, DataFile, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread,
+    inline_schema, schema,
 };
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -30,7 +32,7 @@ pub enum Rate {
 }
 
 /// A rate that varies over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaryingRate {
     /// The transmission opportunities of a mahimahi trace.
@@ -44,8 +46,9 @@ pub enum VaryingRate {
 }
 
 /// A table with the key `file`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, bound = "T: Contents", expecting = "a table with the key file")]
+#[schemars(rename = "OfFile", bound = "")]
 pub struct OfFile<T> {
     /// The file.
     pub file: DataFile<T>,
@@ -103,7 +106,7 @@ impl Contents for SignalSteps {
 }
 
 /// A rate that follows the signal, by a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
     /// The signal levels.
@@ -237,6 +240,11 @@ impl Serialize for Rate {
         }
     }
 }
+
+inline_schema!(Rate, |generator| schema::any([
+    generator.subschema_for::<BitRate>(),
+    generator.subschema_for::<VaryingRate>(),
+]));
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {

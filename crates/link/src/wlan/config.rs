@@ -3,7 +3,8 @@
 use core::fmt;
 use core::num::NonZeroU32;
 
-use lasthop_base::{Bytes, Invalid, Probability};
+use lasthop_base::{Bytes, Invalid, Probability, inline_schema, schema};
+use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ impl BssConfig {
 
 /// Contention window: backoffs are drawn from 0 to CW slots. CW starts at the minimum, and each failed
 /// attempt doubles CW + 1 up to the maximum (IEEE 802.11-1999 section 9.2.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { min = 31, max = 1023 }")]
 pub struct Cw {
     /// aCWmin: a power of two minus one.
@@ -133,6 +134,11 @@ impl Serialize for RetryLimit {
     }
 }
 
+inline_schema!(RetryLimit, |generator| schema::any([
+    generator.subschema_for::<NonZeroU32>(),
+    schema::words(&["unlimited"]),
+]));
+
 impl<'de> Deserialize<'de> for RetryLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RetryLimit, D::Error> {
         struct NumberOrUnlimited;
@@ -172,7 +178,7 @@ pub enum ApQueue {
 
 /// Drop probability of packets that a MAC has received and acknowledged; no retry recovers them (WENP paper,
 /// section V: "dropped at the MAC layer of MH clients, using a uniform probability distribution").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { down = 0.01, up = 0.0 }")]
 pub struct AboveMac {
     /// Towards the station.

@@ -1,6 +1,7 @@
 //! Air time of frames: the physical layers of 802.11b, 802.11a and 802.11g.
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::Cw;
@@ -13,7 +14,7 @@ const CTS: Bytes = Bytes(14);
 const ACK: Bytes = Bytes(14);
 
 /// A physical layer and its rates, shared by all stations of a BSS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phy {
     /// 802.11b.
@@ -24,7 +25,7 @@ pub enum Phy {
 
 /// 802.11b: DSSS, with CCK at the two upper rates (IEEE 802.11b-1999 clause 18). Slot 20 µs, SIFS 10 µs, CW
 /// 31 to 1023.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dsss {
     /// Rate of data frames. By default 11 Mb/s.
@@ -45,7 +46,7 @@ impl Default for Dsss {
 
 /// The PLCP preamble and header of 802.11b frames. Frames at 1 Mb/s always use the long format (IEEE
 /// 802.11b-1999 section 18.2.2.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preamble {
     /// 144 bits and a 48-bit header, all at 1 Mb/s: 192 µs. The default; every station supports it.
@@ -56,7 +57,7 @@ pub enum Preamble {
 }
 
 /// An 802.11b rate; in files a string such as `"11 Mbps"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "BitRate", into = "BitRate")]
 #[allow(missing_docs, reason = "a rate is what its name says")]
 pub enum DsssRate {
@@ -68,7 +69,7 @@ pub enum DsssRate {
 
 /// 802.11a and 802.11g: OFDM with 4 µs symbols (IEEE 802.11-2007 clauses 17 and 19). Slot 9 µs, CW 15 to
 /// 1023. An 802.11g BSS has no 802.11b stations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ofdm {
     /// Rate of data frames. By default 54 Mb/s.
@@ -87,7 +88,7 @@ impl Default for Ofdm {
 }
 
 /// Frequency band of OFDM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
     /// 802.11a: SIFS 16 µs. The default.
@@ -98,7 +99,7 @@ pub enum Band {
 }
 
 /// An 802.11a or 802.11g rate; in files a string such as `"54 Mbps"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "BitRate", into = "BitRate")]
 #[allow(missing_docs, reason = "a rate is what its name says")]
 pub enum OfdmRate {

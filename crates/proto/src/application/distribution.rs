@@ -1,6 +1,7 @@
 //! Probability distributions of message sizes and think times.
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A quantity with a distribution: a whole number of units.
@@ -59,7 +60,7 @@ impl Amount for Duration {
 /// median = "4 KB"
 /// sigma = 1.4
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Distribution<Q> {
     /// Constant.

@@ -1,13 +1,14 @@
 //! Typical applications.
 
 use lasthop_base::{Bytes, Duration};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 
 /// A typical application, with its distributions of sizes and think times. The OPNET defaults that the WENP
 /// paper used (section VI) are not public; these values come from the sources given with each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApplicationKind {
     /// Web browsing: the main object of each page, without embedded objects. After the web browsing model of

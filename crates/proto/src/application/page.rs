@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
@@ -29,7 +30,7 @@ pub struct Pages {
 /// The browser fetches the HTML, then the objects of wave 1, which the HTML references, then those of wave 2,
 /// which objects of wave 1 reference, and so on. The page is loaded when all objects have arrived.
 /// Connections stay open between pages. There is no cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Page {
     /// The version of HTTP.
@@ -45,7 +46,7 @@ pub struct Page {
 }
 
 /// Version of HTTP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Http {
     /// Several connections, each with one request at a time (RFC 9112).
     #[serde(rename = "1.1")]
@@ -58,7 +59,7 @@ pub enum Http {
 }
 
 /// Objects of a page with the same size distribution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys count and size")]
 pub struct Objects {
     /// Number of objects.

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid, Stream, Streams, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
@@ -13,7 +14,7 @@ use super::activity::{Behaviour, Experience, Request};
 ///
 /// The player fetches one segment at a time, and pauses while its buffer has no room for another. Playback starts, and
 /// resumes after a stall, when the buffer holds `startup`, the rest of the video, or as many segments as fit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Video {
     /// Length of the video.
@@ -40,7 +41,7 @@ pub struct Viewing {
 }
 
 /// Bitrate adaptation: how the player chooses the bitrate of the next segment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Adaptation {
     /// Buffer-based: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation"

@@ -1,11 +1,12 @@
 //! Waiting time between two attempts.
 
 use lasthop_base::{Duration, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Distribution of the waiting time between a failed attempt and the next one. The EBSN paper (TR-96-014,
 /// section 4.2.1) specifies only a "random retransmission backoff".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backoff {
     /// Uniform from zero to this maximum.

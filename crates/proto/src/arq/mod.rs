@@ -25,6 +25,7 @@ pub mod stop_and_wait;
 use alloc::boxed::Box;
 
 use lasthop_base::{Bytes, Invalid, Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
@@ -159,8 +160,9 @@ pub enum Verdict {
 /// ```
 ///
 /// A protocol without parameters is written as a string: `arq = "none"`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "LinkArq")]
 pub enum Config {
     /// No ARQ: each unit is sent once. The default, and the papers' baseline ("basic" TCP).
     #[default]

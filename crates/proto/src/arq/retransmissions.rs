@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use lasthop_base::{inline_schema, schema};
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -33,6 +34,11 @@ impl Serialize for Retransmissions {
         }
     }
 }
+
+inline_schema!(Retransmissions, |generator| schema::any([
+    generator.subschema_for::<u32>(),
+    schema::words(&["unlimited"]),
+]));
 
 impl<'de> Deserialize<'de> for Retransmissions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Retransmissions, D::Error> {

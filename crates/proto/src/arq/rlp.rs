@@ -34,6 +34,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Invalid, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::frame_size::FrameSize;
@@ -42,8 +43,9 @@ use super::{Arq, Attempt, FrameSizes, Next, Retransmissions, Share, Verdict};
 use crate::component::LinkOutcome;
 
 /// Parameters of the radio link protocol in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "RadioLinkProtocol")]
 pub struct Params {
     /// Size of the smallest frame, overhead included; frames have this size at first. By default 30 B.
     pub frame: Bytes,
@@ -110,7 +112,7 @@ impl Params {
 const MAX_FRAME: u64 = 65_535;
 
 /// The action after the last permitted attempt of a frame has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
     /// All packets that have started are lost.

@@ -19,13 +19,15 @@
 use alloc::collections::VecDeque;
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Next, Retransmissions, Verdict};
 
 /// Parameters of selective repeat in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "SelectiveRepeat")]
 pub struct Params {
     /// Maximum number of retransmissions of a unit. By default 5: the paper's six attempts (section IV).
     pub retransmissions: Retransmissions,

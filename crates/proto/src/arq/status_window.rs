@@ -27,13 +27,15 @@
 use alloc::collections::VecDeque;
 
 use lasthop_base::{Duration, Invalid, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Next, Retransmissions, Verdict};
 
 /// Parameters of the window ARQ with status messages in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "StatusWindow")]
 pub struct Params {
     /// Maximum number of retransmissions of a unit. Unlimited by default.
     pub retransmissions: Retransmissions,
@@ -80,7 +82,7 @@ impl Params {
 }
 
 /// The occasions for status messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reports {
     /// After this many arrivals since the last status message.

@@ -16,13 +16,15 @@
 //! backoff of up to 600 to 800 ms.
 
 use lasthop_base::{Duration, Invalid, Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Backoff, Next, Retransmissions, Verdict};
 
 /// Parameters of stop-and-wait in a scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "StopAndWait")]
 pub struct Params {
     /// Maximum number of retransmissions of a unit (RTmax). By default unlimited: the only interpretation
     /// under which the paper's figures 8 to 11 show no timeouts.

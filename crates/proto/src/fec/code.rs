@@ -5,6 +5,8 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 
+use lasthop_base::{inline_schema, schema};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -158,12 +160,16 @@ impl FromStr for BlockCode {
 const EXPECTED: &str =
     "a BCH code such as \"bch-255-131-18\", or a table such as { n = 255, k = 131, t = 18 }";
 
-/// The table format.
-#[derive(serde::Serialize, serde::Deserialize)]
+/// The numbers of a code.
+#[derive(serde::Serialize, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "BlockCode")]
 struct Table {
+    /// Bits in a codeword.
     n: u32,
+    /// Data bits in a codeword.
     k: u32,
+    /// Number of correctable bit errors in a codeword.
     t: u32,
 }
 
@@ -177,6 +183,11 @@ impl Serialize for BlockCode {
         }
     }
 }
+
+inline_schema!(BlockCode, |generator| schema::any([
+    schema::text("BCH code", "bch-\\d+-\\d+-\\d+", &["bch-255-131-18"]),
+    generator.subschema_for::<Table>(),
+]));
 
 impl<'de> Deserialize<'de> for BlockCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlockCode, D::Error> {

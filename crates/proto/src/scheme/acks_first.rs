@@ -11,6 +11,7 @@
 //! point stays on the rest of the way.
 
 use lasthop_base::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, QueueUse, Scheme};
@@ -19,7 +20,7 @@ use crate::packet::{Body, Dscp, Packet};
 use crate::tcp::Flags;
 
 /// ACKs-first scheduling.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AcksFirst {}
 

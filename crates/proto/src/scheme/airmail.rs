@@ -26,6 +26,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, LinkEnd, Scheme};
@@ -37,7 +38,7 @@ use crate::packet::Packet;
 use crate::tcp::Settings;
 
 /// An asymmetric ARQ with adaptive FEC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Airmail {
     /// Maximum number of unreported or missing units of either end.

@@ -12,6 +12,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Deployment, Installer, Scheme};
@@ -19,7 +20,7 @@ use crate::arq::{Config, selective_repeat};
 use crate::tcp::Settings;
 
 /// An ARQ for links without one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Arq {
     /// The ARQ.

@@ -4,12 +4,13 @@
 //! **Source.** TR-96-014 section 4.1 ("basic TCP").
 //! **Parameters.** `arq`: false switches off the ARQ of the scenario, as for the paper's baseline.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
 
 /// Plain TCP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Basic {
     /// Whether the wireless link keeps the ARQ of the scenario.

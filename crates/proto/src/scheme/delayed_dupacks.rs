@@ -13,6 +13,7 @@
 //! **Differences from the paper.** None.
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
@@ -22,7 +23,7 @@ use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, SeqNum};
 const AT_ONCE: u32 = 2;
 
 /// Delayed duplicate acknowledgements.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DelayedDupacks {
     /// Delay of the third and later duplicates of a run.

@@ -10,6 +10,7 @@
 //! **Differences from the paper.** None.
 
 use lasthop_base::{Bytes, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
@@ -22,7 +23,7 @@ use crate::tcp::{Reaction, SenderState};
 const BAD_STATE: NoticeCode = NoticeCode { kind: 41, code: 0 };
 
 /// Explicit Bad State Notification.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ebsn {
     /// Size of a notice as an IP packet.

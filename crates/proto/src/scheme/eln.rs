@@ -22,6 +22,7 @@
 //! those lost on the air. A loss before the first segment that the base station sees is not noticed.
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
@@ -42,7 +43,7 @@ const CONNECTIONS: u32 = 256;
 const IDLE: Duration = Duration::from_secs(120);
 
 /// Explicit Loss Notification.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Eln {
     /// Whether the first marked duplicate ACK causes the retransmission.

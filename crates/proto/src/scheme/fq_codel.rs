@@ -13,13 +13,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, QueueUse, Scheme};
 use crate::tcp::Settings;
 
 /// FQ-CoDel before the wireless link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCodel {
     /// Acceptable standing delay.

@@ -21,6 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -28,7 +29,7 @@ use crate::component::Reach;
 use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, Settings};
 
 /// A window that closes ahead of disconnections.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FreezeTcp {
     /// How long before the loss of the signal the window closes.

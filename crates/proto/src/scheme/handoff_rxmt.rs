@@ -16,6 +16,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -23,7 +24,7 @@ use crate::component::Reach;
 use crate::tcp::{Reaction, Receiver, ReceiverReaction, SenderState, Settings};
 
 /// Fast retransmissions after a hand-off.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HandoffRxmt {
     /// Number of duplicate ACKs after a hand-off.

@@ -23,6 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Deployment, Installer, Scheme};
@@ -30,7 +31,7 @@ use crate::split::{Split, StateTransfer};
 use crate::tcp::{Changes, Settings};
 
 /// Indirect TCP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ITcp {
     /// Capacity of the base station's buffer per connection.

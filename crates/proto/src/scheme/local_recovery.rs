@@ -5,13 +5,14 @@
 //! **Parameters.** None. The ARQ is the scenario's; a link without one gets the default of the scheme
 //! [`arq`](super::arq), which does the same with a chosen ARQ.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arq::Arq;
 use super::{ArqUse, Installer, Scheme};
 
 /// Plain TCP over a link with ARQ; no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LocalRecovery {}
 

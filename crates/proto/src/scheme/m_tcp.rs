@@ -28,6 +28,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -36,7 +37,7 @@ use crate::split::{Split, StateTransfer};
 use crate::tcp::{Changes, Evidence, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings};
 
 /// A split connection that keeps the end-to-end semantics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MTcp {
     /// How long the acknowledgement of the last byte is withheld.

@@ -18,6 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -25,7 +26,7 @@ use crate::split::{LossRecovery, Split, StateTransfer};
 use crate::tcp::{Changes, Settings};
 
 /// A split connection without congestion control on the wireless part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metp {
     /// Loss recovery on the wireless part.

@@ -24,6 +24,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::{ReportArrival, connection_of, has_arrived};
@@ -34,7 +35,7 @@ use crate::packet::{DropReason, Packet};
 use crate::tcp::{Connection, Flags, Segment, Settings};
 
 /// Multicast to the base stations of a moving host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Multicast {
     /// Maximum number of packets kept at a base station.

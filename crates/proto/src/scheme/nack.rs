@@ -38,6 +38,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
@@ -64,7 +65,7 @@ const IDLE: Duration = Duration::from_secs(120);
 const DOUBLINGS: u32 = 10;
 
 /// Negative acknowledgements of data from the mobile host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nack {
     /// Number of segments above a gap that make it due.

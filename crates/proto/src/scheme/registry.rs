@@ -6,7 +6,7 @@ macro_rules! register {
         $(mod $module;)*
 
         /// Every scheme with its parameters: the schema of the `[scheme]` table.
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
         pub struct Schemes {
             $(#[allow(missing_docs)] pub $module: $module::$type,)*

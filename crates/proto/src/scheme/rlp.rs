@@ -19,6 +19,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, LinkEnd, Scheme, Site};
@@ -29,7 +30,7 @@ use crate::packet::Packet;
 use crate::tcp::Settings;
 
 /// The radio link protocol for links without an ARQ.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rlp {
     /// The ARQ.

@@ -16,6 +16,7 @@
 //! SYN, whose loss causes the longest timeout of all, and a FIN without data are protected selectively too.
 
 use lasthop_base::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
@@ -27,7 +28,7 @@ use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
 const PROTECTED: Dscp = Dscp::new(0b00_0011);
 
 /// Forward error correction for selected segments.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelectiveFec {
     /// The protected segments.
@@ -37,7 +38,7 @@ pub struct SelectiveFec {
 }
 
 /// The segments that are protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protect {
     /// Nothing.

@@ -20,6 +20,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 
 use lasthop_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reports::Reports;
@@ -29,7 +30,7 @@ use crate::tcp::{
 };
 
 /// Acknowledgements that report the segment that triggered them, and a sender that uses them; no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Smart {}
 

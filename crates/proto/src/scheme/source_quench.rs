@@ -12,6 +12,7 @@
 //! window; the RFCs do.
 
 use lasthop_base::{Bytes, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
@@ -23,7 +24,7 @@ use crate::tcp::{Reaction, SenderState};
 const SOURCE_QUENCH: NoticeCode = NoticeCode { kind: 4, code: 0 };
 
 /// ICMP source quench on a bad link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SourceQuench {
     /// Size of a quench as an IP packet.

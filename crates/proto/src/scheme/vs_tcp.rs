@@ -28,6 +28,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Probability, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -41,7 +42,7 @@ use crate::tcp::{
 const GRAIN: f64 = 8.0;
 
 /// Variable segment size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VsTcp {
     /// Control method.
@@ -73,7 +74,7 @@ pub struct VsTcp {
 }
 
 /// Control method of the segment size (section IV-B.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Method {
     /// Each loss halves the size.
@@ -104,7 +105,7 @@ impl From<Method> for u8 {
 }
 
 /// When the size grows by a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
     /// Once per window of acknowledgements, in proportion to each.
@@ -114,7 +115,7 @@ pub enum Growth {
 }
 
 /// Measurement of the loss rate (section IV-B.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRate {
     /// The share of losses among the last packets.

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::component::{Port, Reach};
@@ -14,7 +15,7 @@ use crate::packet::Packet;
 ///
 /// The defaults are the measurements of I-TCP by Bakre and Badrinath (1995), as quoted by Balakrishnan, Seshan and
 /// Katz, ACM Wireless Networks 1(4), 1995: 265 ms with empty buffers, and 1430 ms with 32 KB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateTransfer {
     /// Time for each hand-off, even without buffered data.

@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::{format, vec::Vec};
 
 use lasthop_base::{Bytes, Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::segment::SackBlocks;
@@ -20,7 +21,7 @@ use super::timers::on_wheel;
 pub(super) const FIRST_WINDOW: u32 = 65_536;
 
 /// A named set of settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// RFC 5681, 6298, 6582, 6675 and 6928.
@@ -44,7 +45,7 @@ pub enum Profile {
 }
 
 /// Loss detection and recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// Fast retransmit, then slow start from one segment (Jacobson 1988).
@@ -71,7 +72,7 @@ pub enum Flavour {
 }
 
 /// Loss detection with per-segment records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detection {
     /// By time: a segment is lost if one sent a reordering window later was delivered (RACK, RFC 8985).
@@ -82,7 +83,7 @@ pub enum Detection {
 }
 
 /// Congestion control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
@@ -113,7 +114,7 @@ pub enum Congestion {
 }
 
 /// End of the initial slow start, for controllers that support it ([`Congestion::Cubic`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartExit {
     /// At the first loss.
@@ -131,7 +132,7 @@ pub enum SlowStartExit {
 }
 
 /// Whether RFCs or ns-2 apply where they differ in detail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
     /// Windows are bytes. A loss halves the data in flight, and fast recovery ends with
@@ -181,7 +182,7 @@ pub enum InitialThreshold {
 }
 
 /// Arithmetic of the round-trip time estimator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttArithmetic {
     /// Exact time (RFC 6298 section 2); the tick is the clock granularity G of its formulas.
@@ -199,7 +200,7 @@ pub enum RttArithmetic {
 
 /// Which acknowledgements yield a round-trip time sample. Retransmitted data never do (Karn and Partridge
 /// 1987), unless timestamps distinguish the copies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSamples {
     /// One segment is timed at a time.
@@ -235,7 +236,7 @@ impl From<Bytes> for WindowSize {
 }
 
 /// The unit that a window in bytes is charged with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowCounts {
     /// Payload, as in TCP.
@@ -247,22 +248,22 @@ pub enum WindowCounts {
 
 /// Defines the settings and their overrides from a single list.
 macro_rules! settings {
-    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+    ($($(#[doc = $doc:literal])* $(#[serde($serde:meta)])? $name:ident: $type:ty,)*) => {
         /// Settings of a TCP connection, for both ends.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct Settings {
             /// The profile, which determines all settings not stated.
             pub profile: Profile,
-            $($(#[$doc])* pub $name: $type,)*
+            $($(#[doc = $doc])* $(#[serde($serde)])? pub $name: $type,)*
         }
 
         /// Overrides of settings, except the profile. Empty by default.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         pub struct Changes {
             $(
-                #[allow(missing_docs, reason = "documented in Settings")]
+                $(#[doc = $doc])*
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )*
@@ -270,7 +271,7 @@ macro_rules! settings {
 
         /// Overrides for one connection or host: another profile, which replaces all settings, and single
         /// settings. Empty by default.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         pub struct Override {
             /// The profile, which determines all settings not stated here. By default the settings of `[tcp]`
@@ -278,7 +279,7 @@ macro_rules! settings {
             #[serde(skip_serializing_if = "Option::is_none")]
             pub profile: Option<Profile>,
             $(
-                #[allow(missing_docs, reason = "documented in Settings")]
+                $(#[doc = $doc])*
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )*

@@ -1,6 +1,7 @@
 //! Traffic patterns.
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pattern of packet departures of a source. All rates count whole packets, headers included.
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// [traffic.cross.poisson]
 /// rate = "400 kbps"
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Pattern {
     /// Constant bit rate: one packet every size/rate, the first at the start.
@@ -47,7 +48,7 @@ pub enum Pattern {
 }
 
 /// Distribution of the lengths of bursts and silences.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Periods {
     /// Independent and exponential.

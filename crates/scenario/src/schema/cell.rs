@@ -4,10 +4,11 @@ use lasthop_base::Bytes;
 use lasthop_channel::Model;
 use lasthop_link::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
 use lasthop_sim::QueueLimit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// 802.11 cells: the table `[cell]`. All cells are alike, except for stations with a table `[link.NAME]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Cell {
     /// The physical layer and its rates. By default 802.11b at 11 Mb/s.

@@ -3,17 +3,18 @@
 use lasthop_base::{Bytes, Duration};
 use lasthop_proto::traffic::{Pattern, voip::Voip};
 use lasthop_proto::{application, tcp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::serde_words;
 
 /// A bulk transfer: the table `[transfer]`. It gives the defaults of all connections, and is the only
 /// connection if there are no `[connection.NAME]` tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key size")]
 pub struct Transfer {
     /// Payload; `None` if unlimited. Required.
-    #[serde(with = "serde_words::amount")]
+    #[serde(with = "serde_words::Amount")]
     pub size: Option<Bytes>,
     /// Start time. By default 0.
     #[serde(default)]
@@ -34,11 +35,11 @@ pub struct Transfer {
 }
 
 /// Overrides of `[transfer]` for one of several connections: the table `[connection.NAME]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ConnectionOverride {
     /// As in `[transfer]`.
-    #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::amount::optional")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::Stated::<serde_words::Amount>")]
     pub size: Option<Option<Bytes>>,
     /// As in `[transfer]`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +64,7 @@ pub struct ConnectionOverride {
 }
 
 /// Settings of a single host: the table `[host.NAME]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Host {
     /// Overrides of `[tcp]` for what this host sends, and for its receive window and its acknowledgements.
@@ -72,7 +73,7 @@ pub struct Host {
 }
 
 /// Unresponsive datagrams: the table `[traffic.NAME]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table with the keys from and to, and packet_size and law, or voip"
@@ -110,8 +111,9 @@ impl Traffic {
 }
 
 /// An application over TCP: messages one by one, pages or a video. The table `[application.NAME]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Stated")]
+#[schemars(!from, deny_unknown_fields)]
 pub struct Application {
     /// A typical application, which provides the keys that are not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,8 +146,10 @@ pub struct Application {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<application::Video>,
     /// Whether each connection begins with a TLS handshake. By default for pages and video only.
+    #[schemars(default)]
     pub tls: bool,
     /// Start of the first think time. By default 0.
+    #[schemars(default)]
     pub start: Duration,
     /// Time of the last request or page at the latest; pending ones are completed. By default never.
     #[serde(skip_serializing_if = "Option::is_none")]

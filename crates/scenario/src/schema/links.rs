@@ -9,6 +9,7 @@ use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
 use lasthop_sim::{Expansion, Exposed, Fec, QueueLimit, RadioConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::serde_words;
@@ -16,7 +17,7 @@ use super::topology::Edge;
 
 /// Full-duplex wired links: the table `[wired]`. Both directions have the same parameters and are
 /// independent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Wired {
     /// Rate of each direction, fixed or varying.
@@ -37,20 +38,20 @@ pub struct Wired {
 /// that of its type. There is a group `queue` because links list `delay` and `queue` first.
 macro_rules! radio_schema {
     (
-        unit { $($(#[$unit_meta:meta])* $unit:ident: $unit_type:ty $(, optional as $unit_words:literal)?;)* }
-        queue { $($(#[$queue_meta:meta])* $queue:ident: $queue_type:ty $(, optional as $queue_words:literal)?;)* }
-        rest { $($(#[$rest_meta:meta])* $rest:ident: $rest_type:ty $(, optional as $rest_words:literal)?;)* }
+        unit { $($(#[doc = $unit_doc:literal])* $(#[serde($unit_serde:meta)])? $unit:ident: $unit_type:ty $(, optional as $unit_words:literal)?;)* }
+        queue { $($(#[doc = $queue_doc:literal])* $queue:ident: $queue_type:ty;)* }
+        rest { $($(#[doc = $rest_doc:literal])* $(#[serde($rest_serde:meta)])? $rest:ident: $rest_type:ty $(, optional as $rest_words:literal)?;)* }
     ) => {
         /// Wireless links: the table `[radio]`. Both directions have the same parameters, except for
         /// `uplink`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
         pub struct Radio {
             /// Raw bit rate of each direction, fixed or varying; expanded bits are sent at this rate.
             pub rate: Rate,
-            $($(#[$unit_meta])* #[serde(default)] pub $unit: $unit_type,)*
-            $($(#[$queue_meta])* #[serde(default)] pub $queue: $queue_type,)*
-            $($(#[$rest_meta])* #[serde(default)] pub $rest: $rest_type,)*
+            $($(#[doc = $unit_doc])* #[serde(default $(, $unit_serde)?)] pub $unit: $unit_type,)*
+            $($(#[doc = $queue_doc])* #[serde(default)] pub $queue: $queue_type,)*
+            $($(#[doc = $rest_doc])* #[serde(default $(, $rest_serde)?)] pub $rest: $rest_type,)*
         }
 
         impl Radio {
@@ -85,24 +86,28 @@ macro_rules! radio_schema {
         /// Overrides for a single link: the table `[link.NAME]` for `[wired]`, `[radio]` or a station of
         /// `[cell]`, or `uplink` for the direction to the base station. Wired links have the first three keys
         /// only, links of a cell `channel` and `drop`, wireless links all but `drop`.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
-        #[allow(missing_docs, reason = "they are those of Wired and Radio")]
         pub struct LinkOverride {
+            /// Rate of each direction, fixed or varying.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub rate: Option<Rate>,
             $(
-                #[serde(skip_serializing_if = "Option::is_none" $(, with = $queue_words)?)]
+                $(#[doc = $queue_doc])*
+                #[serde(skip_serializing_if = "Option::is_none")]
                 pub $queue: Option<$queue_type>,
             )*
             $(
+                $(#[doc = $unit_doc])*
                 #[serde(skip_serializing_if = "Option::is_none" $(, with = $unit_words)?)]
                 pub $unit: Option<$unit_type>,
             )*
             $(
+                $(#[doc = $rest_doc])*
                 #[serde(skip_serializing_if = "Option::is_none" $(, with = $rest_words)?)]
                 pub $rest: Option<$rest_type>,
             )*
+            /// Losses above the MAC of this station.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub drop: Option<AboveMac>,
         }
@@ -139,11 +144,11 @@ radio_schema! {
         /// Ratio of bits on the air to bits of the packet. By default 1.
         expansion: Expansion;
         /// Maximum unit size, as counted by IP: larger packets are fragmented. By default none.
-        #[serde(with = "serde_words::mtu")]
-        mtu: Option<Mtu>, optional as "serde_words::mtu::optional";
+        #[serde(with = "serde_words::UnitSize")]
+        mtu: Option<Mtu>, optional as "serde_words::Stated::<serde_words::UnitSize>";
         /// Fixed unit size; the last unit of a packet is padded. Excludes `mtu`. By default none.
-        #[serde(with = "serde_words::mtu")]
-        unit: Option<Mtu>, optional as "serde_words::mtu::optional";
+        #[serde(with = "serde_words::UnitSize")]
+        unit: Option<Mtu>, optional as "serde_words::Stated::<serde_words::UnitSize>";
     }
     queue {
         /// Propagation delay, one way, fixed or varying. By default zero: a last hop of 1 km takes 3 µs.
@@ -169,8 +174,8 @@ radio_schema! {
         /// ARQ, for schemes that use it. By default none.
         arq: arq::Config;
         /// Error-correcting code. By default none.
-        #[serde(with = "serde_words::code")]
-        fec: Option<BlockCode>, optional as "serde_words::code::optional";
+        #[serde(with = "serde_words::Code")]
+        fec: Option<BlockCode>, optional as "serde_words::Stated::<serde_words::Code>";
         /// What the code protects. By default determined by the scheme.
         protect: LinkProtection;
         /// Name of the preset that gives the keys that are not stated; they are settled when a file is read. By default
@@ -182,7 +187,7 @@ radio_schema! {
 
 /// The power that the radio of a mobile host takes: the table `[radio.power]`. Other states, such as the tail of a cellular
 /// connection, are part of `idle`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys transmit, receive and idle")]
 pub struct RadioPower {
     /// While it sends.
@@ -194,7 +199,7 @@ pub struct RadioPower {
 }
 
 /// The packets or units that a link protects with its code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkProtection {
     /// The selection of the scheme, if any.

@@ -2,10 +2,11 @@
 
 use lasthop_base::{Decibels, Duration};
 use lasthop_channel as channel;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a mobile host moves between its base stations: the table `[mobility.NAME]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key moves")]
 pub struct Mobility {
     /// When and where it moves.
@@ -21,7 +22,7 @@ pub struct Mobility {
 }
 
 /// When and where a mobile host moves: the table `[mobility.NAME.moves]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moves {
     /// To the next base station in order, and from the last to the first.
@@ -35,7 +36,7 @@ pub enum Moves {
 }
 
 /// The table `[mobility.NAME.moves.periodic]`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Periodic {
     /// Time at each base station, above zero.
@@ -43,7 +44,7 @@ pub struct Periodic {
 }
 
 /// The table `[mobility.NAME.moves.random]`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Random {
     /// Mean of the exponentially distributed time at each base station, above zero.
@@ -51,7 +52,7 @@ pub struct Random {
 }
 
 /// One move of a timetable.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys at and to")]
 pub struct Move {
     /// When the host leaves the base station at which it is.
@@ -62,7 +63,7 @@ pub struct Move {
 
 /// The table `[mobility.NAME.moves.strongest]`: the base stations stand at equal distances along a straight road, and
 /// the host drives from the first to the last and back. See [`channel::Strongest`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Strongest {
     /// Time from one base station to the next, above zero.

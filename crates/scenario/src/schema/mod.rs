@@ -16,6 +16,7 @@
 
 mod cell;
 mod flows;
+mod json_schema;
 mod links;
 mod mobility;
 mod scenario;

@@ -4,12 +4,14 @@ use indexmap::{IndexMap, IndexSet};
 use lasthop_base::{Duration, Unread};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp;
+use schemars::JsonSchema;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::cell::Cell;
 use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
+use super::json_schema;
 use super::links::{LinkOverride, Radio, Wired, files_of_channel};
 use super::mobility::Mobility;
 use super::shared::Shared;
@@ -48,7 +50,7 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
 ///
 /// [`Scenario::load`] and [`Scenario::parse`] read a scenario; [`Scenario::to_toml`] writes it with all
 /// defaults. A scenario read from a file is valid.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a scenario")]
 pub struct Scenario {
     /// The name of the file; empty if the scenario was made in code.
@@ -66,6 +68,7 @@ pub struct Scenario {
     pub warmup: Duration,
     /// Names of the schemes to compare. By default `basic` alone: plain TCP.
     #[serde(default = "default_schemes")]
+    #[schemars(schema_with = "json_schema::schemes")]
     pub schemes: Vec<String>,
     /// The topology. By default a fixed host, a base station and a mobile host.
     #[serde(default)]
@@ -88,6 +91,7 @@ pub struct Scenario {
     /// `senders`. It replaces the sender settings in `[tcp]`, but not packet and window sizes, handshake and close.
     /// By default `[tcp]` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "json_schema::sender")]
     pub sender: Option<String>,
     /// Further senders by name, besides the profiles. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -179,11 +183,9 @@ impl Scenario {
     ) -> Result<(), (String, String)> {
         let Some(sender) = self.sender.as_deref() else { return Ok(()) };
         let unknown = || {
-            let own = self.senders.keys().map(String::as_str);
-            let profiles = tcp::Profile::ALL.map(tcp::Profile::name);
-            let combined = combined();
+            let usual = names_of_senders();
             let known: IndexSet<&str> =
-                own.chain(profiles).chain(combined.iter().map(String::as_str)).collect();
+                self.senders.keys().map(String::as_str).chain(usual.iter().map(String::as_str)).collect();
             (String::from("sender"), format!("found \"{sender}\", {}", alternatives(sender, known)))
         };
         let settled = self.tcp_of_sender(sender).ok_or_else(unknown)?;
@@ -233,16 +235,19 @@ fn with_congestion(sender: &str) -> Option<tcp::Settings> {
     })
 }
 
-/// The names of the default profile with each congestion control.
-fn combined() -> Vec<String> {
+/// The names of the profiles, and of the default profile with each congestion control.
+pub(super) fn names_of_senders() -> Vec<String> {
     // serde lists the names of controls when it meets another.
     let unknown = tcp::Congestion::deserialize(StrDeserializer::<Error>::new(""));
     let listed = unknown.map_or_else(|error| error.to_string(), |_| String::new());
-    names(&listed).1.map(|congestion| format!("{}-{congestion}", tcp::Profile::default().name())).collect()
+    let combined =
+        names(&listed).1.map(|congestion| format!("{}-{congestion}", tcp::Profile::default().name()));
+    let profiles = tcp::Profile::ALL.map(|profile| String::from(profile.name()));
+    profiles.into_iter().chain(combined).collect::<IndexSet<_>>().into_iter().collect()
 }
 
 /// A current TCP server.
-fn default_tcp() -> tcp::Settings {
+pub(super) fn default_tcp() -> tcp::Settings {
     tcp::Profile::default().settings()
 }
 

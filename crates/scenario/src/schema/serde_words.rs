@@ -1,28 +1,36 @@
-//! Serde modules for values written either as a quantity or as a word: `"64 KiB"` or `"unlimited"`. Use with
-//! serde's `with`, or `optional` for an optional key.
+//! Text formats of values that are a quantity or a word: `"64 KiB"` or `"unlimited"`. Each is a type for serde's `with`;
+//! [`Stated`] is for an optional key.
 
 use std::fmt::{self, Display, Formatter};
+use std::marker::PhantomData;
 use std::str::FromStr;
 
-use lasthop_base::Bytes;
-use serde::de::{Deserializer, Error, Visitor};
-use serde::ser::Serializer;
+use lasthop_base::{Bytes, inline_schema, schema};
+use lasthop_proto::fec::BlockCode;
+use lasthop_proto::frag::Mtu;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
 
-/// Defines the submodule `optional` for a type.
-macro_rules! optional {
-    ($type:ty) => {
-        pub(crate) mod optional {
-            use super::*;
+/// The format `F` of an optional key.
+pub(crate) struct Stated<F>(PhantomData<F>);
 
+/// Defines the schema of a format, and [`Stated`] for it.
+macro_rules! format_of {
+    ($type:ty, $format:ident, |$generator:ident| $schema:expr) => {
+        inline_schema!($format, |$generator| $schema);
+        inline_schema!(Stated<$format>, |$generator| $schema);
+
+        impl Stated<$format> {
             pub(crate) fn serialize<S: Serializer>(value: &Option<$type>, to: S) -> Result<S::Ok, S::Error> {
                 match value {
-                    Some(value) => super::serialize(value, to),
+                    Some(value) => $format::serialize(value, to),
                     None => to.serialize_none(),
                 }
             }
 
             pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<$type>, D::Error> {
-                super::deserialize(from).map(Some)
+                $format::deserialize(from).map(Some)
             }
         }
     };
@@ -54,10 +62,10 @@ fn quantity<T: FromStr<Err: Display>, E: Error>(text: &str, expected: &str) -> R
 }
 
 /// The amount of data to send.
-pub(crate) mod amount {
-    use super::*;
+pub(crate) struct Amount;
 
-    const EXPECTED: &str = "a size such as \"100 KB\", or \"unlimited\"";
+impl Amount {
+    const EXPECTED: &'static str = "a size such as \"100 KB\", or \"unlimited\"";
 
     pub(crate) fn serialize<S: Serializer>(amount: &Option<Bytes>, to: S) -> Result<S::Ok, S::Error> {
         match amount {
@@ -67,22 +75,23 @@ pub(crate) mod amount {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
-        match text(from, EXPECTED)?.as_str() {
+        match text(from, Self::EXPECTED)?.as_str() {
             "unlimited" => Ok(None),
-            size => quantity(size, EXPECTED).map(Some),
+            size => quantity(size, Self::EXPECTED).map(Some),
         }
     }
-
-    optional!(Option<Bytes>);
 }
 
+format_of!(Option<Bytes>, Amount, |generator| schema::any([
+    schema::words(&["unlimited"]),
+    generator.subschema_for::<Bytes>()
+]));
+
 /// The maximum unit size on the air.
-pub(crate) mod mtu {
-    use lasthop_proto::frag::Mtu;
+pub(crate) struct UnitSize;
 
-    use super::*;
-
-    const EXPECTED: &str = "a size such as \"128 B\", or \"none\"";
+impl UnitSize {
+    const EXPECTED: &'static str = "a size such as \"128 B\", or \"none\"";
 
     pub(crate) fn serialize<S: Serializer>(mtu: &Option<Mtu>, to: S) -> Result<S::Ok, S::Error> {
         match mtu {
@@ -92,24 +101,24 @@ pub(crate) mod mtu {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mtu>, D::Error> {
-        match text(from, EXPECTED)?.as_str() {
+        match text(from, Self::EXPECTED)?.as_str() {
             "none" => Ok(None),
-            size => Mtu::try_from(quantity::<Bytes, _>(size, EXPECTED)?).map(Some).map_err(D::Error::custom),
+            size => {
+                Mtu::try_from(quantity::<Bytes, _>(size, Self::EXPECTED)?).map(Some).map_err(D::Error::custom)
+            }
         }
     }
-
-    optional!(Option<Mtu>);
 }
 
+format_of!(Option<Mtu>, UnitSize, |generator| schema::any([
+    schema::words(&["none"]),
+    generator.subschema_for::<Mtu>()
+]));
+
 /// The error-correcting code of a link.
-pub(crate) mod code {
-    use lasthop_proto::fec::BlockCode;
-    use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-    use serde::de::{Deserialize, MapAccess};
-    use serde::ser::Serialize;
+pub(crate) struct Code;
 
-    use super::*;
-
+impl Code {
     pub(crate) fn serialize<S: Serializer>(code: &Option<BlockCode>, to: S) -> Result<S::Ok, S::Error> {
         match code {
             None => to.serialize_str("none"),
@@ -118,8 +127,8 @@ pub(crate) mod code {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BlockCode>, D::Error> {
-        struct Code;
-        impl<'de> Visitor<'de> for Code {
+        struct NameOrNumbers;
+        impl<'de> Visitor<'de> for NameOrNumbers {
             type Value = Option<BlockCode>;
             fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 f.write_str("a code such as \"bch-255-131-18\", its numbers { n = 255, k = 131, t = 18 }, or \"none\"")
@@ -134,8 +143,11 @@ pub(crate) mod code {
                 BlockCode::deserialize(MapAccessDeserializer::new(numbers)).map(Some)
             }
         }
-        from.deserialize_any(Code)
+        from.deserialize_any(NameOrNumbers)
     }
-
-    optional!(Option<BlockCode>);
 }
+
+format_of!(Option<BlockCode>, Code, |generator| schema::any([
+    schema::words(&["none"]),
+    generator.subschema_for::<BlockCode>()
+]));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use lasthop_base::inline_schema;
+use schemars::json_schema;
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use toml::{Table, Value};
 
@@ -57,6 +59,11 @@ pub struct Point {
     /// The scenario with these values, without a sweep.
     pub scenario: Scenario,
 }
+
+inline_schema!(
+    Sweep,
+    |_generator| json_schema!({"type": "object", "additionalProperties": {"$ref": "#/definitions/SweptValue"}})
+);
 
 impl Sweep {
     /// The parameters in order, each with its path and its values in the syntax of `--set`.

@@ -1,10 +1,11 @@
 //! The schema of the topology: `[topology]`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Nodes and links: a predefined shape, or a graph. Links are named by their ends, `"R1-R2"`. Their
 /// parameters are those of `[wired]` or `[radio]`, overridden by `[link.NAME]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
     /// A fixed host, a base station and a mobile host: `fixed-base` is wired, `base-mobile` wireless.
@@ -25,7 +26,7 @@ pub enum Topology {
 }
 
 /// `source-R1`, `R1-R2`, ... and `Rn-destination`: the table `[topology.path]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// Number of routers between the two hosts, at least one.
@@ -37,7 +38,7 @@ pub struct Path {
 
 /// `S1-left`, `S2-left`, ..., `left-right`, and `right-D1`, `right-D2`, ...: the table
 /// `[topology.dumbbell]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dumbbell {
     /// Number of source-destination pairs, at least one.
@@ -49,7 +50,7 @@ pub struct Dumbbell {
 
 /// `server-ap`, which is wired, and `ap-MH1`, `ap-MH2`, ..., which form one 802.11 cell: the table
 /// `[topology.cell]`. Every station downloads from the server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stations {
     /// Number of stations, at least one.
@@ -58,7 +59,7 @@ pub struct Stations {
 
 /// `server-base`, which is wired, and `base-MH1`, `base-MH2`, ..., which share the radio of the base station: the table
 /// `[topology.shared-radio]`. Every mobile host downloads from the server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MobileHosts {
     /// Number of mobile hosts, at least one.
@@ -67,7 +68,7 @@ pub struct MobileHosts {
 
 /// `fixed-router`, `router-BS1`, `router-BS2`, ..., which are wired, and `BS1-mobile`, `BS2-mobile`, ...: the table
 /// `[topology.hand-off]`. How the mobile host moves is stated by `[mobility.mobile]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseStations {
     /// Number of base stations, at least one. By default 2.
@@ -80,7 +81,7 @@ fn two() -> u16 {
 }
 
 /// Which hosts of a shape are mobile, and therefore connected by `[radio]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wireless {
     /// None.
@@ -105,7 +106,7 @@ impl Wireless {
 }
 
 /// Arbitrary links, named by their ends: the table `[topology.graph]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphTopology {
     /// Wired links, such as `"R1-R2"`.

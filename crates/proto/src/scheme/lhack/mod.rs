@@ -22,6 +22,7 @@ mod agent;
 mod reaction;
 
 use lasthop_base::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -34,7 +35,7 @@ const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
 const FIRST_HOP: NoticeCode = NoticeCode { kind: 41, code: 2 };
 
 /// Acknowledgements for single hops.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Lhack {
     /// Size of a hop acknowledgement as an IP packet.

@@ -35,9 +35,12 @@ mod encoder;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
-use lasthop_base::{BitRate, Bytes, Duration, Time};
-use serde::{Deserialize, Serialize};
+use lasthop_base::{BitRate, Bytes, Duration, Time, inline_schema, schema};
+use schemars::JsonSchema;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::decoder::Decoder;
 use self::encoder::Encoder;
@@ -56,7 +59,7 @@ const MIN_WAIT: Duration = Duration::from_millis(10);
 const MIN_HOLD: Duration = Duration::from_millis(100);
 
 /// Forward error correction across packets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacketFec {
     /// Source packets per block.
@@ -66,12 +69,12 @@ pub struct PacketFec {
     /// Number of open blocks, which successive packets fill in rotation.
     pub interleave: u8,
     /// Maximum time for which a block stays open; `None` (`"auto"` in files) depends on the link's rate.
-    #[serde(with = "auto")]
+    #[serde(with = "Auto")]
     pub wait: Option<Duration>,
     /// Whether packets are delivered in order.
     pub in_order: bool,
     /// Maximum time for which a packet waits behind a gap; `None` (`"auto"` in files) depends on the link's rate.
-    #[serde(with = "auto")]
+    #[serde(with = "Auto")]
     pub hold: Option<Duration>,
     /// Protected directions.
     pub directions: Directions,
@@ -80,7 +83,7 @@ pub struct PacketFec {
 }
 
 /// Directions of a wireless link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Directions {
     /// Both.
@@ -194,21 +197,17 @@ impl Scheme for PacketFec {
 }
 
 /// A duration, or `"auto"`.
-mod auto {
-    use core::fmt;
+struct Auto;
 
-    use lasthop_base::Duration;
-    use serde::de::{Deserializer, Error, Visitor};
-    use serde::ser::{Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+impl Auto {
+    fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => time.serialize(to),
             None => to.serialize_str("auto"),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         struct DurationOrAuto;
         impl Visitor<'_> for DurationOrAuto {
             type Value = Option<Duration>;
@@ -222,6 +221,11 @@ mod auto {
         from.deserialize_any(DurationOrAuto)
     }
 }
+
+inline_schema!(Auto, |generator| schema::any([
+    generator.subschema_for::<Duration>(),
+    schema::words(&["auto"]),
+]));
 
 /// The mobile host of a packet on a wireless link: its destination if sent from the base station, else its source.
 fn mobile_host(packet: &Packet, from: LinkEnd) -> HostId {

@@ -65,6 +65,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reports::Reports;
@@ -72,7 +73,7 @@ use super::{Deployment, Installer, Scheme};
 use crate::tcp::Settings;
 
 /// Local retransmission at the base station.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Snoop {
     /// Number of duplicate ACKs that indicate a loss.

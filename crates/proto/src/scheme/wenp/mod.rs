@@ -32,13 +32,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Deployment, Installer, Scheme};
 use crate::tcp::{Flags, Settings};
 
 /// Radio network feedback.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wenp {
     /// Fraction of the window that remains after a loss on the air, 0.5 to 1.

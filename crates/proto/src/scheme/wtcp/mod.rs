@@ -47,6 +47,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -55,7 +56,7 @@ use receiver::RateControl;
 use sender::Pacer;
 
 /// Rate control by the receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wtcp {
     /// Number of packets per decision about the rate.

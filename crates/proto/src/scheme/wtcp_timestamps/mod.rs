@@ -30,6 +30,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
@@ -37,7 +38,7 @@ use crate::tcp::{Flavour, Settings};
 use agent::Agent;
 
 /// Local recovery with its delay hidden by timestamps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WtcpTimestamps {
     /// Whether timestamps hide the time in the buffer.

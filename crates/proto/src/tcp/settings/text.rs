@@ -5,6 +5,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
+use lasthop_base::{Bytes, inline_schema, schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +100,9 @@ fn count(text: &str, of: &str, expected: &str) -> Result<u32, String> {
 }
 
 macro_rules! serde_by_text {
-    ($type:ty, $expecting:expr) => {
+    ($type:ty, $expecting:expr, |$generator:ident| $schema:expr) => {
+        inline_schema!($type, |$generator| $schema);
+
         impl Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -124,6 +127,15 @@ macro_rules! serde_by_text {
     };
 }
 
-serde_by_text!(InitialWindow, INITIAL_WINDOW);
-serde_by_text!(InitialThreshold, INITIAL_THRESHOLD);
-serde_by_text!(WindowSize, WINDOW);
+serde_by_text!(InitialWindow, INITIAL_WINDOW, |_generator| schema::any([
+    schema::words(&["rfc6928", "rfc5681"]),
+    schema::count("segment", "2 segments"),
+]));
+serde_by_text!(InitialThreshold, INITIAL_THRESHOLD, |_generator| schema::any([
+    schema::words(&["unlimited", "window"]),
+    schema::count("segment", "20 segments"),
+]));
+serde_by_text!(WindowSize, WINDOW, |generator| schema::any([
+    generator.subschema_for::<Bytes>(),
+    schema::count("packet", "10 packets"),
+]));

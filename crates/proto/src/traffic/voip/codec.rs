@@ -1,11 +1,12 @@
 //! Speech codecs.
 
 use lasthop_base::{Bytes, Duration};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A narrowband speech codec for which ITU-T G.113 Appendix I (2007) has an equipment impairment factor and a packet-loss
 /// robustness factor. It has none for Opus, nor for the wideband codecs, whose scale is another (G.107.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Codec {
     /// 64 kbit/s without packet loss concealment.

@@ -11,7 +11,8 @@ mod playout;
 
 use core::fmt;
 
-use lasthop_base::{BitRate, Bytes, Duration, Invalid};
+use lasthop_base::{BitRate, Bytes, Duration, Invalid, inline_schema, schema};
+use schemars::JsonSchema;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -35,7 +36,7 @@ const TALK_SPURT: Duration = Duration::from_millis(1_004);
 const PAUSE: Duration = Duration::from_millis(1_587);
 
 /// One direction of a call: the table `[traffic.NAME.voip]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key codec")]
 pub struct Voip {
     /// The codec. It sends a packet every 20 ms.
@@ -75,6 +76,11 @@ impl Serialize for Playout {
         }
     }
 }
+
+inline_schema!(Playout, |generator| schema::any([
+    generator.subschema_for::<Duration>(),
+    schema::words(&[ADAPTIVE]),
+]));
 
 impl<'de> Deserialize<'de> for Playout {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Playout, D::Error> {

@@ -1,0 +1,163 @@
+//! The JSON Schema of scenario files, for editors and the reference. It follows from the types of the schema: their keys,
+//! doc comments and defaults.
+
+use lasthop_base::schema;
+use lasthop_proto::scheme::Schemes;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use super::scenario::{Scenario, default_tcp, names_of_senders, settings_table};
+use crate::file::Preset;
+
+impl Scenario {
+    /// The JSON Schema of scenario files, of draft 7, as a document of many lines.
+    pub fn json_schema() -> String {
+        let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
+        let mut schema = settings.into_generator().into_root_schema_for::<Scenario>();
+        schema.insert("title".into(), "Lasthop scenario".into());
+        let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut);
+        complete(definitions.expect("a scenario has tables"));
+        serde_json::to_string_pretty(&schema).expect("a schema is a plain document")
+    }
+}
+
+/// Adds what holds in files only: presets and profiles, which give keys that are not stated, and the values of a sweep.
+fn complete(definitions: &mut Map<String, Value>) {
+    let presets = Preset::all().into_iter().map(|preset| named(&preset.name, &preset.summary));
+    let presets = json!({"description": PRESET, "oneOf": presets.collect::<Vec<_>>()});
+    for table in ["Radio", "LinkOverride"] {
+        definitions[table]["properties"]["preset"] = presets.clone();
+    }
+    let radio = definitions["Radio"].as_object_mut().expect("a table");
+    radio.remove("required");
+    radio.insert(String::from("anyOf"), json!([{"required": ["rate"]}, {"required": ["preset"]}]));
+    let usual = json!(settings_table(&default_tcp()));
+    let settings = definitions["Settings"]["properties"].as_object_mut().expect("a table");
+    for (key, setting) in settings {
+        let setting = setting.as_object_mut().expect("a setting is described");
+        setting.remove("default");
+        setting.extend(usual.get(key).map(|value| (String::from("default"), value.clone())));
+    }
+    let swept = json!({"$ref": "#/definitions/SweptValue"});
+    for scheme in Schemes::default().all() {
+        definitions["Schemes"]["properties"][scheme.name()]["description"] = json!(scheme.summary());
+    }
+    definitions.insert(
+        String::from("SweptValue"),
+        json!({"anyOf": [
+            {"type": "array", "description": "The values.", "minItems": 1},
+            {
+                "type": "object",
+                "description": "A range: with `step`, from `from` up to at most `to`; with `count`, that many values with \
+                                equal differences or, on a logarithmic `scale`, equal ratios.",
+                "properties": {
+                    "from": {}, "to": {}, "step": {},
+                    "count": {"type": "integer", "minimum": 1},
+                    "scale": {"enum": ["linear", "log"]},
+                },
+                "required": ["from", "to"],
+                "additionalProperties": false,
+            },
+            {"type": "object", "description": "Values of keys in this table.", "additionalProperties": swept},
+        ]}),
+    );
+}
+
+const PRESET: &str =
+    "Name of a link preset, which sets the keys that are not stated. `lasthop links` shows them.";
+
+/// A word with its meaning.
+fn named(word: &str, meaning: &str) -> Value {
+    json!({"const": word, "description": meaning})
+}
+
+/// Names of schemes, and combinations of them.
+pub(super) fn schemes(_: &mut SchemaGenerator) -> Schema {
+    let schemes = Schemes::default();
+    let names = schemes.all().map(|scheme| named(scheme.name(), scheme.summary()));
+    let combination = schema::text("combination", ".*[+@].*", &["ebsn + arq", "snoop@gateway"]);
+    let forms: Vec<_> = names.chain([combination.to_value()]).collect();
+    json_schema!({"type": "array", "items": {"anyOf": forms}})
+}
+
+/// Names of senders, which a scenario may extend.
+pub(super) fn sender(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "examples": names_of_senders()})
+}
+
+/// TOML has no null, and integers of any format.
+fn without_null(schema: &mut Schema) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.remove("format");
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
+    }
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = &mut types[..] {
+            schema["type"] = only.take();
+        }
+    }
+    if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
+        forms.retain(|form| form.get("type") != Some(&json!("null")));
+        if let [only] = &mut forms[..] {
+            let only = only.take();
+            schema.remove("anyOf");
+            match only {
+                Value::Object(only) if !only.contains_key("$ref") => {
+                    let described = std::mem::take(schema);
+                    schema.extend(only);
+                    schema.extend(described);
+                }
+                only => {
+                    schema.insert(String::from("allOf"), Value::Array(vec![only]));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `each` with every object of the document.
+    fn visit(value: &Value, each: &mut dyn FnMut(&Map<String, Value>)) {
+        match value {
+            Value::Object(object) => {
+                each(object);
+                object.values().for_each(|value| visit(value, each));
+            }
+            Value::Array(values) => values.iter().for_each(|value| visit(value, each)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_key_and_word_has_a_meaning() {
+        let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
+        let root = String::from("root");
+        let tables = schema["definitions"].as_object().unwrap().iter().chain([(&root, &schema)]);
+        let mut keys = 0;
+        for (table, schema) in tables {
+            for (key, meaning) in schema["properties"].as_object().into_iter().flatten() {
+                assert!(meaning["description"].is_string(), "{table}.{key}");
+                keys += 1;
+            }
+        }
+        assert!(keys > 400, "{keys}");
+    }
+
+    #[test]
+    fn toml_has_neither_null_nor_integers_of_a_format() {
+        let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
+        visit(&schema, &mut |object| {
+            assert!(!object.contains_key("format"), "{object:?}");
+            assert!(
+                object.get("type") != Some(&json!("null")) && object.get("default") != Some(&Value::Null)
+            );
+        });
+    }
+}
