@@ -46,12 +46,19 @@ PAGES = {
     "docs/reference/commands.md": "reference/commands.md",
     **{f"notebooks/{notebook.name}": f"notebooks/{notebook.stem}.md" for notebook in NOTEBOOKS},
     **{
-        f"docs/{page}": str(page)
+        f"docs/{page}": str(page).replace("README.md", "index.md")
         for page in sorted(path.relative_to(DOCS) for path in DOCS.rglob("*.md"))
         if page.parts[0] != "site"
     },
 }
 """The pages of the site, by their sources in the repository."""
+
+BELOW = {
+    "guide/notebooks.md": "notebooks/*",
+    "decisions/index.md": "decisions/*-*",
+    "reports/index.md": "reports/*-*",
+}
+"""Pages that stand below another in the navigation."""
 
 PICTURE = re.compile(
     r"```sh\n(?P<lines>(?:(?!```).*\n)+)```\n+% (?P<made>\S+)\n+```\{figure\} gallery/(?P<name>\S+)\n"
@@ -79,6 +86,8 @@ def assemble(source: Path, pictures: bool) -> None:
             text = (ROOT / name).read_text(encoding="utf-8")
             if page == "index.md":
                 text += unlisted(text)
+            if page in BELOW:
+                text += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n/{BELOW[page]}\n```\n"
             put(source, name, text)
     gallery = DOCS / "guide/gallery.md"
     make_pictures(gallery.read_text(encoding="utf-8"), source / "guide/gallery", pictures)
@@ -86,7 +95,7 @@ def assemble(source: Path, pictures: bool) -> None:
 
 def unlisted(index: str) -> str:
     """Return a navigation entry for the pages that the home page does not list."""
-    listed = [*re.findall(r"^[\w/*-]+$", index, re.MULTILINE), "index"]
+    listed = [*re.findall(r"^[\w/-]+$", index, re.MULTILINE), *BELOW.values(), "index"]
     pages = [page.removesuffix(".md") for page in PAGES.values()]
     further = [page for page in pages if not any(fnmatch(page, pattern) for pattern in listed)]
     if not further:
@@ -112,6 +121,8 @@ def linked(name: str, text: str, target: str) -> str:
         place = file.removeprefix("docs/")
     elif file in PAGES:
         place = PAGES[file]
+    elif f"{file}/README.md" in PAGES:
+        place = PAGES[f"{file}/README.md"]
     else:
         return text
     return f"[{text}]({os.path.relpath(place, Path(PAGES[name]).parent)}{sharp}{anchor})"
