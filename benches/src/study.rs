@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lasthop_scenario::{Metrics, Observe, Run, Scenario};
+use lasthop_experiment::{Experiment, Metrics, Observe, Run};
+use lasthop_scenario::Scenario;
 use lasthop_study::{Batch, Pool};
 
 /// The wide-area case of the EBSN paper, with the scheme that exercises most.

@@ -586,7 +586,8 @@ def test_pages_written_by_hand_stay_short() -> None:
 
 # Its counter is a metric like any other.
 TOY = """//! The scheme of CONTRIBUTING.md.
-use lasthop_scenario::{Observe, Scenario};
+use lasthop_experiment::{Experiment, Observe};
+use lasthop_scenario::Scenario;
 
 #[test]
 fn the_counter_of_a_new_scheme_is_a_metric() {
@@ -619,8 +620,8 @@ def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path
         re.sub(r"(register! \{.*?)(\n\})", rf"\1\n{line.rstrip()}\2", registry, flags=re.DOTALL)
     )
     target = {"CARGO_TARGET_DIR": str(ROOT / "target" / "contributing"), "RUSTFLAGS": "-D warnings"}
-    (repository / "crates/scenario/tests/toy.rs").write_text(TOY)
-    command = ["cargo", "test", "--quiet", "--profile", "dev", "-p", "lasthop-scenario", "--test", "toy"]
+    (repository / "crates/experiment/tests/toy.rs").write_text(TOY)
+    command = ["cargo", "test", "--quiet", "--profile", "dev", "-p", "lasthop-experiment", "--test", "toy"]
     result = subprocess.run(command, cwd=repository, env=os.environ | target, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
 

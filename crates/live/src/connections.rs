@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use crate::emulation::Side;
 use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::Flags;
-use lasthop_scenario::Side;
 use lasthop_wire::{IpPacket, TcpHeader, Transport};
 
 /// Maximum number of flows with a remembered lane. Only port scans have more.

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use crate::emulation::{Carried, Emulation, EmulationCounters, Entering, Side};
 use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_proto::{Dscp, Ecn, Handle, Packet};
-use lasthop_scenario::{Carried, Emulation, EmulationCounters, Entering, Side};
 use lasthop_wire::{Checksum, Error, IpPacket, LinkType, Transport, checksum, edit, offload};
 
 use crate::burst::{Burst, Leaving};

@@ -1,8 +1,8 @@
 //! The bytes of the packets in the network, by their handles.
 
+use crate::emulation::{Entering, Side};
 use lasthop_base::Time;
 use lasthop_proto::Handle;
-use lasthop_scenario::{Entering, Side};
 
 /// Where and when a frame entered the network.
 #[derive(Clone, Copy, Debug)]

@@ -11,27 +11,46 @@
 //! With a scheme that splits connections, the base stations in the network have our TCP towards both hosts.
 //!
 //! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface, so that Lasthop's TCP talks to
-//! real hosts. Linux only.
+//! real hosts. Linux only, but for the [`Emulation`] itself.
 
-#![cfg(target_os = "linux")]
-
+#[cfg(target_os = "linux")]
 mod burst;
+#[cfg(target_os = "linux")]
 mod capture;
+#[cfg(target_os = "linux")]
 mod clock;
+#[cfg(target_os = "linux")]
 mod connections;
+#[cfg(target_os = "linux")]
 mod driver;
+mod emulation;
+#[cfg(target_os = "linux")]
 mod emulator;
+#[cfg(target_os = "linux")]
 mod frames;
+#[cfg(target_os = "linux")]
 mod interface;
+#[cfg(target_os = "linux")]
 mod log;
+#[cfg(target_os = "linux")]
 mod moderation;
+#[cfg(target_os = "linux")]
 mod recorder;
+#[cfg(target_os = "linux")]
 mod report;
+#[cfg(target_os = "linux")]
 mod segments;
+#[cfg(target_os = "linux")]
 mod split;
 
+#[cfg(target_os = "linux")]
 pub use driver::{Driver, Link, now};
+pub use emulation::{Carried, Emulation, EmulationCounters, Entering, LinkCounters, Side, SplitSite};
+#[cfg(target_os = "linux")]
 pub use emulator::{Emulator, Settings};
+#[cfg(target_os = "linux")]
 pub use interface::{Interface, drop_privileges};
+#[cfg(target_os = "linux")]
 pub use recorder::{ConnectionReport, ConnectionTrace, LatenessRecord};
+#[cfg(target_os = "linux")]
 pub use report::{Lateness, Report, SideReport, Unforwarded};

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 
+use crate::emulation::Side;
 use lasthop_base::Time;
+use lasthop_experiment::Events;
 use lasthop_proto::DropReason;
 use lasthop_proto::tcp::{Flags, SeqNum};
-use lasthop_scenario::{Events, Side};
 use lasthop_wire::{IpPacket, TcpHeader};
 use serde::Serialize;
 

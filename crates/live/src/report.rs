@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_scenario::LinkCounters;
+use crate::emulation::LinkCounters;
 use serde::Serialize;
 
 use crate::recorder::{ConnectionReport, ConnectionTrace, LatenessRecord};

@@ -14,13 +14,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::emulation::{Entering, Side, SplitSite};
 use lasthop_base::{Bytes, Time};
 use lasthop_endpoint::{Incoming, Parts, Proxy, Relayed, Secret};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, FlowId, Handle, HostId, LinkOutcome, Out, Packet, Port,
     Signal, Tally,
 };
-use lasthop_scenario::{Entering, Side, SplitSite};
 use lasthop_wire::{Checksum, IpPacket, Transport};
 
 use crate::emulator::{ETHERNET, change, is_changed};

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lasthop_base::{Stream, Streams};
-use lasthop_live::{Emulator, Interface, Report, Settings, SideReport};
+use lasthop_live::{Emulation, Emulator, Interface, Report, Settings, SideReport};
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_scenario::Scenario;
@@ -80,7 +80,7 @@ fn emulate_watched<T>(
 ) -> (T, Report) {
     let scenario =
         Scenario::parse(text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = Emulation::new(&scenario, scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     let (source, ours) = UnixDatagram::pair().expect("a pair");
     let (destination, theirs) = UnixDatagram::pair().expect("a pair");
     for socket in [&source, &destination] {
@@ -686,7 +686,7 @@ fn hostile_segments_do_no_harm_with_agents_in_place() {
 fn a_capture_that_cannot_be_written_is_reported() {
     let scenario =
         Scenario::parse(SCENARIO, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = scenario.emulate("basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = Emulation::new(&scenario, "basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
     let (a, b) = UnixDatagram::pair().expect("a pair");
     let interfaces = [a, b].map(|socket| Interface::new(socket.into()).expect("a datagram socket"));
     let capture = Some(["x", "y"].map(|name| PathBuf::from(format!("/nowhere/{name}.pcapng"))));

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lasthop_live::{Emulator, Interface, Report, Settings};
+use lasthop_live::{Emulation, Emulator, Interface, Report, Settings};
 use lasthop_scenario::Scenario;
 use lasthop_testing::namespace;
 use nix::sched::{CloneFlags, unshare};
@@ -92,7 +92,7 @@ fn enter(side: usize, gate: &Gate) {
 fn emulate(scheme: &str, loss: f64, overrides: &[&str], hosts: [Box<dyn FnOnce() + Send>; 2]) -> Report {
     let text = SCENARIO.replace("LOSS", &loss.to_string());
     let scenario = Scenario::parse(&text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = scenario.emulate(scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = Emulation::new(&scenario, scheme, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     for [device, ours] in DEVICES {
         ip(&format!("link add {device} address 02:00:00:00:00:01 type veth peer name {ours}"));
         ip(&format!("link set dev {ours} arp off up"));

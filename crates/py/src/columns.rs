@@ -1,6 +1,6 @@
 //! Columns as NumPy arrays.
 
-use lasthop_scenario::{Delays, Events, Series, Wait, Way};
+use lasthop_experiment::{Delays, Events, Series, Wait, Way};
 use numpy::{PyArray1, PyFixedUnicode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use lasthop_live::{Interface, Settings};
+use lasthop_live::{Emulation, Interface, Settings};
 use lasthop_scenario::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -83,7 +83,7 @@ impl Emulator {
                 "longest_wait: found {longest_wait}, expected seconds, such as 0.05"
             )));
         }
-        let emulation = scenario.inner().emulate(scheme, seed, run);
+        let emulation = Emulation::new(scenario.inner(), scheme, seed, run);
         let emulation = emulation.map_err(|error| scenario_error(py, &error))?;
         let open = |name: &str| {
             let opened = match wire {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use lasthop_scenario::RunError;
+use lasthop_experiment::RunError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 

@@ -1,9 +1,10 @@
-//! Python bindings of Lasthop: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario`,
-//! `lasthop-study` and `lasthop-fit`; the bindings contain no logic. Schemes written in Python come the other way.
+//! Python bindings of Lasthop: `lasthop._lasthop`. Names and meanings are those of the crates below; the bindings contain
+//! no logic. Schemes written in Python come the other way.
 //!
 //! ```text
-//! lasthop (Python) ──> _lasthop ──> Scenario, Run  (lasthop-scenario)
-//!     ^                    ├──────> Pool           (lasthop-study)
+//! lasthop (Python) ──> _lasthop ──> Scenario       (lasthop-scenario, lasthop-predict)
+//!     ^                    ├──────> Run            (lasthop-experiment)
+//!     │                    ├──────> Pool           (lasthop-study)
 //!     │                    ├──────> LossRecord     (lasthop-fit)
 //!     │                    └──────> Emulator       (lasthop-live)
 //!     └──── hooks ──── PythonScheme ──> Scheme     (lasthop-proto)
@@ -69,6 +70,6 @@ mod _lasthop {
         module.add("METRICS", crate::pool::metrics(module.py())?)?;
         module.add("PROFILES", PyTuple::new(module.py(), Profile::ALL.map(Profile::name))?)?;
         module.add("SCENARIOS", SCENARIOS.into_py_dict(module.py())?)?;
-        module.add("__version__", lasthop_scenario::report::VERSION)
+        module.add("__version__", lasthop_experiment::report::VERSION)
     }
 }

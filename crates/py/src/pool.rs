@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lasthop_scenario::report::ended_key;
-use lasthop_scenario::{Better, MetricName, Metrics, Misnamed, Value};
+use lasthop_experiment::report::ended_key;
+use lasthop_experiment::{Better, MetricName, Metrics, Misnamed, Value};
 use lasthop_study::{Batch, Cells, Chunk, Column, Failure, Row};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lasthop_scenario::report::ended_key;
-use lasthop_scenario::{ApplicationRun, ConnectionRun, PartRun};
+use lasthop_experiment::report::{self, ended_key};
+use lasthop_experiment::{ApplicationRun, ConnectionRun, PartRun};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -46,15 +46,15 @@ use crate::pool::{Plain, metric_name};
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
     scenario: Arc<lasthop_scenario::Scenario>,
-    run: lasthop_scenario::Run,
+    run: lasthop_experiment::Run,
 }
 
 impl Run {
-    pub(crate) fn new(scenario: Arc<lasthop_scenario::Scenario>, run: lasthop_scenario::Run) -> Run {
+    pub(crate) fn new(scenario: Arc<lasthop_scenario::Scenario>, run: lasthop_experiment::Run) -> Run {
         Run { scenario, run }
     }
 
-    pub(crate) fn inner(&self) -> &lasthop_scenario::Run {
+    pub(crate) fn inner(&self) -> &lasthop_experiment::Run {
         &self.run
     }
 
@@ -97,7 +97,7 @@ impl Run {
 
     #[getter]
     fn label(&self) -> String {
-        let lasthop_scenario::Run { sender, scheme, .. } = &self.run;
+        let lasthop_experiment::Run { sender, scheme, .. } = &self.run;
         sender.as_ref().map_or_else(|| scheme.clone(), |sender| format!("{sender} {scheme}"))
     }
 
@@ -373,7 +373,8 @@ impl Run {
     /// str
     ///     The document; docs/reference/metrics.md defines its keys.
     fn to_json(&self) -> PyResult<String> {
-        self.scenario.report(&[&self.run]).map_err(|error| PyValueError::new_err(error.to_string()))
+        report::to_json(&self.scenario, &[&self.run])
+            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     #[getter]

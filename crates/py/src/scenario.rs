@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{
-    Bytes, ChannelBursts, LinkAsked, Metrics, Observe, ScenarioError, Scheme, SharedSetup, Time,
-};
+use lasthop_experiment::{Experiment, Metrics, Observe, SharedSetup, report};
+use lasthop_live::Emulation;
+use lasthop_predict::{ChannelBursts, LinkAsked};
+use lasthop_scenario::{Bytes, ScenarioError, Scheme, Time};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -76,7 +77,7 @@ pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>, SetUps);
 /// listed : int
 ///     How many of `known` a message lists: not the metrics of parts, which may be thousands.
 #[pyclass(frozen, module = "lasthop._lasthop")]
-pub(crate) struct UnknownMetric(lasthop_scenario::UnknownMetric);
+pub(crate) struct UnknownMetric(lasthop_experiment::UnknownMetric);
 
 #[pymethods]
 impl UnknownMetric {
@@ -554,12 +555,12 @@ impl Scenario {
     /// [(10.0, 14.0), (24.0, 28.0)]
     #[pyo3(signature = (until, *, seed=1, run=0))]
     fn bad_periods(&self, until: f64, seed: u64, run: u64) -> Vec<(f64, f64)> {
-        self.0.bad_periods(seed, run, until)
+        lasthop_predict::bad_periods(&self.0, seed, run, until)
     }
 
     #[getter]
     fn varying_links(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.0.varying_links().map_err(|error| scenario_error(py, &error))
+        lasthop_predict::varying_links(&self.0).map_err(|error| scenario_error(py, &error))
     }
 
     /// Return the rate and the delay of a link over time.
@@ -608,7 +609,8 @@ impl Scenario {
         run: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let asked = LinkAsked { link, up, seed, run, until_s: until };
-        let rows = self.0.link_timing(asked).map_err(|error| scenario_error(py, &error))?;
+        let rows =
+            lasthop_predict::link_timing(&self.0, asked).map_err(|error| scenario_error(py, &error))?;
         let table = PyDict::new(py);
         for (index, name) in ["time_s", "rate_bps", "delay_s"].into_iter().enumerate() {
             let column: Vec<f64> = rows.iter().map(|row| row[index]).collect();
@@ -658,7 +660,7 @@ impl Scenario {
         run: u64,
     ) -> PyResult<Vec<u64>> {
         let asked = LinkAsked { link, up, seed, run, until_s: until };
-        self.0.link_opportunities(asked).map_err(|error| scenario_error(py, &error))
+        lasthop_predict::link_opportunities(&self.0, asked).map_err(|error| scenario_error(py, &error))
     }
 
     /// Return what an emulation of the scenario needs to know, and check that it can be emulated.
@@ -686,7 +688,7 @@ impl Scenario {
     /// >>> Scenario.load("scenarios/last-mile.toml").emulated("basic")["hosts"]
     /// ('fixed', 'mobile')
     fn emulated<'py>(&self, py: Python<'py>, scheme: &str) -> PyResult<Bound<'py, PyDict>> {
-        let emulation = self.0.emulate(scheme, 0, 0).map_err(|error| scenario_error(py, &error))?;
+        let emulation = Emulation::new(&self.0, scheme, 0, 0).map_err(|error| scenario_error(py, &error))?;
         let facts = PyDict::new(py);
         facts.set_item("hosts", PyTuple::new(py, emulation.hosts())?)?;
         facts.set_item("packet_size", emulation.packet_size().0)?;
@@ -723,7 +725,7 @@ impl Scenario {
     /// >>> link["link"], round(link["r"], 3), round(link["p"], 5)
     /// ('base-mobile', 0.2, 0.00408)
     fn channel_bursts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let all = self.0.channel_bursts().map_err(|error| scenario_error(py, &error))?;
+        let all = lasthop_predict::channel_bursts(&self.0).map_err(|error| scenario_error(py, &error))?;
         let row = |each: ChannelBursts| {
             let ChannelBursts { link, packet_size, packets_per_s, bursts } = each;
             let row = PyDict::new(py);
@@ -781,12 +783,12 @@ impl Scenario {
     /// --------
     /// >>> from lasthop import Scenario
     /// >>> scenario = Scenario.load("scenarios/split-wlan.toml")
-    /// >>> round(scenario.packet_loss("552 B"), 4)
+    /// >>> round(lasthop_predict::packet_loss(&scenario, "552 B"), 4)
     /// 0.0478
     #[pyo3(signature = (size, link = None))]
     fn packet_loss(&self, py: Python<'_>, size: Size, link: Option<&str>) -> PyResult<f64> {
         let size = size.bytes()?;
-        self.0.packet_loss(size, link).map_err(|error| scenario_error(py, &error))
+        lasthop_predict::packet_loss(&self.0, size, link).map_err(|error| scenario_error(py, &error))
     }
 
     /// Return an upper bound of the data packets that a run delivers.
@@ -805,7 +807,7 @@ impl Scenario {
     /// >>> lasthop.load("last-mile", ["limit=12 s"]).packet_bound()  # 10 Mb/s, 1500 B
     /// 10000.0
     fn packet_bound(&self) -> f64 {
-        self.0.packet_bound()
+        lasthop_predict::packet_bound(&self.0)
     }
 
     /// Return the capabilities of the wireless links that a scheme disables.
@@ -932,8 +934,8 @@ impl Scenario {
     /// ValueError
     ///     If there are no runs, or their seeds or run numbers differ.
     fn report(&self, runs: Vec<PyRef<'_, Run>>) -> PyResult<String> {
-        let runs: Vec<&lasthop_scenario::Run> = runs.iter().map(|run| run.inner()).collect();
-        self.0.report(&runs).map_err(|error| PyValueError::new_err(error.to_string()))
+        let runs: Vec<&lasthop_experiment::Run> = runs.iter().map(|run| run.inner()).collect();
+        report::to_json(&self.0, &runs).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     fn __eq__(&self, other: &Scenario) -> bool {

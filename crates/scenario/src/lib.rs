@@ -1,35 +1,27 @@
-//! Scenario files, single runs and their results.
+//! Scenario files, and the networks that they describe.
 //!
-//! A [`Scenario`] is read from TOML. [`Scenario::run`] is a pure function of the scenario, a scheme name, a
-//! seed and a run number; [`report`] defines the JSON format of results. [`Scenario::points`] expands a
-//! [`Sweep`] into scenarios.
+//! A [`Scenario`] is read from TOML and is valid: it can run with each of its schemes. [`Scenario::points`] expands a
+//! [`Sweep`] into scenarios, and [`Scenario::network`] tells which links and flows a scenario has. Nothing here runs:
+//! that is the business of the crates above.
 //!
 //! ```text
-//! TOML ──file──> schema ──build──> components ──run──> measure ──> metrics, series, traces, JSON
+//! TOML ──file──> schema ──network──> links, flows, paths, places of agents
+//!   └─────────────── faults <────────────┘
 //! ```
 
-mod build;
-mod emulation;
+mod diagnostics;
+mod error;
 mod file;
-mod measure;
-mod run;
+pub mod network;
 mod schema;
 
 pub use lasthop_base::{Bytes, Duration, Time};
-pub use lasthop_proto::application::Wait;
 pub use lasthop_proto::scheme::{ExternalSchemes, Scheme, SchemeFailure, Schemes};
 pub use lasthop_proto::tcp::Profile;
-pub use lasthop_sim::Ended;
 
-pub use build::Fault;
-pub use emulation::{Carried, Emulation, EmulationCounters, Entering, LinkCounters, Side, SplitSite};
-pub use file::{Preset, ScenarioError};
-pub use measure::{
-    ActivityMetrics, ApplicationMetrics, ApplicationRun, Better, ChannelBursts, ConnectionMetrics, Delays,
-    Events, LinkAsked, MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics,
-    PartKind, SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, Way, report,
-};
-pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
+pub use diagnostics::alternatives;
+pub use error::{Fault, ScenarioError};
+pub use file::Preset;
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,

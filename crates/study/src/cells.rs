@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lasthop_scenario::Value;
+use lasthop_experiment::Value;
 
 /// The digits of the largest `u64`.
 const DIGITS: usize = 20;

@@ -1,7 +1,7 @@
 //! Rows of a study by columns.
 
-use lasthop_scenario::Value;
-use lasthop_scenario::report::ended_key;
+use lasthop_experiment::Value;
+use lasthop_experiment::report::ended_key;
 
 use crate::cells::Cells;
 use crate::pool::Row;
@@ -21,7 +21,7 @@ pub struct Chunk {
     pub runs: usize,
     /// Why each ended.
     pub ended: Cells,
-    /// The metrics, in the order of their [names](lasthop_scenario::Metrics::names), and the further ones that the pool
+    /// The metrics, in the order of their [names](lasthop_experiment::Metrics::names), and the further ones that the pool
     /// was asked for.
     pub metrics: Vec<Cells>,
 }

@@ -12,10 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{
-    Ended, MetricName, MetricPlace, Metrics, RunError, Scenario, ScenarioError, SchemeFailure, SharedSetup,
-    Sweep, Value,
-};
+use lasthop_experiment::{Ended, Experiment, MetricName, MetricPlace, Metrics, RunError, SharedSetup, Value};
+use lasthop_scenario::{Scenario, ScenarioError, SchemeFailure, Sweep};
 
 /// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
 /// overhead negligible, short enough for timely rows and for workers to finish together.

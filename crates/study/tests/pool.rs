@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{MetricName, Metrics, Observe, Scenario, Value};
+use lasthop_experiment::{Experiment, MetricName, Metrics, Observe, Value};
+use lasthop_scenario::Scenario;
 use lasthop_study::{Batch, Cells, Chunk, Column, Pool, Row};
 
 const SCENARIO: &str = r#"title = "a test"
@@ -69,7 +70,7 @@ fn rows_equal_single_runs_for_any_number_of_threads() {
     let mut expected = Vec::new();
     for (key, scenario, scheme, runs) in &batches {
         for run in runs.clone() {
-            let lasthop_scenario::Run { ended, metrics, .. } =
+            let lasthop_experiment::Run { ended, metrics, .. } =
                 scenario.run(scheme, 7, run, Observe::default()).unwrap();
             expected.push(Row { key: *key, run, ended, metrics, further: vec![] });
         }

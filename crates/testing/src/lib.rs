@@ -18,6 +18,7 @@ pub mod namespace;
 pub mod net;
 pub mod random;
 pub mod reorder;
+pub mod scenario_texts;
 pub mod schemes;
 pub mod stations;
 

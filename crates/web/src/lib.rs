@@ -1,7 +1,7 @@
 //! The simulator as WebAssembly, for the page that `lasthop web` writes.
 //!
 //! ```text
-//! page ──JSON──> request ──> Scenario, Run (lasthop-scenario) ──> reply ──JSON and columns──> page
+//! page ──JSON──> request ──> Scenario, Run (lasthop-experiment) ──> reply ──JSON and columns──> page
 //! ```
 //!
 //! The module imports nothing: it has no clock, no files and no randomness but that of the seed. The page calls

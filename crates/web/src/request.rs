@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use lasthop_scenario::report::{VERSION, ended_key};
-use lasthop_scenario::{
-    Events, Metrics, Observe, Profile, Run, RunError, Scenario, ScenarioError, Schemes, Series, Value,
-};
+use lasthop_experiment::report::{self, VERSION, ended_key};
+use lasthop_experiment::{Events, Experiment, Metrics, Observe, Run, RunError, Series, Value};
+use lasthop_scenario::{Profile, Scenario, ScenarioError, Schemes};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Column, Columns};
@@ -239,19 +238,20 @@ fn ran(scenario: &Scenario, seed: u64, run: u64, columns: &mut Columns) -> Resul
             )));
         }
     }
-    let report = scenario.report(&runs.iter().collect::<Vec<_>>());
+    let report = report::to_json(&scenario, &runs.iter().collect::<Vec<_>>());
     let report = report.map_err(|error| Failure::plain(&error.to_string()))?;
     let until = runs.iter().flat_map(first_parts).filter_map(|part| part.series.as_ref());
     let until =
         until.filter_map(|series| series.time_s.last()).fold(0.0, |until: f64, &time| until.max(time));
-    let (start_s, end_s): (Vec<f64>, Vec<f64>) = scenario.bad_periods(seed, run, until).into_iter().unzip();
+    let (start_s, end_s): (Vec<f64>, Vec<f64>) =
+        lasthop_predict::bad_periods(&scenario, seed, run, until).into_iter().unzip();
     let bad_periods = BadPeriods { start_s: columns.push(start_s), end_s: columns.push(end_s) };
     let runs = runs.iter().map(|run| recording(run, columns)).collect();
     Ok(Ran { report, runs, bad_periods })
 }
 
 /// The parts of a run's first connection.
-fn first_parts(run: &Run) -> impl Iterator<Item = &lasthop_scenario::PartRun> {
+fn first_parts(run: &Run) -> impl Iterator<Item = &lasthop_experiment::PartRun> {
     run.connections.iter().take(1).flat_map(|each| &each.parts)
 }
 

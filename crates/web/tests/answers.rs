@@ -1,6 +1,7 @@
 //! Replies to the page, decoded as the page decodes them.
 
-use lasthop_scenario::{Observe, Scenario};
+use lasthop_experiment::{Experiment, Observe};
+use lasthop_scenario::Scenario;
 use lasthop_web::answer;
 use serde_json::{Value, json};
 
@@ -36,7 +37,10 @@ fn a_run_is_the_report_of_the_command_line_with_recordings() {
     let observe = Observe { trace: true, series: true, delays: false, pcap: None };
     let runs: Vec<_> =
         same.schemes.iter().map(|each| same.run(each, 7, 3, observe).expect("a run")).collect();
-    assert_eq!(reply["report"], same.report(&runs.iter().collect::<Vec<_>>()).expect("related runs"));
+    assert_eq!(
+        reply["report"],
+        lasthop_experiment::report::to_json(&same, &runs.iter().collect::<Vec<_>>()).expect("related runs")
+    );
     for (index, run) in runs.iter().enumerate() {
         let (found, part) = (&reply["runs"][index], &run.connections[0].parts[0]);
         assert_eq!((&found["scheme"], &found["ended"]), (&json!(run.scheme), &json!("finished")));

@@ -2,11 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::emulation::{Emulation, EmulationCounters, Side};
 use lasthop_base::{Duration, Stream, Streams};
 use lasthop_endpoint::{Config, End, Endpoint, Outgoing, StateName, refuse};
+use lasthop_experiment::{Experiment, Observe};
 use lasthop_proto::tcp::{Flags, Profile, Segment, SeqNum, Settings};
 use lasthop_proto::{Ecn, NoticeCode};
-use lasthop_scenario::{Emulation, EmulationCounters, Observe, Scenario, Side};
+use lasthop_scenario::Scenario;
 use lasthop_wire::{Ip, TcpHeader, write};
 
 use super::*;
@@ -105,7 +107,8 @@ struct Lab {
 
 impl Lab {
     fn new(scenario: &Scenario, scheme: &str, run: u64) -> Lab {
-        let mut emulation = scenario.emulate(scheme, 1, run).unwrap_or_else(|error| panic!("{error}"));
+        let mut emulation =
+            Emulation::new(&scenario, scheme, 1, run).unwrap_or_else(|error| panic!("{error}"));
         let frames = SharedFrames::default();
         emulation.split(|site| Box::new(BaseStation::new(site, frames.clone())));
         let connections =

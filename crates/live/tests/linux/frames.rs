@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use lasthop_base::{Duration, Stream, Streams};
 use lasthop_endpoint::{Config, Endpoint, Secret};
-use lasthop_live::{Driver, Emulator, Interface, Link, Report, Settings, now};
+use lasthop_live::{Driver, Emulation, Emulator, Interface, Link, Report, Settings, now};
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_ring::{Ring, Truncation};
@@ -255,7 +255,7 @@ fn emulated(send: impl FnOnce()) -> Report {
     let link = "rate = \"10 Gbps\"\ndelay = \"1 ms\"\n";
     let text = format!("schemes = [\"basic\"]\n[transfer]\nsize = \"1 MB\"\n[wired]\n{link}[radio]\n{link}");
     let scenario = Scenario::parse(&text, "test.toml", &[] as &[&str]).expect("a scenario");
-    let emulation = scenario.emulate("basic", 1, 0).expect("a scenario of links");
+    let emulation = Emulation::new(&scenario, "basic", 1, 0).expect("a scenario of links");
     let interfaces = ["e1", "k1"].map(|name| Interface::open(name).expect("a device").with_ring());
     let settings = Settings { longest_wait: Duration::from_secs(10), ..Settings::default() };
     let mut emulator = Emulator::new(emulation, interfaces, settings).expect("no capture");

@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams};
 use lasthop_endpoint::{Config, End, Endpoint, Secret, StateName};
-use lasthop_live::{Driver, Emulator, Interface, Link, Settings, now};
+use lasthop_live::{Driver, Emulation, Emulator, Interface, Link, Settings, now};
 use lasthop_proto::tcp::Profile;
 use lasthop_scenario::Scenario;
 use lasthop_testing::namespace;
@@ -235,7 +235,8 @@ fn run(transfer: &Transfer) {
     );
     let scenario =
         Scenario::parse(&scenario, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
-    let emulation = scenario.emulate("basic", transfer.seed, 0).unwrap_or_else(|error| panic!("{error}"));
+    let emulation =
+        Emulation::new(&scenario, "basic", transfer.seed, 0).unwrap_or_else(|error| panic!("{error}"));
     let most = if transfer.offloads { "65535" } else { "1" };
     let status = Command::new("ip").args(["link", "set", "dev", "k0", "gso_max_segs", most]).status();
     assert!(status.expect("ip runs").success());

@@ -10,8 +10,7 @@ use std::rc::Rc;
 use lasthop_base::{LineError, Unread};
 
 use super::document::Document;
-use super::error::ScenarioError;
-use crate::build::Fault;
+use crate::error::{Fault, ScenarioError};
 use crate::schema::Scenario;
 
 /// Maximum size of a data file.

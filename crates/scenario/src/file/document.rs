@@ -10,10 +10,9 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
 use super::data::DataFiles;
-use super::diagnostics;
-use super::error::{Location, ScenarioError};
 use super::presets::keys_of_preset;
-use crate::build::Fault;
+use crate::diagnostics;
+use crate::error::{Fault, Location, ScenarioError};
 use crate::schema::is_choice;
 
 /// A TOML document with applied overrides and sweep values.

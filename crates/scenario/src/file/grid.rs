@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Table, Value};
 
 use super::document::{self, Document, Origin};
-use super::error::ScenarioError;
 use super::range::{self, Range};
+use crate::error::ScenarioError;
 use crate::schema::{Axis, Point, Scenario, Sweep, SweptPreset, text};
 
 /// Maximum number of points; more are probably a mistake.

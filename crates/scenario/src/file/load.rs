@@ -12,11 +12,11 @@ use lasthop_proto::scheme::{ExternalSchemes, Scheme, Schemes};
 use lasthop_proto::tcp;
 use toml::{Table, Value};
 
-use super::diagnostics;
 use super::document::Document;
-use super::error::{Location, ScenarioError};
 use super::grid;
-use crate::build::{Fault, StatedTcp};
+use crate::diagnostics;
+use crate::error::{Fault, Location, ScenarioError};
+use crate::network::StatedTcp;
 use crate::schema::{Point, Scenario, Sweep, settings_table};
 
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
@@ -221,19 +221,17 @@ impl Scenario {
         schemes: Vec<String>,
         external: impl IntoIterator<Item = Arc<dyn Scheme + Send + Sync>>,
     ) -> Result<Scenario, ScenarioError> {
-        let refuse =
-            |message| ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None });
         let mut changed = Scenario { schemes, ..self.clone() };
         for scheme in external {
             changed.scheme.add(scheme).map_err(|scheme| {
                 let name = scheme.name();
-                refuse(format!(
+                self.error(format!(
                     "schemes: found \"{name}\" as an external scheme, but there is a scheme of this name"
                 ))
             })?;
         }
         match changed.faults().first() {
-            Some(fault) => Err(refuse(diagnostics::at(&fault.path, &fault.problem))),
+            Some(fault) => Err(self.error(diagnostics::at(&fault.path, &fault.problem))),
             None => Ok(changed),
         }
     }

@@ -6,16 +6,10 @@
 //! ```
 
 mod data;
-pub(crate) mod diagnostics;
 mod document;
-mod error;
 mod grid;
 mod load;
 mod presets;
 mod range;
 
-pub use error::ScenarioError;
 pub use presets::Preset;
-
-pub(crate) use diagnostics::{alternatives, names};
-pub(crate) use error::Location;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-use super::diagnostics::alternatives;
+use crate::diagnostics::alternatives;
 
 const TEXT: &str = include_str!("presets.toml");
 

@@ -4,7 +4,7 @@ use lasthop_base::{BitRate, Bytes, Duration};
 use serde::Deserialize;
 use toml::Value;
 
-use crate::build::Fault;
+use crate::error::Fault;
 
 /// Maximum number of values on an axis; more are probably a mistake.
 const MAX_VALUES: u64 = 10_000;

@@ -2,8 +2,8 @@
 
 use lasthop_base::Bytes;
 use lasthop_channel::Model;
+use lasthop_link::QueueLimit;
 use lasthop_link::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
-use lasthop_sim::QueueLimit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

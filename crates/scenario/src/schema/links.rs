@@ -1,14 +1,14 @@
 //! The schema of links: `[wired]`, `[radio]` and `[link.NAME]`.
 
-use lasthop_base::{Power, Unread};
+use lasthop_base::{Bytes, Duration, Power, Unread};
 use lasthop_channel::{Model, Outages};
 use lasthop_link::queue::Queue;
 use lasthop_link::varying::{Delay, Rate};
 use lasthop_link::wlan::AboveMac;
+use lasthop_link::{Expansion, Exposed};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
-use lasthop_proto::frag::Mtu;
-use lasthop_sim::{Expansion, Exposed, Fec, QueueLimit, RadioConfig};
+use lasthop_proto::frag::{Fragments, Mtu};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +30,7 @@ pub struct Wired {
     pub queue: Queue,
 }
 
-/// Defines [`Radio`]; [`LinkOverride`], in which every key is optional; the application of one to the other; and the
-/// [`RadioConfig`] of a direction. A parameter of the group `unit` costs an entry here, and a field of `RadioConfig` with
-/// the same name and type.
+/// Defines [`Radio`]; [`LinkOverride`], in which every key is optional; and the application of one to the other.
 ///
 /// Each entry has attributes, key, type, and the serde module of its optional form if needed. Its default is
 /// that of its type. There is a group `queue` because links list `delay` and `queue` first.
@@ -62,23 +60,6 @@ macro_rules! radio_schema {
                     $($unit: Default::default(),)*
                     $($queue: Default::default(),)*
                     $($rest: Default::default(),)*
-                }
-            }
-
-            /// The parameters of a direction in the simulator, with `fec` as its code. Rates and delays that vary, and
-            /// managed queues, are built elsewhere.
-            pub(crate) fn config(&self, fec: Option<Fec>) -> RadioConfig {
-                RadioConfig {
-                    rate: self.rate.nominal(),
-                    delay: self.delay.nominal(),
-                    queue: match self.queue {
-                        Queue::DropTail(limit) => limit,
-                        Queue::Managed(_) => QueueLimit::Unlimited,
-                    },
-                    $($unit: self.$unit,)*
-                    fec,
-                    exposed: self.errors_on,
-                    arq: self.arq,
                 }
             }
         }
@@ -255,6 +236,25 @@ impl Wired {
 }
 
 impl Radio {
+    /// The number of units of a packet, the number of bits exposed to errors, and the total air time.
+    pub fn on_air(&self, size: Bytes) -> (u32, u64, Duration) {
+        let units = match self.unit {
+            None => Fragments::of(size, self.mtu),
+            // The last unit is padded.
+            Some(unit) => {
+                let count = u64::from(Fragments::of(size, Some(unit)).count());
+                Fragments::of(unit.get() * count, Some(unit))
+            }
+        };
+        let (mut exposed, mut time) = (0, Duration::ZERO);
+        for index in 0..units.count() {
+            let bits = units.size(index).bits();
+            exposed += self.errors_on.of(bits, self.expansion);
+            time += self.rate.nominal().time_for_bits(self.expansion.on_air(bits));
+        }
+        (units.count(), exposed, time)
+    }
+
     /// Calls `each` with its data files, and the keys that lead to them; `table` are those that lead to it.
     pub(super) fn each_file<'a>(
         &mut self,

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Each field is a key, with its doc comment and its default. Constraints between values are checked in
-//! [`build`](crate::build).
+//! [`network`](crate::network).
 
 mod cell;
 mod flows;

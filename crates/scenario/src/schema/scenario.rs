@@ -17,7 +17,7 @@ use super::mobility::Mobility;
 use super::shared::Shared;
 use super::sweep::{Sweep, text};
 use super::topology::Topology;
-use crate::file::{alternatives, names};
+use crate::diagnostics::{alternatives, names};
 
 /// Whether the keys lead to a choice between several alternatives, each with its own table. An override that
 /// names another alternative replaces the one in the file.

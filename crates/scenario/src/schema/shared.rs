@@ -1,6 +1,6 @@
 //! The schema of shared radios: `[shared]`.
 
-use lasthop_sim::Dispatch;
+use lasthop_link::Dispatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! The canonical form, overrides and defaults.
 
-use crate::common::{NETWORK, SCENARIO, whatever_schemes, with};
+use crate::common::whatever_schemes;
 use lasthop_scenario::Scenario;
+use lasthop_testing::scenario_texts::{NETWORK, SCENARIO, with};
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

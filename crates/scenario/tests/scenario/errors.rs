@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
 
-use crate::common::{NETWORK, SCENARIO, whatever_schemes, with};
-use lasthop_scenario::{Observe, Scenario};
+use crate::common::whatever_schemes;
+use lasthop_scenario::Scenario;
+use lasthop_testing::scenario_texts::{NETWORK, SCENARIO, with};
 
 /// A replacement that makes the scenario invalid.
 const EDITS: &[(&str, &str, &str)] = &[
@@ -612,7 +612,8 @@ fn unusable_schemes_are_reported() {
     let refusal = |scheme, overrides: &[&str]| {
         let overrides = [&["schemes=[\"basic\"]"], overrides].concat();
         let scenario = Scenario::parse(SCENARIO, "test.toml", &overrides).unwrap();
-        scenario.run(scheme, 1, 0, Observe::default()).expect_err(scheme).to_string()
+        let network = scenario.network().unwrap();
+        scenario.combination_on(scheme, &network).err().expect(scheme).to_string()
     };
     let told = [
         refusal("esbn", &["radio.arq=none"]),
@@ -632,14 +633,6 @@ fn unusable_schemes_are_reported() {
     ]
     .join("\n\n");
     insta::assert_snapshot!(whatever_schemes(&told));
-}
-
-#[test]
-fn unwritable_captures_are_reported() {
-    let scenario = Scenario::parse::<&str>(SCENARIO, "test.toml", &[]).unwrap();
-    let observe = Observe { pcap: Some(Path::new("/nowhere/x.pcapng")), ..Observe::default() };
-    let error = scenario.run("basic", 1, 0, observe).unwrap_err().to_string();
-    assert_eq!(error, "cannot write /nowhere/x.pcapng: No such file or directory (os error 2)");
 }
 
 /// A scenario with any one line deleted, doubled, truncated or overwritten is accepted or rejected without a

@@ -1,32 +1,6 @@
-//! Scenarios, from the file to the results. One program, since a program for each file takes longer to build than to run; but a
-//! random scenario that takes too long ends its own.
+//! Scenario files: what is read, what is refused, and what is written.
 
-mod applications;
-mod calls;
 mod canonical;
-mod cells;
-mod combinations;
 mod common;
-mod counters;
-mod data_files;
-mod delays;
-mod emulation;
-mod energy;
 mod errors;
-mod external;
-mod m_tcp;
-mod map;
-mod mobility;
-mod networks;
-mod packet_fec;
-mod places;
-mod queues;
-mod radio;
-mod runs;
-mod shared_radio;
-mod split;
 mod sweep;
-mod traces;
-mod varying;
-mod wtcp;
-mod wtcp_timestamps;

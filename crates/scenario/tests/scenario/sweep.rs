@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::common::{SCENARIO, whatever_schemes, with};
+use crate::common::whatever_schemes;
 use lasthop_scenario::{Point, Scenario};
+use lasthop_testing::scenario_texts::{SCENARIO, with};
 
 fn read(sweep: &str, overrides: &[&str]) -> Scenario {
     let text = format!("{SCENARIO}\n[sweep]\n{sweep}\n");

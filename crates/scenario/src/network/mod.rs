@@ -1,0 +1,512 @@
+//! The network of a scenario: its graph, the parameters of its links, and its flows with their paths.
+//!
+//! ```text
+//! Scenario ──resolve──> Network ──with a combination of schemes──> placement: agents and proxies at ends of links
+//!              └──> faults, also those of validate
+//! ```
+
+mod placement;
+mod resolve;
+mod timing;
+mod validate;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_channel::{Channel, Itinerary, Model, Moves, Presence};
+use lasthop_link::Dispatch;
+use lasthop_link::graph::{Graph, LinkId};
+use lasthop_link::queue::{Management, Queue, QueueLimit, fq_codel, priority};
+use lasthop_link::wlan::{AboveMac, BssConfig};
+use lasthop_link::{FlowPath, ShortestPaths};
+use lasthop_proto::scheme::{LinkEnd, LinkUse, QueueUse};
+use lasthop_proto::{FlowId, HostId, application, arq, tcp, traffic};
+
+use crate::schema::{Radio, Wired};
+
+pub use placement::{Ahead, Crossing, Slot, base_station_end, chains, proxies};
+pub use resolve::datagrams;
+
+pub(crate) use validate::StatedTcp;
+
+/// The network of a scenario, common to all its runs.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Nodes and links.
+    pub graph: Graph,
+    /// Names of the nodes, indexed as in the graph.
+    pub names: Vec<String>,
+    /// The links, indexed as in the graph.
+    pub links: Vec<NetworkLink>,
+    /// Parameters common to all BSSs.
+    pub bss: BssConfig,
+    /// The dispatcher of all shared radios.
+    pub dispatch: Dispatch,
+    /// The flows: connections first, then other traffic, then the requests and the responses of each
+    /// application.
+    pub flows: Vec<Flow>,
+    /// The number of connections among the flows.
+    pub connections: usize,
+    /// The mobile hosts that move.
+    pub moving: Vec<MovingHost>,
+    /// Time limit of a run.
+    pub limit: Time,
+}
+
+/// A link of a network.
+#[derive(Clone, Debug)]
+pub enum NetworkLink {
+    /// A wired link; both directions are alike.
+    Wired(Box<Wired>),
+    /// A wireless link, of its own radio or sharing one.
+    Radio(Box<LastHop>),
+    /// A link from an access point to a station.
+    Station(Box<StationConfig>),
+}
+
+impl NetworkLink {
+    /// Whether the rate or the delay varies in either direction.
+    pub fn varies(&self) -> bool {
+        match self {
+            NetworkLink::Wired(wired) => wired.rate.varies() || wired.delay.varies(),
+            NetworkLink::Radio(hop) => {
+                [&hop.down, &hop.up].iter().any(|radio| radio.rate.varies() || radio.delay.varies())
+            }
+            NetworkLink::Station(_) => false,
+        }
+    }
+
+    /// The shortest time between two changes of the rate or the delay of a direction; `None` if it has no steps.
+    pub fn step(&self, up: bool) -> Option<Duration> {
+        let (rate, delay) = match self {
+            NetworkLink::Wired(wired) => (&wired.rate, &wired.delay),
+            NetworkLink::Radio(hop) if up => (&hop.up.rate, &hop.up.delay),
+            NetworkLink::Radio(hop) => (&hop.down.rate, &hop.down.delay),
+            NetworkLink::Station(_) => return None,
+        };
+        rate.mean_step().into_iter().chain(delay.mean_step()).min()
+    }
+
+    /// The mean rate of a direction; `None` for the links of a cell, which share one.
+    pub fn rate(&self, up: bool) -> Option<BitRate> {
+        match self {
+            NetworkLink::Wired(wired) => Some(wired.rate.nominal()),
+            NetworkLink::Radio(hop) => Some(if up { hop.up.rate.nominal() } else { hop.down.rate.nominal() }),
+            NetworkLink::Station(_) => None,
+        }
+    }
+}
+
+/// A wireless link.
+#[derive(Clone, Debug)]
+pub struct LastHop {
+    /// Direction to the mobile host.
+    pub down: Radio,
+    /// Direction to the base station.
+    pub up: Radio,
+    /// Whether `up` has its own channel.
+    pub up_has_channel: bool,
+    /// Index of the end that is the mobile host.
+    pub mobile: usize,
+    /// Suffix of the names of its random streams.
+    pub suffix: String,
+    /// If the mobile host moves: its index among the moving hosts, and the number of the base station.
+    pub place: Option<(usize, u16)>,
+}
+
+impl LastHop {
+    /// The ARQ of the direction that leads away from one of its ends.
+    pub fn arq(&self, from: usize, link: LinkUse) -> arq::Config {
+        let (sender, own, opposite) = if from == self.mobile {
+            (LinkEnd::MobileHost, &self.up, &self.down)
+        } else {
+            (LinkEnd::BaseStation, &self.down, &self.up)
+        };
+        link.arq.of(sender, own.arq, opposite.arq)
+    }
+
+    /// The channel of the direction that leads away from one of its ends. Both directions use copies of one random
+    /// stream, so that they meet the same fades, unless they have separate channels.
+    pub fn channel(&self, from: usize, network: &Network, streams: Streams) -> Box<dyn Channel> {
+        let (radio, name, lag) = match from == self.mobile {
+            true if self.up_has_channel => (&self.up, "uplink-channel", Duration::ZERO),
+            true => (&self.up, "channel", Duration::ZERO),
+            false => (&self.down, "channel", self.down.delay.nominal()),
+        };
+        let channel = radio.channel.build(streams.stream(&[name, &self.suffix].concat()));
+        let channel = match radio.outage {
+            Some(outages) => outages.interrupt(channel),
+            None => channel,
+        };
+        match self.place {
+            Some((index, station)) => {
+                let itinerary = network.moving[index].itinerary(streams, network.limit);
+                Box::new(Presence::new(station, itinerary, channel, lag))
+            }
+            None => channel,
+        }
+    }
+}
+
+/// A mobile host that moves between base stations.
+#[derive(Clone, Debug)]
+pub struct MovingHost {
+    /// The host.
+    pub host: HostId,
+    /// Name of its random stream.
+    pub stream: String,
+    /// Its base stations, in order.
+    pub stations: Vec<HostId>,
+    /// When and where it moves.
+    pub moves: Moves,
+    /// Time between leaving a base station and being reachable at the next.
+    pub gap: Duration,
+}
+
+impl MovingHost {
+    /// Its stays in a run.
+    pub fn itinerary(&self, streams: Streams, limit: Time) -> Itinerary {
+        let stations = self.stations.len() as u16;
+        Itinerary::new(self.moves.clone(), stations, self.gap, streams.stream(&self.stream), limit)
+    }
+}
+
+/// Parameters of a station.
+#[derive(Clone, Debug)]
+pub struct StationConfig {
+    /// Name of its random streams.
+    pub name: String,
+    /// Frame errors.
+    pub channel: Model,
+    /// Losses above the MAC.
+    pub drop: AboveMac,
+}
+
+impl StationConfig {
+    /// Its channel in a run.
+    pub fn channel(&self, streams: Streams) -> Box<dyn Channel> {
+        self.channel.build(streams.stream(&["channel:", &self.name].concat()))
+    }
+}
+
+/// Packets from one node to another.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name: that of its table, or of the connection of a shape.
+    pub name: String,
+    /// Its path.
+    pub path: FlowPath,
+    /// What it carries.
+    pub workload: Workload,
+    /// TCP settings of both endpoints.
+    pub tcp: tcp::Settings,
+}
+
+/// The contents of a flow.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// A connection.
+    Transfer {
+        /// Size and start.
+        transfer: tcp::Transfer,
+        /// Upper bound of a random delay of the start.
+        spread: Duration,
+        /// Whether the source has no reaction of the scheme.
+        plain: bool,
+    },
+    /// Datagrams.
+    Traffic {
+        /// Their sizes and departures.
+        config: traffic::Config,
+        /// The codec and buffer of a call; `None` for other traffic.
+        voip: Option<traffic::voip::Voip>,
+    },
+    /// The requests of an application's first connection. The flow of its responses follows, and then two flows for each
+    /// further connection.
+    Application(Box<application::Config>),
+    /// Another flow of an application: the id is that of the application's first flow.
+    Joined(FlowId),
+}
+
+impl Flow {
+    /// The node at which it begins.
+    pub fn source(&self) -> HostId {
+        self.path.nodes[0]
+    }
+
+    /// The size of its data packets.
+    pub fn packet_size(&self) -> Bytes {
+        match &self.workload {
+            Workload::Traffic { config, .. } => config.size,
+            Workload::Transfer { .. } | Workload::Application(_) | Workload::Joined(_) => {
+                self.tcp.packet_size
+            }
+        }
+    }
+
+    /// Whether it is a TCP connection.
+    pub fn is_tcp(&self) -> bool {
+        !matches!(self.workload, Workload::Traffic { .. })
+    }
+
+    /// Whether it is a connection that schemes extend: all are but those of plain senders.
+    pub fn is_extended(&self) -> bool {
+        self.is_tcp() && !matches!(self.workload, Workload::Transfer { plain: true, .. })
+    }
+
+    /// The node at which it ends.
+    pub fn destination(&self) -> HostId {
+        self.path.nodes[self.path.nodes.len() - 1]
+    }
+}
+
+impl Network {
+    /// Whether a flow is finite: a transfer of given size, or an application that has an end. A run waits for its end.
+    pub fn ends(&self, index: usize) -> bool {
+        match &self.flows[index].workload {
+            Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
+            Workload::Application(config) => config.activity.ends(),
+            Workload::Joined(first) => self.ends(usize::from(first.0)),
+            Workload::Traffic { .. } => false,
+        }
+    }
+
+    /// Replaces the queues before wireless links by those that a combination of schemes uses.
+    pub fn use_queues(&mut self, queue: QueueUse) {
+        for link in &mut self.links {
+            if let NetworkLink::Radio(hop) = link {
+                for radio in [&mut hop.down, &mut hop.up] {
+                    radio.queue = queue_in_use(queue, radio.queue);
+                }
+            }
+        }
+    }
+
+    /// Whether a wireless link has a discipline that serves no packets first.
+    pub fn has_disciplines_without_priority(&self) -> bool {
+        let lacks = |radio: &Radio| match radio.queue {
+            Queue::DropTail(_) | Queue::Managed(Management::Priority(_)) => false,
+            Queue::Managed(_) => true,
+        };
+        self.links
+            .iter()
+            .any(|link| matches!(link, NetworkLink::Radio(hop) if lacks(&hop.down) || lacks(&hop.up)))
+    }
+
+    /// TCP settings of all connections.
+    pub fn settings(&self) -> impl Iterator<Item = &tcp::Settings> {
+        self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)
+    }
+
+    /// TCP settings of the connections that schemes extend: all but those of plain senders.
+    pub fn extended(&self) -> impl Iterator<Item = &tcp::Settings> {
+        self.flows.iter().filter(|flow| flow.is_extended()).map(|flow| &flow.tcp)
+    }
+
+    /// The wireless links that connections and applications cross, each in the direction of the data.
+    pub fn radios(&self) -> impl Iterator<Item = &Radio> {
+        self.crossed().map(|(_, radio)| radio)
+    }
+
+    /// Like [`radios`](Network::radios), with the link ids.
+    pub fn crossed(&self) -> impl Iterator<Item = (LinkId, &Radio)> {
+        self.steps().filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some((link, &hop.up)),
+            NetworkLink::Radio(hop) => Some((link, &hop.down)),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        })
+    }
+
+    /// Whether a connection crosses two consecutive wireless links, where the base station of one is the
+    /// mobile host of the other.
+    pub fn has_chained_radios(&self) -> bool {
+        let mobile = |link: LinkId| match &self.links[usize::from(link.0)] {
+            NetworkLink::Wired(_) => None,
+            NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
+            NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),
+        };
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
+            let ends = [(step[0], step[1]), (step[1], step[2])];
+            let [before, after] = ends.map(|(a, b)| self.graph.link(a, b).and_then(mobile));
+            before.zip(after).is_some_and(|(a, b)| (a == step[1]) != (b == step[1]))
+        })
+    }
+
+    /// The base stations of each moving host.
+    pub fn moving_hosts(&self) -> BTreeMap<HostId, Vec<HostId>> {
+        self.moving.iter().map(|moving| (moving.host, moving.stations.clone())).collect()
+    }
+
+    /// The nodes with the links over which packets travel between base stations: all but those of moving hosts. Empty
+    /// without such hosts.
+    pub fn fixed(&self) -> Graph {
+        let mut fixed = Graph::new();
+        if self.moving.is_empty() {
+            return fixed;
+        }
+        self.names.iter().for_each(|_| _ = fixed.add_node());
+        let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
+        for (index, _) in self.links.iter().enumerate() {
+            let ends = self.graph.ends(LinkId(index as u16));
+            if !ends.iter().any(moves) {
+                fixed.connect(ends[0], ends[1]);
+            }
+        }
+        fixed
+    }
+
+    /// The sum of the propagation delays on a path.
+    pub fn delay(&self, path: &[HostId]) -> Duration {
+        let delays = path.windows(2).filter_map(|step| {
+            let link = self.graph.link(step[0], step[1])?;
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Wired(wired) => Some(wired.delay.nominal()),
+                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => {
+                    Some(hop.up.delay.nominal())
+                }
+                NetworkLink::Radio(hop) => Some(hop.down.delay.nominal()),
+                NetworkLink::Station(_) => None,
+            }
+        });
+        delays.fold(Duration::ZERO, |sum, delay| sum + delay)
+    }
+
+    /// The lowest mean rate along a path; for a cell, its data rate.
+    ///
+    /// # Panics
+    /// If the path does not follow links, or has none.
+    pub fn slowest(&self, path: &[HostId]) -> BitRate {
+        let rates = path.windows(2).map(|step| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            let kind = &self.links[usize::from(link.0)];
+            let up = match kind {
+                NetworkLink::Radio(hop) => self.graph.ends(link)[hop.mobile] == step[0],
+                NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
+            };
+            kind.rate(up).unwrap_or(self.bss.phy.data_rate())
+        });
+        rates.min().expect("a path has links")
+    }
+
+    /// The wireless links over which mobile hosts at the ends of flows send and receive, by host.
+    pub fn last_hops(&self) -> BTreeMap<HostId, BTreeSet<LinkId>> {
+        let mut found: BTreeMap<HostId, BTreeSet<LinkId>> = BTreeMap::new();
+        for nodes in self.flows.iter().flat_map(|flow| flow.path.all()) {
+            for step in [[nodes[0], nodes[1]], [nodes[nodes.len() - 1], nodes[nodes.len() - 2]]] {
+                let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+                if let NetworkLink::Radio(hop) = &self.links[usize::from(link.0)]
+                    && self.graph.ends(link)[hop.mobile] == step[0]
+                {
+                    found.entry(step[0]).or_default().insert(link);
+                }
+            }
+        }
+        found
+    }
+
+    /// The channels of wireless links, towards the mobile host.
+    pub fn channels(&self, links: &BTreeSet<LinkId>, streams: Streams) -> Vec<Box<dyn Channel>> {
+        let channels = links.iter().filter_map(|link| match &self.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) => Some(hop.channel(1 - hop.mobile, self, streams)),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        });
+        channels.collect()
+    }
+
+    /// Whether the base stations of each moving host have paths to each other over wired links only.
+    pub fn has_wired_paths_between_stations(&self) -> bool {
+        let (fixed, mut paths) = (self.fixed(), ShortestPaths::default());
+        let is_wired = |step: &[HostId]| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_))
+        };
+        self.moving.iter().all(|moving| {
+            let stations = &moving.stations;
+            let mut pairs = stations.iter().flat_map(|from| stations.iter().map(move |to| (*from, *to)));
+            pairs.all(|(from, to)| {
+                let path = paths.between(&fixed, from, to);
+                path.is_some_and(|path| path.windows(2).all(is_wired))
+            })
+        })
+    }
+
+    /// Whether a connection of a moving host crosses another wireless link than those of the host.
+    pub fn has_moving_connections_with_other_radios(&self) -> bool {
+        let is_other = |step: &[HostId]| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Radio(hop) => hop.place.is_none(),
+                NetworkLink::Station(_) => true,
+                NetworkLink::Wired(_) => false,
+            }
+        };
+        let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
+        let flows = self.flows.iter().filter(|flow| flow.is_tcp());
+        let moving = flows.filter(|flow| moves(&flow.source()) || moves(&flow.destination()));
+        moving.flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(2).any(is_other))
+    }
+
+    /// The links that share a radio, in order.
+    pub fn shared_hops(&self) -> impl Iterator<Item = &LastHop> {
+        (0..).zip(&self.links).filter_map(|(index, link)| match link {
+            NetworkLink::Radio(hop) if self.graph.sharer(LinkId(index)).is_some() => Some(&**hop),
+            _ => None,
+        })
+    }
+
+    /// Whether a connection goes from one mobile host of a shared radio to another.
+    pub fn has_relays_of_shared_radios(&self) -> bool {
+        let radio =
+            |a, b| self.graph.link(a, b).and_then(|link| self.graph.sharer(link)).map(|(radio, _)| radio);
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
+            let (before, after) = (radio(step[0], step[1]), radio(step[1], step[2]));
+            before.is_some() && before == after
+        })
+    }
+
+    /// Whether anything goes from one station of a BSS to another, past the access point's agents.
+    pub fn has_relays_within_bsses(&self) -> bool {
+        let stays = |step: &[HostId]| {
+            let link =
+                |index: usize| self.graph.link(step[index], step[index + 1]).expect("a path follows links");
+            self.graph.stays_within(link(0), link(1))
+        };
+        self.flows.iter().flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(3).any(stays))
+    }
+
+    /// Whether a connection crosses a BSS.
+    pub fn crosses_bss(&self) -> bool {
+        self.steps().any(|(link, _)| self.graph.station(link).is_some())
+    }
+
+    /// The links on the paths of connections, or of other traffic if there are none, each with the node at
+    /// which the data enter it.
+    pub fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
+        let any_tcp = self.flows.iter().any(Flow::is_tcp);
+        let paths = self.flows.iter().filter(move |flow| flow.is_tcp() == any_tcp);
+        let paths = paths.flat_map(|flow| flow.path.all());
+        let steps = paths.flat_map(|nodes| nodes.windows(2));
+        steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
+    }
+}
+
+/// The queue of a link for which the scenario has `own`.
+fn queue_in_use(queue: QueueUse, own: Queue) -> Queue {
+    match (queue, own) {
+        (QueueUse::ExpeditedFirst, Queue::DropTail(limit)) => {
+            Queue::Managed(Management::Priority(priority::Params { limit }))
+        }
+        (QueueUse::Kept | QueueUse::ExpeditedFirst, own) => own,
+        (QueueUse::FqCodel { target, interval }, own) => {
+            let usual = fq_codel::Params::default();
+            let usual = match own {
+                Queue::Managed(Management::FqCodel(params)) => params,
+                _ if own.limit() == QueueLimit::Unlimited => usual,
+                _ => fq_codel::Params { limit: own.limit(), ..usual },
+            };
+            Queue::Managed(Management::FqCodel(fq_codel::Params { target, interval, ..usual }))
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Resource limits: scenarios beyond them would run for days or exhaust memory.
+
+use std::collections::BTreeSet;
+use std::mem;
+
+use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_link::graph::LinkId;
+use lasthop_proto::scheme::LinkEnd;
+use lasthop_proto::traffic::{Config, Pattern};
+use lasthop_proto::{arq, tcp};
+
+use super::Resolver;
+use crate::network::{LastHop, Network, NetworkLink, Workload};
+use crate::schema::{Radio, Traffic, Wired};
+
+/// About three years.
+const MAX_LIMIT: Duration = Duration::from_secs(100_000_000);
+
+/// Bits that a link may carry until the time limit: 1 Tb/s for 1000 s.
+const MAX_BITS: f64 = 1e15;
+
+/// Attempts that an ARQ without a limit may make until the time limit: hours of work.
+const MAX_ATTEMPTS: f64 = 1e11;
+
+/// A packet without payload.
+const MIN_PACKET: Bytes = Bytes(40);
+
+/// Periods of a channel with states, or outages, until the time limit. After a long silence they are drawn
+/// all at once, which takes about a second.
+const MAX_PERIODS: f64 = 2e7;
+
+/// Periods of a channel while one unit is on the air; all of them are held in memory.
+const MAX_PERIODS_IN_UNIT: f64 = 1e6;
+
+/// Packets that a traffic source may send until the time limit.
+const MAX_DATAGRAMS: f64 = 1e9;
+
+/// Segments in a window: 1 GiB of 1 KiB segments. Without congestion control all of them are sent in one burst.
+const MAX_SEGMENTS: u32 = 1 << 20;
+
+/// The maximum size of an IP packet.
+const MAX_PACKET: Bytes = Bytes(65_535);
+
+/// Components of an engine; one id is reserved.
+const MAX_COMPONENTS: usize = 65_535;
+
+/// Links; each may have two nodes of its own.
+const MAX_LINKS: usize = 32_768;
+
+/// Flows.
+const MAX_FLOWS: usize = 65_535;
+
+/// Links on the paths of all flows together: a few hundred megabytes of memory.
+const MAX_STEPS: usize = 1 << 22;
+
+/// Pairs of base stations of a moving host that have paths to each other: a second of set-up.
+const MAX_STATION_PAIRS: usize = 1 << 20;
+
+impl Resolver<'_> {
+    /// Checks the numbers of links and flows, whose ids have 16 bits, as have those of nodes.
+    pub(super) fn check_size(&mut self, links: usize) {
+        let scenario = self.scenario;
+        let connections = scenario.connection.len().max(scenario.topology.pairs().len());
+        let flows = connections + scenario.traffic.len() + 2 * scenario.application.len();
+        for (found, most, what) in [(links, MAX_LINKS, "links"), (flows, MAX_FLOWS, "flows")] {
+            if found > most {
+                let problem = format!("found {found} {what}, expected at most {most}; leave some out");
+                self.fault(&["topology"], problem);
+            }
+        }
+    }
+
+    /// Whether the paths of all flows, with another of `nodes` nodes, are short enough in all.
+    pub(super) fn check_steps(&mut self, nodes: usize) -> bool {
+        self.steps += nodes - 1;
+        if self.steps > MAX_STEPS {
+            let problem = format!(
+                "found flows over more than {MAX_STEPS} links, each counted as often as it is crossed, expected fewer \
+                 flows or shorter paths"
+            );
+            self.fault(&["topology"], problem);
+        }
+        self.steps <= MAX_STEPS
+    }
+
+    /// Checks the number of components that the flows need.
+    pub(super) fn check_components(&mut self) {
+        let needs_pairs = self
+            .combinations
+            .iter()
+            .any(|(_, combination)| combination.splitter().is_some() || !combination.connected().is_empty());
+        let pairs: usize = self.network.moving.iter().map(|moving| moving.stations.len().pow(2)).sum();
+        if needs_pairs && pairs > MAX_STATION_PAIRS {
+            let problem = format!(
+                "found {pairs} pairs of base stations between which a scheme brings packets or connections, expected at \
+                 most {MAX_STATION_PAIRS}; leave some out"
+            );
+            return self.fault(&["mobility"], problem);
+        }
+        let Network { graph, links, flows, .. } = &self.network;
+        // A link has two directions and possibly an agent; each of its ends may need a router. Mobile hosts may have a
+        // meter of their signal, and a mover.
+        if 7 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
+            return;
+        }
+        let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
+        let mut visits = vec![0; graph.nodes()];
+        for flow in flows {
+            for step in flow.path.all().flat_map(|nodes| nodes.windows(2)) {
+                let link = graph.link(step[0], step[1]).expect("a path follows links");
+                let (medium, forth) = (graph.medium(link), graph.ends(link)[0] == step[0]);
+                // A shared radio has uplinks of their own.
+                let is_shared = graph.sharer(link).is_some();
+                if !matches!(links[usize::from(link.0)], NetworkLink::Wired(_)) {
+                    agents.insert(if is_shared { link } else { medium });
+                }
+                let in_bss = graph.station(link).is_some();
+                let direction = |away: bool| (if is_shared && !away { link } else { medium }, away || in_bss);
+                directions.insert(direction(forth));
+                if !flow.path.one_way {
+                    directions.insert(direction(!forth));
+                }
+            }
+            for node in flow.path.all().flatten() {
+                visits[usize::from(node.0)] += 1;
+            }
+        }
+        let at_each = self.combinations.iter().map(|(_, combination)| {
+            let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
+            let agents: usize = ends.map(|end| combination.agents(end).count()).iter().sum();
+            agents + usize::from(combination.splitter().is_some())
+        });
+        let agents = at_each.max().unwrap_or(0) * agents.len();
+        let at_routers = self.combinations.iter().map(|(_, combination)| {
+            combination.nodes().map(|(_, node)| self.network.places(node)).sum::<usize>()
+        });
+        let agents = agents + at_routers.max().unwrap_or(0);
+        let ends = 2 * flows.iter().filter(|flow| flow.path.joins.is_none()).count();
+        // Packets may part ways where two flows meet.
+        let routers = visits.iter().filter(|&&flows| flows > 1).count();
+        let watched = self.combinations.iter().any(|(_, combination)| combination.signal_lead().is_some());
+        let meters = if watched { self.network.last_hops().len() } else { 0 };
+        let connected = self.combinations.iter().map(|(_, combination)| combination.connected().len());
+        let connected = connected.max().unwrap_or(0);
+        // Packets between base stations may take any wired link, and part at any node.
+        let between = if connected > 0 { 2 * links.len() + graph.nodes() } else { 0 };
+        let stations: usize = self.network.moving.iter().map(|moving| moving.stations.len()).sum();
+        let addresses = graph.nodes() + connected * stations;
+        let most = ends + directions.len() + agents + routers + between + self.network.moving.len() + meters;
+        let most = most.max(addresses);
+        if most > MAX_COMPONENTS {
+            let problem = format!(
+                "found {} flows over {} links, which may take {most} components, expected at most \
+                 {MAX_COMPONENTS}; leave some out",
+                flows.len(),
+                links.len(),
+            );
+            self.fault(&["topology"], problem);
+        }
+    }
+
+    /// Reports what would take too long or too much memory.
+    pub(super) fn check_bounds(&mut self) {
+        let limit = self.scenario.limit;
+        if limit > MAX_LIMIT {
+            let problem =
+                format!("found \"{limit}\", expected at most \"{MAX_LIMIT}\", which is three years");
+            return self.fault(&["limit"], problem);
+        }
+        self.check_windows();
+        let largest_packet = self.largest_packet();
+        // Moved out and back, so that the checks can report faults.
+        let links = mem::take(&mut self.network.links);
+        for (index, link) in links.iter().enumerate() {
+            let name = self.name_of_link(index);
+            match link {
+                NetworkLink::Wired(wired) => {
+                    let Wired { rate, delay, .. } = &**wired;
+                    let scenario = self.scenario;
+                    let path = |key| {
+                        let own = scenario.link.get(&name).is_some_and(|link| link.states(key));
+                        if own { vec!["link", name.as_str(), key] } else { vec!["wired", key] }
+                    };
+                    let on_air = rate.nominal().time_for(MAX_PACKET);
+                    self.check_rate(&path("rate"), rate.nominal());
+                    self.check_steps_of(&path("rate"), rate.mean_step(), on_air);
+                    self.check_steps_of(&path("delay"), delay.mean_step(), on_air);
+                }
+                NetworkLink::Radio(hop) => {
+                    self.check_hop(&name, &hop.down, false, largest_packet);
+                    self.check_hop(&name, &hop.up, true, largest_packet);
+                    self.check_supplied_arq(hop);
+                }
+                NetworkLink::Station(station) => {
+                    let own = self.scenario.link.get(&name).is_some_and(|link| link.states("channel"));
+                    let table = if own { vec!["link", name.as_str()] } else { vec!["cell"] };
+                    let (_, on_air) = self.network.bss.phy.exposed(MAX_PACKET);
+                    let cycle = station.channel.mean_cycle_s();
+                    self.check_periods(&[&table[..], &["channel"]].concat(), cycle, on_air);
+                }
+            }
+        }
+        self.network.links = links;
+        let flows = mem::take(&mut self.network.flows);
+        for flow in &flows {
+            if let Workload::Traffic { config, voip } = &flow.workload {
+                self.check_datagrams(&flow.name, *config, voip.is_some());
+            }
+        }
+        self.network.flows = flows;
+    }
+
+    fn name_of_link(&self, index: usize) -> String {
+        let ends = self.network.graph.ends(LinkId(index as u16));
+        ends.map(|end| self.network.names[usize::from(end.0)].as_str()).join("-")
+    }
+
+    fn check_window(&mut self, path: &[&str], tcp: &tcp::Settings) {
+        let segments = tcp.window_payload() / tcp.mss();
+        if segments > MAX_SEGMENTS {
+            let problem = format!(
+                "found {}, which is {segments} segments of {}, expected at most {MAX_SEGMENTS} segments; choose a \
+                 smaller window or larger packets",
+                tcp.window,
+                Bytes(u64::from(tcp.mss()))
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    /// Checks the windows of all connections, and of their wireless parts.
+    fn check_windows(&mut self) {
+        let scenario = self.scenario;
+        let flows = mem::take(&mut self.network.flows);
+        let own = flows.iter().filter(|flow| flow.is_tcp() && flow.tcp != scenario.tcp);
+        let own = own.map(|flow| (vec!["connection", flow.name.as_str(), "tcp", "window"], &flow.tcp));
+        for (path, tcp) in [(vec!["tcp", "window"], &scenario.tcp)].into_iter().chain(own) {
+            self.check_window(&path, tcp);
+            for (_, combination) in self.combinations {
+                // Other invalid parameters of a scheme are reported elsewhere.
+                if combination.faults(tcp).next().is_none()
+                    && let Some((scheme, split)) = combination.splitter().zip(combination.split(tcp))
+                {
+                    self.check_window(&["scheme", scheme, "wireless", "window"], &split.wireless);
+                }
+            }
+        }
+        self.network.flows = flows;
+    }
+
+    fn check_rate(&mut self, path: &[&str], rate: BitRate) {
+        let limit = self.scenario.limit;
+        if rate.as_bps() as f64 * limit.as_secs_f64() > MAX_BITS {
+            let longest = Duration::from_secs_f64(MAX_BITS / rate.as_bps() as f64);
+            let problem = format!(
+                "found \"{rate}\" and a limit of \"{limit}\", in which a link carries more packets than a run gets \
+                 through, expected a lower rate, or a limit of at most \"{longest}\""
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    /// Checks a direction of a wireless link, which packets of up to `largest_packet` may cross.
+    fn check_hop(&mut self, name: &str, radio: &Radio, up: bool, largest_packet: Bytes) {
+        let path = |resolver: &Self, key: &'static str| -> Vec<String> {
+            let table = resolver.table_of(name, key, up);
+            table.into_iter().chain([key]).map(str::to_owned).collect()
+        };
+        let say = |resolver: &mut Self, key, check: &dyn Fn(&mut Self, &[&str])| {
+            let path = path(resolver, key);
+            check(resolver, &path.iter().map(String::as_str).collect::<Vec<_>>());
+        };
+        say(self, "rate", &|resolver, path| resolver.check_rate(path, radio.rate.nominal()));
+        if radio.unit.is_some_and(|unit| unit.get() > MAX_PACKET) {
+            say(self, "unit", &|resolver, path| {
+                let problem =
+                    format!("found more than the largest packet, expected at most \"{MAX_PACKET}\"");
+                resolver.fault(path, problem);
+            });
+            return;
+        }
+        let unit = radio.unit.or(radio.mtu).map_or(MAX_PACKET, |unit| unit.get().min(MAX_PACKET));
+        let unit = radio.unit.map_or(unit.min(largest_packet), |unit| unit.get());
+        // A code adds less than the same amount again.
+        let on_air = radio.rate.nominal().time_for_bits(radio.expansion.on_air(2 * unit.bits()));
+        for (key, step) in [("rate", radio.rate.mean_step()), ("delay", radio.delay.mean_step())] {
+            if step.is_some() {
+                say(self, key, &|resolver, path| resolver.check_steps_of(path, step, on_air));
+            }
+        }
+        say(self, "channel", &|resolver, path| {
+            resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
+        });
+        say(self, "arq", &|resolver, path| resolver.check_attempts(path, radio, radio.arq));
+        if let Some(every) = radio.outage.and_then(|outages| outages.every) {
+            say(self, "outage", &|resolver, path| {
+                resolver.check_periods(&[path, &["every"]].concat(), Some(every.as_secs_f64()), on_air);
+            });
+        }
+    }
+
+    /// Checks the ARQs that schemes supply to a link.
+    fn check_supplied_arq(&mut self, hop: &LastHop) {
+        for (_, combination) in self.combinations {
+            let Some(scheme) = combination.arq_supplier() else { continue };
+            let directions =
+                [(LinkEnd::BaseStation, &hop.down, &hop.up), (LinkEnd::MobileHost, &hop.up, &hop.down)];
+            for (sender, radio, opposite) in directions {
+                let arq = combination.link().arq.of(sender, radio.arq, opposite.arq);
+                if arq != radio.arq {
+                    self.check_attempts(&["scheme", scheme], radio, arq);
+                }
+            }
+        }
+    }
+
+    /// Checks the number of attempts of an ARQ without a limit: each takes time.
+    fn check_attempts(&mut self, path: &[&str], radio: &Radio, arq: arq::Config) {
+        let (retransmissions, wait) = match arq {
+            arq::Config::None => return,
+            arq::Config::StopAndWait(params) => (params.retransmissions, params.backoff.mean()),
+            arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
+            arq::Config::StatusWindow(params) => (params.retransmissions, params.report_delay),
+            arq::Config::Rlp(params) => (params.retransmissions, params.report_delay),
+        };
+        let unit = match arq {
+            arq::Config::Rlp(params) => params.frame,
+            _ => radio.unit.map_or(MIN_PACKET, |unit| unit.get()),
+        };
+        let attempt = radio.rate.nominal().time_for_bits(radio.expansion.on_air(unit.bits())) + wait;
+        let attempts = self.scenario.limit.as_secs_f64() / attempt.as_secs_f64();
+        if retransmissions == arq::Retransmissions::Unlimited && attempts > MAX_ATTEMPTS {
+            let problem = format!(
+                "found unlimited retransmissions, up to {attempts:.0} until the limit, expected at most \
+                 {MAX_ATTEMPTS:.0}; give them a number, wait longer between them, or choose a lower rate"
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    /// The largest packet that may cross a link.
+    fn largest_packet(&self) -> Bytes {
+        let traffic = self.scenario.traffic.values().filter_map(Traffic::size);
+        // A scheme may use larger segments on the wireless part, and has control messages.
+        let split =
+            self.combinations.iter().filter_map(|(_, combination)| combination.split(&self.scenario.tcp));
+        let own = self.network.settings().map(|tcp| tcp.packet_size);
+        let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.packet_size));
+        sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)
+    }
+
+    /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
+    fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
+        let Some(cycle) = cycle else { return };
+        let limit = self.scenario.limit;
+        let (within_limit, within_unit) = (limit.as_secs_f64() / cycle, on_air.as_secs_f64() / cycle);
+        if within_limit > MAX_PERIODS {
+            let longest = Duration::from_secs_f64(MAX_PERIODS * cycle);
+            let problem = format!(
+                "found {within_limit:.0} periods until the limit of \"{limit}\", expected at most {MAX_PERIODS:.0}; \
+                 make them longer, or choose a limit of at most \"{longest}\""
+            );
+            self.fault(path, problem);
+        } else if within_unit > MAX_PERIODS_IN_UNIT {
+            let problem = format!(
+                "found {within_unit:.0} periods while one unit is on the air for \"{on_air}\", expected at most \
+                 {MAX_PERIODS_IN_UNIT:.0}; make them longer, or units shorter by mtu"
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    /// Checks a rate or a delay that changes every `step`.
+    fn check_steps_of(&mut self, path: &[&str], step: Option<Duration>, on_air: Duration) {
+        self.check_periods(path, step.map(|step| step.as_secs_f64()), on_air);
+    }
+
+    fn check_datagrams(&mut self, name: &str, config: Config, voip: bool) {
+        let packets = datagrams(config, self.scenario.limit);
+        let key = match config.pattern {
+            Pattern::Constant { .. } => "constant",
+            Pattern::Poisson { .. } => "poisson",
+            Pattern::OnOff { .. } => "on-off",
+        };
+        if packets > MAX_DATAGRAMS {
+            let problem = format!(
+                "found {packets:.0} packets until the limit or the stop, expected at most {MAX_DATAGRAMS:.0}; choose a \
+                 lower rate, longer silences, larger packets or an earlier stop"
+            );
+            let path: &[&str] =
+                if voip { &["traffic", name, "voip"] } else { &["traffic", name, "law", key] };
+            self.fault(path, problem);
+        }
+    }
+}
+
+/// The mean number of packets of a source of traffic until `limit`.
+pub fn datagrams(config: Config, limit: Duration) -> f64 {
+    let Config { size, start, stop, pattern } = config;
+    let end = stop.min(Time::ZERO + limit);
+    let span = end.since(start.min(end)).as_secs_f64();
+    let per_second = match pattern {
+        Pattern::Constant { rate } | Pattern::Poisson { rate } => rate.as_bps() as f64 / size.bits() as f64,
+        Pattern::OnOff { rate, on, off, .. } => {
+            let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+            // Each burst may have one packet more than its length suggests.
+            (1.0 + on * rate.as_bps() as f64 / size.bits() as f64) / (on + off)
+        }
+    };
+    per_second * span
+}

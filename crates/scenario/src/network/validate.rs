@@ -1,0 +1,331 @@
+//! Constraints that the schema's types cannot express: values that are invalid or do not go together.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use lasthop_proto::arq;
+use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, QueueUse, Scheme};
+use lasthop_proto::tcp::{Override, Settings};
+use toml::Table;
+
+use super::Network;
+use crate::diagnostics::{self, alternatives};
+use crate::error::{Fault, Location, ScenarioError};
+use crate::schema::{LinkProtection, Radio, Scenario};
+
+/// Keys of `[tcp]` in a scenario file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatedTcp {
+    /// All that are stated.
+    pub(crate) all: BTreeSet<String>,
+    /// Those of overrides and of the sweep, which apply to the stated sender as well.
+    pub(crate) set: BTreeSet<String>,
+}
+
+impl Scenario {
+    /// The errors that types cannot express; empty if the scenario can run. A scenario read from a file has
+    /// none.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.resolve().err().unwrap_or_default()
+    }
+
+    /// The network of the scenario, common to all its runs.
+    ///
+    /// # Errors
+    /// The first of its [faults](Scenario::faults), if it was made in code.
+    pub fn network(&self) -> Result<Network, ScenarioError> {
+        self.resolve().map_err(|faults| self.error(diagnostics::at(&faults[0].path, &faults[0].problem)))
+    }
+
+    /// An error of the scenario as a whole.
+    pub fn error(&self, message: String) -> ScenarioError {
+        ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
+    }
+
+    /// The network of the scenario, or all its faults, at least one.
+    pub(crate) fn resolve(&self) -> Result<Network, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut check = |holds: bool, path: &str, problem: &dyn Fn() -> String| {
+            if !holds {
+                faults.push(Fault::new(path, problem()));
+            }
+        };
+        check(!self.limit.is_zero(), "limit", &|| String::from("found \"0 s\", expected more than zero"));
+        let (warmup, limit) = (self.warmup, self.limit);
+        check(warmup < limit || limit.is_zero(), "warmup", &|| {
+            format!("found \"{warmup}\", expected less than the limit, which is \"{limit}\"")
+        });
+        let faults_of_tcp = self.tcp.faults().into_iter();
+        faults.extend(faults_of_tcp.map(|(key, problem)| self.fault_of_tcp(key, problem)));
+        let mut combinations = Vec::new();
+        let mut wrong_names = Vec::new();
+        for (index, name) in self.schemes.iter().enumerate() {
+            match self.combination(name) {
+                Ok(combination) => combinations.push((index, combination)),
+                Err(problem) => wrong_names.push(Fault::new(&format!("schemes.{index}"), problem)),
+            }
+        }
+        match self.network_under(&combinations) {
+            Ok(network) => {
+                if faults.is_empty() {
+                    faults.extend(self.faults_of_schemes(&network, &combinations, wrong_names));
+                }
+                if faults.is_empty() { Ok(network) } else { Err(faults) }
+            }
+            Err(wrong) => Err([faults, wrong].concat()),
+        }
+    }
+
+    /// The fault of the TCP setting `key`, where it is stated: in the table of the sender, in `[tcp]`, or by the name of
+    /// the sender.
+    fn fault_of_tcp(&self, key: &str, problem: String) -> Fault {
+        let Some(sender) = &self.sender else { return Fault::new(&format!("tcp.{key}"), problem) };
+        let is_own = self.senders.get(sender).is_some_and(|own| own.stated().any(|stated| stated == key));
+        match key {
+            _ if is_own => Fault::new(&format!("senders.{sender}.{key}"), problem),
+            // A sender leaves them to `[tcp]`.
+            "packet_size" | "window" | "user_timeout" => Fault::new(&format!("tcp.{key}"), problem),
+            _ => Fault::new("sender", format!("found \"{sender}\", whose {key} is invalid: {problem}")),
+        }
+    }
+
+    /// The TCP settings that have no effect on any connection, of those that `[tcp]`, the stated sender and the wireless
+    /// parts of split connections state.
+    pub(crate) fn unused_tcp(&self, stated: &StatedTcp) -> Vec<Fault> {
+        let of_tcp = |key: &String| (format!("tcp.{key}"), key.clone());
+        let keys: Vec<(String, String)> = match &self.sender {
+            Some(sender) => {
+                let own = self.senders.get(sender).into_iter().flat_map(Override::stated);
+                let own = own.filter(|key| !stated.set.contains(*key));
+                let own = own.map(|key| (format!("senders.{sender}.{key}"), key.to_owned()));
+                own.chain(stated.set.iter().map(of_tcp)).collect()
+            }
+            None => stated.all.iter().map(of_tcp).collect(),
+        };
+        let unused: Vec<_> = keys
+            .into_iter()
+            .filter_map(|(path, key)| Some((Fault::new(&path, self.tcp.unused(&key)?), key)))
+            .collect();
+        // Split connections have settings of their own on the wireless part.
+        let combinations: Vec<_> =
+            self.schemes.iter().filter_map(|name| self.scheme.combination(name).ok()).collect();
+        let of_wireless = self.stated_wireless(&combinations);
+        if unused.is_empty() && of_wireless.is_empty() {
+            return Vec::new();
+        }
+        let Ok(network) = self.resolve() else { return Vec::new() };
+        let splits = |combination: &Combination<'_>| -> Vec<Settings> {
+            let splits = self.all_tcp(&network).filter_map(|tcp| combination.split(tcp));
+            splits.map(|split| split.wireless).collect()
+        };
+        let all_splits: Vec<_> = combinations.iter().flat_map(splits).collect();
+        let is_used =
+            |key: &str| self.all_tcp(&network).chain(&all_splits).any(|tcp| tcp.unused(key).is_none());
+        let mut faults: Vec<_> =
+            unused.into_iter().filter(|(_, key)| !is_used(key)).map(|(fault, _)| fault).collect();
+        for (combination, path, key) in of_wireless {
+            let problems: Option<Vec<_>> = splits(combination).iter().map(|tcp| tcp.unused(&key)).collect();
+            let fault = problems.and_then(|problems| Some(Fault::new(&path, problems.first()?.clone())));
+            faults.extend(fault.filter(|fault| !faults.contains(fault)));
+        }
+        faults
+    }
+
+    /// The settings that schemes state for the wireless part of split connections, each with a combination that has the
+    /// scheme, its path and its key.
+    fn stated_wireless<'a>(
+        &self,
+        combinations: &'a [Combination<'_>],
+    ) -> Vec<(&'a Combination<'a>, String, String)> {
+        let splitting = combinations.iter().filter_map(|each| Some((each, each.splitter()?)));
+        let mut parameters = None;
+        let mut stated = Vec::new();
+        for (combination, scheme) in splitting {
+            let parameters = parameters.get_or_insert_with(|| {
+                Table::try_from(&self.scheme).expect("parameters of schemes are plain values")
+            });
+            let wireless = parameters.get(scheme).and_then(|own| own.get("wireless")?.as_table());
+            // A scheme may have counted the window itself.
+            let keys = wireless.into_iter().flat_map(Table::keys).filter(|key| *key != "window_counts");
+            stated.extend(
+                keys.map(|key| (combination, format!("scheme.{scheme}.wireless.{key}"), key.clone())),
+            );
+        }
+        stated
+    }
+
+    /// `[tcp]`, and the TCP settings of each connection that differ from it.
+    fn all_tcp<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = &'a Settings> {
+        iter::once(&self.tcp).chain(network.settings().filter(|tcp| **tcp != self.tcp))
+    }
+
+    /// The faults of the combinations of schemes, each with its index in `schemes`; `wrong_names` are those of the
+    /// others.
+    fn faults_of_schemes(
+        &self,
+        network: &Network,
+        combinations: &[(usize, Combination<'_>)],
+        wrong_names: Vec<Fault>,
+    ) -> Vec<Fault> {
+        if self.schemes.is_empty() {
+            return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
+        }
+        let mut of_parameters = Vec::new();
+        for (_, combination) in combinations {
+            for (scheme, key, problem) in self.all_tcp(network).flat_map(|tcp| combination.faults(tcp)) {
+                of_parameters.push(Fault::new(&format!("scheme.{scheme}.{key}"), problem));
+            }
+        }
+        if !of_parameters.is_empty() {
+            return of_parameters;
+        }
+        let mut faults = wrong_names;
+        for (nth, (index, combination)) in combinations.iter().enumerate() {
+            let name = &self.schemes[*index];
+            let is_repeated = combinations[..nth].iter().any(|(_, other)| other.name() == combination.name());
+            let problem = match self.refusal(combination, network) {
+                None if is_repeated => Some(format!("found \"{name}\" a second time, expected it once")),
+                refusal => refusal,
+            };
+            faults.extend(problem.map(|problem| Fault::new(&format!("schemes.{index}"), problem)));
+        }
+        faults.sort_by(|a, b| a.path.cmp(&b.path));
+        faults
+    }
+
+    /// The combination of schemes called `name`, or the reason why there is none.
+    fn combination(&self, name: &str) -> Result<Combination<'_>, String> {
+        self.scheme.combination(name).map_err(|error| match error {
+            CombinationError::Unknown(unknown) => {
+                let names = self.scheme.all().map(Scheme::name);
+                let no_python = match cfg!(target_arch = "wasm32") {
+                    true => "; schemes written in Python do not run in a page, which has no Python",
+                    false => "",
+                };
+                format!("found \"{unknown}\", {}{no_python}", alternatives(&unknown, names))
+            }
+            CombinationError::Conflict(reason) => {
+                format!("found \"{name}\", but {reason}; leave one of them out")
+            }
+            CombinationError::Misplaced(reason) => format!("found \"{name}\", but {reason}"),
+        })
+    }
+
+    /// Capabilities of the wireless links on connection paths that the combination of schemes `name` does not
+    /// use: `"arq"` for loss recovery, `"fec"` for error correction.
+    pub fn unused_by(&self, name: &str) -> Vec<&'static str> {
+        let (Ok(combination), Ok(network)) = (self.scheme.combination(name), self.resolve()) else {
+            return Vec::new();
+        };
+        let LinkUse { arq, protects, .. } = combination.link();
+        let any = |has: fn(&Radio) -> bool| network.radios().any(has);
+        let without_arq = arq == ArqUse::Off && any(|radio| radio.arq != arq::Config::None);
+        let without_fec =
+            protects.is_none() && any(|radio| radio.fec.is_some() && radio.protect == LinkProtection::Scheme);
+        [(without_arq, "arq"), (without_fec, "fec")]
+            .into_iter()
+            .filter_map(|(unused, what)| unused.then_some(what))
+            .collect()
+    }
+
+    /// The combination of schemes called `name`, on the network of this scenario.
+    ///
+    /// # Errors
+    /// If there is none, or it does not support these links.
+    pub fn combination_on(&self, name: &str, network: &Network) -> Result<Combination<'_>, ScenarioError> {
+        let combination = self.combination(name);
+        let supported = combination.and_then(|it| self.refusal(&it, network).map_or(Ok(it), Err));
+        supported.map_err(|problem| self.error(format!("scheme: {problem}")))
+    }
+
+    /// Why a combination does not support the links of this scenario, if so.
+    fn refusal(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
+        let LinkUse { queue, arq, protects } = combination.link();
+        let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
+        let ends = (0..network.flows.len()).any(|index| network.ends(index));
+        let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| combination.split(tcp)).collect();
+        let faults = self.all_tcp(network).find_map(|tcp| combination.faults(tcp).next());
+        if let Some((scheme, key, problem)) = faults {
+            return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
+        }
+        let mismatch =
+            network.extended().find_map(|tcp| Some((combination.mismatch(tcp)?, combination.splitter())));
+        let of_whole = || {
+            let flows = network.flows.iter().zip(network.whole_flows(combination));
+            let mut whole = flows.filter(|(flow, is_whole)| *is_whole && flow.is_extended());
+            whole.find_map(|(flow, _)| Some((combination.mismatch_of_whole(&flow.tcp)?, None)))
+        };
+        if let Some(((scheme, reason), splitter)) = mismatch.or_else(of_whole) {
+            let table =
+                splitter.map_or_else(|| String::from("tcp"), |name| format!("scheme.{name}.wireless"));
+            return Some(format!("\"{scheme}\" {reason} in [{table}], or leave the scheme out"));
+        }
+        if let Some(problem) = network.placement_refusal(combination) {
+            return Some(format!("\"{}\" {problem}", combination.name()));
+        }
+        let splits_at_base_stations = !splits.is_empty() && combination.split_node().is_none();
+        let lacks_arq = || {
+            // The scheme registered last, since it is the most general one.
+            let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();
+            format!(
+                "needs a link that recovers its own losses, and this one has no ARQ; add a table \
+                 [radio.arq.stop-and-wait], or combine it with a scheme that brings one: \"{} + {supplier}\"",
+                combination.name()
+            )
+        };
+        let problem = if (arq.is_needed() || queue != QueueUse::Kept)
+            && network.radios().next().is_none()
+            && !network.crosses_bss()
+        {
+            "needs a wireless link, and no connection crosses one; leave the scheme out"
+        } else if arq == ArqUse::Required && any(|radio| radio.arq == arq::Config::None) {
+            &lacks_arq()
+        } else if network
+            .shared_hops()
+            .any(|hop| hop.arq(1 - hop.mobile, combination.link()) == arq::Config::None)
+        {
+            "has no ARQ on links that share a radio, and a base station needs acknowledgements to share it; \
+             add a table [radio.arq.stop-and-wait], or leave a scheme that turns it off out"
+        } else if queue != QueueUse::Kept && network.crosses_bss() {
+            "chooses the queue before a wireless link, and a cell has queues of its own; leave the scheme out"
+        } else if queue != QueueUse::Kept
+            && network.dispatch.has_one_queue()
+            && network.shared_hops().next().is_some()
+        {
+            "chooses the queue before a wireless link, and links that share a radio have one queue; \
+             state another dispatch in [shared], or leave the scheme out"
+        } else if queue == QueueUse::ExpeditedFirst && network.has_disciplines_without_priority() {
+            "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does not; \
+             give these links a capacity or priority = {} as queue, or leave the scheme out"
+        } else if protects.is_some() && network.crosses_bss() {
+            "needs links with a code, and those of a cell have none; leave the scheme out"
+        } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
+            "needs a link with a code, and this one has none; \
+             add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
+        } else if splits_at_base_stations && network.has_moving_connections_with_other_radios() {
+            "splits connections into a wired and a wireless part, and one goes over another wireless link than that of its \
+             moving host; leave the scheme out"
+        } else if !combination.connected().is_empty() && !network.has_wired_paths_between_stations() {
+            "sends packets from one base station of a moving host to another, and the shortest path between two of them \
+             goes over a wireless link; leave the scheme out"
+        } else if splits_at_base_stations && network.has_chained_radios() {
+            "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
+             leave the scheme out"
+        } else if splits_at_base_stations && network.has_relays_of_shared_radios() {
+            "splits connections into wired and wireless parts, and one goes from one mobile host of a shared radio to \
+             another; leave the scheme out"
+        } else if combination.tunnel().is_some() && network.has_relays_within_bsses() {
+            "has a tunnel to the access point of a cell, and packets go from one station to another past its end; \
+             leave the scheme out"
+        } else if ends && !splits.is_empty() && network.settings().any(|tcp| !tcp.close) {
+            "needs connections that are closed with FIN, and these are not; \
+             add close = true to [tcp], or leave the scheme out"
+        } else if ends && splits.iter().any(|split| !split.wireless.close) {
+            "needs connections that are closed with FIN, and their wireless parts are not; \
+             leave wireless.close out"
+        } else {
+            return None;
+        };
+        Some(format!("\"{}\" {problem}", combination.name()))
+    }
+}
