@@ -9,12 +9,13 @@
 //! # Adding an ARQ
 //!
 //! Any number of packets may be in transmission, their units may be interleaved in any order, and the ARQ may
-//! wait until any instant. An ARQ is one module and one variant of [`Config`]; the link does not change.
-//! [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many, and the
+//! wait until any instant. An ARQ is one module with a [`Protocol`], and one line in the list of [`Config`]; the link does
+//! not change. [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many, and the
 //! [window with status messages](status_window) a limited number. The [radio link protocol](rlp) cuts the bytes of packets
-//! into frames itself: its units are single bytes.
+//! into frames itself: its units are single bytes. The last two have the optional part [`Statuses`].
 
 mod backoff;
+mod config;
 pub mod frame_size;
 mod retransmissions;
 pub mod rlp;
@@ -22,13 +23,10 @@ pub mod selective_repeat;
 pub mod status_window;
 pub mod stop_and_wait;
 
-use alloc::boxed::Box;
-
-use lasthop_base::{Bytes, Invalid, Stream, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use lasthop_base::{Bytes, Time};
 
 pub use backoff::Backoff;
+pub use config::{Config, Protocol};
 pub use retransmissions::Retransmissions;
 pub use rlp::Rlp;
 pub use selective_repeat::SelectiveRepeat;
@@ -41,7 +39,7 @@ use crate::component::LinkOutcome;
 ///
 /// One unit is on the air at a time: [`Next::Send`] is followed by a call of [`ended`](Arq::ended).
 pub trait Arq: Send {
-    /// Packet `packet` starts, as `units` units, at least one. Packets are numbered in the order in which
+    /// Packet `packet` starts, as `units` units, at least one. The link numbers packets in the order in which
     /// they start.
     fn begin(&mut self, packet: u64, units: u32);
 
@@ -55,16 +53,6 @@ pub trait Arq: Send {
         false
     }
 
-    /// Whether the receiving end sends messages about several units. Only then are [`started`](Arq::started),
-    /// [`wants_code`](Arq::wants_code), [`statuses`](Arq::statuses), [`frame`](Arq::frame) and [`shares`](Arq::shares)
-    /// called.
-    fn has_statuses(&self) -> bool {
-        false
-    }
-
-    /// The attempt that [`next`](Arq::next) has selected starts at `now`.
-    fn started(&mut self, _now: Time) {}
-
     /// An attempt ended at `now`; `arrived` tells whether the unit arrived without errors. Protocols without
     /// acknowledgements must ignore it.
     fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict;
@@ -72,27 +60,45 @@ pub trait Arq: Send {
     /// All packets that have started are given up, and so is the attempt on the air, if there is one.
     fn give_up_all(&mut self);
 
-    /// Whether the units sent now are to be coded, if the link codes [on request](crate::fec::Covers::Requested).
-    fn wants_code(&self) -> bool {
-        false
+    /// The optional part for messages about several units; always there, or never.
+    fn statuses(&mut self) -> Option<&mut dyn Statuses> {
+        None
     }
+}
 
-    /// Number of messages of the receiving end about several units.
-    fn statuses(&self) -> u64 {
+/// The part of an [`Arq`] whose receiving end sends messages about several units.
+pub trait Statuses {
+    /// The attempt that [`next`](Arq::next) has selected starts at `now`. Returns the form in which it is sent.
+    fn start(&mut self, now: Time) -> Form;
+
+    /// Number of messages that the receiving end has sent since the last call.
+    fn take_messages(&mut self) -> u64 {
         0
     }
 
-    /// Size of the frame that has [started](Arq::started) last, and the current size of full frames. `None` unless the
-    /// ARQ [cuts frames](Config::cuts_frames).
-    fn frame(&self) -> Option<FrameSizes> {
+    /// The frame that has [ended](Arq::ended) last, which replaces the verdict; `None` unless the ARQ [cuts
+    /// frames](Config::cuts_frames).
+    fn ended_frame(&self) -> Option<EndedFrame<'_>> {
         None
     }
+}
 
-    /// The effects of the frame that has [ended](Arq::ended) last on packets, which replace the verdict; for ARQs that cut
-    /// frames.
-    fn shares(&self) -> &[Share] {
-        &[]
-    }
+/// The form in which an attempt is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Whether it is coded, if the link codes [on request](crate::fec::Covers::Requested).
+    pub is_coded: bool,
+    /// Size of the frame, overhead included, if the ARQ [cuts frames](Config::cuts_frames).
+    pub frame: Option<Bytes>,
+}
+
+/// A frame whose attempt has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedFrame<'a> {
+    /// Its size, and that of full frames.
+    pub sizes: FrameSizes,
+    /// Its effects on packets.
+    pub shares: &'a [Share],
 }
 
 /// Sizes of frames in bytes, overhead included.
@@ -149,77 +155,12 @@ pub enum Verdict {
     GiveUp,
 }
 
-/// The ARQ of a link and its parameters, as in scenario files.
-///
-/// The last part of the table's name is the protocol:
-///
-/// ```toml
-/// [radio.arq.stop-and-wait]
-/// retransmissions = 13
-/// backoff.uniform = "700 ms"
-/// ```
-///
-/// A protocol without parameters is written as a string: `arq = "none"`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "LinkArq")]
-pub enum Config {
-    /// No ARQ: each unit is sent once. The default, and the papers' baseline ("basic" TCP).
-    #[default]
-    None,
-    /// One unit at a time, retransmitted until it arrives, with random waits in between.
-    StopAndWait(stop_and_wait::Params),
-    /// New units are sent while the feedback on failed ones is pending.
-    SelectiveRepeat(selective_repeat::Params),
-    /// A window of units, and status messages about all of them.
-    StatusWindow(status_window::Params),
-    /// Frames cut from the bytes of packets, with selective reject; their size may adapt to the channel.
-    Rlp(rlp::Params),
-}
-
-impl Config {
-    /// Checks what the parameters' types cannot express.
-    ///
-    /// # Errors
-    /// A random backoff with a mean or maximum of zero; a window or reports of no units; frames without data.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        match self {
-            Config::None | Config::SelectiveRepeat(_) => Ok(()),
-            Config::StopAndWait(params) => params.validate(),
-            Config::StatusWindow(params) => params.validate(),
-            Config::Rlp(params) => params.validate(),
-        }
-    }
-
-    /// Whether the ARQ cuts frames itself. The link's units are then single bytes, and one attempt carries several.
-    pub fn cuts_frames(&self) -> bool {
-        matches!(self, Config::Rlp(_))
-    }
-
-    /// Builds the ARQ with nothing to send; `backoff` is its random stream. `None` without an ARQ: each unit
-    /// is then sent once, whatever its outcome.
-    ///
-    /// # Panics
-    /// If the parameters are not [valid](Config::validate).
-    pub fn build(&self, backoff: Stream) -> Option<Box<dyn Arq>> {
-        if let Err(invalid) = self.validate() {
-            panic!("{invalid}");
-        }
-        match *self {
-            Config::None => None,
-            Config::StopAndWait(params) => Some(Box::new(StopAndWait::new(params, backoff))),
-            Config::SelectiveRepeat(params) => Some(Box::new(SelectiveRepeat::new(params))),
-            Config::StatusWindow(params) => Some(Box::new(StatusWindow::new(params))),
-            Config::Rlp(params) => Some(Box::new(Rlp::new(params))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::string::{String, ToString};
     use lasthop_base::Duration;
+    use serde::Deserialize;
     use serde::de::IntoDeserializer;
     use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer};
 

@@ -29,17 +29,20 @@
 //! time. The window counts unacknowledged frames; the span of their numbers is not limited. Frames start when
 //! there is something to send, not every 20 ms. A reset takes no time.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use lasthop_base::{Bytes, Duration, Invalid, Time};
+use lasthop_base::{Bytes, Duration, Invalid, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::frame_size::FrameSize;
 use super::status_window::{self, Reports, StatusWindow};
-use super::{Arq, Attempt, FrameSizes, Next, Retransmissions, Share, Verdict};
+use super::{
+    Arq, Attempt, EndedFrame, Form, FrameSizes, Next, Protocol, Retransmissions, Share, Statuses, Verdict,
+};
 use crate::component::LinkOutcome;
 
 /// Parameters of the radio link protocol in a scenario file.
@@ -84,12 +87,10 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    /// Checks what the parameters' types cannot express.
-    ///
+impl Protocol for Params {
     /// # Errors
     /// If frames have no data or the largest is not a multiple of the smallest, or if the window or the memory is zero.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Invalid> {
         let invalid = |field, problem| Err(Invalid { field, problem });
         if self.frame <= self.overhead {
             return invalid("frame", "found no more bytes than the overhead has, expected more");
@@ -105,6 +106,18 @@ impl Params {
             (_, 0) => invalid("memory", "found 0 frames, expected at least 1"),
             _ => Ok(()),
         }
+    }
+
+    fn build(&self, _backoff: Stream) -> Box<dyn Arq> {
+        Box::new(Rlp::new(*self))
+    }
+
+    fn retries(&self) -> (Retransmissions, Duration) {
+        (self.retransmissions, self.report_delay)
+    }
+
+    fn frame(&self) -> Option<Bytes> {
+        Some(self.frame)
     }
 }
 
@@ -128,10 +141,9 @@ pub struct Rlp {
     size: FrameSize,
     /// When frames are sent and retransmitted. To it, each frame is a packet of one unit.
     window: StatusWindow,
-    /// Number of the first packet that has not ended, and the position of its first byte in the stream.
-    first: u64,
+    /// Position of the first byte of the first packet that has not ended.
     base: u64,
-    /// The packets that have started, from `first` on.
+    /// The packets that have started, from the first that has not ended on.
     packets: VecDeque<Started>,
     /// Position of the first byte that was never in a frame.
     sent: u64,
@@ -149,6 +161,7 @@ pub struct Rlp {
 /// A packet that has started.
 #[derive(Clone, Copy, Debug)]
 struct Started {
+    number: u64,
     /// Position after its last byte.
     end: u64,
     /// Bytes that have not arrived; zero if it is given up.
@@ -182,7 +195,6 @@ impl Rlp {
             params,
             size: FrameSize::new(frame, largest, overhead, memory),
             window: StatusWindow::new(window).with_checkpoints(),
-            first: 0,
             base: 0,
             packets: VecDeque::new(),
             sent: 0,
@@ -217,7 +229,7 @@ impl Rlp {
 
     /// The number of the first packet in a range of the stream.
     fn packet_of(&self, bytes: &Range<u64>) -> u64 {
-        self.first + self.index_at(bytes.start) as u64
+        self.packets[self.index_at(bytes.start)].number
     }
 
     /// The bytes of the next new frame.
@@ -259,12 +271,16 @@ impl Rlp {
         }
     }
 
-    /// Sets the shares of the packets in a frame.
-    fn share_out(&mut self, bytes: &Range<u64>, outcome: LinkOutcome) {
+    /// Sets the shares of the packets in a frame that arrived, or did not.
+    fn share_out(&mut self, bytes: &Range<u64>, arrived: bool) {
         self.shares.clear();
+        let outcome = if arrived { LinkOutcome::Delivered } else { LinkOutcome::AttemptFailed };
         for index in self.index_at(bytes.start)..=self.index_at(bytes.end - 1) {
-            let units = self.packets[index].end.min(bytes.end) - self.start_of(index).max(bytes.start);
-            self.shares.push(Share { packet: self.first + index as u64, units: units as u32, outcome });
+            let start = self.start_of(index);
+            let Started { number, end, missing } = &mut self.packets[index];
+            let units = ((*end).min(bytes.end) - start.max(bytes.start)) as u32;
+            *missing -= if arrived { units } else { 0 };
+            self.shares.push(Share { packet: *number, units, outcome });
         }
     }
 
@@ -276,9 +292,9 @@ impl Rlp {
         };
         let dead = self.start_of(lost.start)..self.start_of(lost.end);
         for index in lost {
-            self.packets[index].missing = 0;
-            let packet = self.first + index as u64;
-            self.shares.push(Share { packet, units: 0, outcome: LinkOutcome::Discarded });
+            let packet = &mut self.packets[index];
+            packet.missing = 0;
+            self.shares.push(Share { packet: packet.number, units: 0, outcome: LinkOutcome::Discarded });
         }
         if dead.contains(&self.sent) {
             self.sent = dead.end;
@@ -308,7 +324,6 @@ impl Rlp {
     fn release(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.missing == 0) {
             self.base = self.packets.pop_front().expect("a packet").end;
-            self.first += 1;
         }
         while self.frames.front().is_some_and(|frame| frame.is_over) {
             self.frames.pop_front();
@@ -328,9 +343,8 @@ fn without(bytes: &Range<u64>, dead: &Range<u64>) -> Range<u64> {
 
 impl Arq for Rlp {
     fn begin(&mut self, packet: u64, units: u32) {
-        debug_assert_eq!(packet, self.first + self.packets.len() as u64);
         let end = self.end() + u64::from(units);
-        self.packets.push_back(Started { end, missing: units });
+        self.packets.push_back(Started { number: packet, end, missing: units });
     }
 
     fn next(&self, now: Time, backlog: bool) -> Next {
@@ -354,11 +368,36 @@ impl Arq for Rlp {
         }
     }
 
-    fn has_statuses(&self) -> bool {
-        true
+    fn ended(&mut self, now: Time, _attempt: Attempt, arrived: bool) -> Verdict {
+        let verdict = self.window.ended(now, self.on_air, arrived);
+        let bytes = self.frame_mut(self.on_air.packet).bytes.clone();
+        self.share_out(&bytes, arrived);
+        if verdict == Verdict::GiveUp {
+            self.size.learn(self.size_on_air, false);
+            self.frame_mut(self.on_air.packet).is_over = true;
+            self.fail(&bytes);
+        }
+        self.release();
+        verdict
     }
 
-    fn started(&mut self, now: Time) {
+    fn give_up_all(&mut self) {
+        self.base = self.end();
+        self.sent = self.base;
+        self.packets.clear();
+        self.again.clear();
+        self.first_frame += self.frames.len() as u64;
+        self.frames.clear();
+        self.window.give_up_all();
+    }
+
+    fn statuses(&mut self) -> Option<&mut dyn Statuses> {
+        Some(self)
+    }
+}
+
+impl Statuses for Rlp {
+    fn start(&mut self, now: Time) -> Form {
         self.window.poll(now);
         self.on_air = match self.window.next(now, true) {
             Next::Send(sent) => {
@@ -374,46 +413,12 @@ impl Arq for Rlp {
             }
         };
         self.size_on_air = self.frame_mut(self.on_air.packet).size;
+        Form { is_coded: self.window.is_lossy(), frame: Some(self.size_on_air) }
     }
 
-    fn ended(&mut self, now: Time, _attempt: Attempt, arrived: bool) -> Verdict {
-        let verdict = self.window.ended(now, self.on_air, arrived);
-        let bytes = self.frame_mut(self.on_air.packet).bytes.clone();
-        self.share_out(&bytes, if arrived { LinkOutcome::Delivered } else { LinkOutcome::AttemptFailed });
-        if arrived {
-            for Share { packet, units, .. } in self.shares.iter() {
-                self.packets[(packet - self.first) as usize].missing -= units;
-            }
-        } else if verdict == Verdict::GiveUp {
-            self.size.learn(self.size_on_air, false);
-            self.frame_mut(self.on_air.packet).is_over = true;
-            self.fail(&bytes);
-        }
-        self.release();
-        verdict
-    }
-
-    fn give_up_all(&mut self) {
-        self.base = self.end();
-        self.sent = self.base;
-        self.first += self.packets.len() as u64;
-        self.packets.clear();
-        self.again.clear();
-        self.first_frame += self.frames.len() as u64;
-        self.frames.clear();
-        self.window.give_up_all();
-    }
-
-    fn wants_code(&self) -> bool {
-        self.window.wants_code()
-    }
-
-    fn frame(&self) -> Option<FrameSizes> {
-        Some(FrameSizes { this: self.size_on_air, full: self.size.current() })
-    }
-
-    fn shares(&self) -> &[Share] {
-        &self.shares
+    fn ended_frame(&self) -> Option<EndedFrame<'_>> {
+        let sizes = FrameSizes { this: self.size_on_air, full: self.size.current() };
+        Some(EndedFrame { sizes, shares: &self.shares })
     }
 }
 
@@ -440,17 +445,32 @@ mod tests {
         })
     }
 
+    /// The packets in the queue of a link: the number of the first, and their bytes.
+    struct Waiting {
+        first: u64,
+        sizes: VecDeque<u32>,
+    }
+
+    impl Waiting {
+        fn of(sizes: &[u32]) -> Waiting {
+            Waiting { first: 0, sizes: sizes.iter().copied().collect() }
+        }
+    }
+
     /// Takes packets until a frame starts at `start`, which ends 10 ms later. Returns packet, number and size of the frame, and
     /// the shares.
-    fn send(rlp: &mut Rlp, start: u64, waiting: &mut Vec<u32>, arrived: bool) -> (u64, u32, u64, Vec<Share>) {
+    fn send(rlp: &mut Rlp, start: u64, waiting: &mut Waiting, arrived: bool) -> (u64, u32, u64, Vec<Share>) {
         loop {
-            match rlp.next(at(start), !waiting.is_empty()) {
-                Next::Begin => rlp.begin(rlp.first + rlp.packets.len() as u64, waiting.remove(0)),
+            match rlp.next(at(start), !waiting.sizes.is_empty()) {
+                Next::Begin => {
+                    rlp.begin(waiting.first, waiting.sizes.pop_front().expect("a packet waits"));
+                    waiting.first += 1;
+                }
                 Next::Send(attempt) => {
-                    rlp.started(at(start));
-                    let size = rlp.frame().expect("it cuts frames").this.0;
+                    let size = rlp.start(at(start)).frame.expect("it cuts frames").0;
                     rlp.ended(at(start + 10), attempt, arrived);
-                    return (attempt.packet, attempt.number, size, rlp.shares().to_vec());
+                    let shares = rlp.ended_frame().expect("a frame has ended").shares.to_vec();
+                    return (attempt.packet, attempt.number, size, shares);
                 }
                 Next::Wait(until) => panic!("it waits until {until} at {start} ms"),
             }
@@ -465,7 +485,7 @@ mod tests {
 
     #[test]
     fn frames_have_bytes_of_several_packets() {
-        let (mut rlp, mut waiting) = (rlp(Failure::Reset), vec![5, 1, 10]);
+        let (mut rlp, mut waiting) = (rlp(Failure::Reset), Waiting::of(&[5, 1, 10]));
         let shares = vec![share(0, 5, Delivered), share(1, 1, Delivered), share(2, 2, Delivered)];
         assert_eq!(send(&mut rlp, 0, &mut waiting, true), (0, 1, 10, shares));
         assert_eq!(send(&mut rlp, 10, &mut waiting, true), (2, 1, 10, vec![share(2, 8, Delivered)]));
@@ -475,7 +495,7 @@ mod tests {
     /// The frame after a lost one reveals the loss, one report later; a lost last one is found by a poll.
     #[test]
     fn what_is_missing_is_rejected_or_polled_for() {
-        let (mut rlp, mut waiting) = (rlp(Failure::Reset), vec![24]);
+        let (mut rlp, mut waiting) = (rlp(Failure::Reset), Waiting::of(&[24]));
         assert_eq!(send(&mut rlp, 0, &mut waiting, false).3, [share(0, 8, AttemptFailed)]);
         send(&mut rlp, 10, &mut waiting, true);
         send(&mut rlp, 20, &mut waiting, false);
@@ -485,7 +505,7 @@ mod tests {
         // The retransmission arrives at 50 ms and reveals the third, which is known at 70 ms.
         assert_eq!(rlp.next(at(50), false), Next::Wait(at(70)));
         let mut alone = super::tests::rlp(Failure::Reset);
-        send(&mut alone, 0, &mut vec![8], false);
+        send(&mut alone, 0, &mut Waiting::of(&[8]), false);
         // 100 ms after its end, and a poll and its response later.
         assert_eq!(alone.next(at(10), false), Next::Wait(at(150)));
     }
@@ -501,7 +521,7 @@ mod tests {
             timeout: Duration::from_millis(100),
             ..Params::default()
         });
-        let waiting = &mut vec![1_000];
+        let waiting = &mut Waiting::of(&[1_000]);
         let numbers: Vec<_> = (0..18).map(|index| send(&mut rlp, 10 * index, waiting, false).1).collect();
         // The first frame ends at 10 ms; the answer to the poll at 110 ms arrives at 150 ms.
         assert_eq!(numbers[..15], [1; 15]);
@@ -514,7 +534,7 @@ mod tests {
         for (failure, lost, rest) in
             [(Failure::Reset, vec![0, 1, 2], None), (Failure::Discard, vec![0, 1], Some(2))]
         {
-            let (mut rlp, mut waiting) = (rlp(failure), vec![12, 10, 12]);
+            let (mut rlp, mut waiting) = (rlp(failure), Waiting::of(&[12, 10, 12]));
             send(&mut rlp, 0, &mut waiting, true);
             send(&mut rlp, 10, &mut waiting, false);
             // 6 bytes of packet 1, and 2 of packet 2.
@@ -537,7 +557,7 @@ mod tests {
                 }
                 None => assert_eq!(rlp.next(at(70), false), Next::Wait(Time::NEVER)),
             }
-            waiting.push(3);
+            waiting.sizes.push_back(3);
             assert_eq!(send(&mut rlp, 200, &mut waiting, true).3, [share(3, 3, Delivered)]);
             assert!(rlp.packets.is_empty() && rlp.frames.len() <= 2);
         }
@@ -546,7 +566,7 @@ mod tests {
     /// A frame of 40 B is lost, and frames have 10 B when it is retransmitted: the rest follows in new frames.
     #[test]
     fn a_long_frame_is_cut_when_frames_have_become_short() {
-        let (mut rlp, mut waiting) = (rlp(Failure::Reset), vec![38, 8]);
+        let (mut rlp, mut waiting) = (rlp(Failure::Reset), Waiting::of(&[38, 8]));
         rlp.size = FrameSize::new(Bytes(40), Bytes(40), Bytes(2), 100);
         assert_eq!(send(&mut rlp, 0, &mut waiting, false).2, 40);
         rlp.size = FrameSize::new(Bytes(10), Bytes(40), Bytes(2), 100);
@@ -560,11 +580,11 @@ mod tests {
 
     #[test]
     fn a_link_that_gives_up_starts_afresh() {
-        let (mut rlp, mut waiting) = (rlp(Failure::Reset), vec![30]);
+        let (mut rlp, mut waiting) = (rlp(Failure::Reset), Waiting::of(&[30]));
         send(&mut rlp, 0, &mut waiting, false);
         rlp.give_up_all();
         assert_eq!(rlp.next(at(500), false), Next::Wait(Time::NEVER));
-        waiting.push(3);
+        waiting.sizes.push_back(3);
         assert_eq!(send(&mut rlp, 500, &mut waiting, true), (1, 1, 10, vec![share(1, 3, Delivered)]));
     }
 

@@ -16,13 +16,14 @@
 //! paper there is no window: any number of units may be outstanding. Its links are slotted with one unit per
 //! slot; here slots are optional, and a unit may be shorter or longer than a slot.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Duration, Invalid, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arq, Attempt, Next, Retransmissions, Verdict};
+use super::{Arq, Attempt, Next, Protocol, Retransmissions, Verdict};
 
 /// Parameters of selective repeat in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,20 @@ impl Default for Params {
     fn default() -> Params {
         let feedback_delay = Duration::from_millis(60);
         Params { retransmissions: Retransmissions::AtMost(5), feedback_delay, slot: Duration::ZERO }
+    }
+}
+
+impl Protocol for Params {
+    fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    fn build(&self, _backoff: Stream) -> Box<dyn Arq> {
+        Box::new(SelectiveRepeat::new(*self))
+    }
+
+    fn retries(&self) -> (Retransmissions, Duration) {
+        (self.retransmissions, self.feedback_delay)
     }
 }
 

@@ -12,7 +12,7 @@
 //! - *periodic*: one at each multiple of a period. Units after the last arrival are reported as missing if
 //!   the status has not changed for a period. Only the receiving end has timers.
 //!
-//! After a status message with losses, the sending end [requests the link's code](Arq::wants_code), until one
+//! After a status message with losses, the sending end [requests the link's code](super::Form), until one
 //! without losses.
 //!
 //! *Source.* Ayanoglu, Paul, LaPorta, Sabnani and Gitlin: "AIRMAIL: A link-layer protocol for wireless
@@ -24,13 +24,14 @@
 //! *Differences from the paper.* Status messages and polls have a constant delay, are never lost, and use no
 //! air time. The window counts unreported and missing units; the span of their numbers is not limited.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use lasthop_base::{Duration, Invalid, Time};
+use lasthop_base::{Duration, Invalid, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arq, Attempt, Next, Retransmissions, Verdict};
+use super::{Arq, Attempt, Form, Next, Protocol, Retransmissions, Statuses, Verdict};
 
 /// Parameters of the window ARQ with status messages in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,12 +63,11 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    /// Checks what the parameters' types cannot express.
-    ///
-    /// # Errors If the window, the number of arrivals or the period is zero, or if the window is smaller than
-    /// the number of arrivals.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Protocol for Params {
+    /// # Errors
+    /// If the window, the number of arrivals or the period is zero, or if the window is smaller than the number of
+    /// arrivals.
+    fn validate(&self) -> Result<(), Invalid> {
         let invalid = |field, problem| Err(Invalid { field, problem });
         match self.reports {
             _ if self.window == 0 => invalid("window", "found 0 units, expected at least 1"),
@@ -78,6 +78,14 @@ impl Params {
             Reports::Period(Duration::ZERO) => invalid("reports.period", "found 0 s, expected more"),
             Reports::Every(_) | Reports::Period(_) => Ok(()),
         }
+    }
+
+    fn build(&self, _backoff: Stream) -> Box<dyn Arq> {
+        Box::new(StatusWindow::new(*self))
+    }
+
+    fn retries(&self) -> (Retransmissions, Duration) {
+        (self.retransmissions, self.report_delay)
     }
 }
 
@@ -113,7 +121,8 @@ pub struct StatusWindow {
     silent_since: Time,
     /// With periodic reports: time of the last status message that changes the state.
     last_tick: Time,
-    statuses: u64,
+    /// Status messages that have not been [taken](Statuses::take_messages).
+    messages: u64,
     /// Whether the last status message received by the sending end reports losses.
     is_lossy: bool,
 }
@@ -149,7 +158,7 @@ impl StatusWindow {
             has_checkpoints: false,
             silent_since: Time::ZERO,
             last_tick: Time::ZERO,
-            statuses: 0,
+            messages: 0,
             is_lossy: false,
         }
     }
@@ -197,7 +206,7 @@ impl StatusWindow {
                 self.arrived += u32::from(arrived);
                 if self.arrived == units {
                     self.arrived = 0;
-                    self.statuses += 1;
+                    self.messages += 1;
                     self.report(now + self.params.report_delay);
                 }
             }
@@ -206,7 +215,7 @@ impl StatusWindow {
                 // An arrival is in the next status message, a loss in the one after it.
                 let reported = if arrived { tick } else { tick + period };
                 for tick in [tick, reported] {
-                    self.statuses += u64::from(tick > self.last_tick);
+                    self.messages += u64::from(tick > self.last_tick);
                     self.last_tick = self.last_tick.max(tick);
                 }
                 self.report(reported + self.params.report_delay);
@@ -217,7 +226,7 @@ impl StatusWindow {
     /// Polls for unreported units if the timeout has passed before the attempt that starts at `now`.
     pub(super) fn poll(&mut self, now: Time) {
         if self.polls_at() <= now && self.sent.back().is_some_and(|sent| sent.known_at == Time::NEVER) {
-            self.statuses += 1;
+            self.messages += 1;
             self.arrived = 0;
             self.report(self.polls_at() + self.params.report_delay + self.params.report_delay);
         }
@@ -237,6 +246,11 @@ impl StatusWindow {
         while self.sent.front().is_some_and(|sent| sent.is_known && sent.arrived) {
             self.sent.pop_front();
         }
+    }
+
+    /// Whether the last status message that the sending end knows reports losses.
+    pub(super) fn is_lossy(&self) -> bool {
+        self.is_lossy
     }
 
     /// Forgets a packet that is given up.
@@ -272,15 +286,6 @@ impl Arq for StatusWindow {
         Next::Wait(news.map_or(Time::NEVER, |sent| self.known_at(sent)))
     }
 
-    fn has_statuses(&self) -> bool {
-        true
-    }
-
-    fn started(&mut self, now: Time) {
-        self.poll(now);
-        self.learn(now, |_, _| {});
-    }
-
     fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict {
         if attempt.number == 1 {
             self.fresh += 1;
@@ -313,12 +318,20 @@ impl Arq for StatusWindow {
         self.arrived = 0;
     }
 
-    fn wants_code(&self) -> bool {
-        self.is_lossy
+    fn statuses(&mut self) -> Option<&mut dyn Statuses> {
+        Some(self)
+    }
+}
+
+impl Statuses for StatusWindow {
+    fn start(&mut self, now: Time) -> Form {
+        self.poll(now);
+        self.learn(now, |_, _| {});
+        Form { is_coded: self.is_lossy, frame: None }
     }
 
-    fn statuses(&self) -> u64 {
-        self.statuses
+    fn take_messages(&mut self) -> u64 {
+        core::mem::take(&mut self.messages)
     }
 }
 
@@ -348,7 +361,7 @@ mod tests {
     /// Sends the unit that the ARQ selects at `start`; the attempt ends at `end`.
     fn send(arq: &mut StatusWindow, (start, end): (u64, u64), sent: Attempt, arrived: bool) -> Verdict {
         assert_eq!(arq.next(at(start), true), Next::Send(sent));
-        arq.started(at(start));
+        arq.start(at(start));
         arq.ended(at(end), sent, arrived)
     }
 
@@ -360,16 +373,16 @@ mod tests {
         assert_eq!(send(&mut arq, (0, 10), attempt(0, 1), true), Verdict::Delivered);
         assert_eq!(send(&mut arq, (10, 20), attempt(1, 1), false), Verdict::Again);
         send(&mut arq, (20, 30), attempt(2, 1), true);
-        assert_eq!(arq.statuses(), 0);
+        assert_eq!(arq.take_messages(), 0);
         send(&mut arq, (30, 40), attempt(3, 1), true);
-        assert_eq!(arq.statuses(), 1);
+        assert_eq!(arq.take_messages(), 1);
         // The window is full until the status message arrives.
         assert_eq!(arq.next(at(40), true), Next::Wait(at(60)));
         send(&mut arq, (60, 70), attempt(1, 2), true);
         for (start, unit) in [(70, 4), (80, 5)] {
             send(&mut arq, (start, start + 10), attempt(unit, 1), true);
         }
-        assert_eq!(arq.statuses(), 2);
+        assert_eq!(arq.take_messages(), 1);
         send(&mut arq, (90, 100), attempt(6, 1), true);
         assert_eq!(arq.next(at(100), true), Next::Wait(at(110)));
     }
@@ -399,11 +412,11 @@ mod tests {
         send(&mut arq, (10, 20), attempt(1, 1), false);
         assert_eq!(arq.next(at(20), false), Next::Wait(at(160)));
         send(&mut arq, (160, 170), attempt(1, 2), false);
-        assert_eq!(arq.statuses(), 1);
+        assert_eq!(arq.take_messages(), 1);
         // A packet that arrives during the poll does not delay the response.
         arq.begin(1, 1);
         send(&mut arq, (280, 290), Attempt { packet: 1, unit: 0, number: 1 }, true);
-        assert_eq!((arq.next(at(290), false), arq.statuses()), (Next::Wait(at(310)), 2));
+        assert_eq!((arq.next(at(290), false), arq.take_messages()), (Next::Wait(at(310)), 1));
         send(&mut arq, (310, 320), attempt(1, 3), true);
         assert_eq!(arq.next(at(320), false), Next::Wait(Time::NEVER));
     }
@@ -424,7 +437,7 @@ mod tests {
         assert_eq!(arq.next(at(130), false), Next::Wait(at(170)));
         send(&mut arq, (170, 180), attempt(0, 3), true);
         assert_eq!(arq.next(at(180), false), Next::Wait(Time::NEVER));
-        assert_eq!(arq.statuses(), 4, "at 50, 100, 150 and 200 ms");
+        assert_eq!(arq.take_messages(), 4, "at 50, 100, 150 and 200 ms");
     }
 
     #[test]
@@ -443,8 +456,9 @@ mod tests {
             (70, attempt(5, 1), true, true),
             (80, attempt(6, 1), true, false),
         ] {
-            send(&mut arq, (start, start + 10), sent, arrived);
-            assert_eq!(arq.wants_code(), is_coded, "{sent:?}");
+            assert_eq!(arq.next(at(start), true), Next::Send(sent));
+            assert_eq!(arq.start(at(start)), Form { is_coded, frame: None }, "{sent:?}");
+            arq.ended(at(start + 10), sent, arrived);
         }
     }
 
@@ -483,7 +497,7 @@ mod tests {
                 }
                 Next::Send(attempt) => {
                     let start = now;
-                    arq.started(at(now));
+                    arq.start(at(now));
                     now += offered[attempt.packet as usize].units[attempt.unit as usize];
                     let verdict = arq.ended(at(now), attempt, !outcomes.bernoulli(loss));
                     history.push((start, attempt, verdict));

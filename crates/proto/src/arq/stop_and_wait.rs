@@ -15,11 +15,13 @@
 //! by default. With the paper's constant periods of 4 s (same section) a limit of 13 works with a uniform
 //! backoff of up to 600 to 800 ms.
 
+use alloc::boxed::Box;
+
 use lasthop_base::{Duration, Invalid, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arq, Attempt, Backoff, Next, Retransmissions, Verdict};
+use super::{Arq, Attempt, Backoff, Next, Protocol, Retransmissions, Verdict};
 
 /// Parameters of stop-and-wait in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,8 +44,8 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
+impl Protocol for Params {
+    fn validate(&self) -> Result<(), Invalid> {
         let field = match self.backoff {
             Backoff::Uniform(Duration::ZERO) => "stop-and-wait.backoff.uniform",
             Backoff::Exponential(Duration::ZERO) => "stop-and-wait.backoff.exponential",
@@ -52,6 +54,14 @@ impl Params {
         let problem = "found a length of zero, expected one above zero, such as \"100 ms\"; \
                        to try again at once is \"backoff.fixed\" of \"0 s\"";
         Err(Invalid { field, problem })
+    }
+
+    fn build(&self, backoff: Stream) -> Box<dyn Arq> {
+        Box::new(StopAndWait::new(*self, backoff))
+    }
+
+    fn retries(&self) -> (Retransmissions, Duration) {
+        (self.retransmissions, self.backoff.mean())
     }
 }
 

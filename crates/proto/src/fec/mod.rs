@@ -40,7 +40,7 @@ pub enum Covers {
     Marked(Dscp),
     /// Units that the link retransmits.
     Repeats,
-    /// Units for which the [ARQ asks](crate::arq::Arq::wants_code).
+    /// Units that the ARQ [wants coded](crate::arq::Form::is_coded).
     Requested,
     /// Everything.
     All,

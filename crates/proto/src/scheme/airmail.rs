@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, LinkEnd, Scheme};
 use crate::arq::status_window::{Params, Reports};
-use crate::arq::{Config, Retransmissions};
+use crate::arq::{Config, Protocol, Retransmissions};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::fec::Covers;
 use crate::packet::Packet;

@@ -23,8 +23,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, LinkEnd, Scheme, Site};
-use crate::arq::Config;
 use crate::arq::rlp::Params;
+use crate::arq::{Config, Protocol};
 use crate::component::{Component, FrameEvent, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::Packet;
 use crate::tcp::Settings;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Time};
-use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
+use lasthop_proto::arq::{Arq, Attempt, EndedFrame, Form, Next, Verdict};
 use lasthop_proto::frag::{Reassembled, Reassembly};
 use lasthop_proto::{DropReason, FrameEvent, LinkEvent, LinkOutcome, Out, Packet, Signal};
 
@@ -43,9 +43,8 @@ pub(super) struct WithArq<P> {
     passed: Vec<(Time, Unit)>,
     /// The link does not look ahead beyond this time; zero if it never does.
     horizon: Time,
-    /// Whether the ARQ has status messages, and the number of those that were signalled.
+    /// Whether the ARQ has [`Statuses`](lasthop_proto::arq::Statuses).
     has_statuses: bool,
-    statuses: u64,
     /// Whether the mobile host is elsewhere.
     is_away: bool,
     stats: RadioStats,
@@ -92,14 +91,14 @@ impl<P: Pace> WithArq<P> {
         config: &RadioConfig,
         pace: P,
         air: Air,
-        arq: Box<dyn Arq>,
+        mut arq: Box<dyn Arq>,
         queue: Queue,
     ) -> WithArq<P> {
         WithArq {
             pace,
             queue,
             fragmenter: Fragmenter::new(config),
-            has_statuses: arq.has_statuses(),
+            has_statuses: arq.statuses().is_some(),
             horizon: if arq.is_sequential() { Time::NEVER } else { Time::ZERO },
             arq,
             air,
@@ -111,7 +110,6 @@ impl<P: Pace> WithArq<P> {
             sending: None,
             until: Time::NEVER,
             passed: Vec::new(),
-            statuses: 0,
             is_away: false,
             stats: RadioStats::default(),
         }
@@ -293,10 +291,11 @@ impl<P: Pace> WithArq<P> {
     /// first byte. Out of line, as few links have such an ARQ.
     #[cold]
     fn unit_with_statuses(&mut self, attempt: Attempt, start: Time) -> (Bytes, Coding) {
-        self.arq.started(start);
+        let statuses = self.arq.statuses().expect("an ARQ with status messages");
+        let Form { is_coded, frame } = statuses.start(start);
         let units = &self.packets[self.place(attempt)].units;
-        let coding = self.fragmenter.coding_of(units, attempt.number, self.arq.wants_code());
-        let size = self.arq.frame().map_or_else(|| units.size(attempt.unit), |frame| frame.this);
+        let coding = self.fragmenter.coding_of(units, attempt.number, is_coded);
+        let size = frame.unwrap_or_else(|| units.size(attempt.unit));
         (size, coding)
     }
 
@@ -304,12 +303,12 @@ impl<P: Pace> WithArq<P> {
     /// Returns whether it does.
     #[cold]
     fn end_with_statuses(&mut self, number: u32, verdict: Verdict, out: &mut Out) -> bool {
-        for _ in self.statuses..self.arq.statuses() {
+        let statuses = self.arq.statuses().expect("an ARQ with status messages");
+        for _ in 0..statuses.take_messages() {
             out.signal(Signal::Status);
         }
-        self.statuses = self.arq.statuses();
-        let Some(sizes) = self.arq.frame() else { return false };
-        for share in self.arq.shares() {
+        let Some(EndedFrame { sizes, shares }) = statuses.ended_frame() else { return false };
+        for share in shares {
             let place = self.completed + (share.packet - self.first) as usize;
             let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];
             match share.outcome {

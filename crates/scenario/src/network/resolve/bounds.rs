@@ -316,17 +316,8 @@ impl Resolver<'_> {
 
     /// Checks the number of attempts of an ARQ without a limit: each takes time.
     fn check_attempts(&mut self, path: &[&str], radio: &Radio, arq: arq::Config) {
-        let (retransmissions, wait) = match arq {
-            arq::Config::None => return,
-            arq::Config::StopAndWait(params) => (params.retransmissions, params.backoff.mean()),
-            arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
-            arq::Config::StatusWindow(params) => (params.retransmissions, params.report_delay),
-            arq::Config::Rlp(params) => (params.retransmissions, params.report_delay),
-        };
-        let unit = match arq {
-            arq::Config::Rlp(params) => params.frame,
-            _ => radio.unit.map_or(MIN_PACKET, |unit| unit.get()),
-        };
+        let Some((retransmissions, wait)) = arq.retries() else { return };
+        let unit = arq.frame().unwrap_or_else(|| radio.unit.map_or(MIN_PACKET, |unit| unit.get()));
         let attempt = radio.rate.nominal().time_for_bits(radio.expansion.on_air(unit.bits())) + wait;
         let attempts = self.scenario.limit.as_secs_f64() / attempt.as_secs_f64();
         if retransmissions == arq::Retransmissions::Unlimited && attempts > MAX_ATTEMPTS {

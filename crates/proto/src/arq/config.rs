@@ -1,0 +1,114 @@
+//! The ARQ of a link as a scenario describes it, and the list of all protocols.
+
+use alloc::boxed::Box;
+
+use lasthop_base::{Bytes, Duration, Invalid, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Arq, Retransmissions, rlp, selective_repeat, status_window, stop_and_wait};
+
+/// Parameters of an ARQ protocol, as in scenario files.
+pub trait Protocol {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// The first invalid parameter.
+    fn validate(&self) -> Result<(), Invalid>;
+
+    /// Builds the ARQ with nothing to send; `backoff` is its random stream.
+    ///
+    /// # Panics
+    /// If the parameters are not [valid](Protocol::validate).
+    fn build(&self, backoff: Stream) -> Box<dyn Arq>;
+
+    /// Maximum number of retransmissions of a unit, and the mean wait from a failed attempt to the next.
+    fn retries(&self) -> (Retransmissions, Duration);
+
+    /// Size of the smallest frame, for a protocol that cuts frames itself. The link's units are then single bytes, and one
+    /// attempt carries several.
+    fn frame(&self) -> Option<Bytes> {
+        None
+    }
+}
+
+macro_rules! register {
+    ($($(#[$doc:meta])* $module:ident: $variant:ident,)*) => {
+        /// The ARQ of a link and its parameters, as in scenario files.
+        ///
+        /// The last part of the table's name is the protocol:
+        ///
+        /// ```toml
+        /// [radio.arq.stop-and-wait]
+        /// retransmissions = 13
+        /// backoff.uniform = "700 ms"
+        /// ```
+        ///
+        /// A protocol without parameters is written as a string: `arq = "none"`.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        #[schemars(rename = "LinkArq")]
+        pub enum Config {
+            /// No ARQ: each unit is sent once. The default, and the papers' baseline ("basic" TCP).
+            #[default]
+            None,
+            $($(#[$doc])* $variant($module::Params),)*
+        }
+
+        impl Config {
+            fn protocol(&self) -> Option<&dyn Protocol> {
+                match self {
+                    Config::None => None,
+                    $(Config::$variant(params) => Some(params),)*
+                }
+            }
+        }
+    };
+}
+
+register! {
+    /// One unit at a time, retransmitted until it arrives, with random waits in between.
+    stop_and_wait: StopAndWait,
+    /// New units are sent while the feedback on failed ones is pending.
+    selective_repeat: SelectiveRepeat,
+    /// A window of units, and status messages about all of them.
+    status_window: StatusWindow,
+    /// Frames cut from the bytes of packets, with selective reject; their size may adapt to the channel.
+    rlp: Rlp,
+}
+
+impl Config {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// A random backoff with a mean or maximum of zero; a window or reports of no units; frames without data.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.protocol().map_or(Ok(()), Protocol::validate)
+    }
+
+    /// [`Protocol::build`]; `None` without an ARQ: each unit is then sent once, whatever its outcome.
+    ///
+    /// # Panics
+    /// If the parameters are not [valid](Config::validate).
+    pub fn build(&self, backoff: Stream) -> Option<Box<dyn Arq>> {
+        if let Err(invalid) = self.validate() {
+            panic!("{invalid}");
+        }
+        self.protocol().map(|protocol| protocol.build(backoff))
+    }
+
+    /// [`Protocol::retries`]; `None` without an ARQ.
+    pub fn retries(&self) -> Option<(Retransmissions, Duration)> {
+        self.protocol().map(Protocol::retries)
+    }
+
+    /// [`Protocol::frame`]; `None` without an ARQ.
+    pub fn frame(&self) -> Option<Bytes> {
+        self.protocol().and_then(Protocol::frame)
+    }
+
+    /// Whether the ARQ cuts [frames](Protocol::frame) itself.
+    pub fn cuts_frames(&self) -> bool {
+        self.frame().is_some()
+    }
+}
