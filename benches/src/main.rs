@@ -18,9 +18,10 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use lasthop_base::{Duration, Time};
+use lasthop_capture::{CapturePoint, RunCapture};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::{Congestion, Settings};
-use lasthop_sim::{Capture, Ended, NoTap, Pcapng};
+use lasthop_sim::{Ended, NoTap};
 use mimalloc::MiMalloc;
 use serde::Serialize;
 
@@ -141,7 +142,7 @@ fn run_bulk(dumbbell: &Dumbbell, simulated: u64) -> Outcome {
 
 fn pcapng(simulated: u64, file: &str) -> Outcome {
     let dumbbell = endless(1, dumbbell::rfc());
-    let capture = |source: dumbbell::Source| Capture {
+    let point = |source: dumbbell::Source| CapturePoint {
         name: String::from("sender"),
         description: String::from("The source of the data"),
         wires: vec![source.sent, source.returned],
@@ -152,7 +153,7 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
         parts: Vec::new(),
     };
     let ((delivered, events, written), cost) = measured(|| {
-        let tap = |source| Pcapng::create(file, capture(source)).expect("a file that can be written");
+        let tap = |source| RunCapture::create(file, point(source)).expect("a file that can be written");
         let mut network = dumbbell.build(0, tap);
         network.engine.run(&[], seconds(simulated));
         (network.delivered(), network.engine.handled(), network.engine.into_tap().finish())

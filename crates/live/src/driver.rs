@@ -101,7 +101,7 @@ impl<L: Link> Driver<L> {
     /// Processes the frame in the buffer, if it is for this host.
     fn take(&mut self, len: usize) -> io::Result<()> {
         let frame = &self.buffer[..len];
-        let Ok(packet) = LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse) else {
+        let Ok(packet) = LinkType::ETHERNET.network_layer(frame).and_then(IpPacket::parse) else {
             return Ok(());
         };
         // On a virtual link, the kernel offloads checksums to a card that does not exist.

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use crate::emulation::{Carried, Emulation, EmulationCounters, Entering, Side};
 use lasthop_base::{Bytes, Duration, Histogram, Time};
+use lasthop_capture::EndCapture;
 use lasthop_proto::{Dscp, Ecn, Handle, Packet};
 use lasthop_wire::{Checksum, Error, IpPacket, LinkType, Transport, checksum, edit, offload};
 
 use crate::burst::{Burst, Leaving};
-use crate::capture::Capture;
 use crate::clock::{self, monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
 use crate::frames::{Frame, Mergeable, Origin};
@@ -104,7 +104,7 @@ pub struct Emulator {
     ports: [Port; 2],
     settings: Settings,
     /// The captures of the source, with losses, and of the destination.
-    capture: Option<[Capture; 2]>,
+    capture: Option<[EndCapture; 2]>,
     frames: SharedFrames,
     recorder: Recorder,
     /// Lanes for queues.
@@ -151,7 +151,10 @@ impl Emulator {
         }
         let capture = settings.capture.as_ref().map(|[source, destination]| {
             let [from, to] = emulation.hosts();
-            Ok::<_, io::Error>([Capture::new(source, from, true)?, Capture::new(destination, to, false)?])
+            Ok::<_, io::Error>([
+                EndCapture::create(source, from, true)?,
+                EndCapture::create(destination, to, false)?,
+            ])
         });
         let frames = SharedFrames::default();
         emulation.split(|site| Box::new(BaseStation::new(site, frames.clone())));
@@ -317,7 +320,7 @@ impl Emulator {
             return Ok(());
         }
         if let Some((size, is_tcp)) = received.offload.segments
-            && let Ok(network) = LinkType::Ethernet.network_layer(frame)
+            && let Ok(network) = LinkType::ETHERNET.network_layer(frame)
             && let Ok(packet) = IpPacket::parse(network)
             // In a tunnel, the description is that of an inner packet.
             && is_tcp == packet.tcp().is_some()
@@ -622,7 +625,7 @@ pub(crate) fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result
 
 /// The IP packet of a frame without a VLAN tag.
 pub(crate) fn ip_packet(frame: &[u8]) -> Option<IpPacket<'_>> {
-    let bytes = LinkType::Ethernet.network_layer(frame).ok()?;
+    let bytes = LinkType::ETHERNET.network_layer(frame).ok()?;
     let is_untagged = frame.len() - bytes.len() == ETHERNET;
     IpPacket::parse(bytes).ok().filter(|_| is_untagged)
 }

@@ -16,8 +16,6 @@
 #[cfg(target_os = "linux")]
 mod burst;
 #[cfg(target_os = "linux")]
-mod capture;
-#[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
 mod connections;

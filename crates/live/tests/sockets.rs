@@ -14,7 +14,6 @@ use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_scenario::Scenario;
 use lasthop_wire::{Checksum, Ip, IpPacket, LinkType, TcpHeader, Transport, checksum, write};
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 
 const SCENARIO: &str = r#"
 schemes = ["basic"]
@@ -206,17 +205,23 @@ fn packets_that_waited_keep_their_order_and_distances() {
 fn captured(path: &PathBuf) -> Vec<(Vec<u8>, Option<String>)> {
     let bytes = std::fs::read(path).expect("the capture");
     std::fs::remove_file(path).expect("it is there");
-    let mut reader = pcap_file::pcapng::PcapNgReader::new(&bytes[..]).expect("a section");
-    let mut packets = Vec::new();
-    while let Some(block) = reader.next_block() {
-        let pcap_file::pcapng::Block::EnhancedPacket(block) = block.expect("well-formed") else { continue };
-        let frame = block.data.to_vec();
-        IpPacket::from_frame(LinkType::Ethernet, &frame, frame.len()).expect("an IP packet");
-        let comment = block.options.iter().find_map(|option| match option {
-            EnhancedPacketOption::Comment(text) => Some(text.to_string()),
-            _ => None,
-        });
-        packets.push((frame, comment));
+    let word = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("a whole block")) as usize;
+    let (mut packets, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let (kind, end) = (word(at), at + word(at + 4));
+        if kind == 6 {
+            let after = at + 28 + word(at + 20);
+            let frame = bytes[at + 28..after].to_vec();
+            IpPacket::from_frame(LinkType::ETHERNET, &frame, frame.len()).expect("an IP packet");
+            // The only option is a comment.
+            let option = after.next_multiple_of(4);
+            let comment = (option < end - 4).then(|| {
+                let len = word(option) >> 16;
+                String::from_utf8(bytes[option + 4..option + 4 + len].to_vec()).expect("text")
+            });
+            packets.push((frame, comment));
+        }
+        at = end;
     }
     packets
 }
@@ -236,7 +241,7 @@ fn a_capture_has_the_losses() {
     assert_eq!((source.len(), destination.len()), (2, 0));
     assert_eq!(source[0], (datagram(600), None));
     assert_eq!(source[1].1.as_deref(), Some("lost on base-mobile: corrupted on the air"));
-    let message = IpPacket::from_frame(LinkType::Ethernet, &source[1].0, source[1].0.len()).expect("IP");
+    let message = IpPacket::from_frame(LinkType::ETHERNET, &source[1].0, source[1].0.len()).expect("IP");
     let Transport::Icmp(icmp) = message.transport else { panic!("a message") };
     let quote = icmp.quote().expect("it quotes");
     assert_eq!((quote.src, quote.ports), (ip(1, 2, Ecn::NotEct).src, Some((9, 9))));
@@ -600,7 +605,7 @@ fn hostile_segments_do_no_harm_with_agents_in_place() {
         let mut random = Streams::new(9, 0).stream(scheme);
         let check = |hosts: &UnixDatagram| {
             let Some(bytes) = Hosts::receive(hosts) else { return false };
-            let packet = IpPacket::from_frame(LinkType::Ethernet, &bytes, bytes.len()).expect("IP");
+            let packet = IpPacket::from_frame(LinkType::ETHERNET, &bytes, bytes.len()).expect("IP");
             let tcp = packet.tcp().expect("a segment");
             assert_eq!(packet.transport_checksum(), Checksum::Correct);
             let (port, seq) = (tcp.header.src_port ^ tcp.header.dst_port, tcp.header.segment.seq);

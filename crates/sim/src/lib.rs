@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! graph, paths ──network──> Builder ──> Engine: the earliest wake-up ──> component ──> effects ──> wires
-//!                                         └──> Tap: counters, traces, pcapng
+//!                                         └──> Tap: counters, traces, captures
 //! ```
 
 mod engine;
@@ -14,7 +14,6 @@ mod managed;
 mod mover;
 pub mod network;
 mod node;
-mod pcapng;
 mod radio;
 mod ring;
 mod signal_meter;
@@ -30,7 +29,6 @@ pub use lasthop_link::{Dispatch, Expansion, Exposed, QueueLimit};
 pub use managed::ManagedLink;
 pub use mover::Mover;
 pub use node::Node;
-pub use pcapng::{Capture, CapturedPart, Pcapng};
 pub use radio::{Fec, RadioConfig, RadioLink, RadioStats, SharedLink, SharedRadio};
 pub use signal_meter::SignalMeter;
 pub use tap::{NoTap, Tap, Wire, WireId};

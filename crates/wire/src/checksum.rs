@@ -119,7 +119,12 @@ fn sum(bytes: &[u8]) -> u16 {
 /// # Errors
 /// If the packet cannot be read.
 pub fn repair(bytes: &mut [u8]) -> Result<(), Error> {
-    let packet = IpPacket::parse(bytes)?;
+    repair_before(bytes, 0)
+}
+
+/// As [`repair`], of a packet that continues with `zeros` bytes, all zero, after `bytes`.
+pub(crate) fn repair_before(bytes: &mut [u8], zeros: usize) -> Result<(), Error> {
+    let packet = IpPacket::parse_captured(bytes, bytes.len() + zeros)?;
     let (header_len, is_v4) = (packet.header_len, packet.ip.src.is_ipv4());
     let is_fragment = packet.fragment.is_some();
     let field = packet.transport_field();
@@ -131,7 +136,7 @@ pub fn repair(bytes: &mut [u8]) -> Result<(), Error> {
         return Ok(());
     }
     bytes[field.at..field.at + 2].fill(0);
-    let total = field.pseudo.unwrap_or_default().add_slice(&bytes[header_len..field.end]);
+    let total = field.pseudo.unwrap_or_default().add_slice(&bytes[header_len..field.end.min(bytes.len())]);
     let repaired =
         if field.is_udp { total.to_ones_complement_with_no_zero() } else { total.ones_complement() };
     store(bytes, field.at, repaired);

@@ -39,6 +39,7 @@ mod icmp;
 mod ip;
 mod link;
 pub mod offload;
+mod rtp;
 mod tcp;
 pub mod write;
 
@@ -46,5 +47,6 @@ pub use checksum::Checksum;
 pub use error::Error;
 pub use icmp::{Icmp, Quote};
 pub use ip::{Fragment, Ip, IpPacket, Transport, Udp};
-pub use link::LinkType;
+pub use link::{Framed, LinkType};
+pub use rtp::Rtp;
 pub use tcp::{Tcp, TcpHeader};

@@ -39,6 +39,15 @@ pub struct TcpHeader {
     pub sack_permitted: bool,
 }
 
+/// The order and padding of the options of a SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OptionLayout {
+    /// As Linux writes them: SACK-permitted takes the place of the padding before timestamps.
+    Linux,
+    /// Each option has its own padding.
+    Separate,
+}
+
 const FIXED: usize = Encoded::MIN_LEN;
 const LARGEST: usize = Encoded::MAX_LEN;
 const LARGEST_SCALE: u8 = 14;
@@ -154,9 +163,9 @@ impl TcpHeader {
         }
     }
 
-    /// The header as bytes, without a checksum. The options are aligned to 32 bits (RFC 7323 appendix A), in the order
-    /// of Linux. SACK blocks that do not fit are omitted, the last first (RFC 2018 section 3).
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The header as bytes, without a checksum. The options are aligned to 32 bits (RFC 7323 appendix A). SACK blocks
+    /// that do not fit are omitted, the last first (RFC 2018 section 3).
+    pub(crate) fn encode(&self, layout: OptionLayout) -> Vec<u8> {
         let segment = &self.segment;
         let has = |bits| segment.flags.has(Flags(bits));
         let mut encoded = Encoded {
@@ -177,14 +186,14 @@ impl TcpHeader {
             urgent_pointer: self.urgent_pointer,
             ..Encoded::default()
         };
-        encoded.set_options(&self.options()).expect("the options fit");
+        encoded.set_options(&self.options(layout)).expect("the options fit");
         let mut bytes = encoded.to_bytes().to_vec();
         // etherparse leaves out the reserved bits next to the data offset.
         bytes[12] |= (segment.flags.0 >> 8) as u8 & 0x0f;
         bytes
     }
 
-    fn options(&self) -> Vec<TcpOptionElement> {
+    fn options(&self, layout: OptionLayout) -> Vec<TcpOptionElement> {
         use TcpOptionElement::{
             MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted, Timestamp,
             WindowScale,
@@ -200,7 +209,16 @@ impl TcpHeader {
         if let Some(mss) = self.mss.filter(|_| is_syn) {
             add(4, &[MaximumSegmentSize(mss)]);
         }
-        let may_sack = is_syn && self.sack_permitted;
+        let scale = self.window_scale.filter(|_| is_syn);
+        let mut may_sack = is_syn && self.sack_permitted;
+        if layout == OptionLayout::Separate {
+            if let Some(scale) = scale {
+                add(4, &[Noop, WindowScale(scale)]);
+            }
+            if std::mem::take(&mut may_sack) {
+                add(4, &[Noop, Noop, SelectiveAcknowledgementPermitted]);
+            }
+        }
         match self.segment.timestamps {
             Some(Timestamps { value, echo }) => {
                 let before = if may_sack { &[SelectiveAcknowledgementPermitted][..] } else { &[Noop, Noop] };
@@ -212,7 +230,7 @@ impl TcpHeader {
             }
             None => {}
         }
-        if let Some(scale) = self.window_scale.filter(|_| is_syn) {
+        if let Some(scale) = scale.filter(|_| layout == OptionLayout::Linux) {
             add(4, &[Noop, WindowScale(scale)]);
         }
         let room = add(0, &[]).saturating_sub(4) / 8;

@@ -8,30 +8,51 @@ use lasthop_proto::NoticeCode;
 use crate::checksum;
 use crate::error::Error;
 use crate::ip::Ip;
-use crate::tcp::TcpHeader;
+use crate::tcp::{OptionLayout, TcpHeader};
 
 /// Serialises a TCP segment, with checksums. `header.segment.len` is ignored; the length is that of `payload`.
 ///
 /// # Errors
 /// If the packet is too long, or its addresses are of different IP versions.
 pub fn tcp(ip: &Ip, header: &TcpHeader, payload: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut rest = header.encode();
+    let mut rest = header.encode(OptionLayout::Linux);
     rest.extend_from_slice(payload);
-    packet(ip, ip_number::TCP, &rest)
+    packet(ip, ip_number::TCP, &rest, 0)
+}
+
+/// Serialises the headers of a TCP segment, for a capture that omits payloads. Lengths and checksums are those of a payload
+/// of `header.segment.len` zeros. Each option of a SYN is aligned to 32 bits by itself.
+///
+/// # Errors
+/// As [`tcp`].
+pub fn tcp_headers(ip: &Ip, header: &TcpHeader) -> Result<Vec<u8>, Error> {
+    let payload_len = header.segment.len as usize;
+    packet(ip, ip_number::TCP, &header.encode(OptionLayout::Separate), payload_len)
 }
 
 /// Serialises a UDP datagram, with checksums.
 ///
 /// # Errors
 /// As [`tcp`].
-pub fn udp(ip: &Ip, (src_port, dst_port): (u16, u16), payload: &[u8]) -> Result<Vec<u8>, Error> {
-    let len = UdpHeader::LEN + payload.len();
+pub fn udp(ip: &Ip, ports: (u16, u16), payload: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut rest = udp_header(ports, payload.len())?;
+    rest.extend_from_slice(payload);
+    packet(ip, ip_number::UDP, &rest, 0)
+}
+
+/// Serialises the headers of a UDP datagram, as [`tcp_headers`].
+///
+/// # Errors
+/// As [`tcp`].
+pub fn udp_headers(ip: &Ip, ports: (u16, u16), payload_len: usize) -> Result<Vec<u8>, Error> {
+    packet(ip, ip_number::UDP, &udp_header(ports, payload_len)?, payload_len)
+}
+
+fn udp_header((source_port, destination_port): (u16, u16), payload_len: usize) -> Result<Vec<u8>, Error> {
+    let len = payload_len.saturating_add(UdpHeader::LEN);
     let length = u16::try_from(len).map_err(|_| Error::TooLong { len })?;
     // A placeholder for `checksum::repair`. Zero would mean that the datagram has no checksum.
-    let header = UdpHeader { source_port: src_port, destination_port: dst_port, length, checksum: 1 };
-    let mut rest = header.to_bytes().to_vec();
-    rest.extend_from_slice(payload);
-    packet(ip, ip_number::UDP, &rest)
+    Ok(UdpHeader { source_port, destination_port, length, checksum: 1 }.to_bytes().to_vec())
 }
 
 /// Serialises an ICMP message, or ICMPv6 by the addresses of `ip`, with checksums. `word` is the second 32-bit word of the
@@ -43,11 +64,13 @@ pub fn icmp(ip: &Ip, code: NoticeCode, word: u32, body: &[u8]) -> Result<Vec<u8>
     let mut rest = vec![code.kind, code.code, 0, 0];
     rest.extend_from_slice(&word.to_be_bytes());
     rest.extend_from_slice(body);
-    packet(ip, if ip.src.is_ipv4() { ip_number::ICMP } else { ip_number::IPV6_ICMP }, &rest)
+    packet(ip, if ip.src.is_ipv4() { ip_number::ICMP } else { ip_number::IPV6_ICMP }, &rest, 0)
 }
 
-/// Prepends the IP header to a payload of any protocol, and fills in the checksums of TCP, UDP and ICMP.
-fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
+/// Prepends the IP header to a payload of any protocol, and fills in the checksums of TCP, UDP and ICMP. `zeros` more bytes
+/// count as part of the packet and are not written.
+fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8], zeros: usize) -> Result<Vec<u8>, Error> {
+    let payload_len = rest.len().saturating_add(zeros);
     let dscp = ip.dscp.get().try_into().expect("a code point has six bits");
     let ecn = IpEcn::try_new(ip.ecn.bits()).expect("the ECN field has two bits");
     let mut bytes = match (ip.src, ip.dst) {
@@ -63,8 +86,8 @@ fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
                 destination: dst.octets(),
                 ..Ipv4Header::default()
             };
-            let len = Ipv4Header::MIN_LEN + rest.len();
-            header.set_payload_len(rest.len()).map_err(|_| Error::TooLong { len })?;
+            let len = payload_len.saturating_add(Ipv4Header::MIN_LEN);
+            header.set_payload_len(payload_len).map_err(|_| Error::TooLong { len })?;
             header.to_bytes().to_vec()
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
@@ -78,8 +101,8 @@ fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
             };
             header.set_dscp(dscp);
             header.set_ecn(ecn);
-            let len = Ipv6Header::LEN + rest.len();
-            header.set_payload_length(rest.len()).map_err(|_| Error::TooLong { len })?;
+            let len = payload_len.saturating_add(Ipv6Header::LEN);
+            header.set_payload_length(payload_len).map_err(|_| Error::TooLong { len })?;
             header.to_bytes().to_vec()
         }
         _ => {
@@ -90,6 +113,6 @@ fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
         }
     };
     bytes.extend_from_slice(rest);
-    checksum::repair(&mut bytes)?;
+    checksum::repair_before(&mut bytes, zeros)?;
     Ok(bytes)
 }

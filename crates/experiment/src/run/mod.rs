@@ -8,11 +8,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Streams, Time};
+use lasthop_capture::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, MAX_PACKETS, RunCapture};
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_scenario::network::Workload;
 use lasthop_scenario::{Scenario, ScenarioError};
-use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
+use lasthop_sim::{Ended, Engine, NoTap, Node, Tap};
 
 use crate::assemble::{ConnectionComponents, ConnectionPart, Layout, World};
 use crate::measure::{
@@ -31,12 +32,6 @@ const MAX_PACKETS_HELD: usize = 4_000_000;
 
 /// Limit of rows in traces and series: about half a gigabyte of memory.
 const MAX_ROWS_RECORDED: usize = 4_000_000;
-
-/// Limit of packets and losses in a capture: about half a gigabyte of disk space.
-const MAX_RECORDS_CAPTURED: usize = 4_000_000;
-
-/// Maximum number of further connection parts that a capture file has addresses for.
-const MAX_CAPTURED_PARTS: usize = 63;
 
 /// Recordings to make besides the metrics. Disabled recordings cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -340,7 +335,7 @@ impl Setup<'_> {
         let rows = |recorder: &Option<Recorder>| recorder.as_ref().map_or(0, Recorder::rows);
         let delays = observe.delays.then(|| DelayRecorder::new(&self.layout));
         type Recorders = (Vec<(Option<Tracer>, Option<Recorder>)>, (Vec<Recorder>, Option<DelayRecorder>));
-        let check = |now, ((recorders, (agents, delays)), capture): &(Recorders, Option<Pcapng<_>>)| {
+        let check = |now, ((recorders, (agents, delays)), capture): &(Recorders, Option<RunCapture<_>>)| {
             let of_parts = recorders.iter().map(|(tracer, recorder): &(Option<Tracer>, _)| {
                 tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
             });
@@ -353,7 +348,7 @@ impl Setup<'_> {
                 if capture.has_failed() {
                     // `finish` returns the reason.
                     return Err(RunError::Stopped);
-                } else if capture.records() > MAX_RECORDS_CAPTURED {
+                } else if capture.records() > MAX_PACKETS {
                     return Err(self.overcaptured(now));
                 }
             }
@@ -361,7 +356,7 @@ impl Setup<'_> {
         };
         let (outcome, ((recorders, (agents, delays)), capture)) =
             self.play(world, ((recorders, (agents, delays)), capture), check);
-        capture.map(Pcapng::finish).transpose().map_err(failed)?;
+        capture.map(RunCapture::finish).transpose().map_err(failed)?;
         let parts = recorders
             .into_iter()
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
@@ -468,7 +463,7 @@ impl Setup<'_> {
     /// The error for a run whose capture exceeds its limit at `now`.
     fn overcaptured(&self, now: Time) -> RunError {
         let message = format!(
-            "after {now} the capture of this run has more than {MAX_RECORDS_CAPTURED} packets; lower the limit \
+            "after {now} the capture of this run has more than {MAX_PACKETS} packets; lower the limit \
              or the size of transfers, or run without a capture"
         );
         RunError::Scenario(self.scenario.error(message))
@@ -539,13 +534,13 @@ impl Setup<'_> {
                 capture(format!("{name}-{side}"), description, wires, part, &[])
             })
         });
-        further.chain(sides).take(MAX_CAPTURED_PARTS).collect()
+        further.chain(sides).take(MAX_FURTHER_PARTS).collect()
     }
 
-    fn capture(&self, flow: ConnectionComponents, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
+    fn capture(&self, flow: ConnectionComponents, path: &Path) -> io::Result<RunCapture<BufWriter<File>>> {
         let index = usize::from(flow.id.0);
         let tcp = self.layout.settings(index, &self.layout.parts()[index][0]);
-        let capture = Capture {
+        let point = CapturePoint {
             name: String::from("sender"),
             description: format!("The source of the data in {}", self.scenario.title),
             wires: self.layout.wires_at(|place| self.layout.parts()[index][0].sender.is(place)),
@@ -556,7 +551,7 @@ impl Setup<'_> {
             sack_permitted: tcp.sack(),
             parts: self.captured_parts(index),
         };
-        Pcapng::create(path, capture)
+        RunCapture::create(path, point)
     }
 }
 

@@ -534,9 +534,9 @@ fn frames_of_every_link_type() {
             assert!(link_type.network_layer(&frame[..len]).is_err());
         }
     }
-    assert_eq!(LinkType::from_pcap(105), None);
+    assert!(LinkType::from_pcap(105).is_none());
     let arp = [&[0; 12][..], &[0x08, 0x06]].concat();
-    let error = LinkType::Ethernet.network_layer(&arp).expect_err("no IP");
+    let error = LinkType::ETHERNET.network_layer(&arp).expect_err("no IP");
     assert_eq!(error.to_string(), "not an IP packet: protocol 0x0806 (ARP)");
 }
 

@@ -3,12 +3,13 @@
 use std::io::Write;
 
 use lasthop_base::{Bytes, Time};
+use lasthop_capture::{CapturePoint, CapturedPart, RunCapture};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum};
 use lasthop_proto::{
     Body, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet,
     Port,
 };
-use lasthop_sim::{Capture, CapturedPart, Pcapng, Tap, Wire, WireId};
+use lasthop_sim::{Tap, Wire, WireId};
 
 use crate::reader::File;
 
@@ -20,8 +21,8 @@ pub(crate) const ARRIVING: WireId = WireId(8);
 pub(crate) const FLOW: FlowId = FlowId(3);
 pub(crate) const AIR: ComponentId = ComponentId(300);
 
-pub(crate) fn at_sender() -> Capture {
-    Capture {
+pub(crate) fn at_sender() -> CapturePoint {
+    CapturePoint {
         name: "sender".into(),
         description: "The fixed host".into(),
         wires: vec![LEAVING, ARRIVING],
@@ -37,7 +38,7 @@ pub(crate) fn at_sender() -> Capture {
 pub(crate) const SENT_ON: WireId = WireId(9);
 pub(crate) const RETURNED: WireId = WireId(10);
 
-pub(crate) fn split_at_base_station() -> Capture {
+pub(crate) fn split_at_base_station() -> CapturePoint {
     let part = CapturedPart {
         name: "base".into(),
         description: "The base station".into(),
@@ -48,17 +49,17 @@ pub(crate) fn split_at_base_station() -> Capture {
         largest_window: 65_535,
         sack_permitted: false,
     };
-    Capture { parts: vec![part], ..at_sender() }
+    CapturePoint { parts: vec![part], ..at_sender() }
 }
 
 /// A run by hand: packets cross one millisecond apart unless a time is given.
 pub(crate) struct Run<W: Write> {
-    pub(crate) tap: Pcapng<W>,
+    pub(crate) tap: RunCapture<W>,
     pub(crate) now: Time,
 }
 
 impl Run<Vec<u8>> {
-    pub(crate) fn new(capture: Capture) -> Run<Vec<u8>> {
+    pub(crate) fn new(capture: CapturePoint) -> Run<Vec<u8>> {
         Run::into_writer(Vec::new(), capture)
     }
 
@@ -72,8 +73,8 @@ impl Run<Vec<u8>> {
 }
 
 impl<W: Write> Run<W> {
-    pub(crate) fn into_writer(writer: W, capture: Capture) -> Run<W> {
-        let tap = Pcapng::new(writer, capture).expect("the writer takes a header");
+    pub(crate) fn into_writer(writer: W, capture: CapturePoint) -> Run<W> {
+        let tap = RunCapture::new(writer, capture).expect("the writer takes a header");
         Run { tap, now: Time::ZERO }
     }
 

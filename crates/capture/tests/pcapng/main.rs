@@ -9,9 +9,10 @@ use std::io::{self, Write};
 
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, Ipv4Header, TcpOptionElement};
+use lasthop_capture::{CapturePoint, RunCapture};
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{DropReason, Dscp, Ecn, FlowId, Packet};
-use lasthop_sim::{Capture, Pcapng, WireId};
+use lasthop_sim::WireId;
 
 use crate::reader::options;
 use crate::run::{
@@ -133,7 +134,7 @@ fn the_ecn_field_is_encoded() {
 
 #[test]
 fn the_first_sender_is_the_client_at_any_capture_point() {
-    let mut run = Run::new(Capture { wires: vec![ARRIVING], ..at_sender() });
+    let mut run = Run::new(CapturePoint { wires: vec![ARRIVING], ..at_sender() });
     run.forth(data(1000)).back(answer(2000));
     assert_eq!(run.read_back().records[0].tcp().0.source_port, 5_004);
 }
@@ -194,7 +195,7 @@ fn a_handshake_announces_the_window_scale() {
 #[test]
 fn the_window_scale_is_the_smallest_that_fits() {
     for (largest_window, scale) in [(0, 0), (65_535, 0), (65_536, 1), (131_071, 1), (u32::MAX, 14)] {
-        let mut run = Run::new(Capture { largest_window, sack_permitted: false, ..at_sender() });
+        let mut run = Run::new(CapturePoint { largest_window, sack_permitted: false, ..at_sender() });
         run.shake_hands();
         let (syn, _) = run.read_back().records[0].tcp();
         let announced = [TcpOptionElement::MaximumSegmentSize(1000), TcpOptionElement::WindowScale(scale)];
@@ -308,7 +309,7 @@ fn each_part_of_a_split_connection_is_captured_as_a_connection() {
 
 #[test]
 fn losses_can_be_left_out() {
-    let mut run = Run::new(Capture { losses: false, ..at_sender() });
+    let mut run = Run::new(CapturePoint { losses: false, ..at_sender() });
     run.forth(data(1000)).lose(carrying(data(1000), SENDER, RECEIVER), DropReason::Corrupted);
     let file = run.read_back();
     assert_eq!((file.interfaces.len(), file.records.len()), (1, 1));
@@ -336,7 +337,7 @@ fn finish_returns_the_first_write_error() {
     }
     let failure = run.tap.finish().err().expect("the writer was full");
     assert_eq!(failure.to_string(), "disk full");
-    assert!(Pcapng::new(Full(4), at_sender()).is_err());
+    assert!(RunCapture::new(Full(4), at_sender()).is_err());
 }
 
 #[test]

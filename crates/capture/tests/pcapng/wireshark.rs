@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use lasthop_base::Time;
+use lasthop_capture::CapturePoint;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use lasthop_proto::{Body, DropReason, Dscp, Ecn, Effect, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
-use lasthop_sim::Capture;
 use lasthop_testing::schemes::agent;
 
 use crate::reader::{File, text};
@@ -42,7 +42,7 @@ fn tshark(name: &str, bytes: &[u8], filter: &str, fields: &[&str]) -> Option<Vec
 /// A handshake, five segments with the second one lost, a lost acknowledgement, notices with one lost, and a
 /// fast retransmission.
 fn eventful(losses: bool) -> Vec<u8> {
-    let mut run = Run::new(Capture { losses, ..at_sender() });
+    let mut run = Run::new(CapturePoint { losses, ..at_sender() });
     run.shake_hands();
     for n in 1..=5 {
         run.forth(data(1000 * n));

@@ -1,33 +1,23 @@
-//! Captures of a run in pcapng format.
-//!
-//! Blocks are written by `pcap-file` 2.0.0, which ignores `if_tsresol` and always writes nanoseconds. That is
-//! correct here only because every interface declares nanoseconds.
+//! Captures of a simulated run.
 
-mod datagram;
-
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::Flags;
 use lasthop_proto::{Body, Coded, ComponentId, DropReason, FlowId, Packet, Symbol};
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
-use pcap_file::{DataLink, Endianness, PcapError};
+use lasthop_sim::{Tap, Wire, WireId};
 
-use crate::tap::{Tap, Wire, WireId};
-use datagram::{Datagram, Encoder, SNAP_LEN};
+use crate::datagram::{Datagram, Encoder, SNAP_LEN};
+use crate::writer::{Interface, Record, Writer};
+
+/// Maximum number of [further parts](CapturePoint::parts) of a connection: each has a range of addresses.
+pub const MAX_FURTHER_PARTS: usize = 63;
 
 /// The capture point, and TCP options that segments do not carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capture {
+pub struct CapturePoint {
     /// Interface name, such as "sender".
     pub name: String,
     /// Interface description, one sentence.
@@ -43,7 +33,7 @@ pub struct Capture {
     pub largest_window: u32,
     /// Whether SYN segments carry the SACK-permitted option.
     pub sack_permitted: bool,
-    /// Further parts of the captured connection if base stations split it; at most 63.
+    /// Further parts of the captured connection if base stations split it; at most [`MAX_FURTHER_PARTS`].
     pub parts: Vec<CapturedPart>,
 }
 
@@ -60,11 +50,11 @@ pub struct CapturedPart {
     pub wires: Vec<WireId>,
     /// The links on which this part may lose packets.
     pub links: Vec<ComponentId>,
-    /// As in [`Capture`].
+    /// As in [`CapturePoint`].
     pub mss: u16,
-    /// As in [`Capture`].
+    /// As in [`CapturePoint`].
     pub largest_window: u32,
-    /// As in [`Capture`].
+    /// As in [`CapturePoint`].
     pub sack_permitted: bool,
 }
 
@@ -93,13 +83,12 @@ pub struct CapturedPart {
 /// Readers learn the window scale of a connection from its handshake only. Without a handshake, or before it,
 /// windows are written unscaled, capped at 65,535.
 #[allow(missing_debug_implementations)]
-pub struct Pcapng<W: Write> {
-    file: PcapNgWriter<W>,
+pub struct RunCapture<W: Write> {
+    file: Writer<W>,
     encoder: Encoder,
     wires: Vec<WireId>,
     losses: bool,
     parts: Vec<(CapturedPart, Encoder)>,
-    records: usize,
     failure: Option<io::Error>,
 }
 
@@ -111,59 +100,50 @@ const LOSSES: u32 = 1;
 /// Bytes of a buffer before a file. With the usual 8 KB, a traced run takes a fifth longer.
 const BUFFER: usize = 1 << 18;
 
-impl Pcapng<BufWriter<File>> {
+impl RunCapture<BufWriter<File>> {
     /// Creates a file, or empties an existing one.
     ///
     /// # Errors
     /// If the file cannot be created or written.
     ///
     /// # Panics
-    /// As [`new`](Pcapng::new).
-    pub fn create(path: impl AsRef<Path>, capture: Capture) -> io::Result<Pcapng<BufWriter<File>>> {
-        Pcapng::new(BufWriter::with_capacity(BUFFER, File::create(path)?), capture)
+    /// As [`new`](RunCapture::new).
+    pub fn create(path: impl AsRef<Path>, point: CapturePoint) -> io::Result<RunCapture<BufWriter<File>>> {
+        RunCapture::new(BufWriter::with_capacity(BUFFER, File::create(path)?), point)
     }
 }
 
-impl<W: Write> Pcapng<W> {
-    /// Starts a file. Every packet causes a few small writes: pass a [`BufWriter`].
+impl<W: Write> RunCapture<W> {
+    /// Starts a file. Every packet causes a small write: pass a [`BufWriter`].
     ///
     /// # Errors
     /// If `writer` fails.
     ///
     /// # Panics
-    /// If there are more than 63 further parts.
-    pub fn new(writer: W, capture: Capture) -> io::Result<Pcapng<W>> {
-        assert!(capture.parts.len() < 64, "a connection has at most 64 parts");
-        let encoder = Encoder::new(capture.mss, capture.largest_window, capture.sack_permitted, 0);
-        let application = concat!("Lasthop ", env!("CARGO_PKG_VERSION"));
-        let section = SectionHeaderBlock {
-            // Not the platform of the machine: the same run produces the same file everywhere.
-            endianness: Endianness::Little,
-            options: vec![SectionHeaderOption::UserApplication(application.into())],
-            ..SectionHeaderBlock::default()
-        };
-        let mut file = PcapNgWriter::with_section_header(writer, section).map_err(io_error)?;
-        put(&mut file, interface(&capture.name, &capture.description))?;
-        if capture.losses {
-            put(&mut file, interface("losses", "Packets lost anywhere, each quoted where it was lost"))?;
+    /// If there are more than [`MAX_FURTHER_PARTS`].
+    pub fn new(writer: W, point: CapturePoint) -> io::Result<RunCapture<W>> {
+        assert!(point.parts.len() <= MAX_FURTHER_PARTS, "a connection has at most 64 parts");
+        let encoder = Encoder::new(point.mss, point.largest_window, point.sack_permitted, 0);
+        let mut interfaces = vec![interface(&point.name, &point.description)];
+        if point.losses {
+            interfaces.push(interface("losses", "Packets lost anywhere, each quoted where it was lost"));
         }
-        for part in &capture.parts {
-            put(&mut file, interface(&part.name, &part.description))?;
-        }
-        let parts = (1..).zip(capture.parts).map(|(number, part)| {
+        interfaces.extend(point.parts.iter().map(|part| interface(&part.name, &part.description)));
+        let file = Writer::new(writer, &interfaces)?;
+        let parts = (1..).zip(point.parts).map(|(number, part)| {
             let encoder = Encoder::new(part.mss, part.largest_window, part.sack_permitted, number);
             (part, encoder)
         });
-        let (wires, losses, parts) = (capture.wires, capture.losses, parts.collect());
-        Ok(Pcapng { file, encoder, wires, losses, parts, records: 0, failure: None })
+        let (wires, losses, parts) = (point.wires, point.losses, parts.collect());
+        Ok(RunCapture { file, encoder, wires, losses, parts, failure: None })
     }
 
     /// Number of packets and losses recorded so far.
     pub fn records(&self) -> usize {
-        self.records
+        self.file.records()
     }
 
-    /// Whether an error has occurred: nothing more is written, and [`finish`](Pcapng::finish) returns it.
+    /// Whether an error has occurred: nothing more is written, and [`finish`](RunCapture::finish) returns it.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
@@ -176,11 +156,7 @@ impl<W: Write> Pcapng<W> {
     pub fn finish(self) -> io::Result<W> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => {
-                let mut writer = self.file.into_inner();
-                writer.flush()?;
-                Ok(writer)
-            }
+            None => self.file.finish(),
         }
     }
 
@@ -226,24 +202,22 @@ impl<W: Write> Pcapng<W> {
 
     fn record(
         &mut self,
-        interface_id: u32,
-        now: Time,
+        interface: u32,
+        time: Time,
         datagram: &Datagram,
         comment: Option<String>,
     ) -> io::Result<()> {
-        let block = EnhancedPacketBlock {
-            interface_id,
-            timestamp: Duration::from_nanos(now.as_nanos()),
+        self.file.packet(&Record {
+            interface,
+            time,
             original_len: datagram.len,
-            data: Cow::Borrowed(&datagram.headers),
-            options: comment.into_iter().map(|text| EnhancedPacketOption::Comment(text.into())).collect(),
-        };
-        self.records += 1;
-        put(&mut self.file, block)
+            bytes: &datagram.headers,
+            comment: comment.as_deref(),
+        })
     }
 }
 
-impl<W: Write> Tap for Pcapng<W> {
+impl<W: Write> Tap for RunCapture<W> {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         self.meet(packet);
         if self.failure.is_none() {
@@ -293,26 +267,8 @@ fn describe(packet: &Packet) -> String {
     }
 }
 
-fn interface(name: &str, description: &str) -> InterfaceDescriptionBlock<'static> {
-    const NANOSECONDS: u8 = 9;
-    InterfaceDescriptionBlock {
-        linktype: DataLink::RAW,
-        snaplen: SNAP_LEN,
-        options: vec![
-            InterfaceDescriptionOption::IfName(name.to_owned().into()),
-            InterfaceDescriptionOption::IfDescription(description.to_owned().into()),
-            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-        ],
-    }
-}
-
-fn put<'a, W: Write>(file: &mut PcapNgWriter<W>, block: impl PcapNgBlock<'a>) -> io::Result<()> {
-    file.write_pcapng_block(block).map(drop).map_err(io_error)
-}
-
-fn io_error(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other),
-    }
+fn interface<'a>(name: &'a str, description: &'a str) -> Interface<'a> {
+    /// IP packets without a link's header.
+    const RAW: u16 = 101;
+    Interface { name, description, link_type: RAW, snap_len: SNAP_LEN }
 }

@@ -1,0 +1,26 @@
+//! Captures of packets: written as pcapng files, read as columns.
+//!
+//! ```text
+//! a simulated run ── Tap ──> RunCapture ──┐
+//!                                         ├──> Writer ──> pcapng
+//! frames of an emulation ──> EndCapture ──┘
+//!
+//! pcap, pcapng ──> file ──> frames ──> wire ──> Packets: a column for each field
+//! ```
+//!
+//! All input is hostile: no file panics, and work and memory are linear in its length.
+
+mod datagram;
+mod emulated;
+mod file;
+mod packets;
+mod simulated;
+mod writer;
+
+pub use emulated::EndCapture;
+pub use file::ReadError;
+pub use packets::Packets;
+pub use simulated::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, RunCapture};
+
+/// Limit of packets in a capture, written or read: about half a gigabyte.
+pub const MAX_PACKETS: usize = 4_000_000;
