@@ -75,7 +75,8 @@ def assemble(source: Path, pictures: bool) -> None:
     source.mkdir(parents=True)
     shutil.copytree(DOCS / "images", source / "images", ignore=shutil.ignore_patterns("*.toml"))
     shutil.copytree(DOCS / "site/_static", source / "_static")
-    shutil.copy(DOCS / "site/conf.py", source)
+    for name in ("conf.py", "scorer.js"):
+        shutil.copy(DOCS / "site" / name, source)
     for name, page in PAGES.items():
         if name.endswith(".py"):
             notebook = ROOT / name

@@ -1,5 +1,7 @@
 """The documentation site: see scripts/build_site.py, which assembles the pages before Sphinx reads them."""
 
+from pathlib import Path
+
 from lasthop import __version__
 
 project = "Lasthop"
@@ -33,6 +35,7 @@ html_show_copyright = False
 html_copy_source = False
 # Pages that are opened as files may not read other files, so that results could not show their text.
 html_show_search_summary = False
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1769c2", "color-brand-content": "#1558a5"},
     "dark_css_variables": {"color-brand-primary": "#62b0ff", "color-brand-content": "#7dbdff"},

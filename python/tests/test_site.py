@@ -245,6 +245,11 @@ def test_search_works_without_a_network(opened: Callable[..., Page]) -> None:
     page.wait_for_selector("#search-results li a")
     found = page.eval_on_selector_all("#search-results li a", "all => all.map(each => each.href)")
     assert any("scenarios.html" in link for link in found), found
+    for scheme in ("snoop", "packet-fec"):
+        page = opened(f"search.html?q={scheme}")
+        page.wait_for_selector("#search-results li a")
+        first = page.eval_on_selector("#search-results li a", "each => each.href")
+        assert first.endswith(f"guide/schemes.html#{scheme}")
     opened("search.html?q=nosuchword").wait_for_selector("text=did not match any documents")
 
 
