@@ -576,6 +576,27 @@ def test_links_have_targets() -> None:
                 assert (page.parent / target).exists(), (page.name, target)
 
 
+def test_files_that_pages_name_exist() -> None:
+    place = r"`((?:crates|python|scripts|benches|tests|docs|scenarios|notebooks)/[\w./-]+)`"
+    for name in PAGES:
+        # It names files that are to be written.
+        if name != "CONTRIBUTING.md":
+            missing = [
+                path for path in re.findall(place, (ROOT / name).read_text()) if not (ROOT / path).exists()
+            ]
+            assert missing == [], name
+
+
+def test_the_architecture_names_every_room() -> None:
+    rooms = re.findall(r"^ {4}.*", (DOCS / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    named = set(re.findall(r"(\w+)/", "\n".join(rooms)))
+    crates = {path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml")}
+    packages = {path.parent.name for path in (ROOT / "python/lasthop").glob("*/__init__.py")}
+    assert len(crates) > 10
+    assert len(packages) > 10
+    assert sorted((crates | packages) - named) == []
+
+
 def test_pages_written_by_hand_stay_short() -> None:
     generated = ("docs/reference/", "docs/reports/")
     texts = {name: (ROOT / name).read_text() for name in PAGES if not name.startswith(generated)}
