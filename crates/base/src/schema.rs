@@ -25,6 +25,12 @@ pub fn words(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }
 
+/// One of several words, each with its description.
+pub fn described<'a>(words: impl IntoIterator<Item = (&'a str, &'a str)>) -> Schema {
+    let each = |(word, description)| json_schema!({"type": "string", "const": word, "description": description});
+    json_schema!({"oneOf": words.into_iter().map(each).collect::<Vec<Schema>>()})
+}
+
 /// A value of any of these forms.
 pub fn any(forms: impl IntoIterator<Item = Schema>) -> Schema {
     json_schema!({"anyOf": forms.into_iter().collect::<Vec<Schema>>()})

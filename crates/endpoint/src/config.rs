@@ -100,7 +100,7 @@ impl Config {
         let mut settings = self.settings.clone();
         if !agreed.sack && settings.sack() {
             settings.flavour = Flavour::NewReno;
-            if matches!(settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood) {
+            if settings.congestion.control().needs_samples {
                 // These need delivery rate samples, which need SACK.
                 settings.congestion = Congestion::Cubic;
             }

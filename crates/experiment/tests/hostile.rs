@@ -18,6 +18,7 @@ use std::time::Duration;
 use lasthop_base::{Stream, Streams};
 use lasthop_experiment::{Experiment, Observe, RunError};
 use lasthop_proto::scheme::Schemes;
+use lasthop_proto::tcp::{Congestion, Profile};
 use lasthop_scenario::Scenario;
 use lasthop_testing::random::{coin, pick, pick_name};
 
@@ -219,8 +220,7 @@ impl Draw {
 
     /// A few keys of a table of TCP's settings.
     fn tcp(&mut self, text: &mut String) {
-        let profile =
-            pick(&mut self.0, &["linux", "linux-bbr", "linux-bbr3", "freebsd", "rfc", "ns2", "ebsn"]);
+        let profile = pick_name(&mut self.0, &Profile::ALL.map(Profile::name));
         writeln!(text, "profile = \"{profile}\"\nclose = true").expect("text");
         if self.chance(0.2) {
             writeln!(text, "packet_size = \"{}\"", self.size()).expect("text");
@@ -255,9 +255,10 @@ impl Draw {
             writeln!(text, "flavour = \"{flavour}\"").expect("text");
         }
         if self.chance(0.5) {
-            let of_samples = ["bbr", "bbr3", "westwood", "cubic", "vegas", "veno", "hybla", "reno"];
-            let others = ["aimd", "net3", "none", "cubic", "vegas", "veno", "hybla", "reno", "westwood"];
-            let congestion = pick(&mut self.0, if of_records { &of_samples } else { &others });
+            let controls = Congestion::ALL.iter().map(|congestion| congestion.control());
+            let usable = controls.filter(|control| of_records || !control.needs_samples);
+            let names: Vec<_> = usable.map(|control| control.name).collect();
+            let congestion = pick_name(&mut self.0, &names);
             writeln!(text, "congestion = \"{congestion}\"").expect("text");
         }
         for (key, words) in [

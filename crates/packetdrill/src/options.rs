@@ -25,29 +25,12 @@ const HEADER_V6: u64 = 60;
 
 /// The congestion control with this name in Linux.
 fn congestion(name: &str) -> Option<Congestion> {
-    Some(match name {
-        "reno" => Congestion::Reno,
-        "cubic" => Congestion::Cubic,
-        "bbr" => Congestion::Bbr,
-        "vegas" => Congestion::Vegas,
-        "veno" => Congestion::Veno,
-        "westwood" => Congestion::Westwood,
-        "hybla" => Congestion::Hybla,
-        _ => return None,
-    })
+    Congestion::named(name).filter(|congestion| congestion.control().linux == Some(name))
 }
 
 fn congestion_name(congestion: Congestion) -> &'static str {
-    match congestion {
-        Congestion::Aimd | Congestion::Net3 | Congestion::Reno => "reno",
-        Congestion::Cubic => "cubic",
-        Congestion::Bbr | Congestion::Bbr3 => "bbr",
-        Congestion::Vegas => "vegas",
-        Congestion::Veno => "veno",
-        Congestion::Westwood => "westwood",
-        Congestion::Hybla => "hybla",
-        Congestion::None => "none",
-    }
+    let control = congestion.control();
+    control.linux.unwrap_or(control.name)
 }
 
 fn integer(value: &[u8]) -> Result<u32, Errno> {

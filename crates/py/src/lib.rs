@@ -11,6 +11,7 @@
 //! ```
 
 mod columns;
+mod congestion;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod error;
@@ -38,6 +39,8 @@ mod _lasthop {
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyTuple};
 
+    #[pymodule_export]
+    use crate::congestion::{CongestionControl, congestion_controls};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulator::Emulator;

@@ -94,7 +94,7 @@ pub fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
 }
 
 /// The first name and the others in serde's message "`word`, expected one of `a`, `b`".
-pub(crate) fn names(rest: &str) -> (&str, impl Iterator<Item = &str>) {
+fn names(rest: &str) -> (&str, impl Iterator<Item = &str>) {
     let mut names = rest.split('`').skip(1).step_by(2);
     (names.next().unwrap_or_default(), names)
 }

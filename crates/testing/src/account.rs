@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::tcp::cc::Limit;
 use lasthop_proto::tcp::{
     Congestion, Flavour, LossStage, Receiver, Segment, Sender, SenderStats, SeqNum, Settings,
 };
@@ -236,7 +237,7 @@ impl Account {
     /// restarted from its initial value.
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats, idle: bool) {
         let found = did.fast_retransmits + did.timeouts > 0;
-        let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
+        let own = self.settings.congestion.control().limit != Limit::Window;
         let mss = f64::from(self.settings.mss());
         if did.undone_reductions > 0 && !found && !own {
             // Hybla grows by more than the bytes acknowledged.

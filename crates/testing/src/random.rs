@@ -19,21 +19,6 @@ pub const FLAVOURS: [Flavour; 7] = [
     Flavour::Prr,
 ];
 
-/// All congestion controls.
-pub const CONTROLS: [Congestion; 11] = [
-    Congestion::Aimd,
-    Congestion::Net3,
-    Congestion::Reno,
-    Congestion::Cubic,
-    Congestion::Bbr,
-    Congestion::Bbr3,
-    Congestion::Vegas,
-    Congestion::Veno,
-    Congestion::Westwood,
-    Congestion::Hybla,
-    Congestion::None,
-];
-
 /// One of several values with equal probability.
 pub fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
     among[random.below(among.len() as u64) as usize]
@@ -137,9 +122,12 @@ pub fn settings(random: &mut Stream) -> Settings {
 /// A congestion control that supports `flavour`; AIMD and none are drawn more often than others.
 pub fn congestion(random: &mut Stream, flavour: Flavour) -> Congestion {
     let usual = pick(random, &[Some(Congestion::Aimd), Some(Congestion::None), None, None]);
-    let any = pick(random, &CONTROLS);
-    let samples = matches!(any, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
-    usual.unwrap_or(if samples && flavour != Flavour::Prr { Congestion::Cubic } else { any })
+    let any = pick(random, Congestion::ALL);
+    usual.unwrap_or(if any.control().needs_samples && flavour != Flavour::Prr {
+        Congestion::Cubic
+    } else {
+        any
+    })
 }
 
 /// A queue with room for at least two packets.

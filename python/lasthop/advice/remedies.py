@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lasthop._lasthop import Scheme, schemes
+from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, schemes
 from lasthop.race import Arm
 
 PLAIN = schemes()[0].name
@@ -26,30 +26,35 @@ class Sender:
         How to configure a server, such as a sysctl.
     mainline : bool
         Whether released Linux kernels include it.
+    cost : str or None
+        Its drawback.
     """
 
     name: str
     title: str
     how: str
     mainline: bool = True
+    cost: str | None = None
 
 
-def _sysctl(name: str) -> str:
-    return f"sysctl net.ipv4.tcp_congestion_control={name}"
+def _sender(control: CongestionControl) -> Sender:
+    is_default = control.sender == LINUX
+    return Sender(
+        control.sender,
+        f"{control.title}, Linux's default" if is_default else control.title,
+        control.origin or f"sysctl net.ipv4.tcp_congestion_control={control.linux}",
+        mainline=control.linux is not None,
+        cost=control.cost,
+    )
 
+
+LINUX = "linux"
+"""A Linux server with its default congestion control."""
 
 SENDERS = {
-    sender.name: sender
-    for sender in (
-        Sender("linux", "CUBIC, Linux's default", _sysctl("cubic")),
-        Sender("linux-reno", "Reno", _sysctl("reno")),
-        Sender("linux-bbr", "BBR", _sysctl("bbr")),
-        Sender("linux-bbr3", "BBR version 3", "a kernel of its authors", mainline=False),
-        Sender("linux-westwood", "Westwood+", _sysctl("westwood")),
-        Sender("linux-hybla", "Hybla", _sysctl("hybla")),
-        Sender("linux-veno", "Veno", _sysctl("veno")),
-        Sender("linux-vegas", "Vegas", _sysctl("vegas")),
-    )
+    control.sender: _sender(control)
+    for control in sorted(congestion_controls(), key=lambda control: control.sender != LINUX)
+    if control.linux or control.origin
 }
 """The senders, by name."""
 
@@ -122,7 +127,7 @@ def arms(sender: str) -> list[Arm]:
     the queue disciplines, alone, with BBR, and with the schemes that products have.
     """
     found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *SENDERS))]
-    other = "linux" if sender == "linux-bbr" else "linux-bbr"
+    other = LINUX if sender == "linux-bbr" else "linux-bbr"
     for each in (sender, other):
         for name, scheme in deployable().items():
             if each == sender or scheme.products:
@@ -219,8 +224,7 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER) -> Deployment
         places.append(source.place)
         how.append(known.how)
         effort += source.effort if known.mainline else NO_PRODUCT
-        if arm.sender.startswith("linux-bbr"):
-            costs.append("may take bandwidth from other flows in the same queue")
+        costs += [known.cost] if known.cost else []
     scheme = deployable().get(arm.scheme)
     if scheme is not None and scheme.place is not None and scheme.cost is not None:
         places.append(scheme.place)

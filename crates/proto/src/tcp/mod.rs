@@ -26,6 +26,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use crate::packet::{FlowId, HostId};
 
+pub use cc::Congestion;
 pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;
@@ -36,8 +37,8 @@ pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
-    Changes, Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile,
-    RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
+    Changes, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile, RttArithmetic,
+    RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
 pub use state::SenderState;
 

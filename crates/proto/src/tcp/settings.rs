@@ -13,6 +13,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cc::{Congestion, Limit};
 use super::segment::SackBlocks;
 use super::seq::SeqNum;
 use super::timers::on_wheel;
@@ -82,38 +83,7 @@ pub enum Detection {
     Sack,
 }
 
-/// Congestion control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Congestion {
-    /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
-    #[default]
-    Aimd,
-    /// `Aimd` with the additive constant of BSD from Reno to Net/3: an eighth of a segment per
-    /// acknowledgement (RFC 2525, RFC 5681 section 3.1).
-    Net3,
-    /// As `Aimd` with byte counting and in whole segments (RFC 5681 with RFC 3465, as in Linux).
-    Reno,
-    /// CUBIC (RFC 9438, as in Linux), with HyStart.
-    Cubic,
-    /// BBR, version 1, as in Linux.
-    Bbr,
-    /// BBR, version 3 (draft-ietf-ccwg-bbr).
-    Bbr3,
-    /// Vegas (Brakmo and Peterson 1995, as in Linux).
-    Vegas,
-    /// Veno (Fu and Liew 2003, as in Linux).
-    Veno,
-    /// Westwood+ (Mascolo et al. 2004, as in Linux).
-    Westwood,
-    /// Hybla (Caini and Firrincieli 2004, as in Linux).
-    Hybla,
-    /// No congestion control: only the receive window limits the data in flight. For a dedicated hop that
-    /// cannot be congested.
-    None,
-}
-
-/// End of the initial slow start, for controllers that support it ([`Congestion::Cubic`]).
+/// End of the initial slow start, for congestion controls that support it, such as CUBIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartExit {
@@ -718,7 +688,7 @@ impl Settings {
 
     /// Whether congestion control limits the data in flight.
     pub fn is_controlled(&self) -> bool {
-        self.congestion != Congestion::None
+        self.congestion.control().limit != Limit::Receiver
     }
 
     /// Whether SACK is permitted and used at both ends (RFC 2018).
@@ -780,17 +750,12 @@ impl Settings {
                 )
             });
         }
-        let sampled = match self.congestion {
-            Congestion::Bbr => Some("bbr"),
-            Congestion::Bbr3 => Some("bbr3"),
-            Congestion::Westwood => Some("westwood"),
-            _ => None,
-        };
-        check("congestion", sampled.is_none() || self.keeps_records(), &|| {
+        let control = self.congestion.control();
+        check("congestion", !control.needs_samples || self.keeps_records(), &|| {
             format!(
-                "found \"{}\", which needs the delivery rate samples of flavour \"prr\"; expected that flavour, \
-                 or another congestion, such as \"reno\"",
-                sampled.unwrap_or_default()
+                "found \"{}\", which needs the delivery rate samples of flavour \"prr\"; expected that flavour, or \
+                 another congestion, such as \"reno\"",
+                control.name
             )
         });
         let standard = self.rules == Rules::Rfc;

@@ -14,7 +14,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use self::marks::Negotiated;
 use self::pacing::Pace;
-use super::cc::{self, AckInfo, Controller, Demand, RateSample, RttInfo, Sending, Window};
+use super::cc::{AckInfo, Controller, Demand, Limit, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates, Repeat};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
@@ -121,7 +121,8 @@ impl SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
         let rwnd = settings.first_window();
-        let cc = cc::of(settings, connection.flow);
+        let control = settings.congestion.control();
+        let cc = control.build(settings, connection.flow);
         SenderState {
             connection,
             mss,
@@ -142,9 +143,9 @@ impl SenderState {
             // Without a handshake, the peer starts at the same sequence number.
             rcv_nxt: iss,
             takes_rtts: true,
-            takes_samples: cc.takes_samples(),
-            governs_recovery: cc.governs_recovery(),
-            is_paced: settings.keeps_records() && (settings.pacing || cc.needs_pacing()),
+            takes_samples: control.needs_samples,
+            governs_recovery: control.limit != Limit::Window,
+            is_paced: settings.keeps_records() && (settings.pacing || control.needs_pacing),
             cc,
             recovering: false,
             inflation: 0,

@@ -5,7 +5,6 @@ use lasthop_base::{Duration, Unread};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp;
 use schemars::JsonSchema;
-use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -17,7 +16,7 @@ use super::mobility::Mobility;
 use super::shared::Shared;
 use super::sweep::{Sweep, text};
 use super::topology::Topology;
-use crate::diagnostics::{alternatives, names};
+use crate::diagnostics::alternatives;
 
 /// Whether the keys lead to a choice between several alternatives, each with its own table. An override that
 /// names another alternative replaces the one in the file.
@@ -230,18 +229,15 @@ pub(crate) fn settings_table(settings: &impl Serialize) -> Table {
 fn with_congestion(sender: &str) -> Option<tcp::Settings> {
     tcp::Profile::ALL.into_iter().find_map(|profile| {
         let congestion = sender.strip_prefix(profile.name())?.strip_prefix('-')?;
-        let congestion = tcp::Congestion::deserialize(StrDeserializer::<Error>::new(congestion)).ok()?;
+        let congestion = tcp::Congestion::named(congestion)?;
         Some(tcp::Settings { congestion, ..profile.settings() })
     })
 }
 
 /// The names of the profiles, and of the default profile with each congestion control.
 pub(super) fn names_of_senders() -> Vec<String> {
-    // serde lists the names of controls when it meets another.
-    let unknown = tcp::Congestion::deserialize(StrDeserializer::<Error>::new(""));
-    let listed = unknown.map_or_else(|error| error.to_string(), |_| String::new());
-    let combined =
-        names(&listed).1.map(|congestion| format!("{}-{congestion}", tcp::Profile::default().name()));
+    let controls = tcp::Congestion::ALL.iter().map(|congestion| congestion.control().name);
+    let combined = controls.map(|name| format!("{}-{name}", tcp::Profile::default().name()));
     let profiles = tcp::Profile::ALL.map(|profile| String::from(profile.name()));
     profiles.into_iter().chain(combined).collect::<IndexSet<_>>().into_iter().collect()
 }

@@ -11,7 +11,7 @@ use lasthop_proto::tcp::{
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 use lasthop_testing::check;
 use lasthop_testing::net::{Filter, by_order, nothing, segments, transfer, transfer_with};
-use lasthop_testing::random::{CONTROLS, FLAVOURS};
+use lasthop_testing::random::FLAVOURS;
 
 /// Every flavour under both rule sets, and variants of other settings.
 fn variants() -> Vec<(String, Settings)> {
@@ -91,7 +91,8 @@ fn any_loss_of_the_first_twelve_acknowledgements() {
 /// The Linux profile with every congestion control and loss detector.
 fn controls() -> Vec<(String, Settings)> {
     let detections = [Detection::Rack, Detection::Sack];
-    let pairs = CONTROLS.into_iter().flat_map(|control| detections.map(|detection| (control, detection)));
+    let pairs =
+        Congestion::ALL.iter().copied().flat_map(|control| detections.map(|detection| (control, detection)));
     let settings = |(congestion, detection)| {
         let linux = Profile::Linux.settings();
         (format!("{congestion:?}, {detection:?}"), Settings { congestion, detection, ..linux })

@@ -23,7 +23,7 @@ use lasthop_proto::{Component, ComponentId, Port};
 use lasthop_sim::{Builder, Expansion, Exposed, Fec, ManagedLink, Node, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, finish, first_byte, plain_radio, slack};
-use lasthop_testing::random::{self, CONTROLS, coin, management, milliseconds, pick, queue};
+use lasthop_testing::random::{self, coin, management, milliseconds, pick, queue};
 use lasthop_testing::reorder::Reorder;
 use lasthop_testing::schemes::{installed, site};
 
@@ -301,7 +301,7 @@ fn world(kind: &Kind, number: u64) -> bool {
 
 /// These schemes with every congestion control and recovery.
 fn kinds<'a>(schemes: &'a Combination<'a>) -> impl Iterator<Item = Kind<'a>> {
-    CONTROLS.into_iter().flat_map(move |congestion| {
+    Congestion::ALL.iter().copied().flat_map(move |congestion| {
         REPAIRS.into_iter().map(move |repair| Kind { schemes, congestion, repair })
     })
 }
@@ -364,8 +364,7 @@ fn invariants_hold_in_random_worlds() {
             failed += outcomes.iter().filter(|outcome| outcome.is_none()).count();
             // Controllers that need delivery-rate samples need per-segment records, and some schemes extend one
             // recovery only; all other kinds are valid.
-            let samples =
-                matches!(kind.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
+            let samples = kind.congestion.control().needs_samples;
             let flavour = kind.repair.1;
             let extended = scheme.mismatch(&Settings { flavour, ..Settings::default() }).is_none();
             let works = extended && (!samples || flavour == Flavour::Prr);
@@ -394,7 +393,7 @@ fn invariants_hold_under_pairs_of_schemes() {
     for pair in &pairs {
         let mut random = Streams::new(1, 0).stream(&format!("pair:{}", pair.name()));
         for _ in 0..KINDS_PER_PAIR {
-            let (congestion, repair) = (pick(&mut random, &CONTROLS), pick(&mut random, &REPAIRS));
+            let (congestion, repair) = (pick(&mut random, Congestion::ALL), pick(&mut random, &REPAIRS));
             let kind = Kind { schemes: pair, congestion, repair };
             let outcomes = (0..worlds_of_each_kind() / 4).map(|number| try_world(&kind, number));
             for outcome in outcomes {

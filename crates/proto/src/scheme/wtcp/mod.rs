@@ -51,7 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
-use crate::tcp::{Congestion, Flavour, SackBlock, SackBlocks, SeqNum, Settings};
+use crate::tcp::{Flavour, SackBlock, SackBlocks, SeqNum, Settings};
 use receiver::RateControl;
 use sender::Pacer;
 
@@ -113,7 +113,7 @@ impl Scheme for Wtcp {
             "extends the recovery with records of segments, which can be paced; set flavour = \"prr\""
         } else if !tcp.timestamps {
             "takes the departures of packets from their timestamps; set timestamps = true"
-        } else if matches!(tcp.congestion, Congestion::Bbr | Congestion::Bbr3) {
+        } else if tcp.congestion.control().needs_pacing {
             "sets the rate of the source, as BBR does; set congestion = \"reno\""
         } else {
             return None;

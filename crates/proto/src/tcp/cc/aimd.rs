@@ -1,14 +1,27 @@
 //! Standard congestion control: slow start and congestion avoidance (Jacobson 1988, RFC 5681).
 
-use super::{AckInfo, Controller, Loss, Window};
-use crate::tcp::settings::Settings;
+use alloc::boxed::Box;
+
+use super::ns2::Ns2;
+use super::{AckInfo, Control, Controller, Loss, Window};
+use crate::tcp::settings::{Rules, Settings};
+
+pub(super) const CONTROL: Control = Control::new(
+    "aimd",
+    "AIMD",
+    "Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681)",
+    |settings, _| match settings.rules {
+        Rules::Rfc => Box::new(Aimd::new(settings)),
+        Rules::Ns2 => Box::new(Ns2::new(settings)),
+    },
+);
 
 /// Multiplicative decrease factor (RFC 5681 equation 4).
 const HALF: f64 = 0.5;
 
 /// Slow start and congestion avoidance.
 #[derive(Clone, Debug)]
-pub struct Aimd {
+pub(super) struct Aimd {
     window: Window,
     mss: f64,
     /// Further growth per acknowledgement in congestion avoidance.
@@ -17,15 +30,14 @@ pub struct Aimd {
 
 impl Aimd {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Aimd {
+    pub(super) fn new(settings: &Settings) -> Aimd {
         Aimd { window: Window::new(settings), mss: f64::from(settings.mss()), constant: 0.0 }
     }
 
-    /// A controller of BSD up to Net/3, whose window grows by a constant of an eighth of a segment per acknowledgement
-    /// as well. Many implementations inherited it, and RFC 5681 section 3.1 forbids it.
-    pub fn net3(settings: &Settings) -> Aimd {
+    /// A controller whose window grows in congestion avoidance by `share` of a segment per acknowledgement as well.
+    pub(super) fn with_constant(settings: &Settings, share: f64) -> Aimd {
         let aimd = Aimd::new(settings);
-        Aimd { constant: aimd.mss / 8.0, ..aimd }
+        Aimd { constant: aimd.mss * share, ..aimd }
     }
 
     /// RFC 5681 equation 4: FlightSize times `factor`, by default a half, but at least two segments.

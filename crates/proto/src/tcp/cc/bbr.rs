@@ -1,11 +1,22 @@
 //! BBR, version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in Linux. Pacing
 //! rate and window follow a model of the path (bottleneck bandwidth and minimum round-trip time), not losses.
 
+use alloc::boxed::Box;
+
 use lasthop_base::{Duration, Stream, Streams, Time};
 
-use super::{AckInfo, Controller, Demand, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
+use super::{AckInfo, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    limit: Limit::Model,
+    needs_samples: true,
+    needs_pacing: true,
+    linux: Some("bbr"),
+    cost: Some("may take bandwidth from other flows in the same queue"),
+    ..Control::new("bbr", "BBR", "BBR, version 1, as in Linux", |settings, flow| Box::new(Bbr::new(settings, u64::from(flow.0))))
+};
 
 /// Startup gain: 2 / ln 2, the smallest gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2885.0 / 1000.0;
@@ -40,7 +51,7 @@ const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
 
 /// BBR version 1.
 #[derive(Clone, Debug)]
-pub struct Bbr {
+pub(super) struct Bbr {
     window: SegmentWindow,
     /// Bytes of payload in a full segment.
     mss: u64,
@@ -156,7 +167,7 @@ impl Policer {
 
 impl Bbr {
     /// A controller for a connection with these settings. `flow` selects the initial phase of ProbeBW.
-    pub fn new(settings: &Settings, flow: u64) -> Bbr {
+    pub(super) fn new(settings: &Settings, flow: u64) -> Bbr {
         Bbr {
             window: SegmentWindow::new(settings),
             mss: u64::from(settings.mss()),
@@ -538,10 +549,6 @@ impl Controller for Bbr {
         self.min_rtt.is_none()
     }
 
-    fn takes_samples(&self) -> bool {
-        true
-    }
-
     fn on_sample(&mut self, sample: &RateSample) -> Demand {
         self.policer.lost_so_far += sample.newly_lost;
         self.update_bandwidth(sample);
@@ -607,14 +614,6 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self, srtt: Duration) -> f64 {
         self.pacing_rate.unwrap_or(self.initial_rate(srtt))
-    }
-
-    fn needs_pacing(&self) -> bool {
-        true
-    }
-
-    fn governs_recovery(&self) -> bool {
-        true
     }
 }
 

@@ -1,10 +1,18 @@
 //! CUBIC (RFC 9438), with the integer arithmetic and conventions of Linux.
 
+use alloc::boxed::Box;
+
 use lasthop_base::{Duration, Time};
 
 use super::hystart::HyStart;
-use super::{AckInfo, Controller, Loss, RttInfo, SegmentWindow, Sending, Window};
+use super::{AckInfo, Control, Controller, Loss, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    exits_slow_start: true,
+    linux: Some("cubic"),
+    ..Control::new("cubic", "CUBIC", "CUBIC (RFC 9438, as in Linux), with HyStart", |settings, _| Box::new(Cubic::new(settings)))
+};
 
 /// Multiplicative decrease factor 0.7, in units of 1/1024.
 const BETA: u64 = 717;
@@ -27,7 +35,7 @@ const LEAST_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// last maximum (the RFC raises it to one segment per round trip), and time counts from the first
 /// acknowledgement after the loss, plus the minimum round-trip time.
 #[derive(Clone, Debug)]
-pub struct Cubic {
+pub(super) struct Cubic {
     window: SegmentWindow,
     hystart: HyStart,
     curve: Curve,
@@ -57,7 +65,7 @@ struct Curve {
 
 impl Cubic {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Cubic {
+    pub(super) fn new(settings: &Settings) -> Cubic {
         Cubic {
             window: SegmentWindow::new(settings),
             hystart: HyStart::new(settings.slow_start_exit, settings.pacing, settings.iss),

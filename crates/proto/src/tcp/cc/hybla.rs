@@ -1,10 +1,18 @@
 //! Hybla (Caini and Firrincieli 2004), as in Linux: the window on a long path grows as fast as on a path with
 //! a round-trip time of 25 ms.
 
+use alloc::boxed::Box;
+
 use lasthop_base::Duration;
 
-use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
+use super::reno::Reno;
+use super::{AckInfo, Control, Controller, Loss, RttInfo, Window};
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    linux: Some("hybla"),
+    ..Control::new("hybla", "Hybla", "Hybla (Caini and Firrincieli 2004, as in Linux)", |settings, _| Box::new(Hybla::new(settings)))
+};
 
 /// The reference round-trip time.
 const REFERENCE: Duration = Duration::from_millis(25);
@@ -16,7 +24,7 @@ const MOST: u32 = 16;
 
 /// Reno whose growth is scaled by ρ = RTT / 25 ms, at least one.
 #[derive(Clone, Debug)]
-pub struct Hybla {
+pub(super) struct Hybla {
     reno: Reno,
     srtt: Option<u64>,
     least_srtt: Option<u64>,
@@ -28,7 +36,7 @@ pub struct Hybla {
 
 impl Hybla {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Hybla {
+    pub(super) fn new(settings: &Settings) -> Hybla {
         Hybla { reno: Reno::new(settings), srtt: None, least_srtt: None, rho: 8, rest: 0 }
     }
 

@@ -1,20 +1,11 @@
 //! Congestion control: how much to send.
 //!
-//! Each controller is a small file and owns its [`Window`]. The sender notifies it of events through
-//! [`Controller`].
+//! Each control is a file, or a few in a directory, with a [`Controller`], which owns its [`Window`] and is notified of
+//! events by the sender, and with the [`Control`] that describes it. It is registered by one line below.
 
-mod aimd;
-mod bbr;
-mod bbr3;
-mod cubic;
-mod hybla;
 mod hystart;
-mod none;
 mod ns2;
-mod reno;
-mod vegas;
-mod veno;
-mod westwood;
+mod registry;
 mod window;
 
 use alloc::boxed::Box;
@@ -22,23 +13,91 @@ use core::fmt::Debug;
 
 use lasthop_base::{Duration, Time};
 
-pub use aimd::Aimd;
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
-pub use cubic::Cubic;
-pub use hybla::Hybla;
-pub use none::NoControl;
-pub use ns2::Ns2;
-pub use reno::Reno;
-pub use vegas::Vegas;
-pub use veno::Veno;
-pub use westwood::Westwood;
 pub use window::{SegmentWindow, Window};
 
 pub use super::delivery::{LostSegment, RateSample};
 use super::seq::SeqNum;
-use super::settings::{Congestion, Rules, Settings};
+use super::settings::Settings;
 use crate::packet::FlowId;
+
+registry::register! {
+    aimd: Aimd,
+    net3: Net3,
+    reno: Reno,
+    cubic: Cubic,
+    bbr: Bbr,
+    bbr3: Bbr3,
+    vegas: Vegas,
+    veno: Veno,
+    westwood: Westwood,
+    hybla: Hybla,
+    none: None,
+}
+
+/// A congestion control: its names, and its demands on a connection.
+#[derive(Debug)]
+pub struct Control {
+    /// The name in scenario files.
+    pub name: &'static str,
+    /// The name in reports.
+    pub title: &'static str,
+    /// A one-line description with its source.
+    pub summary: &'static str,
+    /// What limits the data in flight.
+    pub limit: Limit,
+    /// Whether it takes the delivery rate [samples](Controller::on_sample), which need records of segments
+    /// ([`Settings::keeps_records`]).
+    pub needs_samples: bool,
+    /// Whether it [paces](Controller::pacing_rate) regardless of the settings.
+    pub needs_pacing: bool,
+    /// Whether its initial slow start ends by [`Settings::slow_start_exit`].
+    pub exits_slow_start: bool,
+    /// The name in released Linux kernels, by which a sysctl selects it.
+    pub linux: Option<&'static str>,
+    /// Where else servers get it.
+    pub origin: Option<&'static str>,
+    /// The drawback of its deployment.
+    pub cost: Option<&'static str>,
+    build: Build,
+}
+
+/// Builds the controller of a connection with these settings.
+type Build = fn(&Settings, FlowId) -> Box<dyn Controller>;
+
+impl Control {
+    /// A control by a window that needs neither samples nor pacing.
+    const fn new(name: &'static str, title: &'static str, summary: &'static str, build: Build) -> Control {
+        Control {
+            name,
+            title,
+            summary,
+            limit: Limit::Window,
+            needs_samples: false,
+            needs_pacing: false,
+            exits_slow_start: false,
+            linux: None,
+            origin: None,
+            cost: None,
+            build,
+        }
+    }
+
+    /// The controller of a connection with these settings.
+    pub(super) fn build(&self, settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
+        (self.build)(settings, flow)
+    }
+}
+
+/// What limits the data in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A window with a slow-start threshold, reduced by proportional rate reduction during recovery.
+    Window,
+    /// A model of the path. It sets the window during recovery, too, and has no threshold.
+    Model,
+    /// The receive window only.
+    Receiver,
+}
 
 /// An acknowledgement of new data outside of recovery.
 #[derive(Clone, Copy, Debug)]
@@ -136,13 +195,8 @@ pub trait Controller: Debug + Send {
         false
     }
 
-    /// Whether [`on_sample`](Controller::on_sample) is to be called. It does not change during a connection.
-    fn takes_samples(&self) -> bool {
-        false
-    }
-
-    /// Called with the rate sample of each acknowledgement after its processing, if the controller
-    /// [takes them](Controller::takes_samples). Only recovery with a record of each segment calls this
+    /// Called with the rate sample of each acknowledgement after its processing, if the control
+    /// [needs them](Control::needs_samples). Only recovery with a record of each segment calls this
     /// ([`Settings::keeps_records`]).
     fn on_sample(&mut self, _sample: &RateSample) -> Demand {
         Demand::Full
@@ -210,35 +264,5 @@ pub trait Controller: Debug + Send {
         let window = self.window();
         let room = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         room * window.cwnd / srtt.as_secs_f64()
-    }
-
-    /// Whether the controller requires [pacing](Controller::pacing_rate) regardless of the settings. It does
-    /// not change during a connection.
-    fn needs_pacing(&self) -> bool {
-        false
-    }
-
-    /// Whether the controller also sets the window during recovery, in place of proportional rate reduction.
-    /// It does not change during a connection.
-    fn governs_recovery(&self) -> bool {
-        false
-    }
-}
-
-/// The controller selected by the settings.
-pub(super) fn of(settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
-    match settings.congestion {
-        Congestion::Aimd if settings.rules == Rules::Ns2 => Box::new(Ns2::new(settings)),
-        Congestion::Aimd => Box::new(Aimd::new(settings)),
-        Congestion::Net3 => Box::new(Aimd::net3(settings)),
-        Congestion::Reno => Box::new(Reno::new(settings)),
-        Congestion::Cubic => Box::new(Cubic::new(settings)),
-        Congestion::Bbr => Box::new(Bbr::new(settings, u64::from(flow.0))),
-        Congestion::Bbr3 => Box::new(Bbr3::new(settings, u64::from(flow.0))),
-        Congestion::Vegas => Box::new(Vegas::new(settings)),
-        Congestion::Veno => Box::new(Veno::new(settings)),
-        Congestion::Westwood => Box::new(Westwood::new(settings)),
-        Congestion::Hybla => Box::new(Hybla::new(settings)),
-        Congestion::None => Box::new(NoControl::new(settings)),
     }
 }

@@ -1,17 +1,24 @@
 //! No congestion control.
 
-use super::{AckInfo, Controller, Loss, Window};
+use alloc::boxed::Box;
+
+use super::{AckInfo, Control, Controller, Limit, Loss, Window};
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    limit: Limit::Receiver,
+    ..Control::new("none", "no congestion control", "No congestion control: only the receive window limits the data in flight. For a dedicated hop that cannot be congested", |settings, _| Box::new(NoControl::new(settings)))
+};
 
 /// A constant window, independent of acknowledgements and losses.
 #[derive(Clone, Copy, Debug)]
-pub struct NoControl {
+pub(super) struct NoControl {
     window: Window,
 }
 
 impl NoControl {
     /// A window as large as the receiver's.
-    pub fn new(settings: &Settings) -> NoControl {
+    pub(super) fn new(settings: &Settings) -> NoControl {
         NoControl { window: Window::new(settings) }
     }
 }
@@ -38,9 +45,4 @@ impl Controller for NoControl {
     fn on_undo(&mut self, _before: &Window) {}
 
     fn on_idle(&mut self) {}
-
-    /// Recovery does not change the window either.
-    fn governs_recovery(&self) -> bool {
-        true
-    }
 }

@@ -11,7 +11,7 @@ const HALF: f64 = 0.5;
 /// and a loss halves the smaller of the congestion window and the receiver's, the threshold in whole segments
 /// (`slowdown`).
 #[derive(Clone, Debug)]
-pub struct Ns2 {
+pub(super) struct Ns2 {
     window: Window,
     mss: f64,
     halve_exactly: bool,
@@ -22,7 +22,7 @@ pub struct Ns2 {
 
 impl Ns2 {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Ns2 {
+    pub(super) fn new(settings: &Settings) -> Ns2 {
         let mut window = Window::new(settings);
         if settings.delay_growth && settings.handshake {
             window.cwnd = f64::from(settings.mss());

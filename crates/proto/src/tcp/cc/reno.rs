@@ -1,7 +1,14 @@
 //! Reno with appropriate byte counting (RFC 5681, RFC 3465), in whole segments as in Linux.
 
-use super::{AckInfo, Controller, Loss, SegmentWindow, Window};
+use alloc::boxed::Box;
+
+use super::{AckInfo, Control, Controller, Loss, SegmentWindow, Window};
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    linux: Some("reno"),
+    ..Control::new("reno", "Reno", "AIMD with byte counting, in whole segments (RFC 5681 with RFC 3465, as in Linux)", |settings, _| Box::new(Reno::new(settings)))
+};
 
 /// Multiplicative decrease factor (RFC 5681 equation 4).
 const HALF: f64 = 0.5;
@@ -9,13 +16,13 @@ const HALF: f64 = 0.5;
 /// Slow start by acknowledged bytes, then one segment per window; a loss halves the window. Other controllers
 /// build on it.
 #[derive(Clone, Debug)]
-pub struct Reno {
+pub(super) struct Reno {
     pub(super) window: SegmentWindow,
 }
 
 impl Reno {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Reno {
+    pub(super) fn new(settings: &Settings) -> Reno {
         Reno { window: SegmentWindow::new(settings) }
     }
 

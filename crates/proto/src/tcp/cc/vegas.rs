@@ -1,10 +1,18 @@
 //! Vegas (Brakmo and Peterson 1995), as in Linux: keeps two to four segments in the queue.
 
+use alloc::boxed::Box;
+
 use lasthop_base::Duration;
 
-use super::{AckInfo, Controller, Loss, Reno, RttInfo, Sending, Window};
+use super::reno::Reno;
+use super::{AckInfo, Control, Controller, Loss, RttInfo, Sending, Window};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    linux: Some("vegas"),
+    ..Control::new("vegas", "Vegas", "Vegas (Brakmo and Peterson 1995, as in Linux)", |settings, _| Box::new(Vegas::new(settings)))
+};
 
 /// The window grows below this number of queued segments, and shrinks above [`BETA`].
 const ALPHA: u64 = 2;
@@ -17,7 +25,7 @@ const SAMPLES: u32 = 3;
 /// Delay-based control: once per round trip, compares the expected rate without a queue with the actual rate.
 /// As in Linux, slow start doubles the window every round, not every other round.
 #[derive(Clone, Debug)]
-pub struct Vegas {
+pub(super) struct Vegas {
     reno: Reno,
     rounds: Rounds,
 }
@@ -76,7 +84,7 @@ impl Rounds {
 
 impl Vegas {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Vegas {
+    pub(super) fn new(settings: &Settings) -> Vegas {
         Vegas { reno: Reno::new(settings), rounds: Rounds::new(settings.iss) }
     }
 

@@ -1,9 +1,17 @@
 //! Veno (Fu and Liew 2003), as in Linux: Reno that distinguishes congestion losses from wireless losses by
 //! the queueing delay.
 
+use alloc::boxed::Box;
+
+use super::reno::Reno;
 use super::vegas::Rounds;
-use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
+use super::{AckInfo, Control, Controller, Loss, RttInfo, Window};
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    linux: Some("veno"),
+    ..Control::new("veno", "Veno", "Veno (Fu and Liew 2003, as in Linux)", |settings, _| Box::new(Veno::new(settings)))
+};
 
 /// The path is congested above this number of queued half segments: 3 segments.
 const CONGESTED: u64 = 6;
@@ -15,7 +23,7 @@ const SAMPLES: u32 = 3;
 /// Additive increase, every other round trip while the path is congested; a loss on an uncongested path
 /// reduces the window by a fifth.
 #[derive(Clone, Debug)]
-pub struct Veno {
+pub(super) struct Veno {
     reno: Reno,
     rounds: Rounds,
     /// Queued half segments.
@@ -26,7 +34,7 @@ pub struct Veno {
 
 impl Veno {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Veno {
+    pub(super) fn new(settings: &Settings) -> Veno {
         Veno { reno: Reno::new(settings), rounds: Rounds::new(settings.iss), queued: 0, skip: false }
     }
 }

@@ -1,10 +1,19 @@
 //! Westwood+ (Mascolo, Grieco et al. 2004), as in Linux: after a loss the window is set to the estimated
 //! bandwidth times the minimum round-trip time.
 
+use alloc::boxed::Box;
+
 use lasthop_base::{Duration, Time};
 
-use super::{AckInfo, Controller, Demand, Loss, Reno, RttInfo, Window};
+use super::reno::Reno;
+use super::{AckInfo, Control, Controller, Demand, Loss, RttInfo, Window};
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    needs_samples: true,
+    linux: Some("westwood"),
+    ..Control::new("westwood", "Westwood+", "Westwood+ (Mascolo et al. 2004, as in Linux)", |settings, _| Box::new(Westwood::new(settings)))
+};
 
 /// Minimum interval of a bandwidth sample; otherwise a round-trip time.
 const LEAST_INTERVAL: Duration = Duration::from_millis(50);
@@ -12,7 +21,7 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(50);
 /// Reno whose ssthresh is the bandwidth times the minimum round-trip time. Times are in clock ticks:
 /// round-trip times are rounded up, so that ssthresh is above the bandwidth-delay product.
 #[derive(Clone, Debug)]
-pub struct Westwood {
+pub(super) struct Westwood {
     reno: Reno,
     tick: Duration,
     /// Bytes per tick, filtered once and twice.
@@ -35,7 +44,7 @@ fn filtered(past: u64, sample: u64) -> u64 {
 
 impl Westwood {
     /// A controller for a connection with these settings.
-    pub fn new(settings: &Settings) -> Westwood {
+    pub(super) fn new(settings: &Settings) -> Westwood {
         Westwood {
             reno: Reno::new(settings),
             tick: settings.tick,
@@ -89,10 +98,6 @@ impl Controller for Westwood {
     fn on_rtt(&mut self, info: &RttInfo) -> bool {
         self.rtt = info.rtt.as_nanos().div_ceil(self.tick.as_nanos());
         self.min_rtt = Some(self.min_rtt.map_or(self.rtt, |least| least.min(self.rtt)));
-        true
-    }
-
-    fn takes_samples(&self) -> bool {
         true
     }
 

@@ -2,39 +2,65 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use super::{Congestion, Flavour, Rules, Settings, WindowSize};
+use super::{Congestion, Flavour, Limit, Rules, Settings, WindowSize};
+use crate::tcp::cc::Control;
 
 const ONLY_PRR: &str = "only flavour \"prr\" uses it";
 const ONLY_SACK: &str = "only flavour \"sack\", \"prr\" and \"selective-repeat\" uses it";
 const ONLY_NS2_AIMD: &str = "only congestion \"aimd\" with rules \"ns2\" uses it";
 const NO_DUPLICATES: &str = "flavours \"go-back-n\" and \"selective-repeat\" do not count duplicates";
-const NO_THRESHOLD: &str = "congestion \"bbr\", \"bbr3\" and \"none\" ignore it";
 const NO_DELAY: &str = "with ack_every = 1 every segment is acknowledged at once";
 
 impl Settings {
     /// The reason why the stated setting `key` has no effect, and the remedy. `None` if it has an effect, or
     /// switches off a feature that these settings lack anyway.
     pub fn unused(&self, key: &str) -> Option<String> {
+        self.unused_by_control(key).or_else(|| self.unused_by_rest(key))
+    }
+
+    /// As [`unused`](Settings::unused), given the congestion control.
+    fn unused_by_control(&self, key: &str) -> Option<String> {
+        let Control { limit, needs_pacing, exits_slow_start, .. } = *self.congestion.control();
+        let unless = |used: bool, lacks: &dyn Fn(&Control) -> bool, verbs| {
+            (!used).then(|| no_effect(&controls(lacks, verbs)))
+        };
+        let ignore = ["ignores it", "ignore it"];
+        let no_threshold = |control: &Control| control.limit != Limit::Window;
+        match key {
+            "cwnd_validation" if self.keeps_records() => {
+                let used = limit != Limit::Model || !self.cwnd_validation;
+                unless(used, &|control| control.limit == Limit::Model, ignore)
+            }
+            "pacing" if needs_pacing => {
+                unless(self.pacing, &|control| control.needs_pacing, ["always paces", "always pace"])
+            }
+            "slow_start_exit" if !exits_slow_start => {
+                let using = controls(&|control| control.exits_slow_start, ["uses it", "use it"]);
+                Some(no_effect(&format!("only {using}")))
+            }
+            "initial_window" => {
+                unless(self.is_controlled(), &|control| control.limit == Limit::Receiver, ignore)
+            }
+            "initial_ssthresh" => unless(limit == Limit::Window, &no_threshold, ignore),
+            "idle_restart" => unless(limit == Limit::Window || !self.idle_restart, &no_threshold, ignore),
+            _ => None,
+        }
+    }
+
+    /// As [`unused`](Settings::unused), given the other settings.
+    fn unused_by_rest(&self, key: &str) -> Option<String> {
         let records = self.keeps_records();
         let duplicates = !records && !self.timestamps_are_unique();
         let ns2_aimd = self.rules == Rules::Ns2 && self.congestion == Congestion::Aimd;
-        let by_model = matches!(self.congestion, Congestion::Bbr | Congestion::Bbr3);
         let (used, reason) = match key {
             "detection" => (records, ONLY_PRR),
             "tlp" => (records || !self.tlp, ONLY_PRR),
             "frto" => (records || !self.frto, ONLY_PRR),
             "undo" => (records || !self.undo, ONLY_PRR),
-            "cwnd_validation" if records => {
-                (!by_model || !self.cwnd_validation, "congestion \"bbr\" and \"bbr3\" ignore it")
-            }
-            "cwnd_validation" => (!self.cwnd_validation, ONLY_PRR),
-            "pacing" if by_model => (self.pacing, "congestion \"bbr\" and \"bbr3\" always pace"),
+            "cwnd_validation" => (records || !self.cwnd_validation, ONLY_PRR),
             "pacing" => (records || !self.pacing, ONLY_PRR),
-            "slow_start_exit" => (self.congestion == Congestion::Cubic, "only congestion \"cubic\" uses it"),
-            "initial_window" => (self.is_controlled(), "congestion \"none\" ignores it"),
-            "initial_ssthresh" => (self.is_controlled() && !by_model, NO_THRESHOLD),
-            "idle_restart" => (!self.idle_restart || (self.is_controlled() && !by_model), NO_THRESHOLD),
             "delay_growth" => (ns2_aimd || !self.delay_growth, ONLY_NS2_AIMD),
             "halve_exactly" => (ns2_aimd, ONLY_NS2_AIMD),
             "limited_transmit" if records => {
@@ -65,6 +91,23 @@ impl Settings {
             "window_counts" => (matches!(self.window, WindowSize::Bytes(_)), "the window is in packets"),
             _ => return None,
         };
-        (!used).then(|| format!("found it, but it has no effect: {reason}; leave it out"))
+        (!used).then(|| no_effect(reason))
+    }
+}
+
+fn no_effect(reason: &str) -> String {
+    format!("found it, but it has no effect: {reason}; leave it out")
+}
+
+/// What certain congestion controls do, by the verb in the singular and in the plural: `congestion "bbr" and "bbr3" always
+/// pace`.
+fn controls(which: &dyn Fn(&Control) -> bool, [one, several]: [&str; 2]) -> String {
+    let controls = Congestion::ALL.iter().map(|congestion| congestion.control());
+    let names: Vec<String> =
+        controls.filter(|control| which(control)).map(|control| format!("\"{}\"", control.name)).collect();
+    match names.as_slice() {
+        [name] => format!("congestion {name} {one}"),
+        [names @ .., last] => format!("congestion {} and {last} {several}", names.join(", ")),
+        [] => String::new(),
     }
 }

@@ -12,13 +12,13 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use super::SenderState;
 use crate::component::Out;
-use crate::tcp::cc::{AckInfo, Controller, Demand, Loss, Window};
+use crate::tcp::cc::{AckInfo, Congestion, Controller, Demand, Loss, Window};
 use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::recovery;
 use crate::tcp::segment::{SackBlock, Segment};
 use crate::tcp::seq::SeqNum;
-use crate::tcp::settings::{Congestion, Flavour, InitialWindow, Settings};
+use crate::tcp::settings::{Flavour, InitialWindow, Settings};
 use crate::tcp::{Connection, Transfer};
 
 /// Logs events, and leaves the window unchanged.
@@ -61,10 +61,6 @@ impl Controller for Logger {
 
     fn on_idle(&mut self) {
         self.record("idle".into());
-    }
-
-    fn takes_samples(&self) -> bool {
-        true
     }
 
     fn on_sample(&mut self, sample: &RateSample) -> Demand {

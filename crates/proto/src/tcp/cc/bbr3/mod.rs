@@ -18,15 +18,26 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
+
 use lasthop_base::{Duration, Stream, Streams, Time};
 
 use self::congestion::Congestion;
 use self::probe_bw::Probe;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
-use super::{AckInfo, Controller, Demand, Loss, LostSegment, RateSample, RttInfo, Sending, Window};
+use super::{AckInfo, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window};
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
+
+pub(super) const CONTROL: Control = Control {
+    limit: Limit::Model,
+    needs_samples: true,
+    needs_pacing: true,
+    origin: Some("a kernel of its authors"),
+    cost: Some("may take bandwidth from other flows in the same queue"),
+    ..Control::new("bbr3", "BBR version 3", "BBR, version 3 (draft-ietf-ccwg-bbr)", |settings, flow| Box::new(Bbr3::new(settings, u64::from(flow.0))))
+};
 
 /// Pacing rate relative to the bandwidth estimate, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
@@ -46,7 +57,7 @@ const QUANTA_IN_FLIGHT: f64 = 3.0;
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
-pub struct Bbr3 {
+pub(super) struct Bbr3 {
     /// Maximum payload of a segment in bytes.
     mss: f64,
     window: Window,
@@ -170,7 +181,7 @@ struct Usage {
 
 impl Bbr3 {
     /// A controller for a connection with these settings. `flow` seeds the times of probes.
-    pub fn new(settings: &Settings, flow: u64) -> Bbr3 {
+    pub(super) fn new(settings: &Settings, flow: u64) -> Bbr3 {
         Bbr3 {
             mss: f64::from(settings.mss()),
             window: Window::new(settings),
@@ -355,10 +366,6 @@ impl Controller for Bbr3 {
         false
     }
 
-    fn takes_samples(&self) -> bool {
-        true
-    }
-
     fn on_sample(&mut self, sample: &RateSample) -> Demand {
         self.update_round(sample);
         self.note_recovery(sample);
@@ -436,13 +443,5 @@ impl Controller for Bbr3 {
 
     fn pacing_rate(&self, srtt: Duration) -> f64 {
         self.pacing_rate.unwrap_or(State::Startup.pacing_gain() * self.window.cwnd / srtt.as_secs_f64())
-    }
-
-    fn needs_pacing(&self) -> bool {
-        true
-    }
-
-    fn governs_recovery(&self) -> bool {
-        true
     }
 }
