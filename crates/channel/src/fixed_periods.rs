@@ -1,12 +1,15 @@
 //! Good and bad periods of constant length.
 
-use lasthop_base::{Duration, Probability};
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Invalid, Probability, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState};
-use crate::mean_loss::{Unit, loss_at_rates, mean_loss};
-use crate::{Channel, State};
+use crate::mean_loss::{Unit, instants, loss_at_rates, mean_loss};
+use crate::model::has_length;
+use crate::{Channel, ChannelModel, ClosedForm, State};
 
 /// Alternating good and bad periods of constant length, starting with a good one at time zero (EBSN paper,
 /// TR-96-014, section 4.2.1, where every experiment meets exactly the same fades). Deterministic.
@@ -35,11 +38,45 @@ fn always() -> Probability {
 }
 
 impl FixedPeriods {
-    pub(crate) fn periods(&self) -> PerState<Duration> {
+    fn periods(&self) -> PerState<Duration> {
         PerState { good: self.good, bad: self.bad }
     }
 
-    pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
+    fn rates(&self) -> PerState<Probability> {
+        PerState { good: self.good_ber, bad: self.bad_ber }
+    }
+}
+
+impl ChannelModel for FixedPeriods {
+    fn examples() -> &'static [&'static str] {
+        &["good = \"10 s\", bad = \"4 s\", good_ber = 0.0, bad_ber = 1.0"]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        has_length("fixed-periods.good", self.good)?;
+        has_length("fixed-periods.bad", self.bad)
+    }
+
+    fn channel(&self, _stream: Stream) -> Box<dyn Channel> {
+        let periods = self.periods();
+        Box::new(Alternating::new(State::Good, self.rates(), move |state| periods.of(state)))
+    }
+
+    fn availability(&self) -> f64 {
+        self.periods().availability()
+    }
+
+    fn mean_cycle_s(&self) -> Option<f64> {
+        Some(self.good.as_secs_f64() + self.bad.as_secs_f64())
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for FixedPeriods {
+    fn loss_probability(&self, _frames: u32, bits: u64, on_air: Duration) -> f64 {
         // Each period is a `Unit` that is left with certainty.
         let unit = |length| Unit { length, leave: 1.0 };
         let units = PerState { good: unit(self.good), bad: unit(self.bad) };
@@ -48,12 +85,7 @@ impl FixedPeriods {
         })
     }
 
-    fn rates(&self) -> PerState<Probability> {
-        PerState { good: self.good_ber, bad: self.bad_ber }
-    }
-
-    pub(crate) fn channel(self) -> impl Channel {
-        let periods = self.periods();
-        Alternating::new(State::Good, self.rates(), move |state| periods.of(state))
+    fn loss_instants(&self, on_air: Duration) -> f64 {
+        instants(on_air, self.good).max(1.0) * instants(on_air, self.bad).max(1.0)
     }
 }

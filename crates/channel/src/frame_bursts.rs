@@ -1,10 +1,12 @@
 //! Bursts of lost frames of constant length.
 
-use lasthop_base::{Invalid, Probability, Stream, Time};
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Invalid, Probability, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, Sojourn};
+use crate::{Channel, ChannelModel, ClosedForm, Sojourn};
 
 /// Losses of several consecutive frames: at each frame outside of a burst, a burst begins with a constant
 /// probability and destroys this frame and the following ones, whatever their sizes and the time between them
@@ -21,19 +23,29 @@ pub struct FrameBursts {
     pub frames: u32,
 }
 
-impl FrameBursts {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+impl ChannelModel for FrameBursts {
+    fn examples() -> &'static [&'static str] {
+        &["begin = 0.01, frames = 4"]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         let problem = "found 0, expected the number of frames in a burst, at least 1";
         if self.frames == 0 { Err(Invalid { field: "frame-bursts.frames", problem }) } else { Ok(()) }
     }
 
-    pub(crate) fn channel(self, stream: Stream) -> impl Channel {
-        Bursts { model: self, left: 0, stream }
+    fn channel(&self, stream: Stream) -> Box<dyn Channel> {
+        Box::new(Bursts { model: *self, left: 0, stream })
     }
 
-    /// The probability that at least one of `frames` consecutive frames is lost, from a random position of
-    /// the sequence: the complement of starting outside of a burst without a burst beginning.
-    pub(crate) fn loss_probability(&self, frames: u32) -> f64 {
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for FrameBursts {
+    /// The complement of starting outside of a burst, at a random position of the sequence of frames, without a burst
+    /// beginning.
+    fn loss_probability(&self, frames: u32, _bits: u64, _on_air: Duration) -> f64 {
         let (begin, length) = (self.begin.get(), f64::from(self.frames));
         let outside = 1.0 / (1.0 - begin + begin * length);
         1.0 - outside * libm::pow(1.0 - begin, f64::from(frames))

@@ -1,10 +1,13 @@
 //! Independent losses of whole frames.
 
-use lasthop_base::{Probability, Time};
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Probability, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, Sojourn};
+use crate::bit_errors::BitErrors;
+use crate::{Channel, ChannelModel, ClosedForm, Sojourn};
 
 /// Independent frame loss with a constant probability, whatever the size and air time of the frame (WENP
 /// paper, section VI and table I: a drop rate for each mobile host).
@@ -13,6 +16,27 @@ use crate::{Channel, Sojourn};
 pub struct FrameLoss {
     /// Probability that a frame is lost.
     pub loss: Probability,
+}
+
+impl ChannelModel for FrameLoss {
+    fn examples() -> &'static [&'static str] {
+        &["loss = 0.02"]
+    }
+
+    fn channel(&self, _stream: Stream) -> Box<dyn Channel> {
+        Box::new(*self)
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for FrameLoss {
+    fn loss_probability(&self, frames: u32, _bits: u64, _on_air: Duration) -> f64 {
+        // As many bits as frames, each lost independently.
+        -libm::expm1(BitErrors::new(self.loss).log_survival(f64::from(frames)))
+    }
 }
 
 impl Channel for FrameLoss {

@@ -1,86 +1,14 @@
-//! Losses of whole packets by a chain of two states: Gilbert and Gilbert-Elliott.
-//!
-//! # Conversions
-//! By packets, the state changes before a packet from good to bad with probability p and from bad to good with
-//! probability r. The share of packets in the bad state is π = p/(p + r), and a stay there lasts 1/r packets on
-//! average. If the bad state loses every packet and the good one none, π is the loss and 1/r the mean burst:
-//!
-//! > r = 1/burst, p = r · loss/(1 − loss).
-//!
-//! By time, the mean stays are G and B seconds; π = B/(G + B). For packets every Δ seconds that is a chain by packets with
-//!
-//! > p = π (1 − e^(−Δ/G − Δ/B)), r = (1 − π) (1 − e^(−Δ/G − Δ/B)),
-//!
-//! and conversely 1/G + 1/B = −ln(1 − p − r)/Δ. The longer the gap between packets, the more independent their losses.
+//! Losses of packets by their share and mean burst.
 
 use alloc::boxed::Box;
-use core::fmt;
 
-use lasthop_base::{Duration, Invalid, Probability, Stream, Time, inline_schema, schema};
-use schemars::{JsonSchema, json_schema};
-use serde::de::{self, Deserializer, Visitor};
-use serde::ser::Serializer;
+use lasthop_base::{Duration, Invalid, Probability, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::alternating::{ByTime, PerState, Start};
-use crate::{Channel, Sojourn, State};
-
-/// A mean length, in packets or in time. In a scenario a number, `"5 packets"`, or a duration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Span {
-    /// A number of packets, possibly fractional since it is a mean.
-    Packets(f64),
-    /// A duration.
-    Time(Duration),
-}
-
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Span::Packets(packets) => serializer.serialize_f64(*packets),
-            Span::Time(time) => time.serialize(serializer),
-        }
-    }
-}
-
-inline_schema!(Span, |generator| schema::any([
-    json_schema!({"type": "number", "minimum": 1}),
-    schema::count("packet", "5 packets"),
-    generator.subschema_for::<Duration>(),
-]));
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
-        struct Stated;
-        impl Visitor<'_> for Stated {
-            type Value = Span;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of packets such as 5, or a duration such as \"40 ms\"")
-            }
-            fn visit_f64<E: de::Error>(self, packets: f64) -> Result<Span, E> {
-                match packets >= 1.0 && packets.is_finite() {
-                    true => Ok(Span::Packets(packets)),
-                    false => Err(E::invalid_value(de::Unexpected::Float(packets), &"at least 1 packet")),
-                }
-            }
-            fn visit_i64<E: de::Error>(self, packets: i64) -> Result<Span, E> {
-                self.visit_f64(packets as f64)
-            }
-            fn visit_u64<E: de::Error>(self, packets: u64) -> Result<Span, E> {
-                self.visit_f64(packets as f64)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
-                let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
-                match number.map(|number| number.trim().parse()) {
-                    Some(Ok(packets)) => self.visit_f64(packets),
-                    Some(Err(_)) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                    None => text.parse().map(Span::Time).map_err(E::custom),
-                }
-            }
-        }
-        deserializer.deserialize_any(Stated)
-    }
-}
+use crate::alternating::{PerState, Start};
+use crate::markov::{Bursts, Chain, Law, Span};
+use crate::{Channel, ChannelModel, ClosedForm};
 
 /// Losses by their share and their mean burst (E. N. Gilbert, "Capacity of a burst-noise channel", Bell System Technical
 /// Journal 39(5), 1960, in the simple form in which the bad state loses everything).
@@ -98,44 +26,39 @@ pub struct Gilbert {
     pub start: Start,
 }
 
-/// Losses by a chain of two states with a loss in each (E. O. Elliott, "Estimates of error rates for codes on burst-noise
-/// channels", Bell System Technical Journal 42(5), 1963).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GilbertElliott {
-    /// Probability of a change from good to bad before a packet; with `r`, instead of `good` and `bad`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p: Option<Probability>,
-    /// Probability of a change from bad to good before a packet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub r: Option<Probability>,
-    /// Mean stay in the good state, in packets or in time; with `bad`, instead of `p` and `r`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub good: Option<Span>,
-    /// Mean stay in the bad state, in packets or in time; with `good`, instead of `p` and `r`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bad: Option<Span>,
-    /// Probability that a packet is lost in the good state. By default 0.
-    #[serde(default)]
-    pub loss_good: Probability,
-    /// Probability that a packet is lost in the bad state. By default 1.
-    #[serde(default = "certain")]
-    pub loss_bad: Probability,
-    /// State of the first packet, or at time zero. By default stationary.
-    #[serde(default = "stationary")]
-    pub start: Start,
-}
-
 fn stationary() -> Start {
     Start::Stationary
 }
 
-fn certain() -> Probability {
-    Probability::new(1.0).expect("a probability")
+impl Gilbert {
+    fn chain(&self) -> Chain {
+        let loss = self.loss.get();
+        let law = match self.burst {
+            // Also where a loss of 0 or 1 leaves no bursts.
+            None => Law::Packets { p: loss, r: 1.0 - loss },
+            Some(Span::Packets(burst)) => {
+                let r = 1.0 / burst;
+                // Rounding may exceed 1 for independent losses.
+                Law::Packets { p: (r * loss / (1.0 - loss)).min(1.0), r }
+            }
+            Some(Span::Time(bad)) => {
+                let good = Duration::from_secs_f64(bad.as_secs_f64() * (1.0 - loss) / loss);
+                Law::Time(PerState { good, bad })
+            }
+        };
+        Chain { law, loss: PerState { good: 0.0, bad: 1.0 }, start: self.start }
+    }
 }
 
-impl Gilbert {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+impl ChannelModel for Gilbert {
+    fn examples() -> &'static [&'static str] {
+        &[
+            "loss = 0.02, burst = 3, start = \"stationary\"",
+            "loss = 0.02, burst = \"40 ms\"",
+        ]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         let wrong = |problem| Err(Invalid { field: "gilbert.burst", problem });
         let loss = self.loss.get();
         match self.burst {
@@ -157,252 +80,29 @@ impl Gilbert {
         }
     }
 
-    fn chain(&self) -> Chain {
-        let loss = self.loss.get();
-        let law = match self.burst {
-            // Also where a loss of 0 or 1 leaves no bursts.
-            None => Law::Packets { p: loss, r: 1.0 - loss },
-            Some(Span::Packets(burst)) => {
-                let r = 1.0 / burst;
-                // Rounding may exceed 1 for independent losses.
-                Law::Packets { p: (r * loss / (1.0 - loss)).min(1.0), r }
-            }
-            Some(Span::Time(bad)) => {
-                let good = Duration::from_secs_f64(bad.as_secs_f64() * (1.0 - loss) / loss);
-                Law::Time(PerState { good, bad })
-            }
-        };
-        Chain { law, loss: PerState { good: 0.0, bad: 1.0 }, start: self.start }
+    fn channel(&self, stream: Stream) -> Box<dyn Channel> {
+        self.chain().channel(stream)
+    }
+
+    fn availability(&self) -> f64 {
+        self.chain().availability()
+    }
+
+    fn mean_cycle_s(&self) -> Option<f64> {
+        self.chain().mean_cycle_s()
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+
+    fn bursts(&self, interval: Duration) -> Option<Bursts> {
+        Some(self.chain().bursts(interval))
     }
 }
 
-impl GilbertElliott {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        let wrong = |field, problem| Err(Invalid { field, problem });
-        let GilbertElliott { p, r, good, bad, .. } = *self;
-        match (p, r, good, bad) {
-            (Some(p), Some(r), None, None) => {
-                let problem = "found 0, expected a probability above 0: a state that is never left makes the other one \
-                               pointless; use frame-loss for independent losses";
-                for (field, probability) in [("gilbert-elliott.p", p), ("gilbert-elliott.r", r)] {
-                    if probability.get() == 0.0 {
-                        return wrong(field, problem);
-                    }
-                }
-                Ok(())
-            }
-            (None, None, Some(Span::Packets(_)), Some(Span::Packets(_))) => Ok(()),
-            (None, None, Some(Span::Time(good)), Some(Span::Time(bad))) => {
-                for (field, length) in [("gilbert-elliott.good", good), ("gilbert-elliott.bad", bad)] {
-                    if length.is_zero() {
-                        return wrong(
-                            field,
-                            "found a length of zero, expected one above zero, such as \"10 s\"",
-                        );
-                    }
-                }
-                Ok(())
-            }
-            (None, None, Some(_), Some(_)) => wrong(
-                "gilbert-elliott.bad",
-                "found good in packets and bad in time, or the reverse, expected both in packets or both in time",
-            ),
-            _ => wrong(
-                "gilbert-elliott",
-                "expected either p and r, or good and bad, each pair complete and only one pair",
-            ),
-        }
-    }
-
-    fn chain(&self) -> Chain {
-        let law = match (self.p.zip(self.r), self.good, self.bad) {
-            (Some((p, r)), ..) => Law::Packets { p: p.get(), r: r.get() },
-            (_, Some(Span::Packets(good)), Some(Span::Packets(bad))) => {
-                Law::Packets { p: 1.0 / good, r: 1.0 / bad }
-            }
-            (_, Some(Span::Time(good)), Some(Span::Time(bad))) => Law::Time(PerState { good, bad }),
-            _ => unreachable!("the model is valid"),
-        };
-        let loss = PerState { good: self.loss_good.get(), bad: self.loss_bad.get() };
-        Chain { law, loss, start: self.start }
-    }
-}
-
-/// Either model as a chain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chain {
-    law: Law,
-    /// Loss probability of a packet.
-    loss: PerState<f64>,
-    start: Start,
-}
-
-/// How the state changes.
-#[derive(Clone, Copy, Debug)]
-enum Law {
-    /// Before each packet, with these probabilities.
-    Packets { p: f64, r: f64 },
-    /// With time; mean stays, exponential.
-    Time(PerState<Duration>),
-}
-
-impl From<Gilbert> for Chain {
-    fn from(model: Gilbert) -> Chain {
-        model.chain()
-    }
-}
-
-impl From<GilbertElliott> for Chain {
-    fn from(model: GilbertElliott) -> Chain {
-        model.chain()
-    }
-}
-
-impl Chain {
-    /// The long-run share of packets, or of time, in the good state.
-    pub(crate) fn availability(&self) -> f64 {
-        match self.law {
-            // A loss of 0 or 1 without bursts has one of them at 1.
-            Law::Packets { p, r } => r / (p + r),
-            Law::Time(means) => means.availability(),
-        }
-    }
-
-    pub(crate) fn mean_cycle_s(&self) -> Option<f64> {
-        match self.law {
-            Law::Packets { .. } => None,
-            Law::Time(PerState { good, bad }) => Some(good.as_secs_f64() + bad.as_secs_f64()),
-        }
-    }
-
-    /// The chain by packets for packets every `interval`; the same for every interval if the state changes by packets.
-    fn by_packets(&self, interval: Duration) -> (f64, f64) {
-        match self.law {
-            Law::Packets { p, r } => (p, r),
-            Law::Time(means) => {
-                let rate = 1.0 / means.good.as_secs_f64() + 1.0 / means.bad.as_secs_f64();
-                let moved = -libm::expm1(-rate * interval.as_secs_f64());
-                let good = means.availability();
-                ((1.0 - good) * moved, good * moved)
-            }
-        }
-    }
-
-    pub(crate) fn loss_probability(&self, frames: u32, on_air: Duration) -> f64 {
-        let between = Duration::from_secs_f64(on_air.as_secs_f64() / f64::from(frames.max(1)));
-        let (p, r) = self.by_packets(between);
-        let PerState { good, bad } = self.loss;
-        let availability = self.availability();
-        let mut alive = (availability * (1.0 - good), (1.0 - availability) * (1.0 - bad));
-        for _ in 1..frames {
-            let (in_good, in_bad) = (alive.0 * (1.0 - p) + alive.1 * r, alive.0 * p + alive.1 * (1.0 - r));
-            alive = (in_good * (1.0 - good), in_bad * (1.0 - bad));
-        }
-        (1.0 - (alive.0 + alive.1)).clamp(0.0, 1.0)
-    }
-
-    /// The chain in both forms, for packets every `interval`.
-    pub(crate) fn bursts(&self, interval: Duration) -> Bursts {
-        let (p, r) = self.by_packets(interval);
-        let availability = self.availability();
-        let PerState { good, bad } = self.loss;
-        let loss = availability * good + (1.0 - availability) * bad;
-        // A burst ends where a lost packet is followed by one that is not.
-        let ends = availability * good * ((1.0 - p) * (1.0 - good) + p * (1.0 - bad))
-            + (1.0 - availability) * bad * (r * (1.0 - good) + (1.0 - r) * (1.0 - bad));
-        let stays = match self.law {
-            Law::Time(PerState { good, bad }) => Some((good.as_secs_f64(), bad.as_secs_f64())),
-            // The chain of a process in time never changes state more readily than by chance.
-            Law::Packets { p, r } if p + r < 1.0 && p > 0.0 && r > 0.0 => {
-                let rate = -libm::log1p(-(p + r)) / interval.as_secs_f64();
-                Some((1.0 / (rate * (1.0 - availability)), 1.0 / (rate * availability)))
-            }
-            Law::Packets { .. } => None,
-        };
-        Bursts {
-            by_packets: matches!(self.law, Law::Packets { .. }),
-            p,
-            r,
-            loss_good: good,
-            loss_bad: bad,
-            loss,
-            burst_packets: (ends > 0.0).then(|| loss / ends),
-            gap_packets: (ends > 0.0).then(|| (1.0 - loss) / ends),
-            good_s: stays.map(|stays| stays.0),
-            bad_s: stays.map(|stays| stays.1),
-        }
-    }
-
-    pub(crate) fn channel(self, mut stream: Stream) -> Box<dyn Channel> {
-        let start = self.start.draw(self.availability(), &mut stream);
-        match self.law {
-            Law::Packets { p, r } => {
-                let change = PerState { good: p, bad: r };
-                Box::new(ByPackets { change, loss: self.loss, next: start, stream })
-            }
-            Law::Time(means) => {
-                Box::new(ByTime::new(start, self.loss, move |state| stream.exponential(means.of(state))))
-            }
-        }
-    }
-}
-
-/// A channel with two states, by packets and by time: what [`Model::bursts`](crate::Model::bursts) converts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bursts {
-    /// Whether the state changes by packets; by time otherwise.
-    pub by_packets: bool,
-    /// Probability of a change from good to bad between two packets.
-    pub p: f64,
-    /// Probability of a change from bad to good between two packets.
-    pub r: f64,
-    /// Probability that a packet is lost in the good state.
-    pub loss_good: f64,
-    /// Probability that a packet is lost in the bad state.
-    pub loss_bad: f64,
-    /// Share of packets that are lost.
-    pub loss: f64,
-    /// Mean number of consecutive packets that are lost; `None` if bursts do not end or do not exist.
-    pub burst_packets: Option<f64>,
-    /// Mean number of packets between two bursts; `None` if bursts do not end or do not exist.
-    pub gap_packets: Option<f64>,
-    /// Mean stay in the good state, in seconds; `None` if no process in time has these losses.
-    pub good_s: Option<f64>,
-    /// Mean stay in the bad state, in seconds; `None` if no process in time has these losses.
-    pub bad_s: Option<f64>,
-}
-
-struct ByPackets {
-    /// Probability of leaving each state after a packet.
-    change: PerState<f64>,
-    loss: PerState<f64>,
-    /// State of the next packet.
-    next: State,
-    stream: Stream,
-}
-
-impl ByPackets {
-    /// The probability that the next packet survives.
-    fn next(&mut self) -> f64 {
-        let state = self.next;
-        if self.stream.bernoulli(self.change.of(state)) {
-            self.next = state.other();
-        }
-        1.0 - self.loss.of(state)
-    }
-}
-
-impl Channel for ByPackets {
-    fn survival(&mut self, _start: Time, _end: Time, _bits: u64) -> f64 {
-        self.next()
-    }
-
-    fn exposure(&mut self, _start: Time, _end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
-        each(1.0, Probability::default());
-        self.next()
-    }
-
-    fn sojourn(&mut self, _at: Time) -> Sojourn {
-        Sojourn::FOREVER
+impl ClosedForm for Gilbert {
+    fn loss_probability(&self, frames: u32, _bits: u64, on_air: Duration) -> f64 {
+        self.chain().loss_probability(frames, on_air)
     }
 }

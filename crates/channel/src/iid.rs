@@ -1,11 +1,13 @@
 //! Independent bit errors at a constant rate.
 
-use lasthop_base::{Probability, Time};
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Probability, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bit_errors::FrameSurvival;
-use crate::{Channel, Sojourn};
+use crate::bit_errors::{BitErrors, FrameSurvival};
+use crate::{Channel, ChannelModel, ClosedForm, Sojourn};
 
 /// Independent bit errors at a constant rate (lhack paper, section 5: the corruption of messages on the last
 /// hop).
@@ -16,9 +18,23 @@ pub struct Iid {
     pub ber: Probability,
 }
 
-impl Iid {
-    pub(crate) fn channel(self) -> impl Channel {
-        Memoryless { frames: FrameSurvival::new(self.ber) }
+impl ChannelModel for Iid {
+    fn examples() -> &'static [&'static str] {
+        &["ber = 1e-6"]
+    }
+
+    fn channel(&self, _stream: Stream) -> Box<dyn Channel> {
+        Box::new(Memoryless { frames: FrameSurvival::new(self.ber) })
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for Iid {
+    fn loss_probability(&self, _frames: u32, bits: u64, _on_air: Duration) -> f64 {
+        -libm::expm1(BitErrors::new(self.ber).log_survival(bits as f64))
     }
 }
 

@@ -33,35 +33,37 @@ extern crate alloc;
 mod alternating;
 mod bit_errors;
 mod crossing;
-mod fixed_periods;
-mod frame_bursts;
-mod frame_loss;
-mod gilbert;
-mod iid;
+mod markov;
 mod mean_loss;
 mod mobility;
 mod model;
-mod nguyen_noble;
 mod outages;
-mod rayleigh_gilbert;
-mod semi_markov;
-mod series;
-mod two_state;
+mod perfect;
+mod registry;
 
 pub use alternating::Start;
-pub use fixed_periods::FixedPeriods;
-pub use frame_bursts::FrameBursts;
-pub use frame_loss::FrameLoss;
-pub use gilbert::{Bursts, Gilbert, GilbertElliott, Span};
-pub use iid::Iid;
+pub use loss_series::LossSteps;
+pub use markov::{Bursts, Span};
 pub use mobility::{Itinerary, Moves, Presence, Stay, Strongest};
-pub use model::Model;
-pub use nguyen_noble::{ErrorsPer, NguyenNoble};
+pub use model::{ChannelModel, ClosedForm};
+pub use nguyen_noble::ErrorsPer;
 pub use outages::Outages;
-pub use rayleigh_gilbert::{Chain, RayleighGilbert};
-pub use semi_markov::{Empirical, Lengths, Lognormal, SemiMarkov, Sojourns};
-pub use series::{LossSeries, LossSteps};
-pub use two_state::TwoState;
+pub use rayleigh_gilbert::Chain;
+pub use semi_markov::{Empirical, Lengths, Lognormal, Sojourns};
+
+registry::register! {
+    iid: Iid,
+    frame_loss: FrameLoss,
+    frame_bursts: FrameBursts,
+    two_state: TwoState,
+    fixed_periods: FixedPeriods,
+    gilbert: Gilbert,
+    gilbert_elliott: GilbertElliott,
+    semi_markov: SemiMarkov,
+    loss_series: LossSeries,
+    rayleigh_gilbert: RayleighGilbert,
+    nguyen_noble: NguyenNoble,
+}
 
 use lasthop_base::{Probability, Time};
 

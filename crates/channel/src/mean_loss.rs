@@ -78,6 +78,11 @@ pub(crate) fn mean_loss_exponential(means: PerState<Duration>, exponent: f64, on
     share * decayed(-slow) + (1.0 - share) * decayed(-fast)
 }
 
+/// The number of units of this length in `on_air`: instants at which a state may change.
+pub(crate) fn instants(on_air: Duration, unit: Duration) -> f64 {
+    on_air.as_secs_f64() / unit.as_secs_f64()
+}
+
 /// The unit of time of a state: its dwell times are multiples of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {

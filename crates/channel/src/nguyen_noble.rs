@@ -1,5 +1,6 @@
 //! Two states whose dwell times are whole multiples of a unit.
 
+use alloc::boxed::Box;
 use core::mem;
 
 use lasthop_base::{Duration, Invalid, Probability, Stream};
@@ -8,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState, Start};
 use crate::bit_errors::BitErrors;
-use crate::mean_loss::{Unit, mean_loss};
+use crate::mean_loss::{Unit, instants, mean_loss};
 use crate::model::above_zero;
-use crate::{Channel, State};
+use crate::{Channel, ChannelModel, ClosedForm, State};
 
 /// An error state and an error-free state, each lasting a whole number of time units: at the end of each unit
 /// the state is left with a constant probability (VS-TCP paper, section V-A.2, figure 6 and table 2; the
@@ -68,37 +69,6 @@ fn paper_error_free_unit() -> Duration {
 }
 
 impl NguyenNoble {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        let is_left = |field, leave: Probability, problem| {
-            if leave.get() > 0.0 { Ok(()) } else { Err(Invalid { field, problem }) }
-        };
-        is_left(
-            "nguyen-noble.leave_error",
-            self.leave_error,
-            "found 0, with which an error state never ends, expected a probability above zero, such as \
-             0.2; a channel with one state only is \"iid\"",
-        )?;
-        is_left(
-            "nguyen-noble.leave_error_free",
-            self.leave_error_free,
-            "found 0, with which an error-free state never ends, expected a probability above zero, such \
-             as 0.7; a channel without errors is \"perfect\"",
-        )?;
-        let has_length = |field, length, problem| {
-            above_zero(field, length).map_err(|invalid| Invalid { problem, ..invalid })
-        };
-        has_length(
-            "nguyen-noble.error_unit",
-            self.error_unit,
-            "found a length of zero, expected one above zero, such as \"0.2 ms\"",
-        )?;
-        has_length(
-            "nguyen-noble.error_free_unit",
-            self.error_free_unit,
-            "found a length of zero, expected one above zero, such as \"22.4 ms\"",
-        )
-    }
-
     /// Mean length of an error state in seconds: τ_E/P_EG (VS-TCP paper, section V-A.2).
     pub fn mean_error_s(&self) -> f64 {
         self.error_unit.as_secs_f64() / self.leave_error.get()
@@ -150,18 +120,54 @@ impl NguyenNoble {
         mean_loss(self.units(), exponent, on_air)
     }
 
-    pub(crate) fn availability(&self) -> f64 {
-        self.units().availability()
-    }
-
     fn units(&self) -> PerState<Unit> {
         PerState {
             good: Unit { length: self.error_free_unit, leave: self.leave_error_free.get() },
             bad: Unit { length: self.error_unit, leave: self.leave_error.get() },
         }
     }
+}
 
-    pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
+impl ChannelModel for NguyenNoble {
+    fn examples() -> &'static [&'static str] {
+        &[
+            "leave_error = 0.2, leave_error_free = 0.7, error_rate = 0.005, errors_per = \"byte\", error_unit = \"0.2 ms\", \
+             error_free_unit = \"22.4 ms\", start = \"good\"",
+        ]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        let is_left = |field, leave: Probability, problem| {
+            if leave.get() > 0.0 { Ok(()) } else { Err(Invalid { field, problem }) }
+        };
+        is_left(
+            "nguyen-noble.leave_error",
+            self.leave_error,
+            "found 0, with which an error state never ends, expected a probability above zero, such as \
+             0.2; a channel with one state only is \"iid\"",
+        )?;
+        is_left(
+            "nguyen-noble.leave_error_free",
+            self.leave_error_free,
+            "found 0, with which an error-free state never ends, expected a probability above zero, such \
+             as 0.7; a channel without errors is \"perfect\"",
+        )?;
+        let has_length = |field, length, problem| {
+            above_zero(field, length).map_err(|invalid| Invalid { problem, ..invalid })
+        };
+        has_length(
+            "nguyen-noble.error_unit",
+            self.error_unit,
+            "found a length of zero, expected one above zero, such as \"0.2 ms\"",
+        )?;
+        has_length(
+            "nguyen-noble.error_free_unit",
+            self.error_free_unit,
+            "found a length of zero, expected one above zero, such as \"22.4 ms\"",
+        )
+    }
+
+    fn channel(&self, mut stream: Stream) -> Box<dyn Channel> {
         let units = self.units();
         let start = self.start.draw(self.availability(), &mut stream);
         let rates = PerState { good: Probability::default(), bad: self.bit_error_rate() };
@@ -171,9 +177,31 @@ impl NguyenNoble {
             Start::Stationary => Duration::from_nanos(stream.below(units.of(start).length.as_nanos())),
             Start::Good | Start::Bad => Duration::ZERO,
         };
-        Alternating::new(start, rates, move |state: State| {
+        Box::new(Alternating::new(start, rates, move |state: State| {
             let Unit { length, leave } = units.of(state);
             length * stream.geometric(leave) - mem::take(&mut elapsed)
-        })
+        }))
+    }
+
+    fn availability(&self) -> f64 {
+        self.units().availability()
+    }
+
+    fn mean_cycle_s(&self) -> Option<f64> {
+        Some(self.mean_error_s() + self.mean_error_free_s())
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for NguyenNoble {
+    fn loss_probability(&self, _frames: u32, bits: u64, on_air: Duration) -> f64 {
+        NguyenNoble::loss_probability(self, bits, on_air)
+    }
+
+    fn loss_instants(&self, on_air: Duration) -> f64 {
+        instants(on_air, self.error_unit).max(1.0) * instants(on_air, self.error_free_unit).max(1.0)
     }
 }

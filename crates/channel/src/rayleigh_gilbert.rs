@@ -1,5 +1,6 @@
 //! Two states of a Rayleigh-fading signal: above and below a threshold.
 
+use alloc::boxed::Box;
 use core::f64::consts::TAU;
 
 use lasthop_base::{Decibels, Duration, Invalid, Probability, Stream};
@@ -8,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState, Start};
 use crate::crossing::crossing;
-use crate::mean_loss::{Unit, loss_at_rates, mean_loss};
+use crate::mean_loss::{Unit, instants, loss_at_rates, mean_loss};
 use crate::model::above_zero;
-use crate::{Channel, State};
+use crate::{Channel, ChannelModel, ClosedForm, State};
 
 /// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper, section III,
 /// and its references 10 and 11). In each step the channel is bad if the signal power is below the threshold,
@@ -75,22 +76,6 @@ fn stationary() -> Start {
 }
 
 impl RayleighGilbert {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        if !(-15.0..=150.0).contains(&self.fading_margin.get()) {
-            let field = "rayleigh-gilbert.fading_margin";
-            let problem = "found a margin at which one of the states never occurs, expected one from \
-                           \"-15 dB\" to \"150 dB\"; a channel with one state only is \"iid\"";
-            return Err(Invalid { field, problem });
-        }
-        if !(1e-9..f64::INFINITY).contains(&self.doppler) {
-            let field = "rayleigh-gilbert.doppler";
-            let problem = "found a number that is not finite or not at least 1e-9, expected the Doppler \
-                           frequency times the step, such as 0.1; a longer step has a larger one";
-            return Err(Invalid { field, problem });
-        }
-        above_zero("rayleigh-gilbert.step", self.step)
-    }
-
     /// The transition probabilities, exact up to rounding (relative error below 10⁻¹²).
     ///
     /// # Panics
@@ -118,24 +103,6 @@ impl RayleighGilbert {
         1.0 / self.fading_margin.ratio()
     }
 
-    pub(crate) fn availability(&self) -> f64 {
-        libm::exp(-self.threshold())
-    }
-
-    pub(crate) fn mean_cycle_s(&self) -> f64 {
-        let leave = self.leave();
-        self.step.as_secs_f64() * (1.0 / leave.good + 1.0 / leave.bad)
-    }
-
-    pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
-        let leave = self.leave();
-        let unit = |leave| Unit { length: self.step, leave };
-        let units = PerState { good: unit(leave.good), bad: unit(leave.bad) };
-        loss_at_rates(self.rates(), bits, |worse, exponent| {
-            mean_loss(units.with_bad(worse), exponent, on_air)
-        })
-    }
-
     fn rates(&self) -> PerState<Probability> {
         PerState { good: self.good_ber, bad: self.bad_ber }
     }
@@ -145,13 +112,65 @@ impl RayleighGilbert {
         let Chain { good_to_bad, bad_to_good, .. } = self.chain();
         PerState { good: good_to_bad.get(), bad: bad_to_good.get() }
     }
+}
 
-    pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
-        let leave = self.leave();
+impl ChannelModel for RayleighGilbert {
+    fn examples() -> &'static [&'static str] {
+        &[
+            "fading_margin = \"10 dB\", doppler = 0.1, step = \"10 ms\", good_ber = 1e-10, bad_ber = 0.01, \
+             start = \"stationary\"",
+        ]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !(-15.0..=150.0).contains(&self.fading_margin.get()) {
+            let field = "rayleigh-gilbert.fading_margin";
+            let problem = "found a margin at which one of the states never occurs, expected one from \
+                           \"-15 dB\" to \"150 dB\"; a channel with one state only is \"iid\"";
+            return Err(Invalid { field, problem });
+        }
+        if !(1e-9..f64::INFINITY).contains(&self.doppler) {
+            let field = "rayleigh-gilbert.doppler";
+            let problem = "found a number that is not finite or not at least 1e-9, expected the Doppler \
+                           frequency times the step, such as 0.1; a longer step has a larger one";
+            return Err(Invalid { field, problem });
+        }
+        above_zero("rayleigh-gilbert.step", self.step)
+    }
+
+    fn channel(&self, mut stream: Stream) -> Box<dyn Channel> {
+        let (step, leave) = (self.step, self.leave());
         let start = self.start.draw(self.availability(), &mut stream);
         // Dwell times in a Markov chain are geometric, so steps need not be drawn one by one.
-        Alternating::new(start, self.rates(), move |state: State| {
-            self.step * stream.geometric(leave.of(state))
+        let dwell = move |state: State| step * stream.geometric(leave.of(state));
+        Box::new(Alternating::new(start, self.rates(), dwell))
+    }
+
+    fn availability(&self) -> f64 {
+        libm::exp(-self.threshold())
+    }
+
+    fn mean_cycle_s(&self) -> Option<f64> {
+        let leave = self.leave();
+        Some(self.step.as_secs_f64() * (1.0 / leave.good + 1.0 / leave.bad))
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for RayleighGilbert {
+    fn loss_probability(&self, _frames: u32, bits: u64, on_air: Duration) -> f64 {
+        let leave = self.leave();
+        let unit = |leave| Unit { length: self.step, leave };
+        let units = PerState { good: unit(leave.good), bad: unit(leave.bad) };
+        loss_at_rates(self.rates(), bits, |worse, exponent| {
+            mean_loss(units.with_bad(worse), exponent, on_air)
         })
+    }
+
+    fn loss_instants(&self, on_air: Duration) -> f64 {
+        instants(on_air, self.step)
     }
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, ByTime, PerState, Start};
 use crate::model::above_zero;
-use crate::{Channel, State};
+use crate::{Channel, ChannelModel, State};
 
 /// Alternating good and bad periods, independent, each with its own distribution of lengths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -272,7 +272,7 @@ impl Sojourns {
         Duration::from_secs_f64(whole.as_secs_f64() * stream.uniform())
     }
 
-    pub(crate) fn file(&mut self) -> Option<&mut dyn Unread> {
+    fn file(&mut self) -> Option<&mut dyn Unread> {
         match self {
             Sojourns::Empirical(Empirical::File(file)) => Some(file),
             _ => None,
@@ -295,7 +295,31 @@ impl Empirical {
 }
 
 impl SemiMarkov {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+    /// The losses of whole units, if the model has them: by default none in good periods, and all in bad ones.
+    fn losses(&self) -> Option<PerState<f64>> {
+        let either = self.loss_good.is_some() || self.loss_bad.is_some();
+        either.then(|| PerState {
+            good: self.loss_good.map_or(0.0, Probability::get),
+            bad: self.loss_bad.map_or(1.0, Probability::get),
+        })
+    }
+
+    fn cycle_s(&self) -> f64 {
+        self.good.mean_s() + self.bad.mean_s()
+    }
+}
+
+impl ChannelModel for SemiMarkov {
+    fn examples() -> &'static [&'static str] {
+        &[
+            "good.exponential = \"10 s\", bad.constant = \"300 ms\", good_ber = 1e-6, bad_ber = 0.01, start = \"good\"",
+            "good.lognormal = { median = \"10 s\", sigma = 0.5 }, bad.lognormal = { mean = \"1 s\", sigma = 1.2 }, \
+             loss_good = 0.001, loss_bad = 0.5",
+            "good.empirical = [\"2 s\", \"5 s\"], bad.empirical.file = \"fades.csv\"",
+        ]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.losses().is_some() && (self.good_ber.get() > 0.0 || self.bad_ber.get() < 1.0) {
             return Err(Invalid {
                 field: "semi-markov",
@@ -307,24 +331,7 @@ impl SemiMarkov {
         self.bad.validate("semi-markov.bad")
     }
 
-    pub(crate) fn mean_cycle_s(&self) -> f64 {
-        self.good.mean_s() + self.bad.mean_s()
-    }
-
-    pub(crate) fn availability(&self) -> f64 {
-        self.good.mean_s() / self.mean_cycle_s()
-    }
-
-    /// The losses of whole units, if the model has them: by default none in good periods, and all in bad ones.
-    fn losses(&self) -> Option<PerState<f64>> {
-        let either = self.loss_good.is_some() || self.loss_bad.is_some();
-        either.then(|| PerState {
-            good: self.loss_good.map_or(0.0, Probability::get),
-            bad: self.loss_bad.map_or(1.0, Probability::get),
-        })
-    }
-
-    pub(crate) fn channel(&self, mut stream: Stream) -> Box<dyn Channel> {
+    fn channel(&self, mut stream: Stream) -> Box<dyn Channel> {
         let start = self.start.draw(self.availability(), &mut stream);
         let laws = Laws { good: self.good.clone(), bad: self.bad.clone() };
         let mut first = (self.start == Start::Stationary).then(|| laws.of(start).residual(&mut stream));
@@ -336,6 +343,20 @@ impl SemiMarkov {
                 Box::new(Alternating::new(start, rates, lengths))
             }
         }
+    }
+
+    fn availability(&self) -> f64 {
+        self.good.mean_s() / self.cycle_s()
+    }
+
+    fn mean_cycle_s(&self) -> Option<f64> {
+        Some(self.cycle_s())
+    }
+
+    fn files(&mut self) -> Vec<(&'static [&'static str], &mut dyn Unread)> {
+        let good = self.good.file().map(|file| (&["semi-markov", "good", "empirical", "file"][..], file));
+        let bad = self.bad.file().map(|file| (&["semi-markov", "bad", "empirical", "file"][..], file));
+        good.into_iter().chain(bad).collect()
     }
 }
 

@@ -1,12 +1,15 @@
 //! A two-state Markov process in continuous time.
 
-use lasthop_base::{Duration, Probability, Stream};
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Invalid, Probability, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Channel;
 use crate::alternating::{Alternating, PerState, Start};
 use crate::mean_loss::{loss_at_rates, mean_loss_exponential};
+use crate::model::has_length;
+use crate::{Channel, ChannelModel, ClosedForm};
 
 /// Good and bad periods of exponentially distributed length, each with its own bit error rate (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
@@ -38,24 +41,48 @@ fn paper_bad_ber() -> Probability {
 }
 
 impl TwoState {
-    pub(crate) fn means(&self) -> PerState<Duration> {
+    fn means(&self) -> PerState<Duration> {
         PerState { good: self.good, bad: self.bad }
-    }
-
-    pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
-        loss_at_rates(self.rates(), bits, |worse, exponent| {
-            mean_loss_exponential(self.means().with_bad(worse), exponent, on_air)
-        })
     }
 
     fn rates(&self) -> PerState<Probability> {
         PerState { good: self.good_ber, bad: self.bad_ber }
     }
+}
 
-    pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
+impl ChannelModel for TwoState {
+    fn examples() -> &'static [&'static str] {
+        &["good = \"10 s\", bad = \"4 s\", good_ber = 1e-6, bad_ber = 0.01, start = \"good\""]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        has_length("two-state.good", self.good)?;
+        has_length("two-state.bad", self.bad)
+    }
+
+    fn channel(&self, mut stream: Stream) -> Box<dyn Channel> {
         let means = self.means();
         let start = self.start.draw(means.availability(), &mut stream);
-        let rates = self.rates();
-        Alternating::new(start, rates, move |state| stream.exponential(means.of(state)))
+        Box::new(Alternating::new(start, self.rates(), move |state| stream.exponential(means.of(state))))
+    }
+
+    fn availability(&self) -> f64 {
+        self.means().availability()
+    }
+
+    fn mean_cycle_s(&self) -> Option<f64> {
+        Some(self.good.as_secs_f64() + self.bad.as_secs_f64())
+    }
+
+    fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        Some(self)
+    }
+}
+
+impl ClosedForm for TwoState {
+    fn loss_probability(&self, _frames: u32, bits: u64, on_air: Duration) -> f64 {
+        loss_at_rates(self.rates(), bits, |worse, exponent| {
+            mean_loss_exponential(self.means().with_bad(worse), exponent, on_air)
+        })
     }
 }

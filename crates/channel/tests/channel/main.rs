@@ -10,6 +10,7 @@ mod mobility;
 mod nguyen_noble;
 mod outages;
 mod rayleigh_gilbert;
+mod registered;
 mod semi_markov;
 mod statistics;
 mod survival;

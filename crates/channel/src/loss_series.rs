@@ -1,13 +1,18 @@
 //! Measured loss: a series of loss rates over time.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 
-use lasthop_base::{Contents, DataFile, LineError, Probability, Steps, StepsReader, Time};
+use lasthop_base::{
+    Contents, DataFile, Invalid, LineError, Probability, Steps, StepsReader, Stream, Time, Unread,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, Sojourn};
+use crate::{Channel, ChannelModel, Sojourn};
 
 /// Independent losses of whole packets, with a probability that follows a file: CSV with the columns `time_s`
 /// (or `time_ms`) and `loss` (or `loss_percent`). A value holds until the next row. At its end the series
@@ -41,10 +46,28 @@ impl Contents for LossSteps {
     }
 }
 
-impl LossSeries {
-    pub(crate) fn channel(&self) -> impl Channel + use<> {
+impl ChannelModel for LossSeries {
+    fn examples() -> &'static [&'static str] {
+        &["file = \"losses.csv\""]
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        match self.file.contents() {
+            Some(_) => Ok(()),
+            None => {
+                let problem = "found a file that has not been read, expected a scenario that was loaded from a file";
+                Err(Invalid { field: "loss-series.file", problem })
+            }
+        }
+    }
+
+    fn channel(&self, _stream: Stream) -> Box<dyn Channel> {
         let LossSteps(steps) = &**self.file.contents().expect("the file has been read");
-        Follower { loss: StepsReader::new(Arc::clone(steps)) }
+        Box::new(Follower { loss: StepsReader::new(Arc::clone(steps)) })
+    }
+
+    fn files(&mut self) -> Vec<(&'static [&'static str], &mut dyn Unread)> {
+        vec![(&["loss-series", "file"], &mut self.file)]
     }
 }
 
