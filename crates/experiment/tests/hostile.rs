@@ -15,8 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use lasthop_base::{Stream, Streams};
+use lasthop_base::{Bytes, Stream, Streams};
+use lasthop_channel::Model;
 use lasthop_experiment::{Experiment, Observe, RunError};
+use lasthop_link::QueueLimit;
+use lasthop_link::queue::Management;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Congestion, Profile};
 use lasthop_scenario::Scenario;
@@ -66,63 +69,59 @@ impl Draw {
     }
 
     fn probability(&mut self) -> &'static str {
-        self.value(&["0", "1e-6", "1e-4", "0.01", "0.3"], &["1", "1e-300", "0.9999999", "-1", "nan", "2"])
+        self.value(
+            &["0", "1e-6", "1e-4", "0.01", "0.3"],
+            &["1", "1e-300", "0.9999999", "-1", "nan", "2", "1e300"],
+        )
     }
 
     fn count(&mut self) -> &'static str {
         self.value(&["1", "2", "5", "13"], &["0", "4294967295", "1000", "65535", "65536"])
     }
 
+    /// A channel of any model; sometimes none.
     fn channel(&mut self, text: &mut String, table: &str) {
-        let (a, b, p, q) = (self.span(), self.span(), self.probability(), self.probability());
-        let start = pick(&mut self.0, &["good", "bad", "stationary"]);
-        let line = match self.0.below(12) {
-            0 => return,
-            1 => format!("channel.iid.ber = {p}"),
-            2 => format!("channel.frame-loss.loss = {p}"),
-            3 => format!(
-                "channel.two-state = {{ good = \"{a}\", bad = \"{b}\", good_ber = {p}, bad_ber = {q}, start = \
-                 \"{start}\" }}"
-            ),
-            4 => format!("channel.fixed-periods = {{ good = \"{a}\", bad = \"{b}\" }}"),
-            5 => {
-                let margin = self.value(&["10 dB", "5 dB"], &["-15 dB", "150 dB", "1000 dB"]);
-                let doppler = self.value(&["0.1", "0.01"], &["1e-9", "1e300", "0"]);
-                format!(
-                    "channel.rayleigh-gilbert = {{ fading_margin = \"{margin}\", doppler = {doppler}, step = \
-                     \"{a}\" }}"
-                )
-            }
-            6 => format!("channel.frame-bursts = {{ begin = {p}, frames = {} }}", self.count()),
-            7 => format!("channel.gilbert = {{ loss = {p}, burst = {}, start = \"{start}\" }}", self.count()),
-            8 => format!("channel.gilbert = {{ loss = {p}, burst = \"{a}\" }}"),
-            9 => {
-                let (good, bad) = (self.probability(), self.probability());
-                format!(
-                    "channel.gilbert-elliott = {{ p = {p}, r = {q}, loss_good = {good}, loss_bad = {bad} }}"
-                )
-            }
-            10 => {
-                let (good, bad) = (self.periods(), self.periods());
-                let loss = if coin(&mut self.0) { format!(", loss_bad = {p}") } else { String::new() };
-                format!("channel.semi-markov = {{ good.{good}, bad.{bad}, start = \"{start}\"{loss} }}")
-            }
-            _ => format!(
-                "channel.nguyen-noble = {{ leave_error = {p}, leave_error_free = {q}, error_rate = 0.1, \
-                 error_unit = \"{a}\", error_free_unit = \"{b}\" }}"
-            ),
-        };
-        writeln!(text, "{table}{line}").expect("text grows");
+        if self.0.below(12) == 0 {
+            return;
+        }
+        let models: Vec<_> = Model::examples().collect();
+        let names: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
+        let name = pick_name(&mut self.0, &names);
+        let (_, examples) = models.iter().find(|(model, _)| model == name).expect("it was picked");
+        let example = format!("{name} = {{ {} }}", pick(&mut self.0, examples));
+        let channel = self.distorted(toml::from_str(&example).expect("an example is TOML"));
+        writeln!(text, "{table}channel = {channel}").expect("text grows");
     }
 
-    /// The lengths of a channel's periods.
-    fn periods(&mut self) -> String {
-        let (a, b) = (self.span(), self.span());
-        match self.0.below(4) {
-            0 => format!("constant = \"{a}\""),
-            1 => format!("exponential = \"{a}\""),
-            2 => format!("empirical = [\"{a}\", \"{b}\"]"),
-            _ => format!("lognormal = {{ mean = \"{a}\", sigma = {} }}", self.sigma()),
+    /// Other values of the same kinds; sometimes a key is left out.
+    fn distorted(&mut self, value: toml::Value) -> toml::Value {
+        use toml::Value;
+        let number = |text: &str| text.parse::<f64>().expect("a number");
+        match value {
+            Value::Table(table) => {
+                let kept = table.into_iter().filter(|_| !self.chance(0.05)).collect::<Vec<_>>();
+                kept.into_iter()
+                    .map(|(key, value)| (key, self.distorted(value)))
+                    .collect::<toml::Table>()
+                    .into()
+            }
+            Value::Array(values) => {
+                values.into_iter().map(|value| self.distorted(value)).collect::<Vec<_>>().into()
+            }
+            Value::Boolean(_) => coin(&mut self.0).into(),
+            Value::Integer(_) => (number(self.count()) as i64).into(),
+            Value::Float(usual) if usual <= 1.0 => number(self.probability()).into(),
+            Value::Float(_) => number(self.count()).into(),
+            Value::String(text) if ["good", "bad", "stationary"].contains(&text.as_str()) => {
+                pick(&mut self.0, &["good", "bad", "stationary"]).into()
+            }
+            Value::String(text) if text.parse::<lasthop_base::Duration>().is_ok() => self.span().into(),
+            Value::String(text) if text.parse::<Bytes>().is_ok() => self.size().into(),
+            Value::String(text) if text.parse::<QueueLimit>().is_ok() => self.queue().into(),
+            Value::String(text) if text.ends_with(" dB") => {
+                self.value(&["10 dB", "5 dB"], &["-15 dB", "150 dB", "1000 dB"]).into()
+            }
+            other => other,
         }
     }
 
@@ -277,29 +276,24 @@ impl Draw {
 
     /// The queue of `[wired]`, of `[radio]` or of a link: drop-tail or another discipline.
     fn discipline(&mut self, text: &mut String, table: &str) {
-        let (limit, size) = (self.queue(), self.size());
-        let (target, interval, n) = (self.span(), self.span(), self.count());
-        let (p, q) = (self.probability(), self.probability());
-        let ecn = coin(&mut self.0);
-        let line = match self.0.below(8) {
-            0 => String::from("queue.codel = {}"),
-            1 => String::from("queue.fq-codel = {}"),
-            2 => String::from("queue.red = {}"),
-            3 => format!(
-                "queue.codel = {{ limit = \"{limit}\", target = \"{target}\", interval = \"{interval}\", mtu = \
-                 \"{size}\", ecn = {ecn} }}"
-            ),
-            4 => format!(
-                "queue.fq-codel = {{ limit = \"{limit}\", quantum = \"{size}\", flows = {n}, target = \
-                 \"{target}\", interval = \"{interval}\" }}"
-            ),
-            5 => format!(
-                "queue.red = {{ limit = \"{limit}\", min = {n}, max = {n}.5, weight = {p}, max_probability = {q}, \
-                 mean_packet = \"{size}\", ecn = {ecn}, gentle = {ecn} }}"
-            ),
-            _ => format!("queue = \"{limit}\""),
+        let queue = match self.0.below(8) {
+            0..3 => format!("{{ {} = {{}} }}", self.management().0),
+            3..6 => {
+                let (_, usual) = self.management();
+                self.distorted(toml::Value::try_from(usual).expect("parameters are a table")).to_string()
+            }
+            _ => format!("\"{}\"", self.queue()),
         };
-        writeln!(text, "{table}{line}").expect("text grows");
+        writeln!(text, "{table}queue = {queue}").expect("text grows");
+    }
+
+    /// A discipline with its name.
+    fn management(&mut self) -> (String, Management) {
+        let all: Vec<_> = Management::all().collect();
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        let name = pick_name(&mut self.0, &names);
+        let picked = all.iter().find(|(management, _)| management == name);
+        picked.cloned().expect("it was picked")
     }
 
     fn traffic(&mut self, text: &mut String, ends: (&str, &str)) {

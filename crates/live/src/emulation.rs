@@ -21,7 +21,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_experiment::assemble::{ConnectionPart, Layout, World};
 use lasthop_experiment::measure::{AgentCounters, by_scheme};
 use lasthop_experiment::{Experiment, Setup};
-use lasthop_link::queue::{Management, Queue};
+use lasthop_link::queue::Queue;
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
@@ -378,7 +378,10 @@ fn beyond_base_stations(setup: &Setup<'_>) -> Option<String> {
 /// spread over them; returns the flows of real packets.
 fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
     let mut real = vec![FlowId(0)];
-    let is_fair = |queue: &Queue| matches!(queue, Queue::Managed(Management::FqCodel(_)));
+    let is_fair = |queue: &Queue| match queue {
+        Queue::DropTail(_) => false,
+        Queue::Managed(management) => management.about().separates_flows,
+    };
     let any_fair = network.links.iter().any(|link| match link {
         NetworkLink::Wired(wired) => is_fair(&wired.queue),
         NetworkLink::Radio(hop) => is_fair(&hop.down.queue) || is_fair(&hop.up.queue),

@@ -12,6 +12,7 @@
 
 mod columns;
 mod congestion;
+mod discipline;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod error;
@@ -61,6 +62,8 @@ mod _lasthop {
     use crate::run::Run;
     #[pymodule_export]
     use crate::scenario::{Point, Scenario, UnknownMetric};
+    #[pymodule_export]
+    use crate::discipline::{QueueDiscipline, queue_disciplines};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
 

@@ -1,12 +1,15 @@
 //! Random settings for randomised tests.
 
+use std::iter;
+
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
-use lasthop_link::queue::{Management, codel, fq_codel, red};
+use lasthop_link::queue::{Management, Queue, codel, fq_codel, red};
 use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples,
     Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
+use serde::Deserialize;
 
 /// All flavours.
 pub const FLAVOURS: [Flavour; 7] = [
@@ -139,14 +142,15 @@ pub fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
     }
 }
 
-/// A discipline of any kind with any parameters.
+/// A discipline of any kind with any parameters. [`Priority`](lasthop_link::queue::Priority), which has none, is left to
+/// tests of its own.
 pub fn management(random: &mut Stream) -> Management {
     let limit = queue(random, Bytes(1500));
     let target = Duration::from_micros(1 + random.below(20_000));
     let interval = Duration::from_micros(1 + random.below(200_000));
     let mtu = Bytes(pick(random, &[0, 576, 1500, 9000]));
     let ecn = coin(random);
-    match random.below(3) {
+    let drawn = match random.below(3) {
         0 => Management::Codel(codel::Params { limit, target, interval, mtu, ecn }),
         1 => {
             let quantum = Bytes(1 + random.below(3_000));
@@ -169,7 +173,59 @@ pub fn management(random: &mut Stream) -> Management {
                 ecn,
             })
         }
-    }
+    };
+    // A further discipline takes its share of the worlds and changes no other.
+    let mut of_others = random.clone();
+    let others: Vec<_> = Management::all().filter(|(name, _)| !OWN_DRAWS.contains(&name.as_str())).collect();
+    let names: Vec<_> =
+        OWN_DRAWS[..3].iter().copied().chain(others.iter().map(|(name, _)| name.as_str())).collect();
+    let name = pick_name(&mut of_others, &names);
+    let other = others.iter().find(|(other, _)| other == name);
+    other.map_or(drawn, |(_, usual)| varied(&mut of_others, usual))
+}
+
+/// The disciplines that [`management`] draws by rules of their own, and the one that it leaves out.
+const OWN_DRAWS: [&str; 4] = ["codel", "fq-codel", "red", "priority"];
+
+/// A discipline with valid parameters around `usual`: each is up to twice as large, each flag is a coin, and the limit is a
+/// [queue].
+fn varied(random: &mut Stream, usual: &Management) -> Management {
+    let table = toml::Table::try_from(usual).expect("parameters are a table");
+    let mut tries = iter::repeat_with(|| {
+        let mut table = table.clone();
+        for params in table.iter_mut().filter_map(|(_, params)| params.as_table_mut()) {
+            for (_, value) in params.iter_mut() {
+                vary(random, value);
+            }
+        }
+        match Queue::deserialize(table) {
+            Ok(Queue::Managed(management)) => Some(management).filter(|valid| valid.validate().is_ok()),
+            _ => None,
+        }
+    });
+    tries.by_ref().take(100).flatten().next().unwrap_or(*usual)
+}
+
+fn vary(random: &mut Stream, value: &mut toml::Value) {
+    let up_to = |random: &mut Stream, usual: u64| 1 + random.below(2 * usual.max(1));
+    *value = match &*value {
+        toml::Value::Boolean(_) => coin(random).into(),
+        toml::Value::Integer(usual) => (up_to(random, usual.unsigned_abs()) as i64).into(),
+        toml::Value::Float(usual) if *usual <= 1.0 => random.uniform().into(),
+        toml::Value::Float(usual) => (2.0 * usual * random.uniform()).into(),
+        toml::Value::String(text) => {
+            if let Ok(usual) = text.parse::<Duration>() {
+                Duration::from_nanos(up_to(random, usual.as_nanos())).to_string().into()
+            } else if let Ok(usual) = text.parse::<Bytes>() {
+                Bytes(up_to(random, usual.0)).to_string().into()
+            } else if text.parse::<QueueLimit>().is_ok() {
+                queue(random, Bytes(1500)).to_string().into()
+            } else {
+                return;
+            }
+        }
+        _ => return,
+    };
 }
 
 #[cfg(test)]

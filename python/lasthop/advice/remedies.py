@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, schemes
+from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, queue_disciplines, schemes
 from lasthop.race import Arm
 
 PLAIN = schemes()[0].name
@@ -85,21 +85,10 @@ QUEUE = "radio.queue"
 """The key of the queues at both ends of the last hop."""
 
 DISCIPLINES = {
-    each.queue: each
-    for each in (
-        Discipline(
-            "CoDel",
-            "{ codel = {} }",
-            "keeps the queue short by dropping packets that waited for too long (RFC 8289)",
-            "tc qdisc replace dev IF root codel",
-        ),
-        Discipline(
-            "FQ-CoDel",
-            "{ fq-codel = {} }",
-            "a queue for each flow, each kept short (RFC 8290)",
-            "tc qdisc replace dev IF root fq_codel; in Wi-Fi of Linux and OpenWrt by default",
-        ),
-    )
+    queue: Discipline(each.title, queue, each.summary, each.deployment)
+    for each in queue_disciplines()
+    if each.deployment is not None
+    for queue in [f"{{ {each.name} = {{}} }}"]
 }
 """The queue disciplines, by their value of `radio.queue`."""
 

@@ -11,13 +11,13 @@
 //!
 //! *Parameters.* See [`Params`].
 
-use lasthop_base::{Bytes, Duration, Invalid, Time};
+use lasthop_base::{Bytes, Duration, Invalid, Stream, Time};
 use lasthop_proto::{DropReason, Out, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Discipline, QueueStats};
+use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Parameters of CoDel in a scenario file.
@@ -51,7 +51,28 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
+    fn control_law(&self, from: Time, count: u32) -> Time {
+        let wait = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
+        from + Duration::from_nanos(wait as u64)
+    }
+}
+
+impl Parameters for Params {
+    fn about(&self) -> About {
+        About {
+            title: "CoDel",
+            summary: "keeps the queue short by dropping packets that waited for too long (RFC 8289)",
+            expedites: false,
+            separates_flows: false,
+            deployment: Some("tc qdisc replace dev IF root codel"),
+        }
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         let zero = "found \"0 s\", expected more than zero";
         if self.target.is_zero() {
             return Err(Invalid { field: "codel.target", problem: zero });
@@ -62,9 +83,8 @@ impl Params {
         Ok(())
     }
 
-    fn control_law(&self, from: Time, count: u32) -> Time {
-        let wait = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
-        from + Duration::from_nanos(wait as u64)
+    fn build(&self, _air_time: &dyn Fn(Bytes) -> Duration, _random: Stream) -> Box<dyn Discipline> {
+        Box::new(Codel::new(*self))
     }
 }
 

@@ -17,14 +17,14 @@
 
 use std::collections::VecDeque;
 
-use lasthop_base::{Bytes, Duration, Invalid, Time};
+use lasthop_base::{Bytes, Duration, Invalid, Stream, Time};
 use lasthop_proto::{Body, DropReason, Out, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::codel::{self, Control};
 use super::fifo::Fifo;
-use super::{Discipline, QueueStats};
+use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Maximum number of packets dropped at once from a full queue (RFC 8290 section 4.1).
@@ -59,8 +59,22 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
+impl Parameters for Params {
+    fn about(&self) -> About {
+        About {
+            title: "FQ-CoDel",
+            summary: "a queue for each flow, each kept short (RFC 8290)",
+            expedites: false,
+            separates_flows: true,
+            deployment: Some("tc qdisc replace dev IF root fq_codel; in Wi-Fi of Linux and OpenWrt by default"),
+        }
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         let wrong = |field, problem| Err(Invalid { field, problem });
         if self.target.is_zero() {
             return wrong("fq-codel.target", "found \"0 s\", expected more than zero");
@@ -75,6 +89,10 @@ impl Params {
             return wrong("fq-codel.flows", "found 0, expected at least one queue");
         }
         Ok(())
+    }
+
+    fn build(&self, _air_time: &dyn Fn(Bytes) -> Duration, _random: Stream) -> Box<dyn Discipline> {
+        Box::new(FqCodel::new(*self))
     }
 }
 

@@ -3,30 +3,64 @@
 //! Drop-tail is [`QueueLimit`] and built into the links. Each other discipline is a module here that
 //! implements [`Discipline`]; a link with a discipline is served packet by packet.
 
-pub mod codel;
 mod drop_tail;
 mod fifo;
-pub mod fq_codel;
 mod limit;
-pub mod priority;
-pub mod red;
+mod registry;
 
 use std::fmt;
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Time, inline_schema, schema};
 use lasthop_proto::{Ecn, Out, Packet};
-use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-pub use codel::Codel;
 pub use drop_tail::DropTail;
-pub use fq_codel::FqCodel;
 pub use limit::QueueLimit;
-pub use priority::Priority;
-pub use red::Red;
+
+registry::register! {
+    codel: Codel,
+    fq_codel: FqCodel,
+    priority: Priority,
+    red: Red,
+}
+
+/// The parameters of a discipline: the keys of its table in a scenario file.
+pub trait Parameters {
+    /// What the discipline is.
+    fn about(&self) -> About;
+
+    /// Capacity of the queue.
+    fn limit(&self) -> QueueLimit;
+
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// The first invalid parameter, with the name of the discipline: `red.min`.
+    fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    /// Builds the discipline with an empty queue, as [`Management::build`] returns it.
+    fn build(&self, air_time: &dyn Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline>;
+}
+
+/// What a discipline is, for reports and advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The name in reports.
+    pub title: &'static str,
+    /// A one-line description of what it does, with its source.
+    pub summary: &'static str,
+    /// Whether packets of [expedited forwarding](lasthop_proto::Dscp::EXPEDITED) are served first.
+    pub expedites: bool,
+    /// Whether flows have queues of their own.
+    pub separates_flows: bool,
+    /// How the ends of a link get it; `None` for a discipline that `lasthop advise` does not try.
+    pub deployment: Option<&'static str>,
+}
 
 /// A queue discipline of a link that is served packet by packet.
 ///
@@ -85,10 +119,7 @@ impl Queue {
     pub fn limit(&self) -> QueueLimit {
         match self {
             Queue::DropTail(limit) => *limit,
-            Queue::Managed(Management::Codel(params)) => params.limit,
-            Queue::Managed(Management::FqCodel(params)) => params.limit,
-            Queue::Managed(Management::Priority(params)) => params.limit,
-            Queue::Managed(Management::Red(params)) => params.limit,
+            Queue::Managed(management) => management.limit(),
         }
     }
 
@@ -134,37 +165,22 @@ inline_schema!(Queue, |generator| schema::any([
 
 impl<'de> Deserialize<'de> for Queue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Queue, D::Error> {
-        const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\", a size such as \"64 KiB\", \
-                                or a table of one of codel, fq-codel, priority, red";
-        #[derive(Deserialize)]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        struct Table {
-            codel: Option<codel::Params>,
-            fq_codel: Option<fq_codel::Params>,
-            priority: Option<priority::Params>,
-            red: Option<red::Params>,
-        }
         struct Stated;
         impl<'de> Visitor<'de> for Stated {
             type Value = Queue;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
+                f.write_str(&expected())
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Queue, E> {
-                QueueLimit::parse(text, EXPECTED).map(Queue::DropTail)
+                QueueLimit::parse(text, &expected()).map(Queue::DropTail)
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Queue, M::Error> {
-                let table = Table::deserialize(MapAccessDeserializer::new(table))?;
-                let stated = [
-                    table.codel.map(Management::Codel),
-                    table.fq_codel.map(Management::FqCodel),
-                    table.priority.map(Management::Priority),
-                    table.red.map(Management::Red),
-                ];
-                let mut stated = stated.into_iter().flatten();
+                let mut stated = Table::deserialize(MapAccessDeserializer::new(table))?.stated();
                 match (stated.next(), stated.next()) {
                     (Some(management), None) => Ok(Queue::Managed(management)),
-                    (None, _) => Err(de::Error::custom(format!("found an empty table, expected {EXPECTED}"))),
+                    (None, _) => {
+                        Err(de::Error::custom(format!("found an empty table, expected {}", expected())))
+                    }
                     _ => Err(de::Error::custom("found several disciplines, expected only one of them")),
                 }
             }
@@ -173,32 +189,37 @@ impl<'de> Deserialize<'de> for Queue {
     }
 }
 
-/// A queue discipline other than drop-tail, with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Management {
-    /// Controlled delay (RFC 8289).
-    Codel(codel::Params),
-    /// CoDel per flow (RFC 8290).
-    FqCodel(fq_codel::Params),
-    /// Strict priority of expedited packets.
-    Priority(priority::Params),
-    /// Random early detection (Floyd and Jacobson 1993).
-    Red(red::Params),
+/// The forms of a queue in a scenario file.
+fn expected() -> String {
+    let names: Vec<String> = Management::all().map(|(name, _)| name).collect();
+    format!(
+        "\"unlimited\", a number such as \"50 packets\", a size such as \"64 KiB\", or a table of one of {}",
+        names.join(", ")
+    )
 }
 
 impl Management {
+    /// The names of all disciplines in the order of registration, each with its default parameters.
+    pub fn all() -> impl Iterator<Item = (String, Management)> {
+        Management::ALL.iter().map(|(module, usual)| (module.replace('_', "-"), usual()))
+    }
+
+    /// What the discipline is.
+    pub fn about(&self) -> About {
+        self.params().about()
+    }
+
+    /// Its capacity.
+    pub fn limit(&self) -> QueueLimit {
+        self.params().limit()
+    }
+
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
     /// The first invalid parameter, named as in a scenario.
     pub fn validate(&self) -> Result<(), Invalid> {
-        match self {
-            Management::Codel(params) => params.validate(),
-            Management::FqCodel(params) => params.validate(),
-            Management::Priority(_) => Ok(()),
-            Management::Red(params) => params.validate(),
-        }
+        self.params().validate()
     }
 
     /// Builds the discipline with an empty queue, for a link that transmits a packet of a given size in
@@ -210,11 +231,6 @@ impl Management {
         if let Err(invalid) = self.validate() {
             panic!("{invalid}");
         }
-        match *self {
-            Management::Codel(params) => Box::new(Codel::new(params)),
-            Management::FqCodel(params) => Box::new(FqCodel::new(params)),
-            Management::Priority(params) => Box::new(Priority::new(params)),
-            Management::Red(params) => Box::new(Red::new(params, air_time(params.mean_packet), random)),
-        }
+        self.params().build(&air_time, random)
     }
 }

@@ -9,13 +9,13 @@
 //!
 //! *Parameters.* See [`Params`].
 
-use lasthop_base::{Bytes, Time};
+use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_proto::{DropReason, Dscp, Out, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Discipline, QueueStats};
+use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Parameters of the two queues in a scenario file.
@@ -25,6 +25,26 @@ use crate::queue::QueueLimit;
 pub struct Params {
     /// Capacity of each of the two queues. By default unlimited.
     pub limit: QueueLimit,
+}
+
+impl Parameters for Params {
+    fn about(&self) -> About {
+        About {
+            title: "priority",
+            summary: "expedited packets first (Balakrishnan et al. 1995)",
+            expedites: true,
+            separates_flows: false,
+            deployment: None,
+        }
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn build(&self, _air_time: &dyn Fn(Bytes) -> Duration, _random: Stream) -> Box<dyn Discipline> {
+        Box::new(Priority::new(*self))
+    }
 }
 
 /// Two drop-tail queues.

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Discipline, QueueStats};
+use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Parameters of RED in a scenario file.
@@ -72,7 +72,36 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
+    /// The marking probability for an average of at least `min`, before marks are spread (p_b in the paper).
+    fn probability(&self, average: f64) -> f64 {
+        let Params { min, max, .. } = *self;
+        let at_max = self.max_probability.get();
+        if average < max {
+            at_max * (average - min) / (max - min)
+        } else if self.gentle {
+            (at_max + (1.0 - at_max) * (average - max) / max).min(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
+impl Parameters for Params {
+    fn about(&self) -> About {
+        About {
+            title: "RED",
+            summary: "drops or marks arriving packets at random, the more the longer the average queue (Floyd and Jacobson 1993)",
+            expedites: false,
+            separates_flows: false,
+            deployment: None,
+        }
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         let wrong = |field, problem| Err(Invalid { field, problem });
         if !(self.min >= 0.0 && self.min.is_finite()) {
             return wrong("red.min", "found a negative number, expected 0 packets or more");
@@ -92,17 +121,8 @@ impl Params {
         Ok(())
     }
 
-    /// The marking probability for an average of at least `min`, before marks are spread (p_b in the paper).
-    fn probability(&self, average: f64) -> f64 {
-        let Params { min, max, .. } = *self;
-        let at_max = self.max_probability.get();
-        if average < max {
-            at_max * (average - min) / (max - min)
-        } else if self.gentle {
-            (at_max + (1.0 - at_max) * (average - max) / max).min(1.0)
-        } else {
-            1.0
-        }
+    fn build(&self, air_time: &dyn Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline> {
+        Box::new(Red::new(*self, air_time(self.mean_packet), random))
     }
 }
 

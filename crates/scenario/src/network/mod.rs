@@ -285,8 +285,8 @@ impl Network {
     /// Whether a wireless link has a discipline that serves no packets first.
     pub fn has_disciplines_without_priority(&self) -> bool {
         let lacks = |radio: &Radio| match radio.queue {
-            Queue::DropTail(_) | Queue::Managed(Management::Priority(_)) => false,
-            Queue::Managed(_) => true,
+            Queue::DropTail(_) => false,
+            Queue::Managed(management) => !management.about().expedites,
         };
         self.links
             .iter()
