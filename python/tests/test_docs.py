@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import textwrap
 import tomllib
 from pathlib import Path
@@ -603,48 +600,6 @@ def test_pages_written_by_hand_stay_short() -> None:
     words = {name: len(text.split()) for name, text in texts.items() if name.startswith("docs/")}
     assert 20_000 < sum(words.values()) <= 40_000, sorted(words.items(), key=lambda each: -each[1])
     assert len(texts["README.md"].splitlines()) <= 130
-
-
-# Its counter is a metric like any other.
-TOY = """//! The scheme of CONTRIBUTING.md.
-use lasthop_experiment::{Experiment, Observe};
-use lasthop_scenario::Scenario;
-
-#[test]
-fn the_counter_of_a_new_scheme_is_a_metric() {
-    let text = include_str!("../../../scenarios/ebsn-example.toml");
-    let scenario = Scenario::parse(text, "toy.toml", &["schemes=['basic', 'ebsn-once']"]).unwrap();
-    assert_eq!(scenario.counters().unwrap(), ["ebsn-once.notices_sent"]);
-    let run = scenario.run("ebsn-once", 1, 0, Observe::default()).unwrap();
-    assert!(run.metrics.connections.notices > 0);
-    assert_eq!(run.counters[0].value, run.metrics.connections.notices);
-    assert_eq!(run.agents[0].counters, [("notices_sent", run.counters[0].value)]);
-}
-"""
-
-
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
-def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path) -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    (source,) = re.findall(r"```rust\n(.*?)```", text, re.DOTALL)
-    (line,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
-    repository = tmp_path / "lasthop"
-    made = shutil.ignore_patterns(".*", "target", "out", "*.so")
-    shutil.copytree(ROOT, repository, symlinks=True, ignore=made)
-    schemes = repository / "crates/proto/src/scheme"
-    file = schemes / "ebsn_once.rs"
-    if file.exists():
-        pytest.skip("it has been added")
-    file.write_text(source)
-    registry = (schemes / "mod.rs").read_text()
-    (schemes / "mod.rs").write_text(
-        re.sub(r"(register! \{.*?)(\n\})", rf"\1\n{line.rstrip()}\2", registry, flags=re.DOTALL)
-    )
-    target = {"CARGO_TARGET_DIR": str(ROOT / "target" / "contributing"), "RUSTFLAGS": "-D warnings"}
-    (repository / "crates/experiment/tests/toy.rs").write_text(TOY)
-    command = ["cargo", "test", "--quiet", "--profile", "dev", "-p", "lasthop-experiment", "--test", "toy"]
-    result = subprocess.run(command, cwd=repository, env=os.environ | target, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, ""), result.stdout
 
 
 def test_the_exit_codes_are_documented() -> None:

@@ -27,7 +27,8 @@ pub fn words(words: &[&str]) -> Schema {
 
 /// One of several words, each with its description.
 pub fn described<'a>(words: impl IntoIterator<Item = (&'a str, &'a str)>) -> Schema {
-    let each = |(word, description)| json_schema!({"type": "string", "const": word, "description": description});
+    let each =
+        |(word, description)| json_schema!({"type": "string", "const": word, "description": description});
     json_schema!({"oneOf": words.into_iter().map(each).collect::<Vec<Schema>>()})
 }
 

@@ -42,6 +42,8 @@ mod _lasthop {
 
     #[pymodule_export]
     use crate::congestion::{CongestionControl, congestion_controls};
+    #[pymodule_export]
+    use crate::discipline::{QueueDiscipline, queue_disciplines};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulator::Emulator;
@@ -62,8 +64,6 @@ mod _lasthop {
     use crate::run::Run;
     #[pymodule_export]
     use crate::scenario::{Point, Scenario, UnknownMetric};
-    #[pymodule_export]
-    use crate::discipline::{QueueDiscipline, queue_disciplines};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
 

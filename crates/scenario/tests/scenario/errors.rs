@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::common::whatever_schemes;
+use crate::common::without_lists;
 use lasthop_scenario::Scenario;
 use lasthop_testing::scenario_texts::{NETWORK, SCENARIO, with};
 
@@ -435,7 +435,7 @@ fn invalid_cells_are_reported() {
         let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }
 
 #[test]
@@ -448,7 +448,7 @@ fn invalid_networks_are_reported() {
         let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }
 
 #[test]
@@ -523,7 +523,7 @@ fn invalid_files_are_reported() {
         let error = Scenario::parse::<&str>(&with(from, to), "test.toml", &[]).expect_err(what);
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }
 
 /// Schemes that split connections take parameters for their wireless parts.
@@ -591,7 +591,7 @@ fn invalid_overrides_are_reported() {
         let error = Scenario::parse(SCENARIO, "test.toml", &[assignment]).expect_err(assignment);
         writeln!(told, "{error}\n").unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }
 
 #[test]
@@ -604,7 +604,7 @@ fn unreadable_files_are_reported() {
         let error = Scenario::load::<&str>(&folder.join(name), &[]).expect_err(name);
         writeln!(told, "{}\n", error.to_string().replace(folder.to_str().unwrap(), "FOLDER")).unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }
 
 #[test]
@@ -632,7 +632,7 @@ fn unusable_schemes_are_reported() {
         refusal("ebsn + arq", &["scheme.arq.protocol=none"]),
     ]
     .join("\n\n");
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }
 
 /// A scenario with any one line deleted, doubled, truncated or overwritten is accepted or rejected without a

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::common::whatever_schemes;
+use crate::common::without_lists;
 use lasthop_scenario::{Point, Scenario};
 use lasthop_testing::scenario_texts::{SCENARIO, with};
 
@@ -34,7 +34,7 @@ fn a_sweep_is_the_product_of_its_axes_the_last_fastest() {
     for point in &points {
         writeln!(told, "{:?}", point.parameters).unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
     // A point equals the scenario with its parameters as overrides.
     for point in &points {
         let overrides: Vec<String> =
@@ -227,5 +227,5 @@ fn invalid_sweeps_are_reported() {
         let error = Scenario::parse(SCENARIO, "test.toml", &[assignment]).expect_err(assignment);
         writeln!(told, "{error}\n").unwrap();
     }
-    insta::assert_snapshot!(whatever_schemes(&told));
+    insta::assert_snapshot!(without_lists(&told));
 }

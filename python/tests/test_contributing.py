@@ -1,0 +1,105 @@
+"""The how-tos of CONTRIBUTING.md: what they add works, by the files and lines that they name."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+TOYS = """//! What the how-tos of CONTRIBUTING.md add.
+use lasthop_experiment::{Experiment, Observe};
+use lasthop_scenario::Scenario;
+
+#[test]
+fn the_counter_of_a_new_scheme_is_a_metric() {
+    let text = include_str!("../../../scenarios/ebsn-example.toml");
+    let scenario = Scenario::parse(text, "toy.toml", &["schemes=['basic', 'ebsn-once']"]).unwrap();
+    assert_eq!(scenario.counters().unwrap(), ["ebsn-once.notices_sent"]);
+    let run = scenario.run("ebsn-once", 1, 0, Observe::default()).unwrap();
+    assert!(run.metrics.connections.notices > 0);
+    assert_eq!(run.counters[0].value, run.metrics.connections.notices);
+    assert_eq!(run.agents[0].counters, [("notices_sent", run.counters[0].value)]);
+}
+
+#[test]
+fn a_new_control_is_a_sender_over_a_new_channel_and_a_new_queue() {
+    let text = include_str!("../../../scenarios/last-mile.toml");
+    let metrics = |overrides: &[&str]| {
+        let overrides = [&["limit=20 s", "radio.channel.every-nth.frames=40"], overrides].concat();
+        let scenario = Scenario::parse(text, "toy.toml", &overrides).unwrap();
+        scenario.run("basic", 1, 0, Observe::default()).unwrap().metrics
+    };
+    let reno = metrics(&["sender=linux-reno"]);
+    let relaxed = metrics(&["sender=linux-relaxed"]);
+    // Every fortieth frame of each direction.
+    let share = relaxed.network.link_failures as f64 / relaxed.network.link_attempts as f64;
+    assert!((share - 1.0 / 40.0).abs() < 0.001, "{share}");
+    assert!(relaxed.connections.delivered_bytes > reno.connections.delivered_bytes);
+    let queue = ["sender=linux-relaxed", "radio.channel=perfect", "radio.queue.drop-head.limit=5 packets"];
+    let dropped = metrics(&queue);
+    assert!(dropped.connections.queue_drops > 0);
+}
+"""
+
+
+def additions() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return the files that the how-tos add, and the lines that they add to the registries in other files."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    files = dict(re.findall(r"^1\. Write `([^`]+)`:\n\n```rust\n(.*?)```", text, re.DOTALL | re.MULTILINE))
+    lines: dict[str, list[str]] = {}
+    for path, added in re.findall(
+        r"^\d\. [^\n]* in `([^`]+)`:\n\n```text\n(.*?)```", text, re.DOTALL | re.MULTILINE
+    ):
+        lines.setdefault(path, []).append(added)
+    return files, lines
+
+
+def with_line(text: str, line: str) -> str:
+    """Add a line at the end of a registry."""
+    return re.sub(r"(register! \{.*?)(\n\})", rf"\1\n{line.rstrip()}\2", text, count=1, flags=re.DOTALL)
+
+
+def arrange(tree: Path, wanted: dict[str, bytes]) -> None:
+    """Make a tree have these files. Those that it has keep their times, and are not compiled again."""
+    for path, content in wanted.items():
+        file = tree / path
+        if not file.exists() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+    for file in tree.rglob("*"):
+        if file.is_file() and str(file.relative_to(tree)) not in wanted:
+            file.unlink()
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_what_the_how_tos_add_works() -> None:
+    rust = [ROOT / "Cargo.toml", ROOT / "Cargo.lock"]
+    for folder in ("crates", "benches", "scenarios"):
+        rust += [
+            path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        ]
+    wanted = {str(path.relative_to(ROOT)): path.read_bytes() for path in rust}
+    files, lines = additions()
+    assert len(files) == 4
+    for path, text in files.items():
+        assert path not in wanted, f"{path} has been added"
+        wanted[path] = text.encode()
+    for path, added in lines.items():
+        (line,) = added
+        text = wanted[path].decode()
+        wanted[path] = with_line(text, line).encode()
+        assert wanted[path] != text.encode(), path
+    wanted["crates/experiment/tests/toys.rs"] = TOYS.encode()
+    made = ROOT / "target" / "contributing"
+    arrange(made / "tree", wanted)
+    tests = ["-p", "lasthop-experiment", "--test", "toys", "-p", "lasthop-channel", "--test", "channel"]
+    command = ["cargo", "test", "--quiet", "--profile", "dev", *tests, "--", "new_", "registered"]
+    settings = {"CARGO_TARGET_DIR": str(made / "target"), "RUSTFLAGS": "-D warnings"}
+    result = subprocess.run(
+        command, cwd=made / "tree", env=os.environ | settings, capture_output=True, text=True
+    )
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout
