@@ -253,12 +253,12 @@ def test_packets_end_where_and_when_the_trace_says(
     assert lost == sorted(events["time_s"][events["event"] == "lost"])
     # Behind the base station or at it, where the rates of the links are known.
     assert any(len(each["legs"]) > 2 for each in journeys) == (overrides == ())
-    # A packet that arrived sooner than it could, if the links were as slow as these.
+    # The progress of a packet that arrived sooner than it could, if the links were as slow as these.
     slow = "{wire: {rate: 10, delay: 1}, down: {rate: 10, delay: 1}, up: {rate: 10, delay: 1}}"
     strange = [
         {
-            "legs": page.evaluate(f"viaBase({forward}, 0, 1, 100, {slow}, '', {{wire: 0}})"),
-            "forward": forward == "true",
+            "legs": page.evaluate(f"viaBase({forward}, {{began: 0}}, 1, 100, {slow}, '', {{wire: 0}})"),
+            "forward": True,
         }
         for forward in ("true", "false")
     ]
@@ -268,21 +268,47 @@ def test_packets_end_where_and_when_the_trace_says(
         assert list(places) == sorted(places, reverse=not each["forward"])
 
 
-def test_the_diagram_shows_what_an_agent_does(opened: Callable[..., Page]) -> None:
-    overrides = ("sender=linux-reno", "limit=3 s", "warmup=0 s")
-    page = opened(page_of("last-mile", *overrides), "#a=snoop&b=")
-    run = lasthop.run(lasthop.load("last-mile", overrides), "snoop", trace=True)
-    events = run.events()
-    journeys: list[dict[str, Any]] = page.evaluate("journeys[0].found")
-    arrived = [each["legs"][-1][0] for each in journeys if each["forward"] and not each["gone"]]
-    assert sorted(arrived) == sorted(events["time_s"][events["event"] == "delivered"])
-    # What the base station withholds ends there, and its own copies begin there.
-    held = [each["legs"][-1] for each in journeys if each["held"]]
-    suppressed = events["time_s"][events["event"] == "ack-suppressed"]
-    assert sorted(held) == [[time, 0.5] for time in suppressed] != []
-    copies = [each for each in journeys if each["forward"] and each["legs"][0][1] == 0.5]
-    assert 0 < len(copies) <= run.metrics["snoop.local_retransmissions"]
-    assert all(each["again"] for each in copies)
+@pytest.mark.parametrize(
+    ("name", "schemes", "overrides"),
+    [
+        ("last-mile", ("snoop", "wtcp-timestamps"), ("sender=linux-reno", "limit=3 s")),
+        ("ebsn-example", ("ebsn", "wtcp-timestamps"), ("limit=60 s",)),
+        ("two-flows", ("snoop", "lhack"), ("limit=20 s",)),
+        ("hand-off", ("multicast", "forwarding"), ("limit=10 s",)),
+        ("split-wlan", ("i-tcp", "lhack"), ("limit=2 s",)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_journeys_begin_and_end_where_and_when_the_trace_says(
+    opened: Callable[..., Page], name: str, schemes: tuple[str, str], overrides: tuple[str, ...]
+) -> None:
+    overrides = (*overrides, "warmup=0 s")
+    page = opened(page_of(name, *overrides), f"#a={schemes[0]}&b={schemes[1]}")
+    for side, scheme in enumerate(schemes):
+        run = lasthop.run(lasthop.load(name, overrides), scheme, trace=True)
+        begun, ended = set(), []
+        parts = len(run.parts())
+        for part in range(parts):
+            events = run.events(part=part)
+            for time, event in zip(events["time_s"], events["event"], strict=True):
+                kind = next((each for each in ("ack", "notice") if event.startswith(each)), "segment")
+                what = event.removeprefix(f"{kind}-")
+                if what in ("sent", "copied", "created"):
+                    begun.add((kind, what == "sent", time))
+                elif what in ("delivered", "received", "lost", "suppressed"):
+                    ended.append((kind, what in ("lost", "suppressed"), what == "suppressed", time))
+        journeys: list[dict[str, Any]] = page.evaluate(f"journeys[{side}].found")
+        kinds = ["segment" if each["forward"] else "notice" if each["notice"] else "ack" for each in journeys]
+        ends = [
+            (kind, each["gone"], each["held"], each["legs"][-1][0])
+            for kind, each in zip(kinds, journeys, strict=True)
+        ]
+        assert sorted(ends) == sorted(ended) != []
+        for kind, each in zip(kinds, journeys, strict=True):
+            (began, place), *_, (_, last) = each["legs"]
+            # An agent begins and ends at the middle of its part, everything else begins at an end.
+            assert (kind, place * parts % 1 != 0.5, began) in begun
+            assert not each["held"] or last * parts % 1 == 0.5
 
 
 @pytest.mark.parametrize("width", [360, 1200, 2560])

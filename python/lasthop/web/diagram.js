@@ -6,10 +6,16 @@ let journeys = [];
 let moments = [];
 let playing = null;
 
-const KINDS = [
-  { from: "sent", to: "delivered", lost: "lost", suppressed: "suppressed", forward: true },
-  { from: "ack-sent", to: "ack-received", lost: "ack-lost", suppressed: "ack-suppressed", forward: false },
-];
+// What the trace calls the ends of journeys. An agent's own packets begin with the word `created`.
+const KINDS = ["", "ack-", "notice-"].map((prefix) => ({
+  sent: `${prefix}sent`,
+  created: prefix ? `${prefix}created` : "copied",
+  arrived: prefix ? `${prefix}received` : "delivered",
+  lost: `${prefix}lost`,
+  suppressed: `${prefix}suppressed`,
+  forward: prefix === "",
+  notice: prefix === "notice-",
+}));
 
 // The rates, in bytes a second, and the delays of the two links of a last hop; null for other networks, and for
 // links whose rate varies or that have tables of their own.
@@ -51,72 +57,83 @@ function timeouts(part) {
   return [...numbers(part.events.time_s)].filter((_, index) => numbers(part.events.event)[index] === word);
 }
 
-// The journeys of one part. With the times of its links, packets wait at the base station until the last
-// possible moment; what links do in between, such as their own retransmissions, is not traced.
+// The journeys of one part. They begin and end when the trace says; what links do in between, such as their own
+// retransmissions, is not traced. `times` are those of its links, or null.
 function travelled(part, times) {
+  const free = { wire: 0 };
+  return matched(part).map(({ kind, start, ended, size, why, gone, held }) => {
+    const { forward, notice } = kind;
+    const legs = held
+      ? [[start.began, 0], [ended, 0.5]]
+      : times
+        ? viaBase(forward, start, ended, size, times, why, free)
+        : [[start.began, start.created ? 0.5 : 0], [ended, gone ? 0.75 : 1]];
+    const again = forward && (start.created || start.copy > 1);
+    return { legs: forward ? legs : legs.map(([at, share]) => [at, 1 - share]), forward, again, gone, held, notice };
+  });
+}
+
+// The ends of a part's packets in the trace, each with its beginning.
+function matched(part) {
   const [time, event, packet, copy, size, reason] = ["time_s", "event", "packet", "transmission", "size_bytes", "reason"].map((name) =>
     numbers(part.events[name]),
   );
-  const codes = Object.fromEntries(part.words.map((word, code) => [word, code]));
-  const open = new Map();
+  const kinds = part.words.map((word) => KINDS.find((kind) => Object.values(kind).includes(word)));
+  const ways = new Map();
   const found = [];
-  const free = { wire: 0 };
   for (let index = 0; index < time.length; index++) {
-    for (const kind of KINDS) {
-      const key = `${kind.from} ${packet[index]} ${copy[index]}`;
-      if (event[index] === codes[kind.from]) {
-        if (!open.has(key)) open.set(key, []);
-        open.get(key).push(time[index]);
-      } else if ([kind.to, kind.lost, kind.suppressed].some((name) => event[index] === codes[name])) {
-        const began = open.get(key)?.shift();
-        const ended = time[index];
-        const held = event[index] === codes[kind.suppressed];
-        const gone = event[index] !== codes[kind.to];
-        // What nobody sent is a copy that the base station made.
-        const copied = began === undefined;
-        if (copied && !(times && kind.forward)) continue;
-        const legs = copied
-          ? fromBase(ended, size[index], times, gone)
-          : times
-            ? viaBase(kind.forward, began, ended, size[index], times, gone && part.words[reason[index]], free, held)
-            : direct(kind.forward, began, ended, gone);
-        found.push({ legs, forward: kind.forward, again: copied || copy[index] > 1, gone, held });
-      }
+    const [kind, word] = [kinds[event[index]], part.words[event[index]]];
+    if (!kind) continue;
+    const key = `${kind.sent} ${packet[index]}`;
+    if (!ways.has(key)) ways.set(key, { open: [], over: [], latest: null });
+    const way = ways.get(key);
+    if (word === kind.sent || word === kind.created) {
+      way.latest = { began: time[index], created: word === kind.created, copy: copy[index] };
+      way.open.push(way.latest);
+      continue;
     }
-    if (event[index] === codes["notice-received"]) {
-      const began = times ? time[index] - Math.max(times.wire.delay, 0.02 * end() / 20) : time[index];
-      found.push({ legs: [[began, times ? 0.5 : 1], [time[index], 0]], forward: false, notice: true });
-    }
+    const gone = word !== kind.arrived;
+    const end = { kind, ended: time[index], size: size[index], gone, why: gone && part.words[reason[index]], held: word === kind.suppressed };
+    end.start = beginningOf(end, way);
+    if (!end.start) continue;
+    way.over.push(end);
+    found.push(end);
   }
   return found;
 }
 
-function direct(forward, began, ended, gone) {
-  const legs = [[began, 0], [ended, gone ? 0.75 : 1]];
-  return forward ? legs : legs.map(([time, share]) => [time, 1 - share]);
+// Packets end in the order in which they began, but an agent suppresses none that it created.
+function beginningOf(end, way) {
+  const place = way.open.findIndex((start) => !(end.held && start.created));
+  if (place >= 0) return way.open.splice(place, 1)[0];
+  const created = way.open[0];
+  // The agent's copy overtook what it suppresses.
+  const overtaking = created && way.over.findLast((each) => !each.held && !each.start.created && each.ended >= created.began);
+  // The copies that a tunnel makes begin with their original.
+  if (!overtaking) return way.latest;
+  const { start } = overtaking;
+  overtaking.start = way.open.shift();
+  return start;
 }
 
-// A packet that sets out from the base station.
-function fromBase(ended, size, times, gone) {
-  const began = ended - size / times.down.rate - times.down.delay;
-  return [[began, 0.5], [ended, gone ? 0.8 : 1]];
-}
-
-function viaBase(forward, began, ended, size, times, why, free, held) {
-  const { wire, down, up } = times;
-  // The agent that withholds it is at the base station.
-  if (held) return [[began, forward ? 0 : 1], [ended, 0.5]];
-  if (forward) {
+// The points of time and progress of a packet that waits at the base station, where an agent may have created it,
+// until the last possible moment.
+function viaBase(forward, { began, created }, ended, size, { wire, down, up }, why, free) {
+  const legs = created ? [[began, 0.5]] : [[began, 0]];
+  if (!created && forward) {
     const leaves = Math.max(began, free.wire);
     free.wire = leaves + size / wire.rate;
     const arrives = Math.min(free.wire + wire.delay, ended);
-    if (why === "queue-full" || why === "active-queue") return [[began, 0], [Math.min(leaves, arrives), 0], [ended, 0.5]];
-    const onAir = Math.max(arrives, ended - size / down.rate - down.delay);
-    return [[began, 0], [Math.min(leaves, arrives), 0], [arrives, 0.5], [onAir, 0.5], [ended, why ? 0.8 : 1]];
+    legs.push([Math.min(leaves, arrives), 0], [arrives, 0.5]);
+  } else if (!created) {
+    // What is lost on its way to the source is lost on the radio.
+    if (why) return [[began, 0], [ended, 0.25]];
+    legs.push([Math.min(began + size / up.rate + up.delay, ended), 0.5]);
   }
-  const arrives = Math.min(began + size / up.rate + up.delay, ended);
-  const leaves = Math.max(arrives, ended - size / wire.rate - wire.delay);
-  return [[began, 1], [arrives, 0.5], [leaves, 0.5], [ended, why ? 0.3 : 0]];
+  if (why === "queue-full" || why === "active-queue") return [...legs, [ended, 0.5]];
+  const next = forward ? down : wire;
+  const leaves = Math.max(legs.at(-1)[0], ended - size / next.rate - next.delay);
+  return [...legs, [leaves, 0.5], [ended, why ? 0.75 : 1]];
 }
 
 // Where a journey is at a time, and whether it waits.
@@ -178,11 +195,7 @@ function drawDiagram(time) {
         py += (each.forward ? -1 : 1) * (6 + 9 * Math.floor(before / 9));
       }
       ctx.fillStyle = each.notice ? lost : own;
-      if (each.notice) {
-        ctx.beginPath();
-        ctx.arc(px, py + 8, 4, 0, 7);
-        ctx.fill();
-      } else if (each.held && time > each.legs.at(-1)[0] - (each.legs.at(-1)[0] - each.legs.at(-2)[0]) * 0.3) {
+      if (each.held && time > each.legs.at(-1)[0] - (each.legs.at(-1)[0] - each.legs.at(-2)[0]) * 0.3) {
         ctx.strokeStyle = own;
         ctx.lineWidth = 1.5;
         ctx.beginPath();
@@ -191,6 +204,10 @@ function drawDiagram(time) {
       } else if (each.gone && time > each.legs.at(-1)[0] - (each.legs.at(-1)[0] - each.legs.at(-2)[0]) * 0.3) {
         ctx.strokeStyle = lost;
         cross(4)(ctx, px, py);
+      } else if (each.notice) {
+        ctx.beginPath();
+        ctx.arc(px, py + 8, 4, 0, 7);
+        ctx.fill();
       } else if (each.forward) {
         ctx.fillRect(px - 4, py - 4, 8, 8);
         if (each.again) {
