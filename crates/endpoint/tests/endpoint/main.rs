@@ -11,5 +11,6 @@ mod opening;
 mod path;
 mod peer;
 mod proxy;
+mod smoltcp;
 mod streams;
 mod world;

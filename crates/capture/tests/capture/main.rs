@@ -1,0 +1,4 @@
+//! Captures, written and read.
+
+mod pcapng;
+mod reading;

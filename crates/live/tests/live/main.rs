@@ -1,0 +1,9 @@
+//! Scenarios in real time: by hand, between sockets, and between kernels in network namespaces.
+
+mod emulation;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
+mod split;

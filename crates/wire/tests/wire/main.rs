@@ -1,0 +1,4 @@
+//! Packets written and read, well-formed and hostile.
+
+mod hostile;
+mod packets;
