@@ -1,14 +1,17 @@
-"""Shared by tests: the command as a user starts it, and the worked example."""
+"""Shared by tests: the command line, and the worked example."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,8 @@ import pytest
 
 import lasthop
 from lasthop import Run, Scenario
+from lasthop.cli import progress, streams
+from lasthop.cli.app import app
 from lasthop.cli.output import FILES
 
 if TYPE_CHECKING:
@@ -56,13 +61,43 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def command() -> Command:
-    """Return a function that runs `lasthop` with arguments, from the root of the repository."""
+    """Return `lasthop` in this process: its exit code and what it prints.
 
-    def run(*arguments: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "lasthop", *map(str, arguments)]
-        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
+    Tests that need a process, a signal, a terminal or streams of their own start one.
+    """
+    return run_command
 
-    return run
+
+def run_command(
+    *arguments: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `lasthop` with arguments, from the root of the repository unless `cwd` is another directory."""
+    line = ["lasthop", *map(str, arguments)]
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        warnings.catch_warnings(record=True) as warned,
+    ):
+        # Of warnings a process prints these alone.
+        for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", line)
+        patch.setattr(streams, "verbose", False)
+        # What a command prints does not depend on the load of the machine.
+        patch.setattr(progress, "SECONDS_BETWEEN_LINES", 3600.0)
+        for name, value in (env or {}).items():
+            patch.setenv(name, value)
+        try:
+            app(prog_name="lasthop")
+            code = 0
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    printed, said = (stream.buffer.getvalue().decode() for stream in (out, err))
+    said += "".join(f"{each.category.__name__}: {each.message}\n" for each in warned)
+    return subprocess.CompletedProcess(line, code, printed, said)
 
 
 def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) -> tuple[int, str, str]:

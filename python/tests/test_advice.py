@@ -219,7 +219,7 @@ def test_numbers_of_the_document_are_finite(lossy: Advice) -> None:
 
 def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "advice"
-    result = command("advise", *EXAMPLE.split()[2:], "--out", str(out), timeout=240)
+    result = command("advise", *EXAMPLE.split()[2:], "--out", str(out))
     assert result.returncode == 0, result.stderr
     assert results(out) == ["advice.html", "advice.json", "scenario.toml"]
     shown = (ROOT / "docs/guide/advise.md").read_text()

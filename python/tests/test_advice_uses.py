@@ -283,7 +283,7 @@ def test_the_page_shows_what_the_command_prints(command: Command, tmp_path: Path
     (shown,) = re.findall(r"```text\n\$ (lasthop .*?)```", section, re.DOTALL)
     line, _, printed = shown.partition("\n")
     assert "--for call" in line
-    result = command(*line.split()[1:], "--out", str(tmp_path / "advice"), timeout=240)
+    result = command(*line.split()[1:], "--out", str(tmp_path / "advice"))
     assert result.returncode == 0, result.stderr
     assert without_results(result.stdout) == [row.rstrip() for row in printed.rstrip().splitlines()]
     found = json.loads((tmp_path / "advice/advice.json").read_text())

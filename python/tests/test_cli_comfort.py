@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLE, ROOT, Command
+from conftest import EXAMPLE, ROOT, Command, run_command
 
 import lasthop
 from lasthop import papers
@@ -36,21 +36,13 @@ COMMANDS = [
 ]
 
 
-def lasthop_with(environment: dict[str, str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run `lasthop` with further environment variables."""
-    line = [sys.executable, "-m", "lasthop", *map(str, arguments)]
-    return subprocess.run(
-        line, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
 # -- Help and the manual page ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_is_whole_and_fits_the_terminal(name: str) -> None:
     line = [name, "--help"] if name else ["--help"]
-    shown = {columns: lasthop_with({"COLUMNS": str(columns)}, *line).stdout for columns in (40, 80, 120)}
+    shown = {columns: run_command(*line, env={"COLUMNS": str(columns)}).stdout for columns in (40, 80, 120)}
     for columns, text in shown.items():
         assert max(map(len, text.splitlines())) <= columns
         # Nothing is cut, or broken inside a word but at a hyphen.
@@ -105,7 +97,7 @@ def completed(line: str) -> list[str]:
     """Return what bash would offer at the end of a line."""
     words = line.split(" ")
     asked = {"_LASTHOP_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    return lasthop_with(asked).stdout.split()
+    return run_command(env=asked).stdout.split()
 
 
 def test_names_are_completed() -> None:
@@ -138,7 +130,7 @@ def test_completion_survives_what_cannot_be_read() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_accepts_its_completion_script(tmp_path: Path, shell: str) -> None:
-    script = lasthop_with({"_LASTHOP_COMPLETE": f"source_{shell}"}).stdout
+    script = run_command(env={"_LASTHOP_COMPLETE": f"source_{shell}"}).stdout
     assert f"complete_{shell}" in script
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
@@ -152,7 +144,7 @@ def test_bash_completes_a_scheme(tmp_path: Path) -> None:
     starter = tmp_path / "lasthop"
     starter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m lasthop "$@"\n')
     starter.chmod(0o755)
-    script = lasthop_with({"_LASTHOP_COMPLETE": "source_bash"}).stdout
+    script = run_command(env={"_LASTHOP_COMPLETE": "source_bash"}).stdout
     script += "COMP_WORDS=(lasthop run cell --scheme sno) COMP_CWORD=4\n"
     script += '_lasthop_completion lasthop\necho "${COMPREPLY[@]}"\n'
     environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
@@ -180,16 +172,16 @@ def test_verbose_says_on_stderr_what_is_done(command: Command, tmp_path: Path) -
 def test_jobs_come_from_the_option_then_the_environment(tmp_path: Path) -> None:
     def threads(environment: dict[str, str], *options: str) -> int:
         line = ("study", "ebsn-example", "--runs", "2", "--dry-run", "--json", *options)
-        return int(json.loads(lasthop_with(environment, *line).stdout)["jobs"])
+        return int(json.loads(run_command(*line, env=environment).stdout)["jobs"])
 
     assert threads({"LASTHOP_JOBS": "3"}) == 3
     assert threads({"LASTHOP_JOBS": "3"}, "--jobs", "5") == 5
     assert threads({"LASTHOP_JOBS": ""}) == threads({}) == os.cpu_count()
-    refused = lasthop_with({"LASTHOP_JOBS": "many"}, "paper", "ebsn")
+    refused = run_command("paper", "ebsn", env={"LASTHOP_JOBS": "many"})
     told = "error: invalid value for 'LASTHOP_JOBS': expected a whole number from 1 to 1000, found 'many'\n"
     assert refused.returncode == 2
     assert refused.stderr.startswith(told)
-    typed = lasthop_with({"LASTHOP_JOBS": "2"}, "study", "ebsn-example", "--jobs", "0").stderr
+    typed = run_command("study", "ebsn-example", "--jobs", "0", env={"LASTHOP_JOBS": "2"}).stderr
     assert typed.startswith(
         "error: invalid value for '--jobs': expected a whole number from 1 to 1000, found '0'"
     )

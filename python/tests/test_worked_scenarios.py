@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Command
+from conftest import ROOT, Command, run_command
 
 import lasthop
 from lasthop import ScenarioError
@@ -18,19 +16,13 @@ from lasthop._lasthop import SCENARIOS
 FILES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "scenarios").glob("*.toml"))}
 
 
-def in_directory(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `lasthop` in a directory, with UTF-8 output."""
-    line = [sys.executable, "-m", "lasthop", *arguments]
-    return subprocess.run(line, cwd=directory, capture_output=True, encoding="utf-8", timeout=60, check=False)
-
-
 def test_the_package_has_the_scenarios_of_the_repository() -> None:
     assert SCENARIOS == FILES, "the compiled core is older than scenarios/: run make"
     assert list(SCENARIOS) == sorted(SCENARIOS)
 
 
 def test_a_scenario_is_found_by_its_name_in_any_directory(command: Command, tmp_path: Path) -> None:
-    by_name = in_directory(tmp_path, "run", "ebsn-example", "--json")
+    by_name = run_command("run", "ebsn-example", "--json", cwd=tmp_path)
     assert (by_name.returncode, by_name.stderr) == (0, "")
     ours, theirs = (
         json.loads(text)
@@ -51,19 +43,19 @@ def test_a_scenario_is_found_by_its_name_in_any_directory(command: Command, tmp_
     ids=lambda arguments: arguments[0],
 )
 def test_every_command_finds_scenarios_by_name(tmp_path: Path, arguments: list[str]) -> None:
-    result = in_directory(tmp_path, *arguments)
+    result = run_command(*arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
 
 
 def test_a_file_precedes_the_worked_scenario_of_its_name(tmp_path: Path) -> None:
     own = FILES["ebsn-example"].replace('title = "EBSN', 'title = "My EBSN')
     (tmp_path / "ebsn-example").write_text(own, encoding="utf-8")
-    result = in_directory(tmp_path, "run", "ebsn-example", "--scheme", "basic")
+    result = run_command("run", "ebsn-example", "--scheme", "basic", cwd=tmp_path)
     assert result.stdout.startswith("My EBSN")
     told = "warning: ebsn-example: this file is used, and not the worked scenario of that name\n"
     assert result.stderr == told
     (tmp_path / "cell").mkdir()
-    assert in_directory(tmp_path, "check", "cell").returncode == 0
+    assert run_command("check", "cell", cwd=tmp_path).returncode == 0
 
 
 def test_scenarios_are_listed_with_a_line_each(command: Command) -> None:
@@ -100,7 +92,7 @@ def test_a_printed_scenario_is_the_file(
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
 def test_misspelt_names_are_suggested(tmp_path: Path, arguments: list[str], told: str) -> None:
-    result = in_directory(tmp_path, *arguments)
+    result = run_command(*arguments, cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert told in result.stderr
     assert arguments != ["run", "wind.toml"] or "worked" not in result.stderr

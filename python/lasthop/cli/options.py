@@ -94,7 +94,7 @@ Jobs = Annotated[
     ),
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON, errors too; docs/reference/json.md defines its keys.")
+    bool, typer.Option("--json", help="Print JSON, errors too; its keys are in the reference, page json.")
 ]
 Verbose = Annotated[
     bool,
