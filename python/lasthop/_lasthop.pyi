@@ -61,7 +61,10 @@ SCENARIOS: dict[str, str]
 __version__: str
 
 class ScenarioError(ValueError):
+    kind: Literal["unreadable", "syntax", "key", "value", "scheme", "request", "limit"]
     message: str
+    key: str | None
+    problem: str
     file: str
     line: int | None
     column: int | None

@@ -28,7 +28,7 @@ use lasthop_proto::{
     Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
 };
 use lasthop_scenario::network::{Network, NetworkLink, Workload};
-use lasthop_scenario::{Scenario, ScenarioError};
+use lasthop_scenario::{ErrorKind, Scenario, ScenarioError};
 use lasthop_sim::network::PortRef;
 use lasthop_sim::{Engine, Node, RadioStats, Tap, Wire};
 use serde::Serialize;
@@ -416,14 +416,14 @@ impl Emulation {
         let setup = long.set_up(scheme)?;
         let mut network = setup.layout().network().clone();
         if network.connections == 0 {
-            return Err(scenario.error(String::from(
+            return Err(scenario.error(ErrorKind::Request, String::from(
                 "emulate: found no connection, expected one, at whose ends real hosts are; add a table [transfer]",
             )));
         }
         let combination = setup.combination();
         let is_external = |name| scenario.scheme.external.all().any(|scheme| scheme.name() == name);
         if let Some(scheme) = combination.schemes().find(|scheme| is_external(scheme.name())) {
-            return Err(scenario.error(format!(
+            return Err(scenario.error(ErrorKind::Scheme, format!(
                 "scheme: found \"{}\", which is not a scheme of Lasthop itself: it runs in simulations only",
                 scheme.name()
             )));
@@ -439,7 +439,7 @@ impl Emulation {
                 [] => String::from("\"basic\", \"snoop\", or \"arq\" for a link that recovers its losses"),
                 names => names.join(" or "),
             };
-            return Err(scenario.error(format!(
+            return Err(scenario.error(ErrorKind::Scheme, format!(
                 "scheme: found \"{}\". {what}. Expected a scheme of links and base stations alone: {remedy}",
                 combination.name()
             )));

@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Streams, Time};
 use lasthop_link::graph::LinkId;
 use lasthop_link::varying::Timing;
-use lasthop_scenario::{Scenario, ScenarioError, alternatives};
+use lasthop_scenario::{ErrorKind, Scenario, ScenarioError, alternatives};
 
 use crate::link_name;
 
@@ -69,28 +69,32 @@ fn timing(scenario: &Scenario, asked: LinkAsked<'_>) -> Result<(Timing, Time), S
     };
     let Some((id, link)) = found else {
         let names: Vec<String> = all().map(|(id, _)| link_name(&network, id)).collect();
-        return Err(scenario.error(match link {
-            Some(wanted) => {
-                let alternatives = alternatives(wanted, names.iter().map(String::as_str));
-                format!("link: found \"{wanted}\", {alternatives}")
-            }
-            None => {
-                String::from("link: found none whose rate or delay varies; name one, such as \"base-mobile\"")
-            }
-        }));
+        return Err(scenario.error(
+            ErrorKind::Request,
+            match link {
+                Some(wanted) => {
+                    let alternatives = alternatives(wanted, names.iter().map(String::as_str));
+                    format!("link: found \"{wanted}\", {alternatives}")
+                }
+                None => String::from(
+                    "link: found none whose rate or delay varies; name one, such as \"base-mobile\"",
+                ),
+            },
+        ));
     };
     let until = Time::ZERO + scenario.limit.min(Duration::from_secs_f64(until_s));
     let Some(rate) = link.rate(up) else {
-        return Err(
-            scenario.error(String::from("link: found one of a cell, expected one with a rate of its own"))
-        );
+        return Err(scenario.error(
+            ErrorKind::Request,
+            String::from("link: found one of a cell, expected one with a rate of its own"),
+        ));
     };
     let steps = link.step(up).map_or(0.0, |step| until.as_secs_f64() / step.as_secs_f64());
     let opportunities = rate.as_bps() as f64 * until.as_secs_f64() / 12_032.0;
     for (found, what) in [(opportunities, "packets"), (steps, "changes")] {
         if found > MAX_ROWS {
             let problem = format!("found {found:.0} {what} until then, expected at most {MAX_ROWS:.0}");
-            return Err(scenario.error(format!("link: {problem}; ask for less time")));
+            return Err(scenario.error(ErrorKind::Request, format!("link: {problem}; ask for less time")));
         }
     }
     let streams = Streams::new(seed, run);

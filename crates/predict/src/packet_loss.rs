@@ -3,7 +3,7 @@
 use lasthop_base::Bytes;
 use lasthop_link::graph::LinkId;
 use lasthop_scenario::network::{Network, NetworkLink};
-use lasthop_scenario::{LinkProtection, Scenario, ScenarioError, alternatives};
+use lasthop_scenario::{ErrorKind, LinkProtection, Scenario, ScenarioError, alternatives};
 
 use crate::link_name;
 
@@ -25,16 +25,20 @@ const MAX_PACKET: Bytes = Bytes(65_535);
 /// form.
 pub fn packet_loss(scenario: &Scenario, size: Bytes, link: Option<&str>) -> Result<f64, ScenarioError> {
     if size == Bytes::ZERO || size > MAX_PACKET {
-        return Err(
-            scenario.error(format!("packet loss: found a packet of {size}, expected 1 B to {MAX_PACKET}"))
-        );
+        return Err(scenario.error(
+            ErrorKind::Request,
+            format!("packet loss: found a packet of {size}, expected 1 B to {MAX_PACKET}"),
+        ));
     }
     let network = scenario.network()?;
-    let id = wireless(&network, link).map_err(|message| scenario.error(message))?;
+    let id = wireless(&network, link).map_err(|message| scenario.error(ErrorKind::Request, message))?;
     let lacks = |what: &str| {
         let remedy = "measure it: link_failures over link_attempts of a run";
         let name = link_name(&network, id);
-        Err(scenario.error(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
+        Err(scenario.error(
+            ErrorKind::Request,
+            format!("packet loss: no closed form for {what} of the link {name}; {remedy}"),
+        ))
     };
     let radio = match &network.links[usize::from(id.0)] {
         NetworkLink::Station(station) if !station.channel.has_closed_form() => {

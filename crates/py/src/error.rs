@@ -16,8 +16,16 @@ pyo3::create_exception!(
 
 Attributes
 ----------
+kind : str
+    What is wrong: ``unreadable`` (a file), ``syntax``, ``key`` (unknown, missing, or of another type), ``value``,
+    ``scheme`` (unknown, or it does not support the scenario), ``request`` (the scenario lacks what was asked for), or
+    ``limit`` (a run takes too much memory or disk space).
 message : str
-    What was found and what was expected.
+    What was found and what was expected, after the key.
+key : str or None
+    The key that has the problem, such as ``schemes[1]``; None if it is in no single value.
+problem : str
+    The message without the key.
 file : str
     The file's name, or the override that is wrong as ``--set KEY=VALUE``.
 line : int or None
@@ -31,6 +39,9 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_scenario::ScenarioE
     let value = raised.value(py);
     let described = value
         .setattr("message", error.message())
+        .and_then(|()| value.setattr("kind", error.kind().name()))
+        .and_then(|()| value.setattr("key", error.key()))
+        .and_then(|()| value.setattr("problem", error.problem()))
         .and_then(|()| value.setattr("file", error.origin()))
         .and_then(|()| value.setattr("line", error.line()))
         .and_then(|()| value.setattr("column", error.column()));

@@ -157,7 +157,7 @@ pub(crate) struct Point {
 
 impl Point {
     fn new(point: lasthop_scenario::Point) -> Point {
-        Point { parameters: point.parameters, scenario: Arc::new(point.scenario) }
+        Point { parameters: point.parameters, scenario: point.scenario }
     }
 }
 
@@ -524,9 +524,8 @@ impl Scenario {
     /// list of Point
     ///     One for each combination of values, in the order of the file; the last parameter varies
     ///     fastest. Without a sweep, this scenario alone.
-    fn points(&self, py: Python<'_>) -> PyResult<Vec<Point>> {
-        let points = self.0.points().map_err(|error| scenario_error(py, &error))?;
-        Ok(points.into_iter().map(Point::new).collect())
+    fn points(&self) -> Vec<Point> {
+        self.0.points().into_iter().map(Point::new).collect()
     }
 
     /// Return the bad periods of the channel.

@@ -117,7 +117,7 @@ fn choice(culprit: Option<&DeValue<'_>>, path: &[String]) -> String {
 const NAMED: [&str; 5] = ["application", "connection", "host", "senders", "traffic"];
 
 /// A path in the format `schemes[1]`, `radio.rate`, `connection.1.size`.
-fn dotted<S: AsRef<str>>(path: &[S]) -> String {
+pub(crate) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     let mut dotted = String::new();
     let mut table = None;
     for key in path.iter().map(AsRef::as_ref) {

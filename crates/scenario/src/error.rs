@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use crate::diagnostics;
+
 /// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
@@ -25,11 +27,49 @@ impl Fault {
     }
 }
 
+/// What is wrong, for code that decides by it. People read the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file cannot be read: that of the scenario, or one that it names.
+    Unreadable,
+    /// The text is not TOML, or an override is not `KEY=VALUE`.
+    Syntax,
+    /// A key is unknown or missing, or its value has another type or form.
+    Key,
+    /// A value is out of range, or does not go with others.
+    Value,
+    /// A scheme is unknown, or does not support the scenario.
+    Scheme,
+    /// The scenario is valid, and lacks what was asked for: a link, a closed form, a connection.
+    Request,
+    /// A run or its recordings take too much memory or disk space.
+    Limit,
+}
+
+impl ErrorKind {
+    /// Its name: one lower-case word.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Unreadable => "unreadable",
+            ErrorKind::Syntax => "syntax",
+            ErrorKind::Key => "key",
+            ErrorKind::Value => "value",
+            ErrorKind::Scheme => "scheme",
+            ErrorKind::Request => "request",
+            ErrorKind::Limit => "limit",
+        }
+    }
+}
+
 /// An error in a scenario. It displays as several lines: what was found and expected, the location, and the
 /// source line with the offending text underlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
+    kind: ErrorKind,
     message: String,
+    /// Length of the key at the beginning of the message; 0 if it has none.
+    key: usize,
     origin: String,
     position: Option<(usize, usize)>,
     rendered: String,
@@ -44,20 +84,37 @@ pub(crate) enum Location<'a> {
 }
 
 impl ScenarioError {
-    pub(crate) fn new(message: String, location: Location<'_>) -> ScenarioError {
+    pub(crate) fn new(kind: ErrorKind, message: String, location: Location<'_>) -> ScenarioError {
         match location {
-            Location::File { name, text, span } => ScenarioError::in_file(message, name, text, span),
-            Location::Override(assignment) => ScenarioError::at(message, format!("--set {assignment}")),
+            Location::File { name, text, span } => ScenarioError::in_file(kind, message, name, text, span),
+            Location::Override(assignment) => ScenarioError::at(kind, message, format!("--set {assignment}")),
         }
     }
 
-    fn at(message: String, origin: String) -> ScenarioError {
-        let rendered = format!("{message}\n --> {origin}");
-        ScenarioError { message, origin, position: None, rendered }
+    /// The error for `fault`, of the kind [`Scheme`](ErrorKind::Scheme) if it is in the list of schemes.
+    pub(crate) fn of(fault: &Fault, location: Location<'_>) -> ScenarioError {
+        let kind = match fault.path.first().map(String::as_str) {
+            Some("schemes") => ErrorKind::Scheme,
+            _ => ErrorKind::Value,
+        };
+        let message = diagnostics::at(&fault.path, &fault.problem);
+        let key = diagnostics::dotted(&fault.path).len();
+        ScenarioError { key, ..ScenarioError::new(kind, message, location) }
     }
 
-    fn in_file(message: String, name: &str, text: &str, span: Option<Range<usize>>) -> ScenarioError {
-        let Some(span) = span else { return ScenarioError::at(message, name.to_owned()) };
+    fn at(kind: ErrorKind, message: String, origin: String) -> ScenarioError {
+        let rendered = format!("{message}\n --> {origin}");
+        ScenarioError { kind, message, key: 0, origin, position: None, rendered }
+    }
+
+    fn in_file(
+        kind: ErrorKind,
+        message: String,
+        name: &str,
+        text: &str,
+        span: Option<Range<usize>>,
+    ) -> ScenarioError {
+        let Some(span) = span else { return ScenarioError::at(kind, message, name.to_owned()) };
         let span = one_line(text, span);
         let before = &text[..span.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -65,7 +122,7 @@ impl ScenarioError {
         let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
         let report = [Level::ERROR.no_name().primary_title(message.as_str()).element(snippet)];
         let rendered = Renderer::plain().render(&report);
-        ScenarioError { message, origin: name.to_owned(), position: Some(position), rendered }
+        ScenarioError { kind, message, key: 0, origin: name.to_owned(), position: Some(position), rendered }
     }
 
     /// Whether both errors have the same location.
@@ -73,16 +130,42 @@ impl ScenarioError {
         (&self.origin, self.position) == (&other.origin, other.position)
     }
 
-    /// Appends `note` to the message.
-    pub(crate) fn noting(mut self, note: &str) -> ScenarioError {
-        self.rendered.insert_str(self.message.len(), note);
-        self.message.push_str(note);
+    /// Names the point of a sweep that has the error, by its parameters.
+    pub(crate) fn at_point(mut self, parameters: &[(String, String)]) -> ScenarioError {
+        let parameters: Vec<_> = parameters.iter().map(|(path, value)| format!("{path} = {value}")).collect();
+        let note = format!("; at the point {}", parameters.join(", "));
+        self.rendered.insert_str(self.message.len(), &note);
+        self.message.push_str(&note);
         self
     }
 
-    /// What was found and what was expected.
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The same error of another kind.
+    pub(crate) fn as_kind(self, kind: ErrorKind) -> ScenarioError {
+        ScenarioError { kind, ..self }
+    }
+
+    /// The key that has the problem, and what was found and expected.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The key that has the problem, such as `radio.rate` or `schemes[1]`; `None` if it is in no single value.
+    pub fn key(&self) -> Option<&str> {
+        (self.key > 0).then(|| &self.message[..self.key])
+    }
+
+    /// The message without the key.
+    pub fn problem(&self) -> &str {
+        match self.key {
+            0 => &self.message,
+            // A colon and a space follow.
+            key => &self.message[key + 2..],
+        }
     }
 
     /// The file name, or the `--set` option.

@@ -13,6 +13,7 @@ mod diagnostics;
 mod error;
 mod file;
 pub mod network;
+mod presets;
 mod schema;
 
 pub use lasthop_base::{Bytes, Duration, Time};
@@ -20,8 +21,8 @@ pub use lasthop_proto::scheme::{ExternalSchemes, Scheme, SchemeFailure, Schemes}
 pub use lasthop_proto::tcp::Profile;
 
 pub use diagnostics::alternatives;
-pub use error::{Fault, ScenarioError};
-pub use file::Preset;
+pub use error::{ErrorKind, Fault, ScenarioError};
+pub use presets::Preset;
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,

@@ -12,7 +12,7 @@ use lasthop_capture::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, MAX_PACKETS
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_scenario::network::Workload;
-use lasthop_scenario::{Scenario, ScenarioError};
+use lasthop_scenario::{ErrorKind, Scenario, ScenarioError};
 use lasthop_sim::{Ended, Engine, NoTap, Node, Tap};
 
 use crate::assemble::{ConnectionComponents, ConnectionPart, Layout, World};
@@ -439,7 +439,7 @@ impl Setup<'_> {
     fn nothing_to_capture(&self) -> RunError {
         let message = "pcap: found no connection, expected one, at whose source packets are captured; \
                        add a table [transfer]";
-        RunError::Scenario(self.scenario.error(String::from(message)))
+        RunError::Scenario(self.scenario.error(ErrorKind::Request, String::from(message)))
     }
 
     /// The error for a run whose packets exceed the memory limit at `now`.
@@ -448,7 +448,7 @@ impl Setup<'_> {
             "after {now} more than {MAX_PACKETS_HELD} packets wait before links or are on their way; \
              give queues a limit, such as queue = \"100 packets\", or make rates or delays lower"
         );
-        RunError::Scenario(self.scenario.error(message))
+        RunError::Scenario(self.scenario.error(ErrorKind::Limit, message))
     }
 
     /// The error for a run whose recordings exceed the memory limit at `now`.
@@ -457,7 +457,7 @@ impl Setup<'_> {
             "after {now} the traces and series of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
              limit or the size of transfers, or run without them"
         );
-        RunError::Scenario(self.scenario.error(message))
+        RunError::Scenario(self.scenario.error(ErrorKind::Limit, message))
     }
 
     /// The error for a run whose capture exceeds its limit at `now`.
@@ -466,7 +466,7 @@ impl Setup<'_> {
             "after {now} the capture of this run has more than {MAX_PACKETS} packets; lower the limit \
              or the size of transfers, or run without a capture"
         );
-        RunError::Scenario(self.scenario.error(message))
+        RunError::Scenario(self.scenario.error(ErrorKind::Limit, message))
     }
 
     fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> RunSummary {

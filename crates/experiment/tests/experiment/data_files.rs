@@ -41,7 +41,7 @@ fn paths_are_relative_to_the_scenario() {
     let scenario = load(&directory("relative", files)).expect("a scenario");
     let again = Scenario::parse::<&str>(&scenario.to_toml(), &scenario.file, &[]).expect("a scenario");
     assert_eq!(again, scenario);
-    assert_eq!(scenario.points().expect("points")[0].scenario, scenario);
+    assert_eq!(*scenario.points()[0].scenario, scenario);
     scenario.run("basic", 1, 0, Observe::default()).expect("a run");
 }
 
@@ -72,7 +72,7 @@ fn files_are_swept() {
         ("data/loss.csv", b"time_s,loss\n0,0\n"),
         ("b.csv", b"time_ms,loss_percent\n0,20\n"),
     ];
-    let points = load(&directory("swept", files)).expect("a scenario").points().expect("points");
+    let points = load(&directory("swept", files)).expect("a scenario").points();
     let hashes: Vec<_> = points.iter().map(|point| point.scenario.hash()).collect();
     assert_eq!(hashes.len(), 2);
     assert_ne!(hashes[0], hashes[1]);

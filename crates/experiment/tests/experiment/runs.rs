@@ -413,7 +413,7 @@ fn settings_of_the_command_line_apply_to_each_sender() {
     let overrides =
         ["tcp.ecn=true", "sweep.sender=[\"linux\", \"own\"]", "sweep.tcp.rto_min=[\"1 s\", \"2 s\"]", own];
     let scenario = parse(&overrides);
-    let points = scenario.points().expect("sound points");
+    let points = scenario.points();
     assert_eq!(points.len(), 4);
     for point in &points {
         let tcp = &point.scenario.tcp;
@@ -421,7 +421,7 @@ fn settings_of_the_command_line_apply_to_each_sender() {
         assert_eq!(tcp.late_backoff, point.parameters[0].1 == "own");
     }
     let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("it is canonical");
-    assert!(again.points().expect("sound points") == points);
+    assert!(again.points() == points);
 }
 
 /// Two senders of different kinds on one path: a connection's table overrides its host's, which overrides

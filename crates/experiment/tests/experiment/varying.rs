@@ -230,7 +230,7 @@ fn presets_are_swept() {
     let scenario = Scenario::parse::<&str>(text, "s.toml", &[]).expect("a scenario");
     let again = Scenario::parse::<&str>(&scenario.to_toml(), "s.toml", &[]).expect("a scenario");
     assert_eq!(again, scenario);
-    let points = scenario.points().expect("points");
+    let points = scenario.points();
     for (point, preset) in points.iter().zip(["geo", "lte", "2g"]) {
         let alone =
             text.replace("\"geo\"\n", &format!("\"{preset}\"\n")).split("[sweep]").next().unwrap().to_owned();

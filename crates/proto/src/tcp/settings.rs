@@ -279,6 +279,14 @@ macro_rules! settings {
         }
 
         impl Settings {
+            /// Takes the setting `key` from `other`; the profile, or an unknown key, changes nothing.
+            pub fn take(&mut self, key: &str, other: &Settings) {
+                match key {
+                    $(stringify!($name) => self.$name = other.$name.clone(),)*
+                    _ => {}
+                }
+            }
+
             /// The keys whose values differ from those of the profile.
             pub fn own_keys(&self) -> impl Iterator<Item = &'static str> {
                 let usual = self.profile.settings();

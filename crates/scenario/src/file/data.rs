@@ -10,7 +10,7 @@ use std::rc::Rc;
 use lasthop_base::{LineError, Unread};
 
 use super::document::Document;
-use crate::error::{Fault, ScenarioError};
+use crate::error::{ErrorKind, Fault, ScenarioError};
 use crate::schema::Scenario;
 
 /// Maximum size of a data file.
@@ -33,7 +33,7 @@ impl Scenario {
                 failed = Some(Fault { path: keys.iter().map(|key| (*key).to_owned()).collect(), problem });
             }
         });
-        failed.map_or(Ok(()), |fault| Err(document.fault(&fault)))
+        failed.map_or(Ok(()), |fault| Err(document.fault(&fault).as_kind(ErrorKind::Unreadable)))
     }
 
     /// The hashes of the contents of its data files, in order.

@@ -10,9 +10,9 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
 use super::data::DataFiles;
-use super::presets::keys_of_preset;
 use crate::diagnostics;
-use crate::error::{Fault, Location, ScenarioError};
+use crate::error::{ErrorKind, Fault, Location, ScenarioError};
+use crate::presets::keys_of_preset;
 use crate::schema::is_choice;
 
 /// A TOML document with applied overrides and sweep values.
@@ -77,7 +77,8 @@ impl<'a> Document<'a> {
             Err(error) => {
                 let span = error.span().unwrap_or_default();
                 let message = diagnostics::syntax(error.message(), text, &span);
-                Err(ScenarioError::new(message, Location::File { name, text, span: Some(span) }))
+                let location = Location::File { name, text, span: Some(span) };
+                Err(ScenarioError::new(ErrorKind::Syntax, message, location))
             }
         }
     }
@@ -95,8 +96,9 @@ impl<'a> Document<'a> {
     /// Applies the override `assignment`, `a.b.c=VALUE`. The value is parsed as TOML, or else taken as a
     /// string, so quotes may be omitted.
     pub(crate) fn set(&mut self, assignment: &'a str) -> Result<(), ScenarioError> {
-        let refuse =
-            |message: &str| Err(ScenarioError::new(message.to_owned(), Location::Override(assignment)));
+        let refuse = |message: &str| {
+            Err(ScenarioError::new(ErrorKind::Syntax, message.to_owned(), Location::Override(assignment)))
+        };
         let Some((path, text)) = assignment.split_once('=') else {
             return refuse("expected KEY=VALUE, such as radio.rate=2Mbps");
         };
@@ -206,7 +208,7 @@ impl<'a> Document<'a> {
             let culprit = self.find(&borrowed(&path)).map(|(_, value)| value.get_ref());
             let expected = |key: &str| self.expected_at::<T>(&path, key);
             let message = diagnostics::complaint(error.message(), &path, culprit, &expected);
-            ScenarioError::new(message, self.location(span))
+            ScenarioError::new(ErrorKind::Key, message, self.location(span))
         })
     }
 
@@ -218,14 +220,14 @@ impl<'a> Document<'a> {
         let problem = format!(
             "found the control character U+{code:04X}, expected a single line of text; remove the character"
         );
-        Some(ScenarioError::new(diagnostics::at(&borrowed(&path), &problem), self.location(Some(span))))
+        Some(ScenarioError::of(&Fault { path, problem }, self.location(Some(span))))
     }
 
     /// The error for `fault`, located at its key, or at the nearest parent that exists in the document.
     pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
         let path = borrowed(&fault.path);
         let span = (1..=path.len()).rev().find_map(|depth| self.span_of(&path[..depth]));
-        ScenarioError::new(diagnostics::at(&path, &fault.problem), self.location(span))
+        ScenarioError::of(fault, self.location(span))
     }
 
     /// The data files that have been read for this document and those derived from it.
@@ -259,7 +261,7 @@ impl<'a> Document<'a> {
 
     /// The error for what was written at `origin`.
     pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
-        ScenarioError::new(message, self.location_of(Some(origin.clone())))
+        ScenarioError::new(ErrorKind::Value, message, self.location_of(Some(origin.clone())))
     }
 
     /// Where the key or value with this span was written.

@@ -1,6 +1,7 @@
 //! Expansion of the `[sweep]` table of a document into scenarios.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -48,10 +49,7 @@ struct Grid<'a> {
 }
 
 /// Expands the sweep in `table`, which was removed from the document `base`.
-pub(crate) fn expand(
-    base: &Document<'_>,
-    table: document::Value<'_>,
-) -> Result<(Sweep, Vec<Point>), ScenarioError> {
+pub(crate) fn expand(base: &Document<'_>, table: document::Value<'_>) -> Result<Sweep, ScenarioError> {
     let drafts = drafts(base, &table)?;
     let grid = Grid::new(base, &drafts);
     grid.check_size()?;
@@ -60,7 +58,8 @@ pub(crate) fn expand(
     let by_profile = drafts.iter().any(|draft| draft.path == "tcp.profile");
     let settings = || base.keys_of("tcp").filter(|key| *key != "profile").map(str::to_owned);
     let presets = drafts.iter().filter_map(|draft| stated_beside_preset(base, &draft.path)).collect();
-    Ok((Sweep { axes, stated: by_profile.then(|| settings().collect()), presets }, points))
+    let stated = by_profile.then(|| settings().collect());
+    Ok(Sweep { axes, stated, presets, points: points.into() })
 }
 
 /// The keys stated beside a link's preset, if `path` is that of the preset.
@@ -256,7 +255,7 @@ impl<'a> Grid<'a> {
             }
         };
         let parameters = all.iter().map(parameter).collect::<Result<_, _>>()?;
-        Ok(Point { parameters, scenario })
+        Ok(Point { parameters, scenario: Arc::new(scenario) })
     }
 
     /// The scenario with the given values, as pairs of axis index and value index.
@@ -281,11 +280,11 @@ impl<'a> Grid<'a> {
         if by_itself {
             return error;
         }
-        let name = picks.iter().map(|&(axis, pick)| {
+        let parameters = picks.iter().map(|&(axis, pick)| {
             let draft = &self.drafts[axis];
-            format!("{} = {}", draft.path, draft.values[pick].toml)
+            (draft.path.clone(), draft.values[pick].toml.clone())
         });
-        error.noting(&format!("; at the point {}", name.collect::<Vec<_>>().join(", ")))
+        error.at_point(&parameters.collect::<Vec<_>>())
     }
 
     /// The axes with their values in canonical form.
@@ -298,7 +297,7 @@ impl<'a> Grid<'a> {
             let mut values = Vec::new();
             for (pick, written) in draft.values.iter().enumerate() {
                 let point = &points[pick * stride];
-                let table = Table::try_from(&point.scenario).expect("a scenario is a table");
+                let table = Table::try_from(&*point.scenario).expect("a scenario is a table");
                 let value = at_path(&table, &draft.path).expect("a point contains every axis");
                 if seen.insert(point.parameters[index].1.clone(), pick).is_some() {
                     let problem = format!(

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::hash::Hasher;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,8 +15,7 @@ use toml::{Table, Value};
 
 use super::document::Document;
 use super::grid;
-use crate::diagnostics;
-use crate::error::{Fault, Location, ScenarioError};
+use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::network::StatedTcp;
 use crate::schema::{Point, Scenario, Sweep, settings_table};
 
@@ -97,8 +97,8 @@ impl Scenario {
         external: &ExternalSchemes,
     ) -> Result<Scenario, ScenarioError> {
         let name = path.display().to_string();
-        let whole =
-            |message| ScenarioError::new(message, Location::File { name: &name, text: "", span: None });
+        let location = || Location::File { name: &name, text: "", span: None };
+        let whole = |message| ScenarioError::new(ErrorKind::Unreadable, message, location());
         let bytes = fs::read(path).map_err(|error| whole(format!("cannot read the file: {error}")))?;
         match std::str::from_utf8(&bytes) {
             Ok(text) => Scenario::parse_with(text, &name, overrides, external),
@@ -131,11 +131,11 @@ impl Scenario {
         for assignment in overrides {
             document.set(assignment.as_ref())?;
         }
-        Scenario::expand(&mut document).map(|(scenario, _)| scenario)
+        Scenario::expand(&mut document)
     }
 
-    /// The scenario in `document`, and its points.
-    fn expand(document: &mut Document<'_>) -> Result<(Scenario, Vec<Point>), ScenarioError> {
+    /// The scenario in `document`, with the points of its sweep.
+    fn expand(document: &mut Document<'_>) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::read(document)?;
         let mut stated = StatedTcp::of(document, &scenario.tcp);
         let whole = document.clone();
@@ -143,32 +143,42 @@ impl Scenario {
             if let Some(fault) = scenario.unused_tcp(&stated).first() {
                 return Err(document.fault(fault));
             }
-            let point = Point { parameters: Vec::new(), scenario: scenario.clone() };
-            return Ok((scenario, vec![point]));
+            return Ok(scenario);
         };
-        let (sweep, points) = grid::expand(document, table)?;
-        scenario.keep_for_swept_senders(&sweep, &stated.set);
+        let mut sweep = grid::expand(document, table)?;
+        scenario.keep_for_swept_senders(&mut sweep, &stated.set);
         stated.sweep(&sweep);
         scenario.sweep = sweep;
+        let points = &scenario.sweep.points;
         let unused: Vec<Vec<Fault>> = points.iter().map(|point| point.scenario.unused_tcp(&stated)).collect();
         let mut seen = HashSet::new();
         let mut each = unused.iter().flatten().filter(|fault| seen.insert(&fault.path));
-        match each.find(|fault| !has_effect(&fault.path, &points, &unused)) {
+        match each.find(|fault| !has_effect(&fault.path, points, &unused)) {
             Some(fault) if scenario.sweep.axes().any(|(axis, _)| axis == fault.path.join(".")) => {
                 Err(whole.fault(&fault.below("sweep")))
             }
             Some(fault) => Err(document.fault(fault)),
-            None => Ok((scenario, points)),
+            None => Ok(scenario),
         }
     }
 
-    /// Keeps the settings `set` by overrides for each of the senders that `sweep` has, so that the canonical form has them.
-    fn keep_for_swept_senders(&mut self, sweep: &Sweep, set: &BTreeSet<String>) {
+    /// Keeps the settings `set` by overrides for each of the senders that `sweep` has, so that the canonical form has them, and
+    /// each point has those of all senders.
+    fn keep_for_swept_senders(&mut self, sweep: &mut Sweep, set: &BTreeSet<String>) {
         let names = sweep.axes.iter().filter(|axis| axis.path == "sender").flat_map(|axis| &axis.values);
         for name in names.filter_map(Value::as_str) {
             let mut one = Scenario { sender: Some(name.to_owned()), ..self.clone() };
             if one.settle_sender(set.iter().map(String::as_str)).is_ok() {
                 self.senders = one.senders;
+            }
+        }
+        for point in Arc::make_mut(&mut sweep.points) {
+            let point = Arc::make_mut(&mut point.scenario);
+            let mut own = mem::replace(&mut point.senders, self.senders.clone());
+            if let Some((name, settings)) =
+                point.sender.as_deref().and_then(|name| own.swap_remove_entry(name))
+            {
+                point.senders.insert(name, settings);
             }
         }
     }
@@ -202,13 +212,12 @@ impl Scenario {
     /// The points of the [sweep](Sweep): one scenario per combination of values, in the order of the file;
     /// the last parameter varies fastest. Without a sweep, this scenario alone.
     ///
-    /// # Errors
-    /// If a point is invalid, which cannot happen for a scenario read from a file.
-    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
-        let text = self.to_toml();
-        let (_, points) =
-            Scenario::expand(&mut Document::parse(&text, &self.file)?.with_schemes(&self.scheme.external))?;
-        Ok(points)
+    /// They were made, and found valid, when the file was read: a field that is changed in code afterwards changes no point.
+    pub fn points(&self) -> Vec<Point> {
+        match self.sweep.is_empty() {
+            true => vec![Point { parameters: Vec::new(), scenario: Arc::new(self.clone()) }],
+            false => self.sweep.points.to_vec(),
+        }
     }
 
     /// The same scenario with `schemes` to compare, which may be combinations and name `external` schemes. Those that it
@@ -225,35 +234,33 @@ impl Scenario {
         for scheme in external {
             changed.scheme.add(scheme).map_err(|scheme| {
                 let name = scheme.name();
-                self.error(format!(
-                    "schemes: found \"{name}\" as an external scheme, but there is a scheme of this name"
-                ))
+                self.error(
+                    ErrorKind::Scheme,
+                    format!(
+                        "schemes: found \"{name}\" as an external scheme, but there is a scheme of this name"
+                    ),
+                )
             })?;
         }
-        match changed.faults().first() {
-            Some(fault) => Err(self.error(diagnostics::at(&fault.path, &fault.problem))),
-            None => Ok(changed),
-        }
+        changed.network()?;
+        changed.sweep = self.sweep.try_map(|Point { parameters, scenario }| {
+            let scheme = Schemes { external: changed.scheme.external.clone(), ..scenario.scheme.clone() };
+            let point = Scenario { schemes: changed.schemes.clone(), scheme, ..Scenario::clone(scenario) };
+            point.network().map(|_| point).map_err(|error| error.at_point(parameters))
+        })?;
+        Ok(changed)
     }
 
     /// Sets all TCP settings that the document does not state to those of its profile.
     fn settle_profile(&mut self, document: &Document<'_>) {
-        let stated = settings_table(&self.tcp);
         // The default profile of files may differ from that of settings made in code.
         let profile = if document.keys_of("tcp").any(|key| key == "profile") {
             self.tcp.profile
         } else {
             tcp::Profile::default()
         };
-        let mut settled = settings_table(&profile.settings());
-        for key in document.keys_of("tcp") {
-            // Some that are off have no value.
-            match stated.get(key) {
-                Some(value) => settled.insert(key.to_owned(), value.clone()),
-                None => settled.remove(key),
-            };
-        }
-        self.tcp = settled.try_into().expect("settings survive a round trip");
+        let stated = mem::replace(&mut self.tcp, profile.settings());
+        document.keys_of("tcp").for_each(|key| self.tcp.take(key, &stated));
     }
 
     /// The canonical form: the same scenario with all defaults and units written out, in the order of the

@@ -9,7 +9,4 @@ mod data;
 mod document;
 mod grid;
 mod load;
-mod presets;
 mod range;
-
-pub use presets::Preset;

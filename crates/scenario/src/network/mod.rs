@@ -250,7 +250,7 @@ impl Flow {
     }
 
     /// Whether it is a connection that schemes extend: all are but those of plain senders.
-    pub fn is_extended(&self) -> bool {
+    pub(crate) fn is_extended(&self) -> bool {
         self.is_tcp() && !matches!(self.workload, Workload::Transfer { plain: true, .. })
     }
 
@@ -299,12 +299,12 @@ impl Network {
     }
 
     /// TCP settings of the connections that schemes extend: all but those of plain senders.
-    pub fn extended(&self) -> impl Iterator<Item = &tcp::Settings> {
+    pub(crate) fn extended(&self) -> impl Iterator<Item = &tcp::Settings> {
         self.flows.iter().filter(|flow| flow.is_extended()).map(|flow| &flow.tcp)
     }
 
     /// The wireless links that connections and applications cross, each in the direction of the data.
-    pub fn radios(&self) -> impl Iterator<Item = &Radio> {
+    pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         self.crossed().map(|(_, radio)| radio)
     }
 
@@ -448,7 +448,7 @@ impl Network {
     }
 
     /// The links that share a radio, in order.
-    pub fn shared_hops(&self) -> impl Iterator<Item = &LastHop> {
+    pub(crate) fn shared_hops(&self) -> impl Iterator<Item = &LastHop> {
         (0..).zip(&self.links).filter_map(|(index, link)| match link {
             NetworkLink::Radio(hop) if self.graph.sharer(LinkId(index)).is_some() => Some(&**hop),
             _ => None,
@@ -477,7 +477,7 @@ impl Network {
     }
 
     /// Whether a connection crosses a BSS.
-    pub fn crosses_bss(&self) -> bool {
+    pub(crate) fn crosses_bss(&self) -> bool {
         self.steps().any(|(link, _)| self.graph.station(link).is_some())
     }
 

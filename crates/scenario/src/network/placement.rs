@@ -124,7 +124,7 @@ impl Network {
     }
 
     /// The number of links at whose end a scheme with this node is installed.
-    pub fn places(&self, node: &str) -> usize {
+    pub(super) fn places(&self, node: &str) -> usize {
         self.node(node).map_or(0, |node| self.placement(node).into_iter().flatten().count())
     }
 
@@ -220,7 +220,7 @@ impl Network {
     }
 
     /// Why a scheme cannot be installed at its node, as a clause whose subject is the combination.
-    pub fn placement_refusal(&self, combination: &Combination<'_>) -> Option<String> {
+    pub(super) fn placement_refusal(&self, combination: &Combination<'_>) -> Option<String> {
         combination.nodes().find_map(|(scheme, node)| self.refusal_at(combination, scheme, node))
     }
 

@@ -9,8 +9,8 @@ use lasthop_proto::tcp::{Override, Settings};
 use toml::Table;
 
 use super::Network;
-use crate::diagnostics::{self, alternatives};
-use crate::error::{Fault, Location, ScenarioError};
+use crate::diagnostics::alternatives;
+use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::schema::{LinkProtection, Radio, Scenario};
 
 /// Keys of `[tcp]` in a scenario file.
@@ -34,12 +34,16 @@ impl Scenario {
     /// # Errors
     /// The first of its [faults](Scenario::faults), if it was made in code.
     pub fn network(&self) -> Result<Network, ScenarioError> {
-        self.resolve().map_err(|faults| self.error(diagnostics::at(&faults[0].path, &faults[0].problem)))
+        self.resolve().map_err(|faults| ScenarioError::of(&faults[0], self.whole()))
     }
 
     /// An error of the scenario as a whole.
-    pub fn error(&self, message: String) -> ScenarioError {
-        ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
+    pub fn error(&self, kind: ErrorKind, message: String) -> ScenarioError {
+        ScenarioError::new(kind, message, self.whole())
+    }
+
+    fn whole(&self) -> Location<'_> {
+        Location::File { name: &self.file, text: "", span: None }
     }
 
     /// The network of the scenario, or all its faults, at least one.
@@ -235,7 +239,7 @@ impl Scenario {
     pub fn combination_on(&self, name: &str, network: &Network) -> Result<Combination<'_>, ScenarioError> {
         let combination = self.combination(name);
         let supported = combination.and_then(|it| self.refusal(&it, network).map_or(Ok(it), Err));
-        supported.map_err(|problem| self.error(format!("scheme: {problem}")))
+        supported.map_err(|problem| self.error(ErrorKind::Scheme, format!("scheme: {problem}")))
     }
 
     /// Why a combination does not support the links of this scenario, if so.

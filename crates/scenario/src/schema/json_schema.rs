@@ -9,7 +9,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::scenario::{Scenario, default_tcp, names_of_senders, settings_table};
-use crate::file::Preset;
+use crate::presets::Preset;
 
 impl Scenario {
     /// The JSON Schema of scenario files, of draft 7, as a document of many lines.

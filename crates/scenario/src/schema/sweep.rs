@@ -1,6 +1,7 @@
 //! Parameter sweeps: the table `[sweep]`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use lasthop_base::inline_schema;
 use schemars::json_schema;
@@ -31,6 +32,8 @@ pub struct Sweep {
     pub(crate) stated: Option<BTreeSet<String>>,
     /// The links whose preset is varied.
     pub(crate) presets: Vec<SweptPreset>,
+    /// One scenario for each combination of values, the last axis fastest.
+    pub(crate) points: Arc<[Point]>,
 }
 
 /// A link whose preset is varied.
@@ -57,7 +60,7 @@ pub struct Point {
     /// Path and value of each varied parameter, in the order of the sweep; values in the syntax of `--set`.
     pub parameters: Vec<(String, String)>,
     /// The scenario with these values, without a sweep.
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
 }
 
 inline_schema!(
@@ -69,6 +72,14 @@ impl Sweep {
     /// The parameters in order, each with its path and its values in the syntax of `--set`.
     pub fn axes(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
         self.axes.iter().map(|axis| (axis.path.as_str(), axis.values.iter().map(text).collect()))
+    }
+
+    /// The same sweep with each point's scenario changed by `change`.
+    pub(crate) fn try_map<E>(&self, change: impl Fn(&Point) -> Result<Scenario, E>) -> Result<Sweep, E> {
+        let points = self.points.iter().map(|point| {
+            Ok(Point { parameters: point.parameters.clone(), scenario: Arc::new(change(point)?) })
+        });
+        Ok(Sweep { points: points.collect::<Result<_, _>>()?, ..self.clone() })
     }
 
     /// Whether no parameter is varied.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::common::without_lists;
-use lasthop_scenario::Scenario;
+use lasthop_scenario::{ErrorKind, Scenario};
 use lasthop_testing::scenario_texts::{NETWORK, SCENARIO, with};
 
 /// A replacement that makes the scenario invalid.
@@ -828,4 +828,31 @@ fn errors_of_senders_name_their_place() {
         assert!(error.message().starts_with(expected), "{error}");
         assert!(error.to_string().contains(&format!("--> --set {place}")), "{error}");
     }
+}
+
+/// What code may decide by: the kind of an error, and the key that has the problem.
+#[test]
+fn errors_have_kinds_and_keys() {
+    let wrong = |text: &str, overrides: &[&str]| Scenario::parse(text, "test.toml", overrides).unwrap_err();
+    let error = Scenario::load::<&str>("/nowhere/absent.toml".as_ref(), &[]).unwrap_err();
+    assert_eq!((error.kind(), error.key()), (ErrorKind::Unreadable, None));
+    for (overrides, kind, key) in [
+        (&["radio.rate"][..], ErrorKind::Syntax, None),
+        (&["radio.rat=1 Mbps"], ErrorKind::Key, None),
+        (&["radio.rate=fast"], ErrorKind::Key, None),
+        (&["limit=0 s"], ErrorKind::Value, Some("limit")),
+        (&["radio.uplink.power.idle=1 W"], ErrorKind::Key, None),
+        (&["radio.channel.trace.file=absent"], ErrorKind::Key, None),
+        (&["schemes=[\"basic\", \"esbn\"]"], ErrorKind::Scheme, Some("schemes[1]")),
+        (&["schemes=[\"selective-fec\"]"], ErrorKind::Scheme, Some("schemes[0]")),
+        (&["sweep.limit=[]"], ErrorKind::Value, None),
+    ] {
+        let error = wrong(SCENARIO, overrides);
+        assert_eq!((error.kind(), error.key()), (kind, key), "{error}");
+        let whole = key.map_or(String::new(), |key| format!("{key}: ")) + error.problem();
+        assert_eq!(error.message(), whole);
+    }
+    assert_eq!(wrong("limit = ", &[]).kind(), ErrorKind::Syntax);
+    let swept = wrong(SCENARIO, &["sweep.'radio.arq'=[\"none\"]", "schemes=[\"ebsn\"]"]);
+    assert_eq!((swept.kind(), swept.key()), (ErrorKind::Scheme, Some("schemes[0]")), "{swept}");
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::common::without_lists;
-use lasthop_scenario::{Point, Scenario};
+use lasthop_scenario::{ErrorKind, Point, Scenario};
 use lasthop_testing::scenario_texts::{SCENARIO, with};
 
 fn read(sweep: &str, overrides: &[&str]) -> Scenario {
@@ -12,7 +12,7 @@ fn read(sweep: &str, overrides: &[&str]) -> Scenario {
 }
 
 fn points(scenario: &Scenario) -> Vec<Point> {
-    scenario.points().unwrap_or_else(|error| panic!("{error}"))
+    scenario.points()
 }
 
 /// Each point's values, without the paths.
@@ -61,7 +61,7 @@ fn a_setting_called_like_a_key_of_ranges_can_be_varied() {
 fn without_a_sweep_there_is_one_point() {
     for text in [String::from(SCENARIO), format!("{SCENARIO}\n[sweep]\n")] {
         let scenario = Scenario::parse::<&str>(&text, "test.toml", &[]).unwrap();
-        assert_eq!(points(&scenario), [Point { parameters: vec![], scenario: scenario.clone() }]);
+        assert_eq!(points(&scenario), [Point { parameters: vec![], scenario: scenario.clone().into() }]);
         assert!(scenario.sweep.is_empty() && !scenario.to_toml().contains("sweep"));
     }
 }
@@ -95,7 +95,7 @@ fn a_profile_can_be_varied() {
         let (path, profile) = &point.parameters[0];
         let stated = format!("packet_size = \"576 B\"\nprofile = \"{profile}\"");
         let alone = Scenario::parse::<&str>(&with("profile = \"ebsn\"", &stated), "test.toml", &[]).unwrap();
-        assert_eq!((path.as_str(), &point.scenario), ("tcp.profile", &alone));
+        assert_eq!((path.as_str(), &*point.scenario), ("tcp.profile", &alone));
     }
     let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).unwrap();
     assert_eq!((again.to_toml(), points(&again)), (scenario.to_toml(), points(&scenario)));
@@ -228,4 +228,26 @@ fn invalid_sweeps_are_reported() {
         writeln!(told, "{error}\n").unwrap();
     }
     insta::assert_snapshot!(without_lists(&told));
+}
+
+/// Other schemes are those of each point, and are refused for the point that does not support them.
+#[test]
+fn points_have_the_schemes_that_are_set_afterwards() {
+    let text = format!("{SCENARIO}\n[sweep]\n'radio.arq' = ['none', {{ stop-and-wait = {{}} }}]\n");
+    let scenario = Scenario::parse::<&str>(&with_basic_only(&text), "test.toml", &[]).unwrap();
+    let set = |name: &str| scenario.with_schemes(vec![name.into()], []);
+    let changed = set("source-quench").expect("it needs no ARQ");
+    assert_eq!(changed.points().len(), 2);
+    for (point, before) in changed.points().iter().zip(scenario.points()) {
+        assert_eq!(point.parameters, before.parameters);
+        assert_eq!(point.scenario.schemes, ["source-quench"]);
+        assert_eq!(point.scenario.hash(), before.scenario.hash());
+    }
+    let error = set("ebsn").expect_err("one point has no ARQ");
+    assert_eq!((error.kind(), error.key()), (ErrorKind::Scheme, Some("schemes[0]")));
+    assert!(error.message().ends_with("; at the point radio.arq = none"), "{error}");
+}
+
+fn with_basic_only(text: &str) -> String {
+    text.replace("[\"basic\", \"ebsn\"]", "[\"basic\"]")
 }

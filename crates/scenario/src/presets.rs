@@ -56,7 +56,7 @@ fn document() -> &'static DeTable<'static> {
 ///
 /// # Errors
 /// If there is no such preset: what was found and what was expected.
-pub(super) fn keys_of_preset(name: &str) -> Result<&'static DeTable<'static>, String> {
+pub(crate) fn keys_of_preset(name: &str) -> Result<&'static DeTable<'static>, String> {
     let table = document().get(name).and_then(|preset| preset.get_ref().get("link"));
     match table.map(|link| link.get_ref()) {
         Some(DeValue::Table(link)) => Ok(link),
