@@ -21,6 +21,7 @@ mod external;
 mod forwarder;
 mod holes;
 mod installer;
+mod need;
 mod registry;
 mod reports;
 
@@ -31,6 +32,7 @@ use core::any::Any;
 pub use combination::{Combination, CombinationError};
 pub use external::{ExternalSchemes, SchemeFailure};
 pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, QueueUse, Site};
+pub use need::Need;
 
 use crate::tcp::Settings;
 

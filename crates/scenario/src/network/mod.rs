@@ -6,6 +6,7 @@
 //! ```
 
 mod placement;
+mod refusal;
 mod resolve;
 mod timing;
 mod validate;
@@ -14,11 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_channel::{Channel, Itinerary, Model, Moves, Presence};
-use lasthop_link::Dispatch;
 use lasthop_link::graph::{Graph, LinkId};
 use lasthop_link::queue::{Management, Queue, QueueLimit, fq_codel, priority};
 use lasthop_link::wlan::{AboveMac, BssConfig};
-use lasthop_link::{FlowPath, ShortestPaths};
+use lasthop_link::{Dispatch, FlowPath};
 use lasthop_proto::scheme::{LinkEnd, LinkUse, QueueUse};
 use lasthop_proto::{FlowId, HostId, application, arq, tcp, traffic};
 
@@ -282,17 +282,6 @@ impl Network {
         }
     }
 
-    /// Whether a wireless link has a discipline that serves no packets first.
-    pub fn has_disciplines_without_priority(&self) -> bool {
-        let lacks = |radio: &Radio| match radio.queue {
-            Queue::DropTail(_) => false,
-            Queue::Managed(management) => !management.about().expedites,
-        };
-        self.links
-            .iter()
-            .any(|link| matches!(link, NetworkLink::Radio(hop) if lacks(&hop.down) || lacks(&hop.up)))
-    }
-
     /// TCP settings of all connections.
     pub fn settings(&self) -> impl Iterator<Item = &tcp::Settings> {
         self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)
@@ -314,22 +303,6 @@ impl Network {
             NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some((link, &hop.up)),
             NetworkLink::Radio(hop) => Some((link, &hop.down)),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
-        })
-    }
-
-    /// Whether a connection crosses two consecutive wireless links, where the base station of one is the
-    /// mobile host of the other.
-    pub fn has_chained_radios(&self) -> bool {
-        let mobile = |link: LinkId| match &self.links[usize::from(link.0)] {
-            NetworkLink::Wired(_) => None,
-            NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
-            NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),
-        };
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
-        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
-            let ends = [(step[0], step[1]), (step[1], step[2])];
-            let [before, after] = ends.map(|(a, b)| self.graph.link(a, b).and_then(mobile));
-            before.zip(after).is_some_and(|(a, b)| (a == step[1]) != (b == step[1]))
         })
     }
 
@@ -414,66 +387,12 @@ impl Network {
         channels.collect()
     }
 
-    /// Whether the base stations of each moving host have paths to each other over wired links only.
-    pub fn has_wired_paths_between_stations(&self) -> bool {
-        let (fixed, mut paths) = (self.fixed(), ShortestPaths::default());
-        let is_wired = |step: &[HostId]| {
-            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-            matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_))
-        };
-        self.moving.iter().all(|moving| {
-            let stations = &moving.stations;
-            let mut pairs = stations.iter().flat_map(|from| stations.iter().map(move |to| (*from, *to)));
-            pairs.all(|(from, to)| {
-                let path = paths.between(&fixed, from, to);
-                path.is_some_and(|path| path.windows(2).all(is_wired))
-            })
-        })
-    }
-
-    /// Whether a connection of a moving host crosses another wireless link than those of the host.
-    pub fn has_moving_connections_with_other_radios(&self) -> bool {
-        let is_other = |step: &[HostId]| {
-            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-            match &self.links[usize::from(link.0)] {
-                NetworkLink::Radio(hop) => hop.place.is_none(),
-                NetworkLink::Station(_) => true,
-                NetworkLink::Wired(_) => false,
-            }
-        };
-        let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
-        let flows = self.flows.iter().filter(|flow| flow.is_tcp());
-        let moving = flows.filter(|flow| moves(&flow.source()) || moves(&flow.destination()));
-        moving.flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(2).any(is_other))
-    }
-
     /// The links that share a radio, in order.
     pub(crate) fn shared_hops(&self) -> impl Iterator<Item = &LastHop> {
         (0..).zip(&self.links).filter_map(|(index, link)| match link {
             NetworkLink::Radio(hop) if self.graph.sharer(LinkId(index)).is_some() => Some(&**hop),
             _ => None,
         })
-    }
-
-    /// Whether a connection goes from one mobile host of a shared radio to another.
-    pub fn has_relays_of_shared_radios(&self) -> bool {
-        let radio =
-            |a, b| self.graph.link(a, b).and_then(|link| self.graph.sharer(link)).map(|(radio, _)| radio);
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
-        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
-            let (before, after) = (radio(step[0], step[1]), radio(step[1], step[2]));
-            before.is_some() && before == after
-        })
-    }
-
-    /// Whether anything goes from one station of a BSS to another, past the access point's agents.
-    pub fn has_relays_within_bsses(&self) -> bool {
-        let stays = |step: &[HostId]| {
-            let link =
-                |index: usize| self.graph.link(step[index], step[index + 1]).expect("a path follows links");
-            self.graph.stays_within(link(0), link(1))
-        };
-        self.flows.iter().flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(3).any(stays))
     }
 
     /// Whether a connection crosses a BSS.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use lasthop_proto::arq;
-use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, QueueUse, Scheme};
+use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Scheme};
 use lasthop_proto::tcp::{Override, Settings};
 use toml::Table;
 
@@ -159,7 +159,7 @@ impl Scenario {
     }
 
     /// `[tcp]`, and the TCP settings of each connection that differ from it.
-    fn all_tcp<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = &'a Settings> {
+    pub(super) fn all_tcp<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = &'a Settings> {
         iter::once(&self.tcp).chain(network.settings().filter(|tcp| **tcp != self.tcp))
     }
 
@@ -240,96 +240,5 @@ impl Scenario {
         let combination = self.combination(name);
         let supported = combination.and_then(|it| self.refusal(&it, network).map_or(Ok(it), Err));
         supported.map_err(|problem| self.error(ErrorKind::Scheme, format!("scheme: {problem}")))
-    }
-
-    /// Why a combination does not support the links of this scenario, if so.
-    fn refusal(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
-        let LinkUse { queue, arq, protects } = combination.link();
-        let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
-        let ends = (0..network.flows.len()).any(|index| network.ends(index));
-        let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| combination.split(tcp)).collect();
-        let faults = self.all_tcp(network).find_map(|tcp| combination.faults(tcp).next());
-        if let Some((scheme, key, problem)) = faults {
-            return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
-        }
-        let mismatch =
-            network.extended().find_map(|tcp| Some((combination.mismatch(tcp)?, combination.splitter())));
-        let of_whole = || {
-            let flows = network.flows.iter().zip(network.whole_flows(combination));
-            let mut whole = flows.filter(|(flow, is_whole)| *is_whole && flow.is_extended());
-            whole.find_map(|(flow, _)| Some((combination.mismatch_of_whole(&flow.tcp)?, None)))
-        };
-        if let Some(((scheme, reason), splitter)) = mismatch.or_else(of_whole) {
-            let table =
-                splitter.map_or_else(|| String::from("tcp"), |name| format!("scheme.{name}.wireless"));
-            return Some(format!("\"{scheme}\" {reason} in [{table}], or leave the scheme out"));
-        }
-        if let Some(problem) = network.placement_refusal(combination) {
-            return Some(format!("\"{}\" {problem}", combination.name()));
-        }
-        let splits_at_base_stations = !splits.is_empty() && combination.split_node().is_none();
-        let lacks_arq = || {
-            // The scheme registered last, since it is the most general one.
-            let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();
-            format!(
-                "needs a link that recovers its own losses, and this one has no ARQ; add a table \
-                 [radio.arq.stop-and-wait], or combine it with a scheme that brings one: \"{} + {supplier}\"",
-                combination.name()
-            )
-        };
-        let problem = if (arq.is_needed() || queue != QueueUse::Kept)
-            && network.radios().next().is_none()
-            && !network.crosses_bss()
-        {
-            "needs a wireless link, and no connection crosses one; leave the scheme out"
-        } else if arq == ArqUse::Required && any(|radio| radio.arq == arq::Config::None) {
-            &lacks_arq()
-        } else if network
-            .shared_hops()
-            .any(|hop| hop.arq(1 - hop.mobile, combination.link()) == arq::Config::None)
-        {
-            "has no ARQ on links that share a radio, and a base station needs acknowledgements to share it; \
-             add a table [radio.arq.stop-and-wait], or leave a scheme that turns it off out"
-        } else if queue != QueueUse::Kept && network.crosses_bss() {
-            "chooses the queue before a wireless link, and a cell has queues of its own; leave the scheme out"
-        } else if queue != QueueUse::Kept
-            && network.dispatch.has_one_queue()
-            && network.shared_hops().next().is_some()
-        {
-            "chooses the queue before a wireless link, and links that share a radio have one queue; \
-             state another dispatch in [shared], or leave the scheme out"
-        } else if queue == QueueUse::ExpeditedFirst && network.has_disciplines_without_priority() {
-            "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does not; \
-             give these links a capacity or priority = {} as queue, or leave the scheme out"
-        } else if protects.is_some() && network.crosses_bss() {
-            "needs links with a code, and those of a cell have none; leave the scheme out"
-        } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
-            "needs a link with a code, and this one has none; \
-             add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
-        } else if splits_at_base_stations && network.has_moving_connections_with_other_radios() {
-            "splits connections into a wired and a wireless part, and one goes over another wireless link than that of its \
-             moving host; leave the scheme out"
-        } else if !combination.connected().is_empty() && !network.has_wired_paths_between_stations() {
-            "sends packets from one base station of a moving host to another, and the shortest path between two of them \
-             goes over a wireless link; leave the scheme out"
-        } else if splits_at_base_stations && network.has_chained_radios() {
-            "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
-             leave the scheme out"
-        } else if splits_at_base_stations && network.has_relays_of_shared_radios() {
-            "splits connections into wired and wireless parts, and one goes from one mobile host of a shared radio to \
-             another; leave the scheme out"
-        } else if combination.tunnel().is_some() && network.has_relays_within_bsses() {
-            "has a tunnel to the access point of a cell, and packets go from one station to another past its end; \
-             leave the scheme out"
-        } else if ends && !splits.is_empty() && network.settings().any(|tcp| !tcp.close) {
-            "needs connections that are closed with FIN, and these are not; \
-             add close = true to [tcp], or leave the scheme out"
-        } else if ends && splits.iter().any(|split| !split.wireless.close) {
-            "needs connections that are closed with FIN, and their wireless parts are not; \
-             leave wireless.close out"
-        } else {
-            return None;
-        };
-        Some(format!("\"{}\" {problem}", combination.name()))
     }
 }

@@ -1,0 +1,260 @@
+//! Refusals: why a network does not support a combination of schemes.
+//!
+//! Schemes declare their [needs](Need) by what they install; here each need is compared with the network. Nothing here knows
+//! a scheme by its name.
+
+use lasthop_link::ShortestPaths;
+use lasthop_link::graph::LinkId;
+use lasthop_link::queue::Queue;
+use lasthop_proto::scheme::{Combination, Need};
+use lasthop_proto::{HostId, arq};
+
+use super::{LastHop, Network, NetworkLink};
+use crate::schema::{Radio, Scenario};
+
+impl Scenario {
+    /// Why a combination does not support this scenario, if so.
+    pub(super) fn refusal(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
+        let faults = self.all_tcp(network).find_map(|tcp| combination.faults(tcp).next());
+        if let Some((scheme, key, problem)) = faults {
+            return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
+        }
+        if let Some(problem) = network.mismatch(combination) {
+            return Some(problem);
+        }
+        let mut needs = combination.needs();
+        let problem = network
+            .placement_refusal(combination)
+            .or_else(|| needs.find_map(|need| self.lack(need, combination, network)))
+            .or_else(|| network.unacknowledged_sharing(combination).map(String::from))?;
+        Some(format!("\"{}\" {problem}", combination.name()))
+    }
+
+    /// Why the network does not have what the combination needs, as a clause whose subject is the combination.
+    fn lack(&self, need: Need, combination: &Combination<'_>, network: &Network) -> Option<String> {
+        let lack = match need {
+            Need::Arq => return self.lacks_arq(combination, network),
+            Need::WirelessLink => network.lacks_wireless_links(),
+            Need::OwnQueue => network.lacks_own_queues(),
+            Need::PriorityQueue => network.lacks_priority_queues(),
+            Need::Code => network.lacks_codes(),
+            Need::PartsAtBaseStations => network.lacks_parts_at_base_stations(),
+            Need::WiredPathsBetweenStations => network.lacks_wired_paths(),
+            Need::TunnelPassed => network.passes_tunnels(),
+            Need::Close => self.lacks_close(combination, network),
+        };
+        lack.map(String::from)
+    }
+
+    fn lacks_arq(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
+        // The scheme registered last, since it is the most general one.
+        let supplier = || self.scheme.suppliers_of_arq().last().unwrap_or_default();
+        network.radios().any(|radio| radio.arq == arq::Config::None).then(|| {
+            format!(
+                "needs a link that recovers its own losses, and this one has no ARQ; add a table \
+                 [radio.arq.stop-and-wait], or combine it with a scheme that brings one: \"{} + {}\"",
+                combination.name(),
+                supplier()
+            )
+        })
+    }
+
+    fn lacks_close(&self, combination: &Combination<'_>, network: &Network) -> Option<&'static str> {
+        if !(0..network.flows.len()).any(|index| network.ends(index)) {
+            return None;
+        }
+        if network.settings().any(|tcp| !tcp.close) {
+            return Some(
+                "needs connections that are closed with FIN, and these are not; \
+                 add close = true to [tcp], or leave the scheme out",
+            );
+        }
+        let mut splits = self.all_tcp(network).filter_map(|tcp| combination.split(tcp));
+        splits.any(|split| !split.wireless.close).then_some(
+            "needs connections that are closed with FIN, and their wireless parts are not; \
+             leave wireless.close out",
+        )
+    }
+}
+
+impl Network {
+    /// The TCP settings of a connection that a scheme cannot extend, as a sentence.
+    fn mismatch(&self, combination: &Combination<'_>) -> Option<String> {
+        let extended =
+            || self.extended().find_map(|tcp| Some((combination.mismatch(tcp)?, combination.splitter())));
+        let whole = || {
+            let flows = self.flows.iter().zip(self.whole_flows(combination));
+            let mut whole = flows.filter(|(flow, is_whole)| *is_whole && flow.is_extended());
+            whole.find_map(|(flow, _)| Some((combination.mismatch_of_whole(&flow.tcp)?, None)))
+        };
+        let ((scheme, reason), splitter) = extended().or_else(whole)?;
+        let table = splitter.map_or_else(|| String::from("tcp"), |name| format!("scheme.{name}.wireless"));
+        Some(format!("\"{scheme}\" {reason} in [{table}], or leave the scheme out"))
+    }
+
+    fn lacks_wireless_links(&self) -> Option<&'static str> {
+        (self.radios().next().is_none() && !self.crosses_bss())
+            .then_some("needs a wireless link, and no connection crosses one; leave the scheme out")
+    }
+
+    /// A shared radio needs an ARQ, which a combination may have turned off.
+    fn unacknowledged_sharing(&self, combination: &Combination<'_>) -> Option<&'static str> {
+        let arq = |hop: &LastHop| hop.arq(1 - hop.mobile, combination.link());
+        self.shared_hops().any(|hop| arq(hop) == arq::Config::None).then_some(
+            "has no ARQ on links that share a radio, and a base station needs acknowledgements to share it; \
+             add a table [radio.arq.stop-and-wait], or leave a scheme that turns it off out",
+        )
+    }
+
+    fn lacks_own_queues(&self) -> Option<&'static str> {
+        if self.crosses_bss() {
+            Some(
+                "chooses the queue before a wireless link, and a cell has queues of its own; \
+                 leave the scheme out",
+            )
+        } else if self.dispatch.has_one_queue() && self.shared_hops().next().is_some() {
+            Some(
+                "chooses the queue before a wireless link, and links that share a radio have one queue; \
+                 state another dispatch in [shared], or leave the scheme out",
+            )
+        } else {
+            None
+        }
+    }
+
+    fn lacks_priority_queues(&self) -> Option<&'static str> {
+        self.has_disciplines_without_priority().then_some(
+            "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does \
+             not; give these links a capacity or priority = {} as queue, or leave the scheme out",
+        )
+    }
+
+    fn lacks_codes(&self) -> Option<&'static str> {
+        if self.crosses_bss() {
+            Some("needs links with a code, and those of a cell have none; leave the scheme out")
+        } else if self.radios().any(|radio| radio.fec.is_none()) {
+            Some(
+                "needs a link with a code, and this one has none; \
+                 add fec = \"bch-255-131-18\" to [radio], or leave the scheme out",
+            )
+        } else {
+            None
+        }
+    }
+
+    fn lacks_parts_at_base_stations(&self) -> Option<&'static str> {
+        if self.has_moving_connections_with_other_radios() {
+            Some(
+                "splits connections into a wired and a wireless part, and one goes over another wireless link than \
+                 that of its moving host; leave the scheme out",
+            )
+        } else if self.has_chained_radios() {
+            Some(
+                "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
+                 leave the scheme out",
+            )
+        } else if self.has_relays_of_shared_radios() {
+            Some(
+                "splits connections into wired and wireless parts, and one goes from one mobile host of a shared \
+                 radio to another; leave the scheme out",
+            )
+        } else {
+            None
+        }
+    }
+
+    fn lacks_wired_paths(&self) -> Option<&'static str> {
+        (!self.has_wired_paths_between_stations()).then_some(
+            "sends packets from one base station of a moving host to another, and the shortest path between two of \
+             them goes over a wireless link; leave the scheme out",
+        )
+    }
+
+    fn passes_tunnels(&self) -> Option<&'static str> {
+        self.has_relays_within_bsses().then_some(
+            "has a tunnel to the access point of a cell, and packets go from one station to another past its end; \
+             leave the scheme out",
+        )
+    }
+
+    /// Whether a wireless link has a discipline that serves no packets first.
+    fn has_disciplines_without_priority(&self) -> bool {
+        let lacks = |radio: &Radio| match radio.queue {
+            Queue::DropTail(_) => false,
+            Queue::Managed(management) => !management.about().expedites,
+        };
+        self.links
+            .iter()
+            .any(|link| matches!(link, NetworkLink::Radio(hop) if lacks(&hop.down) || lacks(&hop.up)))
+    }
+
+    /// Whether the base stations of each moving host have paths to each other over wired links only.
+    fn has_wired_paths_between_stations(&self) -> bool {
+        let (fixed, mut paths) = (self.fixed(), ShortestPaths::default());
+        let is_wired = |step: &[HostId]| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_))
+        };
+        self.moving.iter().all(|moving| {
+            let stations = &moving.stations;
+            let mut pairs = stations.iter().flat_map(|from| stations.iter().map(move |to| (*from, *to)));
+            pairs.all(|(from, to)| {
+                let path = paths.between(&fixed, from, to);
+                path.is_some_and(|path| path.windows(2).all(is_wired))
+            })
+        })
+    }
+
+    /// Whether a connection of a moving host crosses another wireless link than those of the host.
+    fn has_moving_connections_with_other_radios(&self) -> bool {
+        let is_other = |step: &[HostId]| {
+            let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Radio(hop) => hop.place.is_none(),
+                NetworkLink::Station(_) => true,
+                NetworkLink::Wired(_) => false,
+            }
+        };
+        let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
+        let flows = self.flows.iter().filter(|flow| flow.is_tcp());
+        let moving = flows.filter(|flow| moves(&flow.source()) || moves(&flow.destination()));
+        moving.flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(2).any(is_other))
+    }
+
+    /// Whether a connection crosses two consecutive wireless links, where the base station of one is the
+    /// mobile host of the other.
+    fn has_chained_radios(&self) -> bool {
+        let mobile = |link: LinkId| match &self.links[usize::from(link.0)] {
+            NetworkLink::Wired(_) => None,
+            NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
+            NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),
+        };
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
+            let ends = [(step[0], step[1]), (step[1], step[2])];
+            let [before, after] = ends.map(|(a, b)| self.graph.link(a, b).and_then(mobile));
+            before.zip(after).is_some_and(|(a, b)| (a == step[1]) != (b == step[1]))
+        })
+    }
+
+    /// Whether a connection goes from one mobile host of a shared radio to another.
+    fn has_relays_of_shared_radios(&self) -> bool {
+        let radio =
+            |a, b| self.graph.link(a, b).and_then(|link| self.graph.sharer(link)).map(|(radio, _)| radio);
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
+            let (before, after) = (radio(step[0], step[1]), radio(step[1], step[2]));
+            before.is_some() && before == after
+        })
+    }
+
+    /// Whether anything goes from one station of a BSS to another, past the access point's agents.
+    fn has_relays_within_bsses(&self) -> bool {
+        let stays = |step: &[HostId]| {
+            let link =
+                |index: usize| self.graph.link(step[index], step[index + 1]).expect("a path follows links");
+            self.graph.stays_within(link(0), link(1))
+        };
+        self.flows.iter().flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(3).any(stays))
+    }
+}
