@@ -12,7 +12,6 @@ mod delays;
 mod energy;
 mod external;
 mod m_tcp;
-mod map;
 mod mobility;
 mod networks;
 mod packet_fec;

@@ -236,11 +236,11 @@ fn points_have_the_schemes_that_are_set_afterwards() {
     let text = format!("{SCENARIO}\n[sweep]\n'radio.arq' = ['none', {{ stop-and-wait = {{}} }}]\n");
     let scenario = Scenario::parse::<&str>(&with_basic_only(&text), "test.toml", &[]).unwrap();
     let set = |name: &str| scenario.with_schemes(vec![name.into()], []);
-    let changed = set("source-quench").expect("it needs no ARQ");
+    let changed = set("snoop").expect("it needs no ARQ");
     assert_eq!(changed.points().len(), 2);
     for (point, before) in changed.points().iter().zip(scenario.points()) {
         assert_eq!(point.parameters, before.parameters);
-        assert_eq!(point.scenario.schemes, ["source-quench"]);
+        assert_eq!(point.scenario.schemes, ["snoop"]);
         assert_eq!(point.scenario.hash(), before.scenario.hash());
     }
     let error = set("ebsn").expect_err("one point has no ARQ");
