@@ -365,9 +365,16 @@ impl Layout {
         streams: Streams,
         end: impl Fn(FlowId) -> Option<Node>,
     ) -> World {
-        let mut builder = Builder::with_capacity(self.wiring.components.len());
-        let (mut radios, mut managed) = (Vec::new(), Vec::new());
-        let (mut shared, mut bsses) = (Vec::new(), Vec::new());
+        let mut world = World {
+            builder: Builder::with_capacity(self.wiring.components.len()),
+            connections: self.connections().collect(),
+            traffic: self.ends_of(|workload| matches!(workload, Workload::Traffic { .. })),
+            applications: self.ends_of(|workload| matches!(workload, Workload::Application(_))),
+            radios: Vec::new(),
+            managed: Vec::new(),
+            shared: Vec::new(),
+            bsses: Vec::new(),
+        };
         for kind in &self.wiring.components {
             let other = match kind {
                 ComponentKind::Source(flow) | ComponentKind::Sink(flow) => end(*flow),
@@ -377,19 +384,30 @@ impl Layout {
                 _ => None,
             };
             let node = other.unwrap_or_else(|| self.component(kind, combination, streams));
-            let is_radio = matches!(node, Node::Radio(_));
-            let is_managed = matches!(node, Node::Managed(_) | Node::Varying(_));
-            let id = builder.add(node);
-            if is_radio {
-                radios.push(id);
-            } else if is_managed {
-                managed.push(id);
-            } else if let ComponentKind::Shared(_) = kind {
-                shared.push(id);
-            } else if let ComponentKind::Bss(bss) = kind {
-                bsses.push((id, self.network.graph.bss(*bss).len()));
-            }
+            self.add(&mut world, kind, node);
         }
+        self.connect(&mut world, combination, streams);
+        world
+    }
+
+    /// Adds a component to the world, and to those that are counted.
+    fn add(&self, world: &mut World, kind: &ComponentKind, node: Node) {
+        let counted = match (&node, kind) {
+            (Node::Radio(_), _) => Some(&mut world.radios),
+            (Node::Managed(_) | Node::Varying(_), _) => Some(&mut world.managed),
+            (_, ComponentKind::Shared(_)) => Some(&mut world.shared),
+            _ => None,
+        };
+        let id = world.builder.add(node);
+        counted.into_iter().for_each(|ids| ids.push(id));
+        if let ComponentKind::Bss(bss) = kind {
+            world.bsses.push((id, self.network.graph.bss(*bss).len()));
+        }
+    }
+
+    /// Adds the wires, and who watches whom.
+    fn connect(&self, world: &mut World, combination: &Combination<'_>, streams: Streams) {
+        let World { builder, applications, .. } = world;
         // In the order of `self.wiring`, so that wire ids are indices there.
         for &(from, to) in &self.wiring.wires {
             builder.connect(from, to);
@@ -397,11 +415,12 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
-        for [here, there] in self.tunnels(combination) {
+        let tunnels = self.tunnels(combination);
+        for &[here, there] in &tunnels {
             builder.watch(here, there);
             builder.watch(there, here);
         }
-        let ends: BTreeSet<ComponentId> = self.tunnels(combination).into_iter().flatten().collect();
+        let ends: BTreeSet<ComponentId> = tunnels.into_iter().flatten().collect();
         for &(link, end) in self.wiring.arrivals.iter().filter(|(_, agent)| ends.contains(agent)) {
             builder.watch_losses(link, end);
         }
@@ -420,36 +439,27 @@ impl Layout {
         for &(feeder, link) in &self.wiring.feeds {
             builder.feed(feeder, link);
         }
-        let ends = self.wiring.flows[..self.network.connections].iter();
-        let connections = ends.enumerate().map(|(index, ends)| ConnectionComponents {
-            id: FlowId(index as u16),
-            source: self.network.flows[index].source(),
-            destination: self.network.flows[index].destination(),
-            sender: ends.source.0,
-            receiver: ends.sink.0,
-        });
-        let ends = |wanted: fn(&Workload) -> bool| {
-            let flows = self.network.flows.iter().zip(&self.wiring.flows);
-            let of = flows.filter(move |(flow, _)| wanted(&flow.workload));
-            of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
-        };
-        let (traffic, applications): (Vec<_>, Vec<_>) = (
-            ends(|workload| matches!(workload, Workload::Traffic { .. })),
-            ends(|workload| matches!(workload, Workload::Application(_))),
-        );
-        for &(client, server) in &applications {
+        for &mut (client, server) in applications {
             builder.watch(client, server);
         }
-        World {
-            connections: connections.collect(),
-            traffic,
-            applications,
-            builder,
-            radios,
-            managed,
-            shared,
-            bsses,
-        }
+    }
+
+    fn connections(&self) -> impl Iterator<Item = ConnectionComponents> {
+        let flows = self.network.flows.iter().zip(&self.wiring.flows).take(self.network.connections);
+        (0..).map(FlowId).zip(flows).map(|(id, (flow, ends))| ConnectionComponents {
+            id,
+            source: flow.source(),
+            destination: flow.destination(),
+            sender: ends.source.0,
+            receiver: ends.sink.0,
+        })
+    }
+
+    /// The components at both ends of the flows with such a workload.
+    fn ends_of(&self, wanted: impl Fn(&Workload) -> bool) -> Vec<(ComponentId, ComponentId)> {
+        let flows = self.network.flows.iter().zip(&self.wiring.flows);
+        let of = flows.filter(|(flow, _)| wanted(&flow.workload));
+        of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
     }
 
     fn component(&self, kind: &ComponentKind, combination: &Combination<'_>, streams: Streams) -> Node {
