@@ -50,6 +50,7 @@ __all__ = [
     "decode",
     "links",
     "queue_disciplines",
+    "read_packets",
     "schemes",
     "simulate_losses",
 ]
@@ -96,6 +97,7 @@ class LossRecord:
     def log_likelihood(self, model: Mapping[str, float]) -> float | None: ...
     def shape(self) -> dict[str, NDArray[np.float64]]: ...
 
+def read_packets(data: bytes) -> dict[str, Any]: ...
 def simulate_losses(
     time_s: NDArray[np.float64], model: Mapping[str, float], seed: int
 ) -> NDArray[np.bool_]: ...

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dpkt
 import numpy as np
 
 import lasthop
@@ -128,8 +127,12 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
 
 
 def _payload(packet: Packet) -> int:
-    ip = dpkt.ip.IP(packet.data)
-    return int(ip.len) - 20 - ip.data.off * 4 if isinstance(ip.data, dpkt.tcp.TCP) else 0
+    data = packet.data
+    return int.from_bytes(data[2:4], "big") - 20 - (data[32] >> 4) * 4 if data[9] == 6 else 0
+
+
+def _length_and_seq(packet: Packet) -> tuple[int, int]:
+    return int.from_bytes(packet.data[2:4], "big"), int.from_bytes(packet.data[24:28], "big")
 
 
 def unnumbered(capture: bytes, dice: Any) -> bytes:
@@ -181,10 +184,10 @@ def joined(packets: list[Packet]) -> list[Packet]:
     for packet in packets:
         last = found[-1] if found else None
         if last is not None and last.time_ns == packet.time_ns and _payload(last) and _payload(packet):
-            one, other = dpkt.ip.IP(last.data), dpkt.ip.IP(packet.data)
-            length = _payload(last)
-            if one.src == other.src and one.data.seq + length == other.data.seq and one.len + length < 60_000:
-                total = (one.len + _payload(packet)).to_bytes(2, "big")
+            (length, seq), (_, following) = _length_and_seq(last), _length_and_seq(packet)
+            is_next = last.data[12:16] == packet.data[12:16] and seq + _payload(last) == following
+            if is_next and length + _payload(last) < 60_000:
+                total = (length + _payload(packet)).to_bytes(2, "big")
                 data = last.data[:2] + total + last.data[4:]
                 found[-1] = Packet(last.time_ns, data, last.wire + _payload(packet))
                 continue
@@ -197,9 +200,9 @@ def datagrams(numbers: list[int], payload: Any) -> bytes:
     packets = []
     for place, number in enumerate(numbers):
         body = payload(number)
-        udp = dpkt.udp.UDP(sport=5004, dport=6000, data=body, ulen=8 + len(body))
-        ip = dpkt.ip.IP(src=b"\xc0\0\2\1", dst=b"\x0a\0\0\2", p=17, data=udp, len=28 + len(body))
-        packets.append(Packet(place * 20_000_000, bytes(ip), 28 + len(body)))
+        udp = struct.pack(">HHHH", 5004, 6000, 8 + len(body), 0) + body
+        ip = struct.pack(">BBHIBBH", 0x45, 0, 28 + len(body), 0, 64, 17, 0) + b"\xc0\0\2\1\x0a\0\0\2" + udp
+        packets.append(Packet(place * 20_000_000, ip, 28 + len(body)))
     return written(packets)
 
 

@@ -6,10 +6,12 @@
 //!     ^                    ├──────> Run            (lasthop-experiment)
 //!     │                    ├──────> Pool           (lasthop-study)
 //!     │                    ├──────> LossRecord     (lasthop-fit)
+//!     │                    ├──────> read_packets   (lasthop-capture)
 //!     │                    └──────> Emulator       (lasthop-live)
 //!     └──── hooks ──── PythonScheme ──> Scheme     (lasthop-proto)
 //! ```
 
+mod capture;
 mod columns;
 mod congestion;
 mod discipline;
@@ -40,6 +42,8 @@ mod _lasthop {
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyTuple};
 
+    #[pymodule_export]
+    use crate::capture::read_packets;
     #[pymodule_export]
     use crate::congestion::{CongestionControl, congestion_controls};
     #[pymodule_export]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core.formats import plural
-from lasthop.measurement import frames, tcp
-from lasthop.measurement.frames import Packets
+from lasthop.measurement import tcp
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
+from lasthop.measurement.packets import Packets
 from lasthop.measurement.source import (
     LONGEST_S,
     SWAP,
@@ -76,30 +76,30 @@ class _Found:
     missed: int = 0
     joined: int = 0
     plain: int = 0
-    before: bool = False
+    upstream: bool = False
     numbered: int = 0
 
-    def add(self, fates: tcp.Fates, stream: tcp.Stream, before: bool) -> None:
-        """Add a connection, with losses upstream of the capture (`before`) or downstream of it."""
-        self.times.append(fates.time_s)
-        self.lost.append(fates.lost)
-        self.carried_s.append(fates.carried_s)
-        self.carried_bits.append(fates.carried_bits)
+    def add(self, outcomes: tcp.Outcomes, stream: tcp.Stream, upstream: bool) -> None:
+        """Add a connection, with losses upstream of the capture or downstream of it."""
+        self.times.append(outcomes.time_s)
+        self.lost.append(outcomes.lost)
+        self.carried_s.append(outcomes.carried_s)
+        self.carried_bits.append(outcomes.carried_bits)
         lasts_s = float(stream.time_s[-1] - stream.time_s[0])
-        self.saturated |= len(fates.time_s) >= 100 and fates.idle_s < _IDLE * lasts_s
+        self.saturated |= len(outcomes.time_s) >= 100 and outcomes.idle_s < _IDLE * lasts_s
         length = stream.end - stream.seq
         sizes = stream.headers + np.minimum(length, stream.mss)
         self.sizes.append(sizes)
         self.streams += 1
-        self.unknown += fates.unknown
-        self.spurious += fates.spurious
-        self.reordered += fates.reordered
-        self.windows += fates.windows
-        self.missed += fates.missed
+        self.unknown += outcomes.unknown
+        self.spurious += outcomes.spurious
+        self.reordered += outcomes.reordered
+        self.windows += outcomes.windows
+        self.missed += outcomes.missed
         self.joined += stream.joined
         self.plain += not stream.sack
-        self.before = before
-        self.numbered += fates.numbered
+        self.upstream = upstream
+        self.numbered += outcomes.numbered
 
 
 def read(source: Source, user: Host, captured: Place | None) -> Measurement:
@@ -110,7 +110,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
     MeasurementError
         If it has no TCP connection or RTP stream with enough packets.
     """
-    packets = frames.read(source)
+    packets = Packets.read(source)
     if packets.time_s[-1] > LONGEST_S:
         raise source.error("the packet times are years apart")
     notes = packets.notes
@@ -131,7 +131,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
         raise source.error(_nothing_readable(packets))
     if tcp_streams:
         _explain(found, connections, user, place, notes)
-    fates: list[Probes] = []
+    losses: list[Probes] = []
     rates: list[Rates] = []
     until_s = float(packets.time_s[-1])
     for direction, one in found.items():
@@ -139,7 +139,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
             continue
         sizes = np.concatenate(one.sizes)
         size = _common_size(sizes)
-        fates.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), size))
+        losses.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), size))
         carried_s, bits = np.concatenate(one.carried_s), np.concatenate(one.carried_bits)
         if not len(carried_s):
             continue
@@ -148,7 +148,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
             notes.append(f"{direction.capitalize()}: no rates, since the capture spans more than a day.")
         else:
             rates.append(binned(source, direction, carried_s, bits, span_s, one.saturated))
-    fates += media
+    losses += media
     delays = []
     if round_trips:
         time_s = np.concatenate([times for times, _ in round_trips])
@@ -158,7 +158,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
         source.name,
         "pcap",
         until_s,
-        probes=tuple(fates),
+        probes=tuple(losses),
         delays=tuple(delays),
         rates=tuple(rates),
         notes=tuple(notes),
@@ -179,9 +179,9 @@ def _without_duplicates(packets: Packets) -> Packets:
     order = np.argsort(key, kind="stable")
     same = key[order[1:]] == key[order[:-1]]
     later_s = packets.time_s[rows[order[1:]]] - packets.time_s[rows[order[:-1]]]
-    told = packets.identification[rows[order[1:]]] > 0
+    numbered = packets.identification[rows[order[1:]]] > 0
     # Different datagrams can be identical. Without an identification only immediate duplicates are certain.
-    copies = rows[order[1:][same & (later_s < np.where(told, _COPY_S, _COPY_WITHOUT_ID_S))]]
+    copies = rows[order[1:][same & (later_s < np.where(numbered, _COPY_S, _COPY_WITHOUT_ID_S))]]
     copies = copies[packets.protocol[copies] == 6]
     if not len(copies):
         return packets
@@ -201,9 +201,9 @@ def _groups(packets: Packets, protocol: int) -> Iterator[Rows]:
     if not len(rows):
         return
     one, other = packets.source[rows], packets.target[rows]
-    mixed = np.minimum(one, other) * np.uint64(0x9E3779B97F4A7C15) + np.maximum(one, other)
-    order = np.argsort(mixed, kind="stable")
-    cuts = np.flatnonzero(np.diff(mixed[order])) + 1
+    pair = np.minimum(one, other) * np.uint64(0x9E3779B97F4A7C15) + np.maximum(one, other)
+    order = np.argsort(pair, kind="stable")
+    cuts = np.flatnonzero(np.diff(pair[order])) + 1
     yield from np.split(rows[order], cuts)
 
 
@@ -346,7 +346,7 @@ def _read_connections(
     round_trips: list[tuple[Floats, Floats]],
 ) -> None:
     """Add the losses and round-trip times of the connections."""
-    arrived: list[tuple[Direction, tcp.Stream, tcp.Clock, Rows, tcp.Fates, float, float]] = []
+    arrived: list[tuple[Direction, tcp.Stream, tcp.Clock, Rows, tcp.Outcomes, float, float]] = []
     for connection in connections:
         for from_client, there, back in (
             (True, connection.client, connection.server),
@@ -358,9 +358,9 @@ def _read_connections(
             direction = way(from_client, user)
             # The last hop is at the user. It is upstream of a capture at the user for downlink packets, and
             # upstream of any other capture for uplink packets.
-            before = (direction is Direction.DOWN) == (place == user)
+            upstream = (direction is Direction.DOWN) == (place == user)
             # Downstream losses show only in acknowledgements.
-            if before or not len(stream.ack):
+            if upstream or not len(stream.ack):
                 echo_at_s, echo_s = _echoes(packets, back, there)
                 whole_s = connection.to_client_s + connection.to_server_s
                 # A handshake of a second was retransmitted.
@@ -369,24 +369,24 @@ def _read_connections(
                 window_s = max(least_s / 2, 1e-4)
                 longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
                 clock = tcp.Clock.of(packets, stream, there, least_s)
-                fates = tcp.by_holes(stream, clock, window_s)
-                arrived.append((direction, stream, clock, there, fates, window_s, longest_s))
+                outcomes = tcp.by_holes(stream, clock, window_s)
+                arrived.append((direction, stream, clock, there, outcomes, window_s, longest_s))
                 if place != "between" and len(echo_s):
                     round_trips.append((echo_at_s, echo_s))
             else:
-                fates, at_s, rtt_s = tcp.by_retransmissions(packets, stream)
-                found[direction].add(fates, stream, before)
+                outcomes, at_s, rtt_s = tcp.by_retransmissions(packets, stream)
+                found[direction].add(outcomes, stream, upstream)
                 if place != "between":
                     round_trips.append((at_s, rtt_s))
     # Packets dropped by the capture also leave gaps in the identifications.
-    complete = not any(fates.missed for _, _, _, _, fates, _, _ in arrived)
-    for direction, stream, clock, there, fates, window_s, longest_s in arrived:
+    complete = not any(outcomes.missed for _, _, _, _, outcomes, _, _ in arrived)
+    for direction, stream, clock, there, outcomes, window_s, longest_s in arrived:
         counted = (
-            tcp.by_identifications(packets, stream, clock, there, fates, window_s, longest_s)
+            tcp.by_identifications(packets, stream, clock, there, outcomes, window_s, longest_s)
             if complete
             else None
         )
-        found[direction].add(counted or fates, stream, True)
+        found[direction].add(counted or outcomes, stream, True)
 
 
 def _explain(
@@ -407,13 +407,13 @@ def _explain(
     for direction, one in found.items():
         if not one.streams:
             continue
-        if one.before and one.numbered:
+        if one.upstream and one.numbered:
             notes.append(
                 f"{direction.capitalize()}, losses are the gaps in the IP identifications of "
                 f"{plural(one.numbered, 'connection')}, which number every packet, including "
                 "retransmissions. Those lost before a pause are placed by acknowledgements and timeouts."
             )
-        if one.before and one.numbered < one.streams:
+        if one.upstream and one.numbered < one.streams:
             notes.append(
                 f"{direction.capitalize()}, losses of {plural(one.streams - one.numbered, 'connection')} are "
                 "holes in sequence space filled by retransmissions. Lost retransmissions and losses at the "
@@ -424,7 +424,7 @@ def _explain(
                     f"{direction.capitalize()}, {plural(one.windows, 'packet')} lost before timeouts left no "
                     "hole: as many as acknowledgements had let go."
                 )
-        if not one.before:
+        if not one.upstream:
             notes.append(
                 f"{direction.capitalize()}, losses are retransmissions without the spurious ones, anywhere "
                 "downstream of the capture: on the last hop, in queues and beyond."
@@ -444,7 +444,7 @@ def _explain(
                 f"{direction.capitalize()}: the capture missed more packets than were lost, so the losses "
                 "are unreliable. Capture only headers, with `tcpdump -s 128 -B 65536`."
             )
-        if one.plain and not one.before:
+        if one.plain and not one.upstream:
             notes.append(
                 f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, whose spurious "
                 "retransmissions after a timeout may count as losses."
@@ -488,25 +488,22 @@ _LONGEST_SILENCE = 500
 
 def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
     """Return the packets of an RTP stream (RFC 3550); None for other UDP."""
-    rows = rows[packets.body[rows] >= 12]
+    rows = rows[packets.rtp_version[rows] >= 0]
     if len(rows) < 20:
         return None
-    at = packets.body_at[rows]
-    flags, numbers = packets.word(at, 1), packets.word(at + 2, 2)
-    kind, stream = packets.word(at + 1, 1) & 127, packets.word(at + 8, 4)
-    values, counts = np.unique(stream, return_counts=True)
-    main = stream == values[counts.argmax()]
-    rows, flags, kind, numbers = rows[main], flags[main], kind[main], numbers[main]
+    values, counts = np.unique(packets.rtp_source[rows], return_counts=True)
+    rows = rows[packets.rtp_source[rows] == values[counts.argmax()]]
+    numbers = packets.rtp_seq[rows].astype(np.int64)
     steps = ((np.diff(numbers) + (1 << 15)) & 0xFFFF) - (1 << 15)
     # Other UDP packets have another version field, or their numbers are not consecutive.
     if (
         len(rows) < 20
-        or (flags >> 6 != 2).any()
+        or (packets.rtp_version[rows] != 2).any()
         or (np.abs(steps) > _LONGEST_SILENCE).any()
         or (steps == 1).mean() < 0.5
     ):
         return None
-    if len(np.unique(kind)) > 4:
+    if len(np.unique(packets.rtp_type[rows])) > 4:
         return None
     # A gap of lost packets takes as long as the packets would have; a reset of the numbering does not.
     gaps_s = np.diff(packets.time_s[rows])

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Flags, Floats
+from lasthop.measurement.packets import Packets
 from lasthop.measurement.tcp.stream import Rows, Stream, difference, unwrap
 
 _RECENT = 32
@@ -140,9 +140,9 @@ class Clock:
         for before in alone.tolist():
             after = before + 1
             freed_s, trip_s, usual_s = self._freed(before, after)
-            again = stream.seq[after] < ahead[before]
+            is_retransmission = stream.seq[after] < ahead[before]
             full = stream.end[after] - stream.seq[after] >= stream.mss
-            if len(freed_s) < (1 if again else _FEWEST_FREED) or not (again or full):
+            if len(freed_s) < (1 if is_retransmission else _FEWEST_FREED) or not (is_retransmission or full):
                 continue
             begin_s, end_s = float(self.time_s[before]), float(self.time_s[after])
             pause_s = end_s - max(float(freed_s[-1]) + trip_s, begin_s)

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Counters, Floats
+from lasthop.measurement.packets import Packets
 
 _SYN, _ACK = 2, 16
 

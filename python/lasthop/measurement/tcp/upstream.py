@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Counters, Floats
+from lasthop.measurement.packets import Packets
 from lasthop.measurement.tcp.clock import Clock, Gap
-from lasthop.measurement.tcp.fates import Fates, by_place
+from lasthop.measurement.tcp.outcomes import Outcomes, by_place
 from lasthop.measurement.tcp.stream import Rows, Stream, difference, split
 
 _ABANDONED_S = 3.0
@@ -33,7 +33,7 @@ _TIMEOUTS = 16
 """Packets that may be missing in a row besides those in flight: retransmissions after timeouts."""
 
 
-def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
+def by_holes(stream: Stream, clock: Clock, window_s: float) -> Outcomes:
     """Infer losses upstream of the capture: holes that retransmissions fill, and windows before timeouts.
 
     A packet that fills a hole was reordered, not retransmitted, if its timestamp is not newer than that of
@@ -62,7 +62,7 @@ def by_holes(stream: Stream, clock: Clock, window_s: float) -> Fates:
     place = np.concatenate((owner, lost_place))
     time_s, lost = by_place(place, stream.time_s[owner], lost_s)
     gaps = np.diff(stream.time_s)
-    return Fates(
+    return Outcomes(
         time_s,
         lost,
         stream.time_s,
@@ -93,13 +93,13 @@ def _with_windows(
     begins = holes.lost_begin
     order = np.argsort(begins, kind="stable")
     ranked = begins[order]
-    kept = np.ones(len(begins), dtype=np.bool_)
+    separate = np.ones(len(begins), dtype=np.bool_)
     places, times_s, added = [], [], 0
     for gap, timers in windows:
         expected = (int(ahead[gap.before]), int(ahead[gap.after]) + 1)
         shown = order[slice(*np.searchsorted(ranked, expected).tolist())]
-        shown = shown[kept[shown] & (holes.lost_place[shown] >= gap.after)]
-        kept[shown] = False
+        shown = shown[separate[shown] & (holes.lost_place[shown] >= gap.after)]
+        separate[shown] = False
         count = len(shown) + timers if len(shown) else gap.missing
         if not count:
             continue
@@ -107,8 +107,8 @@ def _with_windows(
         share = np.arange(1, count + 1) / (count + 1)
         places.append(gap.before + share)
         times_s.append(gap.begin_s + share * (gap.end_s - gap.begin_s))
-    lost_place = np.concatenate([holes.lost_place[kept], *places])
-    return lost_place, np.concatenate([holes.lost_s[kept], *times_s]), added
+    lost_place = np.concatenate([holes.lost_place[separate], *places])
+    return lost_place, np.concatenate([holes.lost_s[separate], *times_s]), added
 
 
 def by_identifications(
@@ -116,10 +116,10 @@ def by_identifications(
     stream: Stream,
     clock: Clock,
     forward: Rows,
-    holes: Fates,
+    holes: Outcomes,
     window_s: float,
     longest_s: float,
-) -> Fates | None:
+) -> Outcomes | None:
     """Infer losses upstream of the capture by the IPv4 identifications; None unless they are consecutive.
 
     Linux and others number the packets of a connection consecutively. Each missing number is then a lost
@@ -136,7 +136,7 @@ def by_identifications(
         The clock of their sender.
     forward : array
         The rows of all packets in the direction of the data.
-    holes : Fates
+    holes : Outcomes
         The result of `by_holes`.
     window_s : float
         As in `by_holes`.
@@ -249,20 +249,20 @@ class _Holes:
                 oldest = self.open.pop(0)
                 self.missed += self.stream.full(oldest.end - oldest.seq)
             return
-        kept: list[_Hole] = []
+        remaining: list[_Hole] = []
         filled = False
         for hole in self.open:
             low, high = max(hole.seq, seq), min(hole.end, end)
             if low >= high:
-                kept.append(hole)
+                remaining.append(hole)
                 continue
             filled = True
             self._fill(hole, low, high, row)
             if hole.seq < low:
-                kept.append(replace(hole, end=low))
+                remaining.append(replace(hole, end=low))
             if high < hole.end:
-                kept.append(replace(hole, seq=high))
-        self.open = kept
+                remaining.append(replace(hole, seq=high))
+        self.open = remaining
         if not filled and end <= expected:
             self.duplicates += 1
 
@@ -275,10 +275,10 @@ class _Holes:
             return
         newer, older = int(stream.timestamp[row]), int(stream.timestamp[hole.after])
         late_s = float(stream.time_s[row]) - seen_s
-        again = late_s > self.window_s
+        retransmitted = late_s > self.window_s
         if newer >= 0 and older >= 0 and newer != older:
-            again = int(difference(newer, older)) > 0
-        if again:
+            retransmitted = int(difference(newer, older)) > 0
+        if retransmitted:
             self._lose(hole, low, high)
         else:
             self.reordered += 1

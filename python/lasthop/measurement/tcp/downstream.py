@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Counters, Floats
-from lasthop.measurement.tcp.fates import Fates, by_place
+from lasthop.measurement.packets import Packets
+from lasthop.measurement.tcp.outcomes import Outcomes, by_place
 from lasthop.measurement.tcp.stream import Stream, covered, difference, split
 
 _MOST_UNITS = 2000
@@ -24,7 +24,7 @@ _DELAYED = 2
 
 
 @dataclass(slots=True)
-class _Again:
+class _Retransmissions:
     """The retransmissions of one unit, and the DSACK reports of its duplicates."""
 
     sent_s: list[float] = field(default_factory=list)
@@ -33,7 +33,7 @@ class _Again:
     duplicate_s: list[float] = field(default_factory=list)
 
 
-def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
+def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Outcomes, Floats, Floats]:
     """Infer losses downstream of the capture: retransmissions that were not spurious.
 
     Data are counted in units, the packets of their first transmission. Of several transmissions of a unit,
@@ -42,7 +42,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
 
     Returns
     -------
-    fates : Fates
+    outcomes : Outcomes
         Losses; `unknown` counts the units not acknowledged at the end.
     time_s, rtt_s : arrays of float64
         Round-trip times of units that were sent once.
@@ -61,7 +61,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
     sent_s = stream.time_s[fresh][owner]
 
     acknowledged_s = covered(stream, ends)
-    again, sack_s = _selective(packets, stream, starts, ends)
+    repeated, sack_s = _selective(packets, stream, starts, ends)
     covered_s: Floats = np.minimum(acknowledged_s, sack_s, dtype=np.float64)
     first, last = starts.tolist(), ends.tolist()
     older = np.flatnonzero(stream.seq < expected)
@@ -70,11 +70,11 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
         high = bisect_left(first, min(int(stream.end[row]), int(expected[row])))
         high = min(high, low + _MOST_UNITS)
         for unit in range(low, high):
-            again[unit].sent_s.append(float(stream.time_s[row]))
-            again[unit].places.append(row + (unit - low) / (high - low))
+            repeated[unit].sent_s.append(float(stream.time_s[row]))
+            repeated[unit].places.append(row + (unit - low) / (high - low))
 
     once = np.ones(len(starts), dtype=np.bool_)
-    once[[unit for unit, known in again.items() if known.sent_s]] = False
+    once[[unit for unit, known in repeated.items() if known.sent_s]] = False
     answered = np.isfinite(covered_s)
     clean = np.flatnonzero(once & answered)
     rtt_s = covered_s[clean] - sent_s[clean]
@@ -86,10 +86,10 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
     unit_place = fresh[owner] + place / pieces[owner]
     unknown = int((once & ~answered).sum())
     spurious = 0
-    reports = any(known.duplicate_s for known in again.values())
+    reports = any(known.duplicate_s for known in repeated.values())
     arrived: list[tuple[float, float]] = []
     lost: list[tuple[float, float]] = []
-    for unit, known in again.items():
+    for unit, known in repeated.items():
         if not known.sent_s:
             # The network duplicated a unit that was sent once.
             continue
@@ -102,26 +102,26 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
             # hole. The other units had arrived before, so their retransmissions were spurious.
             head = int(np.searchsorted(acknowledged_s, done_s, side="left"))
             if head < unit and np.searchsorted(acknowledged_s, done_s, side="right") - head > _DELAYED:
-                trigger = [float(sent_s[head]), *(again[head].sent_s if head in again else ())]
+                trigger = [float(sent_s[head]), *(repeated[head].sent_s if head in repeated else ())]
                 latest_s = min(latest_s, max((t for t in trigger if t <= latest_s), default=latest_s))
-        fates = _judge(every, done_s, known.duplicate_s, latest_s, least_s, reports)
-        for time_s, where, fate in zip(every, places, fates, strict=True):
-            if fate is None:
+        verdicts = _judge(every, done_s, known.duplicate_s, latest_s, least_s, reports)
+        for time_s, where, is_lost in zip(every, places, verdicts, strict=True):
+            if is_lost is None:
                 unknown += 1
             else:
-                (lost if fate else arrived).append((where, time_s))
-        spurious += sum(fate is False for fate in fates) - bool(np.isfinite(covered_s[unit]))
-    again_place, again_s = np.array(arrived, dtype=np.float64).reshape(-1, 2).T
+                (lost if is_lost else arrived).append((where, time_s))
+        spurious += verdicts.count(False) - bool(np.isfinite(covered_s[unit]))
+    arrived_place, arrived_s = np.array(arrived, dtype=np.float64).reshape(-1, 2).T
     lost_place, lost_s = np.array(lost, dtype=np.float64).reshape(-1, 2).T
     every_s, every_lost = by_place(
-        np.concatenate((unit_place[once & answered], again_place, lost_place)),
-        np.concatenate((sent_s[once & answered], again_s)),
+        np.concatenate((unit_place[once & answered], arrived_place, lost_place)),
+        np.concatenate((sent_s[once & answered], arrived_s)),
         lost_s,
     )
 
     # Time with no data outstanding.
     idle = stream.time_s[fresh][1:] - covered(stream, ahead[fresh][:-1])
-    fates_found = Fates(
+    outcomes = Outcomes(
         every_s,
         every_lost,
         covered_s[answered],
@@ -131,7 +131,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Fates, Floats,
         spurious=max(spurious, 0),
         missed=_unseen(stream, ahead),
     )
-    return fates_found, sent_s[clean][newest], rtt_s[newest]
+    return outcomes, sent_s[clean][newest], rtt_s[newest]
 
 
 def _unseen(stream: Stream, ahead: Counters) -> int:
@@ -142,24 +142,27 @@ def _unseen(stream: Stream, ahead: Counters) -> int:
 
 def _selective(
     packets: Packets, stream: Stream, starts: Counters, ends: Counters
-) -> tuple[defaultdict[int, _Again], Floats]:
+) -> tuple[defaultdict[int, _Retransmissions], Floats]:
     """Return the duplicates reported by the receiver, and when each unit was first SACKed."""
-    again: defaultdict[int, _Again] = defaultdict(_Again)
+    repeated: defaultdict[int, _Retransmissions] = defaultdict(_Retransmissions)
     sack_s = np.full(len(starts), np.inf)
     rows = np.flatnonzero(packets.sacks[stream.ack_rows] > 0)
     if not len(rows):
-        return again, sack_s
+        return repeated, sack_s
     where = stream.ack_rows[rows]
     number = packets.ack[where]
     base = stream.own_ack[rows]
     blocks = packets.sacks[where]
-    edges = [
-        (
-            base + difference(packets.word(packets.sack_at[where] + 8 * block, 4), number),
-            base + difference(packets.word(packets.sack_at[where] + 8 * block + 4, 4), number),
+    edges = []
+    for block in range(int(blocks.max())):
+        # Packets with fewer blocks are not asked for this one.
+        at = packets.sack_at[where] + np.minimum(block, blocks - 1)
+        edges.append(
+            (
+                base + difference(packets.sack_start[at], number),
+                base + difference(packets.sack_end[at], number),
+            )
         )
-        for block in range(int(blocks.max()))
-    ]
     first, last = starts.tolist(), ends.tolist()
     for index in range(len(rows)):
         time_s = float(stream.ack_s[rows[index]])
@@ -175,11 +178,11 @@ def _selective(
                 # RFC 2883: the first block reports a duplicate, which may be a part of a unit.
                 low, high = bisect_right(last, left), bisect_left(first, right)
                 for unit in range(low, min(high, low + _MOST_UNITS)):
-                    again[unit].duplicate_s.append(time_s)
+                    repeated[unit].duplicate_s.append(time_s)
             elif low < high:
                 part = sack_s[low:high]
                 part[part > time_s] = time_s
-    return again, sack_s
+    return repeated, sack_s
 
 
 def _judge(
@@ -224,13 +227,13 @@ def _judge(
                 arrived.add(index)
                 break
     latest = max(arrived)
-    fates: list[bool | None] = []
+    verdicts: list[bool | None] = []
     for index in range(count):
         if index in arrived:
-            fates.append(False)
+            verdicts.append(False)
         elif index < latest or reports:
-            fates.append(True)
+            verdicts.append(True)
         else:
             # It may have arrived as a duplicate at a receiver without DSACK.
-            fates.append(None)
-    return fates
+            verdicts.append(None)
+    return verdicts

@@ -1,4 +1,4 @@
-"""Which packets of one direction of a TCP connection were lost, on one side of the capture."""
+"""Outcomes of the packets of one direction of a TCP connection, on one side of the capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lasthop.measurement.model import Flags, Floats
 
 
 @dataclass(slots=True)
-class Fates:
+class Outcomes:
     """The packets of one direction of a connection and their losses, in estimated order of sending.
 
     Attributes

@@ -1,0 +1,35 @@
+//! Packets of captures.
+
+use lasthop_capture::Packets;
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Return the TCP and UDP packets of a pcap or pcapng file as columns, and what the file says of the capture.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If there are no TCP or UDP packets.
+#[pyfunction]
+pub(crate) fn read_packets<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    let packets =
+        py.detach(|| Packets::read(data)).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let all = PyDict::new(py);
+    macro_rules! columns {
+        ($($name:ident)*) => {
+            $(all.set_item(stringify!($name), PyArray1::from_vec(py, packets.$name))?;)*
+        };
+    }
+    columns! {
+        time_ns interface protocol source target source_port target_port size payload identification seq ack flags mss
+        sack_permitted timestamp echo sacks sack_at rtp_version rtp_type rtp_seq rtp_source sack_start sack_end
+    }
+    all.set_item("fragments", packets.fragments)?;
+    all.set_item("dropped", packets.dropped)?;
+    all.set_item("untimed", packets.untimed)?;
+    all.set_item("damaged", packets.damaged)?;
+    all.set_item("full", packets.full)?;
+    Ok(all)
+}

@@ -1,0 +1,136 @@
+"""TCP and UDP packets of a capture as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop import _lasthop
+from lasthop.core.formats import plural
+from lasthop.measurement.model import Counters, Flags, Floats
+from lasthop.measurement.source import Source
+
+_MOST_PACKETS = 4_000_000
+"""The limit of the packets that are read."""
+
+_WHOLE = ("sack_start", "sack_end", "notes")
+"""The attributes without a row for each packet."""
+
+
+@dataclass(slots=True)
+class Packets:
+    """TCP and UDP packets, a row for each, in the order of the file.
+
+    Attributes
+    ----------
+    time_s : array of float64
+        Capture times, from the first packet on, non-decreasing.
+    interface : array of int64
+        The interface of the capture.
+    protocol : array of uint8
+        6 for TCP, 17 for UDP.
+    source, target : arrays of uint64
+        Hashes of address and port.
+    source_port, target_port : arrays of uint16
+        The ports.
+    size, payload : arrays of int64
+        Bytes of the IP packet, and of the TCP or UDP payload.
+    identification : array of int64
+        The IPv4 identification; -1 for IPv6.
+    seq, ack : arrays of int64
+        Sequence and acknowledgement numbers; 0 for UDP.
+    flags : array of uint16
+        Control bits; 0 for UDP.
+    mss : array of uint16
+        The maximum segment size announced in a SYN, or 0.
+    sack_permitted : array of bool
+        Whether a SYN permits SACK.
+    timestamp, echo : arrays of int64
+        TSval and TSecr of the timestamps option, or -1.
+    sacks, sack_at : arrays of int64
+        The number of SACK blocks, and the row of the first in `sack_start` and `sack_end`.
+    rtp_version : array of int8
+        The version field of the RTP header with which a UDP payload may begin; -1 without such a payload.
+    rtp_type, rtp_seq, rtp_source : arrays of unsigned integers
+        The payload type, sequence number and synchronisation source in that header.
+    sack_start, sack_end : arrays of int64
+        The sequence numbers of all SACK blocks, a row for each block.
+    notes : list of str
+        Warnings about the capture.
+    """
+
+    time_s: Floats
+    interface: Counters
+    protocol: npt.NDArray[np.uint8]
+    source: npt.NDArray[np.uint64]
+    target: npt.NDArray[np.uint64]
+    source_port: npt.NDArray[np.uint16]
+    target_port: npt.NDArray[np.uint16]
+    size: Counters
+    payload: Counters
+    identification: Counters
+    seq: Counters
+    ack: Counters
+    flags: npt.NDArray[np.uint16]
+    mss: npt.NDArray[np.uint16]
+    sack_permitted: Flags
+    timestamp: Counters
+    echo: Counters
+    sacks: Counters
+    sack_at: Counters
+    rtp_version: npt.NDArray[np.int8]
+    rtp_type: npt.NDArray[np.uint8]
+    rtp_seq: npt.NDArray[np.uint16]
+    rtp_source: npt.NDArray[np.uint32]
+    sack_start: Counters
+    sack_end: Counters
+    notes: list[str]
+
+    @classmethod
+    def read(cls, source: Source) -> Self:
+        """Read the packets of a pcap or pcapng file, up to the first damaged record.
+
+        Raises
+        ------
+        MeasurementError
+            If there are no TCP or UDP packets.
+        """
+        try:
+            columns = _lasthop.read_packets(source.data)
+        except ValueError as error:
+            raise source.error(str(error)) from None
+        time_ns = columns.pop("time_ns")
+        return cls(
+            # Packets from several hardware queues can be out of order by microseconds.
+            time_s=np.maximum.accumulate(time_ns - time_ns[0]) / 1e9,
+            notes=list(_notes(**{name: columns.pop(name) for name in _SUMMARY})),
+            **columns,
+        )
+
+    def select(self, keep: Flags) -> Self:
+        """Return the packets for which `keep` is true."""
+        rows: dict[str, Any] = {
+            entry.name: getattr(self, entry.name)[keep] for entry in fields(self) if entry.name not in _WHOLE
+        }
+        return replace(self, **rows)
+
+
+_SUMMARY = ("damaged", "full", "dropped", "untimed", "fragments")
+
+
+def _notes(*, damaged: bool, full: bool, dropped: int, untimed: int, fragments: int) -> Iterator[str]:
+    """Yield warnings about the capture."""
+    if damaged:
+        yield "The capture is truncated or damaged; it is read up to the damage."
+    if full:
+        yield f"Only the first {_MOST_PACKETS} packets are read."
+    if dropped:
+        yield f"The capture dropped {plural(dropped, 'packet')}, according to its statistics."
+    if untimed:
+        yield f"{plural(untimed, 'packet')} without a timestamp not read."
+    if fragments:
+        yield f"{plural(fragments, 'IP fragment')} not read."
