@@ -77,7 +77,7 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
     [
         (b"", "empty"),
         (b"\n \n", "empty"),
-        (b"hello world\n", "supported formats: irtt JSON"),
+        (b"hello world\n", "supported formats: pcap, pcapng, iperf3 JSON"),
         (b'{"a": 1}', "with the keys a"),
         (b"{}", "unknown program; supported"),
         (b'[{"type": "ping", "sent": 3}]', "a JSON list of an unknown program"),

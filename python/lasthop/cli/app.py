@@ -516,7 +516,7 @@ def fit(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="Measurements of one link: irtt or iperf3 JSON, ping, ss, Flent, CSV, pcap, Mahimahi.",
+            help="Measurements of one link, in the formats that --plan lists.",
         ),
     ] = None,
     rate: Rate = None,

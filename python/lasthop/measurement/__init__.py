@@ -10,14 +10,15 @@ from lasthop.measurement.model import (
     Probes,
     Rates,
 )
-from lasthop.measurement.reader import Format, Place, read
-from lasthop.measurement.source import Host
+from lasthop.measurement.reader import FORMATS, READERS, read
+from lasthop.measurement.source import Host, Place
 
 __all__ = [
+    "FORMATS",
+    "READERS",
     "Counts",
     "Delays",
     "Direction",
-    "Format",
     "Host",
     "LossSeries",
     "Measurement",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement.format import JsonReader, Options
 from lasthop.measurement.model import Delays, Direction, Measurement, Probes, Rates
 from lasthop.measurement.source import (
     LONGEST_S,
@@ -32,12 +33,12 @@ _WAYS = {"download": Direction.DOWN, "upload": Direction.UP}
 _MOST_LOST = 1_000_000
 
 
-def recognises(document: Any) -> bool:
+def _fits(document: Any) -> bool:
     """Return whether a JSON document is Flent's."""
     return isinstance(at(document, "results"), dict) and "x_values" in document
 
 
-def read(source: Source, document: Any) -> Measurement:
+def _parse(source: Source, document: Any, options: Options) -> Measurement:
     """Read the JSON document of Flent.
 
     Raises
@@ -194,3 +195,6 @@ def _pings(
             fates.append(probes(Direction.UP, departure_s, up, None))
             fates.append(probes(Direction.DOWN, departure_s[~up], lost[~up], None))
     return fates, delays
+
+
+READER = JsonReader(name="flent", title="Flent", command="flent rrul -H SERVER", fits=_fits, parse=_parse)

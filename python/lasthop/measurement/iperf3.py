@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement.format import JsonReader, Options
 from lasthop.measurement.model import Counters, Counts, Delays, Direction, Floats, Measurement, Rates
 from lasthop.measurement.source import (
     LONGEST_S,
     SWAP,
-    Host,
     Source,
     at,
     control_free,
@@ -31,7 +32,7 @@ from lasthop.measurement.source import (
 _UNSTEADY = 0.05
 """The rate of UDP counts as constant if its median deviation from the median is at most this share."""
 
-REMEDY = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
+_COMMAND = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
 
 _SATURATED_LOSS = 0.05
 """UDP counts as overload, thus saturated, if the loss rate is higher."""
@@ -59,7 +60,7 @@ class _End:
     omitted: int = 0
 
 
-def recognises(document: Any) -> bool:
+def _fits(document: Any) -> bool:
     """Return whether a JSON document is iperf3's."""
     if "event" in mapping(document):
         return "data" in document
@@ -67,7 +68,14 @@ def recognises(document: Any) -> bool:
     return isinstance(start, dict) and ("intervals" in document or "version" in start or "error" in document)
 
 
-def stream(text: str) -> Any:
+def _load(source: Source) -> Any:
+    """Return the document; that of `--json-stream` is assembled from its lines."""
+    text = source.text.lstrip()
+    document = _stream(text) if re.match(r'\{\s*"event"', text) else None
+    return source.json() if document is None else document
+
+
+def _stream(text: str) -> Any:
     """Assemble the lines of `--json-stream` into one document; None for other input."""
     document: dict[str, Any] = {"start": {}, "intervals": [], "end": {}}
     found = False
@@ -92,7 +100,7 @@ def stream(text: str) -> Any:
     return document if found else None
 
 
-def read(source: Source, document: Any, user: Host = "client") -> Measurement:
+def _parse(source: Source, document: Any, options: Options) -> Measurement:
     """Read the JSON document of iperf3.
 
     Raises
@@ -100,6 +108,7 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
     MeasurementError
         If it has no intervals.
     """
+    user = options.user
     notes: list[str] = []
     failure = document.get("error")
     said = control_free(failure) if isinstance(failure, str) else ""
@@ -107,12 +116,12 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
     protocol = str(test.get("protocol", "")).upper()
     if protocol not in ("TCP", "UDP"):
         what = f'iperf3 failed: "{said}"' if said else "no `start.test_start.protocol`: the test never began"
-        raise source.error(f"{what}; expected the output of `{REMEDY}`")
+        raise source.error(f"{what}; expected the output of `{_COMMAND}`")
     own = _report(source, document, test)
     other = _report(source, mapping(document.get("server_output_json")), test, client=False)
     if not own.rows and not other.rows:
         what = f'iperf3 failed before the first interval: "{said}"' if said else "no intervals"
-        raise source.error(f"{what}; expected the output of `{REMEDY}`")
+        raise source.error(f"{what}; expected the output of `{_COMMAND}`")
     if said:
         notes.append(f'The test ended early: "{said}".')
     if own.omitted or other.omitted:
@@ -301,3 +310,21 @@ def _total(
     )
     count_array, lost_array = np.array([sent], dtype=np.int64), np.array([lost], dtype=np.int64)
     return Counts(direction, floats([start_s]), floats([end_s - start_s]), count_array, lost_array)
+
+
+READER = JsonReader(
+    name="iperf3",
+    title="iperf3 JSON",
+    command=_COMMAND,
+    fits=_fits,
+    parse=_parse,
+    load=_load,
+    printed=(
+        "iperf",
+        re.compile(
+            r"^(?:Connecting to host |Server listening on |Client connecting to )|"
+            r"^\[ *(?:\d+|ID|SUM)\] .*(?:Bitrate|Bandwidth|bits/sec|connected)",
+            re.MULTILINE,
+        ),
+    ),
+)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement.format import JsonReader, Options
 from lasthop.measurement.model import Delays, Direction, Measurement
 from lasthop.measurement.source import (
     LONGEST_S,
@@ -21,15 +23,15 @@ from lasthop.measurement.source import (
     whole,
 )
 
-REMEDY = "irtt client -i 20ms -d 5m -o irtt.json.gz SERVER"
+_COMMAND = "irtt client -i 20ms -d 5m -o irtt.json.gz SERVER"
 
 
-def recognises(document: Any) -> bool:
+def _fits(document: Any) -> bool:
     """Return whether a JSON document is irtt's."""
     return "round_trips" in mapping(document)
 
 
-def read(source: Source, document: Any) -> Measurement:
+def _parse(source: Source, document: Any, options: Options) -> Measurement:
     """Read the JSON document of irtt.
 
     Raises
@@ -39,7 +41,7 @@ def read(source: Source, document: Any) -> Measurement:
     """
     packets = [mapping(packet) for packet in sequence(document["round_trips"])]
     if not packets:
-        raise source.error(f"no round trips: irtt sent nothing; expected the output of `{REMEDY}`")
+        raise source.error(f"no round trips: irtt sent nothing; expected the output of `{_COMMAND}`")
     notes: list[str] = []
     lost = [_fate(source, packet, place) for place, packet in enumerate(packets)]
     sent_s = _times(source, packets)
@@ -157,3 +159,13 @@ def _delays(packets: list[Any], sent_s: Any, gone: Any, notes: list[str]) -> tup
         f"{up:.1f} ms too small or {down:.1f} ms too large."
     )
     return round_trip + one_way
+
+
+READER = JsonReader(
+    name="irtt",
+    title="irtt JSON",
+    command=_COMMAND,
+    fits=_fits,
+    parse=_parse,
+    printed=("irtt", re.compile(r"^(?:\[.{1,100}\] )?seq=\d+ (?:rtt=\S+ rd=|LOST)", re.MULTILINE)),
+)

@@ -8,6 +8,7 @@ from pathlib import PurePath
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Counts, Delays, Direction, Measurement
 from lasthop.measurement.source import BIN_S, LONGEST_S, Source, binned, bins, floats, ordered
 
@@ -15,7 +16,7 @@ _OPPORTUNITY_BITS = 1504 * 8
 _EVENT = re.compile(r"^(?P<time>\d{1,16}) (?P<kind>[#+\-d]) (?P<rest>\d{1,9}(?: \d{1,9})?)\s*$")
 
 
-def recognises(text: str) -> bool:
+def _fits(text: str) -> bool:
     """Return whether a text is a Mahimahi trace or log."""
     head = text[:20_000].splitlines()[:200]
     if head and head[0].startswith("# mahimahi mm-link"):
@@ -30,7 +31,7 @@ def _number(line: str) -> bool:
     return len(line) <= 16 and line.isascii() and line.isdigit()
 
 
-def read(source: Source) -> Measurement:
+def _parse(source: Source, options: Options) -> Measurement:
     """Read a trace or a log.
 
     Raises
@@ -40,7 +41,7 @@ def read(source: Source) -> Measurement:
     """
     lines = [
         (place, line.strip())
-        for place, line in enumerate(source.text().splitlines(), 1)
+        for place, line in enumerate(source.text.splitlines(), 1)
         if line.strip() and not line.startswith("#")
     ]
     if not lines:
@@ -97,7 +98,7 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         raise source.error("the log lasts for years")
     if lasts_s == 0:
         raise source.error("all events are at one time", lines[0][0])
-    header = source.text()[:4000]
+    header = source.text[:4000]
     up = "(uplink)" in header
     direction = Direction.UP if up else Direction.DOWN
     if not up and "(downlink)" not in header:
@@ -139,3 +140,6 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         counts=tuple(counts),
         notes=tuple(notes),
     )
+
+
+READER = TextReader(name="mahimahi", title="Mahimahi", fits=_fits, parse=_parse)

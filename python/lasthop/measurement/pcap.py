@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lasthop.core.formats import plural
 from lasthop.measurement import tcp
+from lasthop.measurement.format import BinaryReader, Options
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
 from lasthop.measurement.packets import Packets
 from lasthop.measurement.source import (
     LONGEST_S,
     SWAP,
     Host,
+    Place,
     Source,
     binned,
     ordered,
     probes,
     way,
 )
-
-if TYPE_CHECKING:
-    from lasthop.measurement.reader import Place
 
 _FEWEST = 10
 """Minimum data packets of a connection in a direction."""
@@ -102,7 +101,7 @@ class _Found:
         self.numbered += outcomes.numbered
 
 
-def read(source: Source, user: Host, captured: Place | None) -> Measurement:
+def _parse(source: Source, options: Options) -> Measurement:
     """Read a capture.
 
     Raises
@@ -110,6 +109,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
     MeasurementError
         If it has no TCP connection or RTP stream with enough packets.
     """
+    user, captured = options.user, options.captured
     packets = Packets.read(source)
     if packets.time_s[-1] > LONGEST_S:
         raise source.error("the packet times are years apart")
@@ -530,3 +530,18 @@ def _nothing_readable(packets: Packets) -> str:
             f"capture a transfer over TCP, or RTP. {remedy}"
         )
     return f"no TCP connection with {_FEWEST} data packets; capture a longer transfer. {remedy}"
+
+
+READER = BinaryReader(
+    name="pcap",
+    title="pcap, pcapng",
+    command="tcpdump -i wlan0 -s 128 -B 65536 -w capture.pcap",
+    magic=(
+        b"\xd4\xc3\xb2\xa1",
+        b"\xa1\xb2\xc3\xd4",
+        b"\x4d\x3c\xb2\xa1",
+        b"\xa1\xb2\x3c\x4d",
+        b"\x0a\x0d\x0d\x0a",
+    ),
+    parse=_parse,
+)

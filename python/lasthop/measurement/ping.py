@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Counters, Delays, Direction, Flags, Floats, Measurement
 from lasthop.measurement.source import HAS_TIMES, LONGEST_S, Source, floats, ordered, parsed, probes
 
-REMEDY = "ping -D -O -i 0.02 HOST"
+_COMMAND = "ping -D -O -i 0.02 HOST"
 
 # iputils translates the words of its output, but not the keys such as icmp_seq.
 _HEADER = re.compile(
@@ -65,8 +66,8 @@ class _Session:
         return number
 
 
-def recognises(text: str) -> bool:
-    """Return whether a text is the output of ping, including versions that `read` refuses."""
+def _fits(text: str) -> bool:
+    """Return whether a text is the output of ping, including versions that are refused."""
     head = text[:4000]
     if _WINDOWS.search(head):
         return True
@@ -75,19 +76,19 @@ def recognises(text: str) -> bool:
     )
 
 
-def read(source: Source, every_s: float | None = None) -> Measurement:
-    """Read the output of ping; `every_s` is the time between packets without timestamps.
+def _parse(source: Source, options: Options) -> Measurement:
+    """Read the output of ping.
 
     Raises
     ------
     MeasurementError
         If the output is from Windows, or has no replies.
     """
-    text = source.text()
+    text = source.text
     if _WINDOWS.search(text[:4000]):
         raise source.error(
             "the output of ping on Windows has no sequence numbers, and it pauses for seconds after a loss; "
-            f"run `{REMEDY}` in WSL, or irtt"
+            f"run `{_COMMAND}` in WSL, or irtt"
         )
     sessions = list(_sessions(text))
     notes: list[str] = []
@@ -106,7 +107,7 @@ def read(source: Source, every_s: float | None = None) -> Measurement:
         useful = useful[:1]
     elif len(useful) > 1:
         notes.append(f"{len(useful)} consecutive runs of ping; the gaps between them are not measured.")
-    parts = [_packets(source, session, every_s, notes) for session in useful]
+    parts = [_packets(source, session, options.every_s, notes) for session in useful]
     start = min(float(part[0].min()) for part in parts)
     if max(float(part[0].max()) for part in parts) - start > LONGEST_S:
         raise source.error("the times are years apart")
@@ -131,7 +132,7 @@ def read(source: Source, every_s: float | None = None) -> Measurement:
         )
     interval = float(np.median(np.diff(sent_s))) if len(sent_s) > 1 else 1.0
     if interval > 0.1:
-        notes.append(f"One packet every {interval:.2g} s misses shorter fades; use `{REMEDY}`.")
+        notes.append(f"One packet every {interval:.2g} s misses shorter fades; use `{_COMMAND}`.")
     notes.append(
         "Ping does not show the direction of a loss, and routers and hosts may rate-limit their replies."
     )
@@ -266,3 +267,8 @@ def _times(session: _Session, numbers: Counters, every_s: float | None, notes: l
         )
     regular_s: Floats = (numbers - numbers[0]) * step
     return regular_s
+
+
+READER = TextReader(
+    name="ping", title="ping", command=f"{_COMMAND} > ping.txt", takes_every=True, fits=_fits, parse=_parse
+)

@@ -3,52 +3,46 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import get_args
 
 from lasthop.core import names
-from lasthop.measurement import flent, iperf3, irtt, mahimahi, ping, ss, table
+from lasthop.measurement.format import Options, Reader
 from lasthop.measurement.model import Measurement
-from lasthop.measurement.source import HAS_TIMES, Host, Source, load, mapping
+from lasthop.measurement.source import HAS_TIMES, Host, Place, Source, load
 
-Format = Literal["irtt", "ping", "iperf3", "ss", "flent", "csv", "pcap", "mahimahi"]
-
-Place = Literal["client", "server", "between"]
-"""Where a capture was taken: at the host that opened the connections, at its peer, or between them."""
-
-_CAPTURES = (
-    b"\xd4\xc3\xb2\xa1",
-    b"\xa1\xb2\xc3\xd4",
-    b"\x4d\x3c\xb2\xa1",
-    b"\xa1\xb2\x3c\x4d",
-    b"\x0a\x0d\x0d\x0a",
+_MODULES = (
+    "pcap",
+    "iperf3",
+    "irtt",
+    "flent",
+    "mahimahi",
+    "ss",
+    "ping",
+    "table",
 )
-_KNOWN = "irtt JSON, ping, iperf3 JSON, ss, Flent, CSV, pcap, pcapng and Mahimahi"
-_IPERF_TEXT = re.compile(
-    r"^(?:Connecting to host |Server listening on |Client connecting to )|"
-    r"^\[ *(?:\d+|ID|SUM)\] .*(?:Bitrate|Bandwidth|bits/sec|connected)",
-    re.MULTILINE,
+"""The modules with a reader, in the order in which a file is offered to them."""
+
+READERS: tuple[Reader, ...] = tuple(
+    import_module(f"lasthop.measurement.{module}").READER for module in _MODULES
 )
-_IRTT_TEXT = re.compile(r"^(?:\[.{1,100}\] )?seq=\d+ (?:rtt=\S+ rd=|LOST)", re.MULTILINE)
-_JSON: dict[Format, Callable[[Any], bool]] = {
-    "irtt": irtt.recognises,
-    "iperf3": iperf3.recognises,
-    "flent": flent.recognises,
-}
-_TEXT: dict[Format, Callable[[str], bool]] = {
-    "mahimahi": mahimahi.recognises,
-    "ss": ss.recognises,
-    "ping": ping.recognises,
-    "csv": table.recognises,
-}
+"""The reader of each format."""
+
+FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
+"""The name of each format."""
+
+
+def titles() -> str:
+    """Return the titles of all formats as a phrase."""
+    *most, last = (reader.title for reader in READERS)
+    return f"{', '.join(most)} and {last}"
 
 
 def read(
     path: str | Path,
     *,
-    format: Format | None = None,  # noqa: A002 - the word that users know, as in pandas and numpy
+    format: str | None = None,  # noqa: A002 - the word that users know, as in pandas and numpy
     user: Host = "client",
     captured: Place | None = None,
     every_s: float | None = None,
@@ -60,8 +54,7 @@ def read(
     path : str or Path
         The file, optionally compressed by gzip.
     format : str, optional
-        Its format: `"irtt"`, `"ping"`, `"iperf3"`, `"ss"`, `"flent"`, `"csv"`, `"pcap"` (also pcapng) or
-        `"mahimahi"`. By default it is detected from the contents.
+        Its format, one of `FORMATS`. By default it is detected from the contents.
     user : {"client", "server"}, default "client"
         The end on the user's side of the link, for iperf3, ss and captures: `"client"` is the host that
         opened the connections.
@@ -91,8 +84,8 @@ def read(
     >>> read(file).probes[0].lost
     array([False,  True, False])
     """
-    if format is not None and format not in get_args(Format):
-        raise ValueError(names.unknown("format", format, get_args(Format)))
+    if format is not None and format not in FORMATS:
+        raise ValueError(names.unknown("format", format, FORMATS))
     if user not in get_args(Host):
         raise ValueError(names.unknown("end", user, get_args(Host)))
     if captured is not None and captured not in get_args(Place):
@@ -100,8 +93,9 @@ def read(
     if every_s is not None and not 0 < every_s < math.inf:
         raise ValueError(f"found {every_s} s between rows, expected a time above zero")
     source = load(path)
-    measurement = _read(source, format, user, captured, every_s)
-    if every_s is not None and measurement.format not in ("csv", "ping"):
+    reader = _reader(source) if format is None else READERS[FORMATS.index(format)]
+    measurement = reader.read(source, Options(user, captured, every_s))
+    if every_s is not None and not reader.takes_every:
         measurement = measurement.noting(HAS_TIMES)
     if source.cut:
         note = "The compressed file is truncated or damaged; it is read up to the damage."
@@ -109,50 +103,20 @@ def read(
     return measurement
 
 
-def _read(
-    source: Source, chosen: Format | None, user: Host, captured: Place | None, every_s: float | None
-) -> Measurement:
-    if chosen == "pcap" or (chosen is None and source.data[:4] in _CAPTURES):
-        # Only captures need dpkt.
-        from lasthop.measurement import pcap
-
-        return pcap.read(source, user, captured)
-    text = source.text().lstrip()
-    if chosen is None and _IPERF_TEXT.search(text[:4000]):
-        raise source.error(f"the text of iperf; expected JSON, such as that of `{iperf3.REMEDY}`")
-    if chosen is None and _IRTT_TEXT.search(text[:4000]):
-        raise source.error(f"the text of irtt; expected JSON, such as that of `{irtt.REMEDY}`")
-    if chosen is None and re.match(r"\[\s*[{\]]", text):
-        raise source.error(f"a JSON list of an unknown program; supported formats: {_KNOWN}")
-    if chosen in _JSON or (chosen is None and text[:1] == "{"):
-        document = None
-        if chosen in ("iperf3", None) and re.match(r'\{\s*"event"', text):
-            document = iperf3.stream(text)
-        if document is None:
-            document = source.json()
-        if chosen is None:
-            chosen = next((name for name, recognises in _JSON.items() if recognises(document)), None)
-        elif not _JSON[chosen](document):
-            raise source.error(f"not the JSON of {chosen}")
-        match chosen:
-            case "irtt":
-                return irtt.read(source, document)
-            case "iperf3":
-                return iperf3.read(source, document, user)
-            case "flent":
-                return flent.read(source, document)
-        found = ", ".join(str(key)[:40] for key in list(mapping(document))[:5])
+def _reader(source: Source) -> Reader:
+    """Return the reader that recognises a file."""
+    for reader in READERS:
+        refusal = reader.refusal(source)
+        if refusal is not None:
+            raise source.error(refusal)
+        if reader.recognises(source):
+            return reader
+    supported = f"supported formats: {titles()}"
+    if source.is_json:
+        document = source.json()
+        if isinstance(document, list):
+            raise source.error(f"a JSON list of an unknown program; {supported}")
+        found = ", ".join(str(key)[:40] for key in list(document)[:5])
         keys = f", with the keys {found}" if found else ""
-        raise source.error(f"JSON of an unknown program{keys}; supported formats: {_KNOWN}")
-    if chosen is None:
-        chosen = next((name for name, recognises in _TEXT.items() if recognises(text)), None)
-    match chosen:
-        case "mahimahi":
-            return mahimahi.read(source)
-        case "ss":
-            return ss.read(source, user)
-        case "ping":
-            return ping.read(source, every_s)
-        case "csv":
-            return table.read(source, every_s)
-    raise source.error(f"not a known measurement; supported formats: {_KNOWN}")
+        raise source.error(f"JSON of an unknown program{keys}; {supported}")
+    raise source.error(f"not a known measurement; {supported}")

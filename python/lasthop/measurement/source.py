@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -38,11 +39,14 @@ BIN_S = 0.1
 Host = Literal["client", "server"]
 """The host that opened a connection, or its peer."""
 
+Place = Literal["client", "server", "between"]
+"""Where a capture was taken: at the host that opened the connections, at its peer, or between them."""
+
 SWAP = '; `--user server` (`user="server"` in Python) overrides'
 """The remedy if the client is not on the user's side."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """A file name and its decompressed contents.
 
@@ -64,8 +68,9 @@ class Source:
         """Return an error about this file."""
         return MeasurementError(self.name, message, line)
 
+    @cached_property
     def text(self) -> str:
-        """Return the contents as text; undecodable bytes are replaced.
+        """The contents as text; undecodable bytes are replaced.
 
         Raises
         ------
@@ -81,6 +86,11 @@ class Source:
             return self.data.decode("utf-16", "replace")
         return self.data.decode("utf-8-sig", "replace")
 
+    @property
+    def is_json(self) -> bool:
+        """Whether the contents begin like a JSON object, or a list of objects."""
+        return re.match(r"\s*(?:\{|\[\s*[{\]])", self.text) is not None
+
     def json(self) -> Any:
         """Return the contents as JSON.
 
@@ -89,8 +99,12 @@ class Source:
         MeasurementError
             If they are not JSON.
         """
+        return self._document
+
+    @cached_property
+    def _document(self) -> Any:
         try:
-            return json.loads(self.text())
+            return json.loads(self.text)
         except json.JSONDecodeError as error:
             message = f"not valid JSON: {error.msg}; the file is truncated or was edited"
             raise self.error(message, error.lineno) from None

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
-from lasthop.measurement.source import LONGEST_S, SWAP, Host, Source, floats, ordered, parsed, way
+from lasthop.measurement.source import LONGEST_S, SWAP, Source, floats, ordered, parsed, way
 
-REMEDY = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
+_COMMAND = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
 
 _TIME = re.compile(r"^(?:Time: ?|\[)?(?P<time>\d{9,11}(?:[.,]\d{1,9})?)\]?\s*$")
 _SOCKET = re.compile(
@@ -48,13 +49,13 @@ class _Connection:
         return self.samples[-1].counters.get(counter, 0) - self.samples[0].counters.get(counter, 0)
 
 
-def recognises(text: str) -> bool:
+def _fits(text: str) -> bool:
     """Return whether a text is the output of `ss -ti`."""
     head = text[:20_000]
     return bool(_RTT.search(head)) and any(_SOCKET.match(line[:1000]) for line in head.splitlines())
 
 
-def read(source: Source, user: Host = "client") -> Measurement:
+def _parse(source: Source, options: Options) -> Measurement:
     """Read repeated samples of ss.
 
     Raises
@@ -62,13 +63,14 @@ def read(source: Source, user: Host = "client") -> Measurement:
     MeasurementError
         If there are no times, or fewer than two samples of each socket.
     """
-    found, timed = _connections(source.text())
+    user = options.user
+    found, timed = _connections(source.text)
     notes: list[str] = []
     if not timed:
-        raise source.error(f"samples without times; expected the output of `{REMEDY}`")
+        raise source.error(f"samples without times; expected the output of `{_COMMAND}`")
     connections = [connection for connection in found if len(connection.samples) >= 2]
     if not connections:
-        raise source.error(f"fewer than two samples of each socket; expected the output of `{REMEDY}`")
+        raise source.error(f"fewer than two samples of each socket; expected the output of `{_COMMAND}`")
     start = min(connection.samples[0].time_s for connection in connections)
     end = max(connection.samples[-1].time_s for connection in connections)
     if end - start > LONGEST_S:
@@ -189,3 +191,6 @@ def _losses(connection: _Connection, direction: Direction, start: float) -> Coun
     return Counts(
         direction, time_s[:-1], np.diff(time_s), per_interval, np.minimum(np.diff(lost), per_interval)
     )
+
+
+READER = TextReader(name="ss", title="ss", command=_COMMAND, fits=_fits, parse=_parse)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core import names
+from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import (
     Counts,
     Delays,
@@ -41,7 +42,7 @@ _MOST_ROWS = 4_000_000
 _DELIMITERS = (",", ";", "\t")
 
 
-def recognises(text: str) -> bool:
+def _fits(text: str) -> bool:
     """Return whether a text is a CSV file, even if its columns are unknown."""
     head = _header(text)
     if head is None:
@@ -61,14 +62,15 @@ def _header(text: str) -> tuple[list[str], str] | None:
     return None
 
 
-def read(source: Source, every_s: float | None = None) -> Measurement:
-    """Read a CSV file; `every_s` is the time between rows of a file without times.
+def _parse(source: Source, options: Options) -> Measurement:
+    """Read a CSV file.
 
     Raises
     ------
     MeasurementError
         If a column is missing, or a value is invalid.
     """
+    every_s = options.every_s
     table = _Table(source)
     notes: list[str] = []
     if not table.rows:
@@ -207,7 +209,7 @@ class _Table:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        text = source.text()
+        text = source.text
         head = _header(text)
         if head is None:
             raise source.error("no line with the column names")
@@ -365,3 +367,6 @@ class _Table:
                 )
         column = np.array(cells)
         return [(Direction(name), column == name) for name in sorted(set(cells))]
+
+
+READER = TextReader(name="csv", title="CSV", takes_every=True, fits=_fits, parse=_parse)
