@@ -247,7 +247,7 @@ def fitted_html(link: FittedLink) -> str:
             continue
         rows.append([f"model of losses, {losses.direction}", losses.best.family, ""])
         for each in losses.parameters:
-            interval = formats.between(each.low, each.high, each.write)
+            interval = formats.interval(each.low, each.high, each.write)
             rows.append([f"{NAMES[each.name]}, {losses.direction}", each.write(each.value), interval])
     heads = ["", "", "95 % interval"] if any(row[2] for row in rows) else []
     foot = f"undetermined: {'; '.join(link.cannot_tell)}" if link.cannot_tell else ""

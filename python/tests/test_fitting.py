@@ -69,7 +69,7 @@ def test_a_bursty_link_is_found_with_intervals_that_hold_the_truth(bursty: Fitte
     for name, truth in (("bad_s", 0.4), ("good_s", 4.0), ("loss_bad", 0.9), ("loss", 0.9 / 11)):
         found = bursty.parameter(name)
         assert found is not None
-        assert found.told
+        assert found.determined
         assert found.low < truth < found.high, name
         assert found.low < found.value < found.high
     assert not bursty.cannot_tell
@@ -101,7 +101,7 @@ def test_a_ping_a_second_cannot_tell_bursts() -> None:
     assert "whether losses come in bursts: with 1 s between packets" in found.cannot_tell[0]
     assert found.hidden_burst_s is not None
     assert found.hidden_burst_s > 0.2
-    # What is simulated covers what cannot be told: bursts of a packet and of a good part of a second.
+    # What is simulated covers what cannot be determined: bursts of a packet and of a good part of a second.
     lengths = [model["bad_s"] for model in found.draws]
     assert min(lengths) < 0.01
     assert max(lengths) > 0.2
@@ -418,7 +418,7 @@ def test_counts_do_not_tell_the_length_of_bad_periods_much_shorter_than_interval
     found = fit_losses(short, replicates=40)
     bad = found.parameter("bad_s")
     assert bad is not None
-    assert not bad.told
+    assert not bad.determined
     assert bad.low < 0.05 < bad.high
     assert any(what.startswith("the loss in bad periods") for what in found.cannot_tell)
     # The draws have other lengths too.
@@ -499,13 +499,13 @@ def test_counts_tell_what_their_packets_do(packets: int) -> None:
     """Bad periods of 0.4 s, counted over 0.1, 1 and 5 s: intervals contain the estimate from all packets."""
     data = probes(4.0, 0.4, 0.9, loss_good=0.001, seed=4)
     each, together = (fit_losses(data, replicates=100) for data in (data, counted(data, packets)))
-    told = {parameter.name for parameter in together.parameters if parameter.told}
+    determined = {parameter.name for parameter in together.parameters if parameter.determined}
     for parameter in together.parameters:
         estimate = each.parameter(parameter.name)
-        if parameter.told and estimate is not None:
+        if parameter.determined and estimate is not None:
             assert parameter.low < estimate.value < parameter.high, parameter.name
     expected = {"loss", "good_s"} if packets == 250 else {"loss", "good_s", "bad_s", "loss_bad"}
-    assert told - {"loss_good"} == expected
+    assert determined - {"loss_good"} == expected
 
 
 def test_outages_counted_by_the_next_arrival_keep_their_length() -> None:

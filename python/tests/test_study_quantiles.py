@@ -39,7 +39,7 @@ def test_intervals_by_hand() -> None:
     assert (found.low, found.high) == (40.0, 61.0)
     # Of six values all are above the median with 1/64, and of five with 1/32.
     assert (quantile(range(6), 0.5).low, quantile(range(6), 0.5).high) == (0.0, 5.0)
-    assert not quantile(range(5), 0.5).told
+    assert not quantile(range(5), 0.5).determined
     # 0.99^367 = 2.501 %.
     assert (quantile(range(367), 0.99).high, quantile(range(368), 0.99).high) == (math.inf, 367.0)
     assert (quantile(range(367), 0.01).low, quantile(range(368), 0.01).low) == (-math.inf, 0.0)
@@ -55,7 +55,7 @@ def test_intervals_are_scipys(n: int, share: float) -> None:
     ends = [math.inf if math.isnan(end) else end for end in (-interval.low, interval.high)]
     assert (-found.low, found.high) == tuple(ends)
     assert found.value == pytest.approx(np.quantile(sample, share, method="median_unbiased"), rel=1e-12)
-    assert found.told == (n >= runs_to_tell(share))
+    assert found.determined == (n >= runs_to_tell(share))
     assert found.low <= found.value <= found.high
 
 
@@ -99,14 +99,14 @@ def test_infinite_values_are_beyond_all_others() -> None:
     found = quantile(sample, 0.5)
     assert (found.value, found.low, found.high) == (49.5, 39.0, 60.0)
     assert quantile(sample, 0.95).value == math.inf
-    assert not quantile(sample, 0.9).told
+    assert not quantile(sample, 0.9).determined
     assert quantile([-value for value in sample], 0.05).value == -math.inf
     assert quantile([1.0, math.inf], 0.5).value == math.inf
 
 
 def test_samples_and_shares_that_tell_nothing() -> None:
     nothing, one = quantile([], 0.5), quantile([3.0], 0.5)
-    assert (nothing.n, math.isnan(nothing.value), nothing.told) == (0, True, False)
+    assert (nothing.n, math.isnan(nothing.value), nothing.determined) == (0, True, False)
     assert (one.value, one.low, one.high) == (3.0, -math.inf, math.inf)
     for share in (0.0, 1.0, 95.0, math.nan):
         with pytest.raises(ValueError, match="expected a share between 0 and 1"):
@@ -130,15 +130,15 @@ def test_a_study_has_the_quantiles_of_its_runs() -> None:
             "value",
             "low",
             "high",
-            "told",
+            "determined",
         ]
         for row in table.to_dict("records"):
             cell = (frame["scheme"] == row["scheme"]) & (frame["tcp.packet_size"] == row["tcp.packet_size"])
             expected = quantile(frame.loc[cell, "completion_time_s"], 0.95)
             assert (row["value"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
-            assert (row["n"], row["missing"], row["told"]) == (80, 0, True)
+            assert (row["n"], row["missing"], row["determined"]) == (80, 0, True)
         assert study.quantile(0.5)["metric"].unique().tolist() == ["throughput_bps"]
-        assert not study.quantile(0.99)["told"].any()
+        assert not study.quantile(0.99)["determined"].any()
         with pytest.raises(StudyError, match=r"found 95, expected a share between 0 and 1, such as 0\.95"):
             study.quantile(95)
         with pytest.raises(StudyError, match="no quantiles over runs"):
@@ -163,7 +163,7 @@ def test_runs_without_the_metric_count_as_the_worst() -> None:
         notices = study.quantile(0.5, "ebsn.notices_sent").set_index("scheme")
         assert notices.loc["basic", "n"] == 0
         assert notices["value"].isna().tolist() == [True, False]
-        assert notices.loc["ebsn", "told"]
+        assert notices.loc["ebsn", "determined"]
 
 
 def test_the_command_prints_and_writes_quantiles(command: Command, tmp_path: Path) -> None:

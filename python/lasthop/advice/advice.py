@@ -297,11 +297,11 @@ def losses_in_words(link: FittedLink) -> list[str]:
                 if formats.share(loss.value) == counted
                 else f"; at a random time {formats.share(loss.value)}"
             )
-            line += f", {counted}{by_time} ({formats.between(loss.low, loss.high, formats.share)})"
+            line += f", {counted}{by_time} ({formats.interval(loss.low, loss.high, formats.share)})"
             if bad is not None and good is not None:
                 line += (
                     f"; in bad periods of {formats.seconds(bad.value)} "
-                    f"({formats.between(bad.low, bad.high, formats.seconds)}), one every "
+                    f"({formats.interval(bad.low, bad.high, formats.seconds)}), one every "
                     f"{formats.seconds(bad.value + good.value)}"
                 )
             elif losses.hidden_burst_s is not None and not losses.cannot_tell:

@@ -208,7 +208,12 @@ def _document(losses: FittedLosses) -> dict[str, Any]:
         "spacing_s": losses.spacing_s,
         "model": losses.best.family,
         "parameters": {
-            each.name: {"value": each.value, "low": each.low, "high": _finite(each.high), "told": each.told}
+            each.name: {
+                "value": each.value,
+                "low": each.low,
+                "high": _finite(each.high),
+                "determined": each.determined,
+            }
             for each in losses.parameters
         },
         "candidates": [

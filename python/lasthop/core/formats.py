@@ -45,14 +45,14 @@ def rate(value: float) -> str:
     return f"{_digits(value / 1e3)} kbps"
 
 
-def between(low: float, high: float, write: Callable[[float], str]) -> str:
+def interval(low: float, high: float, write: Callable[[float], str]) -> str:
     """Format an interval; `write` formats its ends.
 
     Examples
     --------
-    >>> between(0.3, float("inf"), seconds)
+    >>> interval(0.3, float("inf"), seconds)
     'at least 300 ms'
-    >>> between(0.0, 0.02, share)
+    >>> interval(0.0, 0.02, share)
     'at most 2 %'
     """
     if not math.isfinite(high):

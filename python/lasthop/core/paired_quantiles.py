@@ -92,14 +92,14 @@ def p_greater(values: Sample, baseline: Sample, share: float) -> float:
     at_most, below = counted(ours), counted(theirs + 1)
     both = counted(np.maximum(ours, theirs + 1))
     over, under = below - both, at_most - both
-    told = [
+    p_values = [
         bdtr(at_most, n, share),
         np.where(below > 0, bdtrc(np.maximum(below - 1, 0), n, share), 1.0),
         np.where(
             over > 0, bdtrc(np.maximum(over - 1, 0), np.maximum(over + under, 1).astype(np.intp), 0.5), 1.0
         ),
     ]
-    return min(1.0, PARTS * float(np.min(told, axis=0).max()))
+    return min(1.0, PARTS * float(np.min(p_values, axis=0).max()))
 
 
 def runs_to_reject(share: float, level: float) -> int:
@@ -141,8 +141,8 @@ def compare_quantiles(
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     one, other = quantile(ours, share, level), quantile(theirs, share, level)
     p_value = min(1.0, 2 * min(p_greater(ours, theirs, share), p_greater(theirs, ours, share)))
-    told = len(ours) >= runs_to_tell(share, level)
-    drawn, against = _resampled(ours, theirs, share) if told else (np.zeros(0), np.zeros(0))
+    determined = len(ours) >= runs_to_tell(share, level)
+    drawn, against = _resampled(ours, theirs, share) if determined else (np.zeros(0), np.zeros(0))
     with np.errstate(invalid="ignore"):
         difference = Span(float(np.subtract(one.value, other.value)), *_middle(drawn - against, level))
     ratio = None

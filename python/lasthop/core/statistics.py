@@ -113,7 +113,7 @@ class Quantile:
     high: float
 
     @property
-    def told(self) -> bool:
+    def determined(self) -> bool:
         """Whether the sample was large enough for both ends of the interval."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 

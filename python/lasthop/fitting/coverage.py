@@ -115,7 +115,7 @@ def covered(found: FittedLosses, truth: Model) -> dict[str, bool]:
     return {
         each.name: each.low <= truth[each.name] <= each.high
         for each in found.parameters
-        if each.told
+        if each.determined
         and not math.isnan(truth[each.name])
         and not (each.name.startswith("loss") and truth[each.name] in (0.0, 1.0))
     }
@@ -131,16 +131,18 @@ def main() -> None:
     records = arguments.records
     for case in CASES if arguments.case is None else [CASES[number] for number in arguments.case]:
         chosen: Counter[str] = Counter()
-        told: Counter[str] = Counter()
-        held: Counter[str] = Counter()
+        determined: Counter[str] = Counter()
+        covering: Counter[str] = Counter()
         for number in range(arguments.first, arguments.first + records):
             found = fit_losses(case.record(number), seed=number)
             chosen[found.best.family] += 1
             for name, holds in covered(found, case.model).items():
-                told[name] += 1
-                held[name] += holds
+                determined[name] += 1
+                covering[name] += holds
         shares = ", ".join(
-            f"{name} {held[name] / told[name]:.1%} of {told[name]}" for name in NAMES if told[name]
+            f"{name} {covering[name] / determined[name]:.1%} of {determined[name]}"
+            for name in NAMES
+            if determined[name]
         )
         right = chosen[case.family]
         counted = f" x {case.counted}" if case.counted > 1 else ""

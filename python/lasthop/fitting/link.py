@@ -112,13 +112,15 @@ class FittedLink:
         """The questions that the measurements leave open, as phrases."""
         both = ((self.down, "down"), (self.up, "up"))
         several = self.down is not None and self.up is not None
-        told = tuple(
+        unknown = tuple(
             f"{name}: {what}" if several else what
             for losses, name in both
             if losses is not None
             for what in losses.cannot_tell
         )
-        return ("the losses of the downlink: no measurement has any", *told) if self.unmeasured else told
+        return (
+            ("the losses of the downlink: no measurement has any", *unknown) if self.unmeasured else unknown
+        )
 
     @property
     def measure(self) -> ProbePlan:

@@ -105,7 +105,7 @@ class Parameter:
         A key of `NAMES`. Names that end in `_s` are in seconds.
     value, low, high : float
         The maximum-likelihood estimate and the ends of its interval.
-    told : bool
+    determined : bool
         Whether the measurement determines the parameter: the interval is bounded and, for a mean length, at
         most a factor of ten wide.
     """
@@ -114,7 +114,7 @@ class Parameter:
     value: float
     low: float
     high: float
-    told: bool
+    determined: bool
 
     def write(self, value: float) -> str:
         """Format a value of this parameter with its unit."""
@@ -209,7 +209,7 @@ class FittedLosses:
         """Return the parameters of the best model with their intervals, a line for each."""
         lines = [
             f"{NAMES[each.name]} {each.write(each.value)} "
-            f"({formats.between(each.low, each.high, each.write)})"
+            f"({formats.interval(each.low, each.high, each.write)})"
             for each in self.parameters
         ]
         if self.parameter("bad_s") is not None:
@@ -265,8 +265,8 @@ def record_of(data: Probes | Counts) -> LossRecord:
     own = np.minimum(lost, 2 * int(np.median(sent))) if until_arrival and len(sent) else lost
     if (most := int(np.max(own, initial=0))) > MOST_LOST:
         until_arrival = False
-        kept = np.maximum(np.rint(sent * (MOST_LOST / most)), 1).astype(np.int64)
-        sent, lost = kept, np.random.default_rng(1).hypergeometric(lost, sent - lost, kept)
+        thinned = np.maximum(np.rint(sent * (MOST_LOST / most)), 1).astype(np.int64)
+        sent, lost = thinned, np.random.default_rng(1).hypergeometric(lost, sent - lost, thinned)
     return LossRecord.of_counts(
         np.ascontiguousarray(data.time_s[some], dtype=np.float64),
         np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
@@ -578,10 +578,10 @@ def _parameters(
         # The bias exceeds the spread.
         biased = not low <= value <= high
         low, high = min(low, value), max(high, value)
-        told = math.isfinite(high) and low > 0 and not biased
+        determined = math.isfinite(high) and low > 0 and not biased
         if name in ("bad_s", "good_s") or (name == "loss_bad" and ridge is not None):
-            told = told and high <= WIDEST * low
-        parameters.append(Parameter(name, value, low, high, told))
+            determined = determined and high <= WIDEST * low
+        parameters.append(Parameter(name, value, low, high, determined))
     return parameters
 
 
@@ -689,11 +689,11 @@ def _cannot_tell(
             "like independent losses"
         )
     if ridge is not None and not any(each.name == "loss_bad" for each in parameters):
-        found = formats.between(float(ridge.loss_bad.min()), 1.0, formats.share)
+        found = formats.interval(float(ridge.loss_bad.min()), 1.0, formats.share)
         said.append(f"the {NAMES['loss_bad']}: {found}, with longer bad periods if they lose less")
     for parameter in parameters:
-        if not parameter.told and parameter.high > 0:
-            found = formats.between(parameter.low, parameter.high, parameter.write)
+        if not parameter.determined and parameter.high > 0:
+            found = formats.interval(parameter.low, parameter.high, parameter.write)
             said.append(f"the {NAMES[parameter.name]}: {found}")
     return said
 

@@ -65,7 +65,7 @@ def plan(losses: FittedLosses | None = None) -> ProbePlan:
             0.01, SHORTEST_S, "detects bad periods of 20 ms or longer if they occur every five seconds"
         )
     bad, good = losses.parameter("bad_s"), losses.parameter("good_s")
-    if bad is not None and good is not None and bad.told:
+    if bad is not None and good is not None and bad.determined:
         # Three probes in a period suffice to estimate its length.
         interval = min(max(_round(bad.value / 3), 0.005), 0.02)
         cycle = bad.value + good.value

@@ -117,7 +117,7 @@ def quantile_frame(samples: Samples, identity: Identity, metric: str, share: flo
                     "value": found.value,
                     "low": found.low,
                     "high": found.high,
-                    "told": found.told,
+                    "determined": found.determined,
                 }
             )
     return pandas.DataFrame(rows)
