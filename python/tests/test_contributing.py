@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,35 @@ def arrange(tree: Path, wanted: dict[str, bytes]) -> None:
     for file in tree.rglob("*"):
         if file.is_file() and str(file.relative_to(tree)) not in wanted:
             file.unlink()
+
+
+def test_a_measurement_format_that_the_how_to_adds_is_read(tmp_path: Path) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    ((path, module),) = re.findall(
+        r"^1\. Write `(python/[^`]+)`:\n\n```python\n(.*?)```", text, re.DOTALL | re.MULTILINE
+    )
+    ((registry, line),) = re.findall(
+        r"^2\. [^\n]* in `_MODULES` in `([^`]+)`.*?```text\n(.*?)```", text, re.DOTALL | re.MULTILINE
+    )
+    assert not (ROOT / path).exists(), f"{path} has been added"
+    shutil.copytree(ROOT / "python" / "lasthop", tmp_path / "python" / "lasthop")
+    (tmp_path / path).write_text(module)
+    formats = (tmp_path / registry).read_text()
+    (tmp_path / registry).write_text(formats.replace("\n)\n", f"\n{line})\n", 1))
+    log = tmp_path / "probe.txt"
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        settings = os.environ | {"PYTHONPATH": str(tmp_path / "python")}
+        arguments = [sys.executable, *command]
+        return subprocess.run(arguments, cwd=tmp_path, env=settings, capture_output=True, text=True)
+
+    log.write_text("sent 0.02 ok\nsent 0.04 lost\nsent 0.06 ok\n")
+    read = run("-c", "from lasthop.measurement import read; print(read('probe.txt').summary())")
+    assert "probe-log, 0.0 s\n  up: 1 of 3 packets lost" in read.stdout, read.stderr
+    assert "probe logs    probe HOST > probe.txt" in run("-m", "lasthop", "fit", "--plan").stdout
+    log.write_text("sent 0.02 ok\nsent 0.04 early\n")
+    refused = run("-m", "lasthop", "fit", "probe.txt").stderr
+    assert "expected `sent TIME ok` or `sent TIME lost`\n --> probe.txt:2" in refused
 
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")

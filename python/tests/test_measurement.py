@@ -12,7 +12,7 @@ import measurement_samples as samples
 import numpy as np
 import pytest
 
-from lasthop.measurement import Direction, Measurement, MeasurementError, Probes, read
+from lasthop.measurement import FORMATS, READERS, Direction, Measurement, MeasurementError, Probes, read
 from lasthop.measurement.model import Counts, Delays, LossSeries
 
 DOWN, UP, ROUND_TRIP = Direction.DOWN, Direction.UP, Direction.ROUND_TRIP
@@ -54,6 +54,16 @@ def test_each_format_is_recognised_by_its_contents(reading: Any) -> None:
         "mahimahi-trace": "mahimahi",
         "mahimahi-log": "mahimahi",
     }
+
+
+def test_every_format_has_a_sample_and_a_section(reading: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/measurements.md").read_text()
+    sampled = {reading(data).format.split()[0] for data in samples.texts().values()}
+    # Captures have samples of their own.
+    assert sampled == {*FORMATS} - {"pcap"}
+    for reader in READERS:
+        assert reader.name == "pcap" or f"\n## {reader.title.removesuffix(' JSON')}\n" in page
+        assert reader.command is None or reader.command in page
 
 
 def test_compressed_files_are_the_same(reading: Any) -> None:

@@ -17,7 +17,7 @@ from lasthop.core import formats
 from lasthop.core.quantity import quantity
 from lasthop.fitting import FittedLink, FittedLosses, NoRateError, ProbePlan, fit, plan
 from lasthop.fitting.losses import lost_copies
-from lasthop.measurement import Measurement, MeasurementError, Probes, read
+from lasthop.measurement import READERS, Measurement, MeasurementError, Probes, read
 
 FAMILIES = {
     "independent": "independent losses",
@@ -277,6 +277,9 @@ def _print_plan(made: ProbePlan, as_json: bool) -> None:
     emit(f"{made.irtt}\n\n{made.duration_s:.0f} s: {made.reason}.")
     emit("SERVER runs `irtt server -i 0`. Without one:\n")
     emit(made.ping)
+    emit("\nFormats of measurements, with a command for each:\n")
+    for reader in READERS:
+        emit(f"{reader.title:13} {reader.command or ''}".rstrip())
 
 
 def _quantity(option: str, typed: str | None, unit: str, example: str) -> float | None:
