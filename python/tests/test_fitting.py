@@ -264,8 +264,8 @@ def test_single_messages_say_why_copies_help_less_than_they_should() -> None:
 
 
 def test_intervals_are_written_for_readers() -> None:
-    assert formats.between(0.1, 0.2, formats.share) == "10 % to 20 %"
-    assert formats.between(0.0, math.inf, formats.share) == "unknown"
+    assert formats.interval(0.1, 0.2, formats.share) == "10 % to 20 %"
+    assert formats.interval(0.0, math.inf, formats.share) == "unknown"
     assert formats.seconds(0.9999) == "1 s"
 
 
