@@ -4,9 +4,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Probability, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::tcp::{Congestion, Connection, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq};
-use lasthop_sim::{
-    Builder, Engine, Expansion, Exposed, Node, QueueLimit, RadioConfig, RadioLink, Tap, WireId, WiredLink,
-};
+use lasthop_sim::{Builder, Engine, Expansion, Exposed, Link, Node, QueueLimit, RadioConfig, Tap, WireId};
 
 /// Segments that the window holds: more than the path and its queue do.
 const WINDOW: u64 = 200;
@@ -86,12 +84,12 @@ impl Dumbbell {
         let wired = || {
             let rate = BitRate::from_bps(10_000_000).expect("not zero");
             let delay = Duration::from_micros(30_000 / u64::from(self.wired.max(1)));
-            WiredLink::new(rate, delay, QueueLimit::Unlimited)
+            Link::wired(rate, delay, QueueLimit::Unlimited)
         };
         let radio = |direction| {
             let stream = |name: &str| streams.stream_of(format_args!("{name}:{direction}:{flow}"));
             let channel = self.channel.build(stream("channel"));
-            RadioLink::new(last_hop(), channel, stream("bits"), stream("backoff"))
+            Link::radio(last_hop(), QueueLimit::Packets(50), channel, stream("bits"), stream("backoff"))
         };
         let sender = net.add(Sender::new(connection, &self.settings, Transfer { bytes, start }, None));
         let receiver = net.add(Receiver::new(connection, &self.settings));
@@ -111,7 +109,6 @@ fn last_hop() -> RadioConfig {
     RadioConfig {
         rate: BitRate::from_bps(2_000_000).expect("not zero"),
         delay: Duration::from_millis(1),
-        queue: QueueLimit::Packets(50),
         expansion: Expansion::NONE,
         mtu: None,
         unit: None,

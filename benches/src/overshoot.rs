@@ -5,7 +5,7 @@ use lasthop_proto::tcp::{
     Congestion, Connection, Flavour, Profile, Receiver, Sender, Settings, SlowStartExit, Transfer,
 };
 use lasthop_proto::{FlowId, HostId, Port};
-use lasthop_sim::{Builder, Ended, NoTap, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Ended, Link, NoTap, QueueLimit};
 
 /// Windows in each transfer.
 const WINDOWS: u64 = 4;
@@ -39,7 +39,7 @@ pub(crate) fn transfer(settings: &Settings, window: u64) -> (u64, u64) {
     let link = |limit| {
         let bits = 8 * (mss + HEADERS) * window / 4;
         let rate = BitRate::from_bps(bits * 1_000_000_000 / ROUND_TRIP.as_nanos()).expect("not zero");
-        WiredLink::new(rate, Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), limit)
+        Link::wired(rate, Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), limit)
     };
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(segments * mss), start: Time::ZERO };

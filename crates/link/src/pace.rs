@@ -1,7 +1,6 @@
 //! When the units of a link are on the air, and when they arrive.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::Port;
 
 /// The time of a transmission on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,21 +13,20 @@ pub struct OnAir {
     pub time: Duration,
 }
 
-/// Rate, delay and outlet of one direction of a link. Times do not go back.
+/// Rate and delay of one direction of a link. Times do not go back.
 pub trait Pace: Send {
     /// Nothing has waited for the link before `now`.
     fn idle(&mut self, now: Time);
+
+    /// The first time from `start` on at which bits can be sent, if something has waited since before
+    /// `start`; [`Time::NEVER`] if that is after the run.
+    fn ready(&mut self, start: Time) -> Time;
 
     /// Sends `bits` from `start` on, which take `time` at the nominal rate.
     fn transmit(&mut self, start: Time, bits: u64, time: Duration) -> OnAir;
 
     /// The arrival of a packet whose transmission ends at `end`, no earlier than that of those before it.
     fn arrival(&mut self, end: Time) -> Time;
-
-    /// The port by which packets leave. By default the only one.
-    fn outlet(&self) -> Port {
-        Port::ONLY
-    }
 }
 
 /// A fixed rate and delay.
@@ -41,6 +39,11 @@ pub struct Fixed {
 impl Pace for Fixed {
     #[inline(always)]
     fn idle(&mut self, _now: Time) {}
+
+    #[inline(always)]
+    fn ready(&mut self, start: Time) -> Time {
+        start
+    }
 
     #[inline(always)]
     fn transmit(&mut self, start: Time, _bits: u64, time: Duration) -> OnAir {

@@ -30,7 +30,7 @@ use lasthop_proto::{
 use lasthop_scenario::network::{Network, NetworkLink, Workload};
 use lasthop_scenario::{ErrorKind, Scenario, ScenarioError};
 use lasthop_sim::network::PortRef;
-use lasthop_sim::{Engine, Node, RadioStats, Tap, Wire};
+use lasthop_sim::{Engine, LinkStats, Node, Tap, Wire};
 use serde::Serialize;
 
 mod split;
@@ -323,8 +323,8 @@ pub struct EmulationCounters {
 }
 
 /// The sums over the links of a radio.
-fn of_radio<'a>(links: impl IntoIterator<Item = &'a RadioStats>) -> RadioStats {
-    let mut sums = RadioStats::default();
+fn of_radio(links: impl Iterator<Item = LinkStats>) -> LinkStats {
+    let mut sums = LinkStats::default();
     for stats in links {
         sums.marked += stats.marked;
         sums.attempts += stats.attempts;
@@ -628,19 +628,17 @@ impl Emulation {
         let counters = |(id, link): &(ComponentId, String)| {
             let [queue_drops, aqm_drops, lost_on_air, link_discards, unreachable] =
                 self.engine.tap().drops[usize::from(id.0)];
-            let radio = |stats: RadioStats| (stats.marked, Some(stats));
-            let (marked, on_air) = match self.engine.node(*id) {
-                Node::Radio(it) => radio(*it.stats()),
-                Node::Shared(it) => radio(of_radio(it.stats())),
-                Node::Managed(link) => (link.stats().marked, None),
-                Node::Varying(link) => (link.stats().marked, None),
-                _ => (0, None),
+            let (stats, is_radio) = match self.engine.node(*id) {
+                Node::Link(link) => (link.stats(), link.is_radio()),
+                Node::Shared(radio) => (of_radio(radio.stats()), true),
+                _ => (LinkStats::default(), false),
             };
+            let on_air = is_radio.then_some(stats);
             LinkCounters {
                 link: link.clone(),
                 queue_drops,
                 aqm_drops,
-                marked,
+                marked: stats.marked,
                 lost_on_air,
                 link_discards,
                 unreachable,

@@ -467,8 +467,8 @@ impl<T: Tap> Engine<T> {
     /// If the component is a link.
     pub fn replace(&mut self, id: ComponentId, replacement: impl FnOnce(Node) -> Node) {
         let index = usize::from(id.0);
-        let Row { node, place, .. } = &mut self.rows[index];
-        assert!(!place.is_served && !node.is_line(), "links are not replaced");
+        let Row { node, .. } = &mut self.rows[index];
+        assert!(!matches!(node, Node::Link(_)), "links are not replaced");
         let vacancy: Box<dyn Component> = Box::new(Vacancy);
         let before = std::mem::replace(node, vacancy.into());
         *node = replacement(before);

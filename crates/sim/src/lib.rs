@@ -7,31 +7,23 @@
 //! ```
 
 mod engine;
-mod line;
+mod link;
 // Public for its documentation, which that of several items refers to.
 pub mod look_ahead;
-mod managed;
 mod mover;
 pub mod network;
 mod node;
-mod radio;
-mod ring;
 mod signal_meter;
 mod tap;
-mod varying;
 mod wakeups;
 mod watchers;
-mod wired;
 pub mod wlan;
 
 pub use engine::{Builder, Ended, Engine};
 pub use lasthop_link::{Dispatch, Expansion, Exposed, QueueLimit};
-pub use managed::ManagedLink;
+pub use link::{Fec, Link, LinkStats, RadioConfig, SharedLink, SharedRadio};
 pub use mover::Mover;
 pub use node::Node;
-pub use radio::{Fec, RadioConfig, RadioLink, RadioStats, SharedLink, SharedRadio};
 pub use signal_meter::SignalMeter;
 pub use tap::{NoTap, Tap, Wire, WireId};
-pub use varying::VaryingLink;
 pub use wakeups::Wakeups;
-pub use wired::WiredLink;

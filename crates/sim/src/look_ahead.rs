@@ -35,7 +35,7 @@ use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Outcomes, Packet, Port};
 
 use crate::engine::{Engine, Row};
-use crate::line::{Arrival, End, Fate};
+use crate::link::line::{Arrival, End, Fate};
 use crate::node::Node;
 use crate::tap::{Tap, Wire};
 
@@ -82,7 +82,8 @@ impl Place {
     ) {
         let index = |id: ComponentId| usize::from(id.0);
         for (index, row) in rows.iter_mut().enumerate() {
-            row.place.is_served = row.node.is_line() && !tap.sees_component(ComponentId(index as u16));
+            row.place.is_served = matches!(&row.node, Node::Link(link) if link.is_line())
+                && !tap.sees_component(ComponentId(index as u16));
         }
         for &(_, watcher) in watches {
             rows[index(watcher)].place.is_served = false;
@@ -134,7 +135,7 @@ impl<T: Tap> Engine<T> {
             self.handled += 1;
             let Row { node: line, place, .. } = &mut self.rows[usize::from(id.0)];
             let onward = place.onward;
-            let (arrival, end) = match line.pass(self.now, at, packet) {
+            let (arrival, end) = match line.link_mut().pass(self.now, at, packet) {
                 Fate::Arrives(arrival) => {
                     assert!(arrival > at, "a packet passed {id:?} in no time");
                     if let Some(next) = self.next_line(id, onward, packet).filter(|_| arrival < Time::NEVER) {
@@ -154,7 +155,7 @@ impl<T: Tap> Engine<T> {
                 },
             };
             let index = usize::from(id.0);
-            let was_empty = self.rows[index].node.arrivals().push(arrival, end, packet);
+            let was_empty = self.rows[index].node.link_mut().arrivals().push(arrival, end, packet);
             if was_empty {
                 self.wakeups.advance(index, arrival);
             }
@@ -183,7 +184,7 @@ impl<T: Tap> Engine<T> {
     }
 
     fn refuse(&mut self, line: ComponentId, packet: &Packet) {
-        self.rows[usize::from(line.0)].node.count_refused();
+        self.rows[usize::from(line.0)].node.link_mut().count_refused();
         self.out.attributed_to(line).drop(*packet, DropReason::QueueFull);
     }
 
@@ -194,7 +195,7 @@ impl<T: Tap> Engine<T> {
         let index = usize::from(line.0);
         let mut more = true;
         while more {
-            let arrivals = self.rows[index].node.arrivals();
+            let arrivals = self.rows[index].node.link_mut().arrivals();
             let &Arrival { end, packet, .. } = arrivals.first();
             arrivals.remove_first();
             let next = arrivals.next();
@@ -214,14 +215,12 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// Settles the counters of the lines that the engine serves, and of links with an ARQ. Of the components with
+    /// Settles the counters of the links that look ahead. Of the components with
     /// a deadline at this instant, those up to `last` have been woken.
     pub(crate) fn settle(&mut self, last: usize) {
-        for (index, Row { node, place, .. }) in self.rows.iter_mut().enumerate() {
-            match node {
-                line if place.is_served => line.settle(self.now, index <= last),
-                Node::Radio(link) => link.settle(self.now, index <= last),
-                _ => {}
+        for (index, Row { node, .. }) in self.rows.iter_mut().enumerate() {
+            if let Node::Link(link) = node {
+                link.settle(self.now, index <= last);
             }
         }
     }

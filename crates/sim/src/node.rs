@@ -7,30 +7,20 @@ use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, LinkOutcome, Out, Packet, Port, Probe, Signal, Tally};
 
-use crate::line::{Arrivals, Fate, Line};
-use crate::managed::ManagedLink;
+use crate::link::{Link, SharedRadio};
 use crate::network::Router;
-use crate::radio::{RadioLink, SharedRadio};
-use crate::varying::VaryingLink;
-use crate::wired::WiredLink;
 use crate::wlan::Bss;
 
 /// A component in the engine. Frequently used kinds are variants, dispatched by a jump; all others, including
-/// user-defined ones, by a virtual call. All are boxed: their sizes differ by a factor of a hundred.
+/// user-defined ones, by a virtual call. All are boxed, links by themselves: their sizes differ by a factor of a hundred.
 #[allow(missing_debug_implementations)]
 pub enum Node {
     /// The sending end of a TCP connection.
     Sender(Box<Sender>),
     /// The receiving end of a TCP connection.
     Receiver(Box<Receiver>),
-    /// One direction of a wired link.
-    Wired(Box<WiredLink>),
-    /// One direction of a wired link whose queue has a discipline.
-    Managed(Box<ManagedLink>),
-    /// One direction of a wired link whose rate or delay varies.
-    Varying(Box<VaryingLink>),
-    /// One direction of a wireless last hop.
-    Radio(Box<RadioLink>),
+    /// One direction of a link.
+    Link(Link),
     /// A radio that several mobile hosts share.
     Shared(Box<SharedRadio>),
     /// An 802.11 access point and its stations.
@@ -53,13 +43,13 @@ pub enum Node {
 
 macro_rules! dispatch {
     ($self:expr, $component:ident => $call:expr) => {
+        dispatch!($self, $component => $call, $component => $call)
+    };
+    ($self:expr, $component:ident => $call:expr, $link:ident => $call_of_link:expr) => {
         match $self {
             Node::Sender($component) => $call,
             Node::Receiver($component) => $call,
-            Node::Wired($component) => $call,
-            Node::Managed($component) => $call,
-            Node::Varying($component) => $call,
-            Node::Radio($component) => $call,
+            Node::Link($link) => $call_of_link,
             Node::Shared($component) => $call,
             Node::Bss($component) => $call,
             Node::Source($component) => $call,
@@ -69,37 +59,6 @@ macro_rules! dispatch {
             Node::Proxy($component) => $call,
             Node::Router($component) => $call,
             Node::Custom($component) => $call,
-        }
-    };
-}
-
-/// The kinds that are not links. Every kind is either listed here or handled by each function about links.
-macro_rules! no_link {
-    () => {
-        Node::Sender(_)
-            | Node::Receiver(_)
-            | Node::Source(_)
-            | Node::Sink(_)
-            | Node::Client(_)
-            | Node::Server(_)
-            | Node::Proxy(_)
-            | Node::Router(_)
-            | Node::Custom(_)
-    };
-}
-
-/// Calls a method of a [`Line`].
-macro_rules! line {
-    ($self:expr, $line:ident => $call:expr) => {
-        match $self {
-            Node::Wired($line) => $call,
-            Node::Radio(link) => {
-                let $line = link.line_mut().expect("the link is a line");
-                $call
-            }
-            Node::Managed(_) | Node::Varying(_) | Node::Shared(_) | Node::Bss(_) | no_link!() => {
-                unreachable!("the component is a line")
-            }
         }
     };
 }
@@ -195,50 +154,23 @@ impl Node {
 
     /// The component, for an owner that embeds it.
     pub fn into_component(self) -> Box<dyn Component> {
-        dispatch!(self, component => component)
+        dispatch!(self, component => component, link => Box::new(link))
     }
 
-    /// Whether the component is a [`Line`].
-    pub(crate) fn is_line(&self) -> bool {
-        match self {
-            Node::Wired(_) => true,
-            Node::Radio(link) => link.is_line(),
-            Node::Managed(_) | Node::Varying(_) | Node::Shared(_) | Node::Bss(_) | no_link!() => false,
-        }
-    }
-
-    /// [`Line::pass`] of a line.
+    /// The link; panics if the component is something else.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
-        line!(self, line => line.pass(now, at, packet))
-    }
-
-    /// [`Line::arrivals`] of a line.
-    #[inline]
-    pub(crate) fn arrivals(&mut self) -> &mut Arrivals {
-        line!(self, line => line.arrivals())
-    }
-
-    /// [`Line::count_refused`] of a line.
-    pub(crate) fn count_refused(&mut self) {
-        line!(self, line => line.count_refused());
-    }
-
-    /// [`Line::settle`] of a line.
-    pub(crate) fn settle(&mut self, now: Time, inclusive: bool) {
-        line!(self, line => line.settle(now, inclusive));
+    pub(crate) fn link_mut(&mut self) -> &mut Link {
+        let Node::Link(link) = self else { unreachable!("the component is a link") };
+        link
     }
 
     /// Packets queued or in flight, for links and BSSs.
     pub(crate) fn packets_held(&self) -> usize {
         match self {
-            Node::Wired(link) => link.held(),
-            Node::Managed(link) => link.held(),
-            Node::Varying(link) => link.held(),
-            Node::Radio(link) => link.held(),
+            Node::Link(link) => link.held(),
             Node::Shared(radio) => radio.held(),
             Node::Bss(bss) => bss.held(),
-            no_link!() => 0,
+            _ => 0,
         }
     }
 }
@@ -259,13 +191,15 @@ impl From<Box<dyn Component>> for Node {
     }
 }
 
+impl From<Link> for Node {
+    fn from(link: Link) -> Node {
+        Node::Link(link)
+    }
+}
+
 from_component! {
     Sender => Sender,
     Receiver => Receiver,
-    WiredLink => Wired,
-    ManagedLink => Managed,
-    VaryingLink => Varying,
-    RadioLink => Radio,
     SharedRadio => Shared,
     Bss => Bss,
     Source => Source,

@@ -5,7 +5,7 @@ use lasthop_proto::tcp::{
     Congestion, Connection, Flavour, Reactions, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
 };
 use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port, arq};
-use lasthop_sim::{Builder, Ended, Engine, Expansion, Exposed, Node, QueueLimit, RadioConfig, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, Expansion, Exposed, Link, Node, QueueLimit, RadioConfig};
 
 use crate::invariants::Invariants;
 
@@ -26,12 +26,11 @@ pub fn nothing() -> Loses {
     Box::new(|_| false)
 }
 
-/// A wireless link at `rate`, with neither delay nor overhead, units, code or ARQ, and with an unlimited queue.
+/// A wireless link at `rate`, with neither delay nor overhead, units, code or ARQ.
 pub fn plain_radio(rate: BitRate) -> RadioConfig {
     RadioConfig {
         rate,
         delay: Duration::ZERO,
-        queue: QueueLimit::Unlimited,
         expansion: Expansion::NONE,
         mtu: None,
         unit: None,
@@ -118,7 +117,7 @@ pub fn transfer_with(
     reactions: impl Into<Reactions>,
 ) -> u64 {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
-    let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
+    let link = || Link::wired(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
     let reactions = reactions.into();
@@ -161,7 +160,7 @@ pub fn segments(settings: &Settings, n: u64) -> u64 {
 pub fn join(
     net: &mut Builder,
     ends: [(ComponentId, Port); 2],
-    link: impl Fn() -> WiredLink,
+    link: impl Fn() -> Link,
     [there, back]: [Loses; 2],
 ) {
     let only = |id| (id, Port::ONLY);

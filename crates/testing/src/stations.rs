@@ -5,29 +5,33 @@ use lasthop_base::{BitRate, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::tcp::{Reactions, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, Packet, Port};
-use lasthop_sim::{Builder, Ended, Engine, QueueLimit, RadioConfig, RadioLink, Tap, Wire, WireId, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, Link, QueueLimit, RadioConfig, Tap, Wire, WireId};
 
 use crate::net::{CONNECTION, Filter, Loses, by_order, nothing};
 use crate::random::{milliseconds, pick, queue};
 
 /// An element of the path between source and destination.
 pub enum Stage {
-    /// A link in each direction.
-    Hop(WiredLink),
-    /// A wireless link, in the forward and the reverse direction.
-    Air(Box<[RadioLink; 2]>),
+    /// A link, in the forward and the reverse direction.
+    Links([Link; 2]),
     /// Losses in the forward and the reverse direction.
     Losses(Loses, Loses),
     /// A base station with a scheme's agent, with its port towards the source.
     Station(Box<dyn Component>, Port),
 }
 
+impl Stage {
+    /// A wired link, alike in both directions.
+    pub fn wire(rate: BitRate, delay: Duration, queue: QueueLimit) -> Stage {
+        Stage::Links([(); 2].map(|()| Link::wired(rate, delay, queue)))
+    }
+}
+
 /// The ports at which packets enter and leave a stage, forward and reverse.
 fn add(net: &mut Builder, stage: Stage) -> [(ComponentId, Port); 4] {
     let filter = |loses| Box::new(Filter(loses)) as Box<dyn Component>;
     let (there, back) = match stage {
-        Stage::Hop(link) => (net.add(link.clone()), net.add(link)),
-        Stage::Air(links) => links.map(|link| net.add(link)).into(),
+        Stage::Links(links) => links.map(|link| net.add(link)).into(),
         Stage::Losses(there, back) => (net.add(filter(there)), net.add(filter(back))),
         Stage::Station(agent, near) => {
             let id = net.add(agent);
@@ -76,7 +80,7 @@ pub fn path(
 ) -> Vec<Stage> {
     let hop = |random: &mut Stream| {
         let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
-        Stage::Hop(WiredLink::new(rate, milliseconds(random, 50), queue(random, settings.packet_size)))
+        Stage::wire(rate, milliseconds(random, 50), queue(random, settings.packet_size))
     };
     let losses = |random: &mut Stream, name: String| {
         let mut draw = |way: &str| -> Loses {
@@ -100,7 +104,7 @@ pub fn path(
 /// and behind it.
 pub fn station(agent: Box<dyn Component>, near: Port, [before, behind]: [Stage; 2]) -> Vec<Stage> {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
-    let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
+    let hop = || Stage::wire(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     vec![hop(), before, Stage::Station(agent, near), behind, hop()]
 }
 
@@ -126,10 +130,11 @@ pub fn losses_by_pattern(pattern: u32) -> [Stage; 2] {
 /// A wireless link in each direction, which loses packets with the probability `loss`.
 pub fn lossy_air(config: RadioConfig, loss: f64, streams: &Streams) -> Stage {
     let model = Model::FrameLoss(FrameLoss { loss: Probability::new(loss).expect("in [0, 1]") });
-    Stage::Air(Box::new(["down", "up"].map(|way| {
+    Stage::Links(["down", "up"].map(|way| {
         let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
-        RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
-    })))
+        let channel = model.build(streams.stream("channel"));
+        Link::radio(config, QueueLimit::Unlimited, channel, bits, backoff)
+    }))
 }
 
 /// All packets with their times and wires.

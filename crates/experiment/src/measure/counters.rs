@@ -7,7 +7,7 @@ use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
 use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
 use lasthop_proto::{Body, ComponentId, DropReason, Packet};
 use lasthop_sim::wlan::Bss;
-use lasthop_sim::{RadioStats, Tap};
+use lasthop_sim::{LinkStats, Tap};
 
 use super::agents::AgentCounters;
 use super::applications::ApplicationCounters;
@@ -20,7 +20,7 @@ pub(crate) struct Counters {
     pub(crate) connections: Vec<EndpointCounters>,
     pub(crate) traffic: Vec<TrafficCounters>,
     pub(crate) applications: Vec<ApplicationCounters>,
-    pub(crate) radios: Vec<RadioStats>,
+    pub(crate) radios: Vec<LinkStats>,
     /// Packets marked by the queues of wired links.
     pub(crate) marked: u64,
     pub(crate) bsses: Vec<BssCounters>,

@@ -6,7 +6,7 @@ use std::ops::{Add, Range};
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::traffic::voip::{Impairments, PlayoutStats, Voip, mos};
 use lasthop_proto::traffic::{Config, HEADERS};
-use lasthop_sim::RadioStats;
+use lasthop_sim::LinkStats;
 
 use super::agents::AgentCounters;
 use super::applications::{ApplicationCounters, ApplicationRun};
@@ -201,7 +201,7 @@ impl Measured<'_> {
         self.end.drops.flows[flow].since(&before)
     }
 
-    fn on_air(&self, count: fn(&RadioStats) -> u64) -> u64 {
+    fn on_air(&self, count: fn(&LinkStats) -> u64) -> u64 {
         let total = |counts: &Counters| counts.radios.iter().map(count).sum::<u64>();
         total(self.end) - total(self.warmup)
     }
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn marks_of_all_links_are_summed() {
         let counts = |wired, radios: [u64; 2]| {
-            let radios = radios.map(|marked| RadioStats { marked, ..RadioStats::default() });
+            let radios = radios.map(|marked| LinkStats { marked, ..LinkStats::default() });
             Counters { marked: wired, radios: radios.to_vec(), ..Counters::default() }
         };
         let (warmup, end) = (counts(2, [10, 0]), counts(7, [13, 400]));

@@ -380,7 +380,7 @@ impl Setup<'_> {
         tap: T,
         mut check: impl FnMut(Time, &T) -> Result<(), RunError>,
     ) -> (Result<RunSummary, RunError>, T) {
-        let World { builder, connections, traffic, applications, radios, managed, shared, bsses } = world;
+        let World { builder, connections, traffic, applications, radios, wired, shared, bsses } = world;
         let awaited = self.layout.awaited();
         let counted = CountedComponents {
             layout: &self.layout,
@@ -388,7 +388,7 @@ impl Setup<'_> {
             traffic,
             applications,
             radios,
-            managed,
+            wired,
             shared,
             bsses,
         };
@@ -562,7 +562,7 @@ struct CountedComponents<'a> {
     traffic: Vec<(ComponentId, ComponentId)>,
     applications: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
-    managed: Vec<ComponentId>,
+    wired: Vec<ComponentId>,
     shared: Vec<ComponentId>,
     bsses: Vec<(ComponentId, usize)>,
 }
@@ -605,17 +605,16 @@ impl CountedComponents<'_> {
             ApplicationCounters::of(client, server, engine.now())
         });
         let radios = self.radios.iter().map(|&id| match engine.node(id) {
-            Node::Radio(radio) => *radio.stats(),
-            _ => unreachable!("the component is a radio link"),
+            Node::Link(link) => link.stats(),
+            _ => unreachable!("the component is a wireless link"),
         });
         let shared = self.shared.iter().flat_map(|&id| match engine.node(id) {
-            Node::Shared(radio) => radio.stats().copied(),
+            Node::Shared(radio) => radio.stats(),
             _ => unreachable!("the component is a shared radio"),
         });
-        let managed = self.managed.iter().map(|&id| match engine.node(id) {
-            Node::Managed(link) => link.stats().marked,
-            Node::Varying(link) => link.stats().marked,
-            _ => unreachable!("the component is a managed link"),
+        let wired = self.wired.iter().map(|&id| match engine.node(id) {
+            Node::Link(link) => link.stats().marked,
+            _ => unreachable!("the component is a wired link"),
         });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
             Node::Bss(bss) => BssCounters::of(bss, stations),
@@ -627,7 +626,7 @@ impl CountedComponents<'_> {
             traffic: traffic.collect(),
             applications: applications.collect(),
             radios: radios.chain(shared).collect(),
-            marked: managed.sum(),
+            marked: wired.sum(),
             bsses: bsses.collect(),
             agents: self.agents(engine),
             drops: engine.tap().0.clone(),

@@ -6,6 +6,7 @@
 mod drop_tail;
 mod fifo;
 mod limit;
+mod link_queue;
 mod registry;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use drop_tail::DropTail;
 pub use limit::QueueLimit;
+pub use link_queue::LinkQueue;
 
 registry::register! {
     codel: Codel,
@@ -79,6 +81,24 @@ pub trait Discipline: Send {
 
     /// Counters.
     fn stats(&self) -> &QueueStats;
+}
+
+impl<D: Discipline + ?Sized> Discipline for Box<D> {
+    fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
+        (**self).enqueue(now, packet, at_once, out);
+    }
+
+    fn dequeue(&mut self, now: Time, out: &mut Out) -> Option<Packet> {
+        (**self).dequeue(now, out)
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        (**self).queued()
+    }
+
+    fn stats(&self) -> &QueueStats {
+        (**self).stats()
+    }
 }
 
 /// Counters of a queue.

@@ -68,29 +68,7 @@ impl Timing {
         self.horizon
     }
 
-    /// The first time from `start` on at which bits can be sent, if something has waited since before
-    /// `start`; [`Time::NEVER`] if that is after the run.
-    pub fn ready(&mut self, start: Time) -> Time {
-        if start > self.horizon {
-            return Time::NEVER;
-        }
-        let ready = match &mut self.rate {
-            Capacity::Opportunities(taker) => taker.ready(start),
-            Capacity::Steps(reader) => {
-                let mut at = start;
-                loop {
-                    let (bps, until) = if at <= self.horizon { reader.at(at) } else { (1, Time::NEVER) };
-                    if bps > 0 {
-                        break at;
-                    }
-                    at = until;
-                }
-            }
-        };
-        if ready <= self.horizon { ready } else { Time::NEVER }
-    }
-
-    /// The end of a transmission of `bits` from `start` on, which [`ready`](Timing::ready) returned, and the
+    /// The end of a transmission of `bits` from `start` on, which [`ready`](Pace::ready) returned, and the
     /// time within it for which the rate is zero. The end is [`Time::NEVER`] if it is after the run.
     fn send(&mut self, start: Time, bits: u64) -> (Time, Duration) {
         let mut pauses = Duration::ZERO;
@@ -165,6 +143,26 @@ impl Pace for Timing {
         if let Capacity::Opportunities(taker) = &mut self.rate {
             taker.idle(now);
         }
+    }
+
+    fn ready(&mut self, start: Time) -> Time {
+        if start > self.horizon {
+            return Time::NEVER;
+        }
+        let ready = match &mut self.rate {
+            Capacity::Opportunities(taker) => taker.ready(start),
+            Capacity::Steps(reader) => {
+                let mut at = start;
+                loop {
+                    let (bps, until) = if at <= self.horizon { reader.at(at) } else { (1, Time::NEVER) };
+                    if bps > 0 {
+                        break at;
+                    }
+                    at = until;
+                }
+            }
+        };
+        if ready <= self.horizon { ready } else { Time::NEVER }
     }
 
     fn transmit(&mut self, start: Time, bits: u64, nominal: Duration) -> OnAir {

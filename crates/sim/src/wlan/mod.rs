@@ -62,7 +62,7 @@ const AP: usize = 0;
 /// timeout.
 ///
 /// # Signals
-/// Watchers get the outcomes of the access point's frames, as from a [`RadioLink`](crate::RadioLink):
+/// Watchers get the outcomes of the access point's frames, as from a [`Link`](crate::Link):
 /// [`LinkOutcome::Delivered`] at the end of the ACK; [`LinkOutcome::AttemptFailed`] at the end of the
 /// timeout, or of a longer frame in the same collision; then [`LinkOutcome::Discarded`] if the retry limit is
 /// reached. Packets dropped above the station's MAC count as delivered.

@@ -12,16 +12,13 @@ use lasthop_proto::{
     Probe, Signal, arq,
 };
 use lasthop_sim::network::{ComponentKind, FlowPath, Graph, MovingHosts, Wiring};
-use lasthop_sim::{
-    Builder, Ended, Engine, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink, Tap, Wire, WireId,
-    WiredLink,
-};
+use lasthop_sim::{Builder, Ended, Engine, Link, NoTap, Node, QueueLimit, RadioConfig, Tap, Wire, WireId};
 use lasthop_testing::net::plain_radio;
 
 /// A random network: flows share some nodes, so that some links get packets of several flows, and some of one only.
 /// Rates, sizes and delays are round, so that many events have the same instant.
 struct World {
-    links: Vec<[Link; 2]>,
+    links: Vec<[Hop; 2]>,
     flows: Vec<Flow>,
     wiring: Wiring,
     streams: Streams,
@@ -29,10 +26,10 @@ struct World {
 
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "a network has few")]
-enum Link {
+enum Hop {
     Wired { rate: BitRate, delay: Duration, limit: QueueLimit },
     Managed { rate: BitRate, delay: Duration },
-    Radio { config: RadioConfig, channel: Model },
+    Radio { config: RadioConfig, queue: QueueLimit, channel: Model },
 }
 
 struct Flow {
@@ -47,8 +44,8 @@ fn one_of<T: Copy>(random: &mut Stream, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
 }
 
-impl Link {
-    fn random(random: &mut Stream) -> Link {
+impl Hop {
+    fn random(random: &mut Stream) -> Hop {
         let rate = one_of(random, &[1_000_000, 2_000_000, 8_000_000, 1_000_000_000_000]);
         let rate = BitRate::from_bps(rate).unwrap();
         let delay = Duration::from_micros(one_of(random, &[0, 0, 320, 1_000, 4_000, 20_000]));
@@ -61,8 +58,8 @@ impl Link {
         ];
         let queue = one_of(random, &queues);
         match random.below(8) {
-            0..4 => Link::Wired { rate, delay, limit: queue },
-            4 => Link::Managed { rate, delay },
+            0..4 => Hop::Wired { rate, delay, limit: queue },
+            4 => Hop::Managed { rate, delay },
             _ => {
                 let loss = Probability::new(one_of(random, &[0.0, 0.02, 0.2])).unwrap();
                 let (good, bad) = (Duration::from_millis(40), Duration::from_millis(8));
@@ -79,7 +76,8 @@ impl Link {
                     false => arq::Config::None,
                 };
                 let mtu = random.bernoulli(0.5).then(|| Mtu::new(Bytes(128)).unwrap());
-                Link::Radio { config: RadioConfig { delay, queue, mtu, arq, ..plain_radio(rate) }, channel }
+                let config = RadioConfig { delay, mtu, arq, ..plain_radio(rate) };
+                Hop::Radio { config, queue, channel }
             }
         }
     }
@@ -92,11 +90,11 @@ impl World {
         let mut graph = Graph::new();
         let mut links = Vec::new();
         // In some worlds all flows are alike and share no link, so that they do everything at the same instants.
-        let alike = random.bernoulli(0.3).then(|| Link::random(random));
+        let alike = random.bernoulli(0.3).then(|| Hop::random(random));
         let mut connect = |graph: &mut Graph, a, b, random: &mut Stream| {
             if graph.link(a, b).is_none() {
                 graph.connect(a, b);
-                let mut link = || alike.clone().unwrap_or_else(|| Link::random(random));
+                let mut link = || alike.clone().unwrap_or_else(|| Hop::random(random));
                 links.push([link(), link()]);
             }
         };
@@ -175,15 +173,15 @@ impl World {
                 }
             }
             ComponentKind::Link(link, from) => match self.links[usize::from(link.0)][*from].clone() {
-                Link::Wired { rate, delay, limit } => WiredLink::new(rate, delay, limit).into(),
-                Link::Managed { rate, delay } => {
+                Hop::Wired { rate, delay, limit } => Link::wired(rate, delay, limit).into(),
+                Hop::Managed { rate, delay } => {
                     let codel = Management::Codel(codel::Params::default());
                     let queue = codel.build(|size| rate.time_for(size), stream("queue"));
-                    ManagedLink::new(rate, delay, queue).into()
+                    Link::wired(rate, delay, queue).into()
                 }
-                Link::Radio { config, channel } => {
+                Hop::Radio { config, queue, channel } => {
                     let channel = channel.build(stream("channel"));
-                    RadioLink::new(config, channel, stream("bits"), stream("backoff")).into()
+                    Link::radio(config, queue, channel, stream("bits"), stream("backoff")).into()
                 }
             },
             ComponentKind::Router(router) => router.clone().into(),
@@ -288,8 +286,7 @@ fn state(engine: &Engine<Log>, components: usize) -> String {
     let nodes = (0..components).map(|id| match engine.node(ComponentId(id as u16)) {
         Node::Sender(sender) => format!("{:?}", sender.stats()),
         Node::Receiver(receiver) => format!("{:?}", receiver.stats()),
-        Node::Radio(link) => format!("{:?}", link.stats()),
-        Node::Managed(link) => format!("{:?}", link.stats()),
+        Node::Link(link) => format!("{:?}", link.stats()),
         Node::Source(source) => format!("{:?}", source.stats()),
         Node::Sink(sink) => format!("{:?}", sink.stats()),
         _ => String::new(),
@@ -370,12 +367,13 @@ fn a_run_that_ends_in_a_second_turn_of_its_last_instant_counts_the_first() {
     let stream = |name| Streams::new(1, 0).stream(name);
     let config = plain_radio(BitRate::from_bps(1_000).unwrap());
     let channel = Model::Perfect.build(stream("channel"));
-    let link = builder.add(RadioLink::new(config, channel, stream("bits"), stream("backoff")));
+    let link =
+        builder.add(Link::radio(config, QueueLimit::Unlimited, channel, stream("bits"), stream("backoff")));
     builder.connect((echo, Port::ONLY), (link, Port::ONLY));
     builder.connect((link, Port::ONLY), (echo, Port::ONLY));
     let mut engine = builder.build(NoTap);
     assert_eq!(engine.run(&[echo], Time::NEVER), Ended::Finished);
-    let Node::Radio(link) = engine.node(link) else { unreachable!("it is a radio link") };
+    let Node::Link(link) = engine.node(link) else { unreachable!("it is a radio link") };
     assert_eq!(link.stats().delivered, 1);
 }
 
@@ -410,8 +408,13 @@ fn attempts(milliseconds: u64, link_is_first: bool, steps: bool) -> u64 {
     let arq = arq::Config::StopAndWait(arq::stop_and_wait::Params::default());
     let rate = BitRate::from_bps(1_000).unwrap();
     let config = RadioConfig { mtu: Mtu::new(Bytes(125)), arq, ..plain_radio(rate) };
-    let link =
-        RadioLink::new(config, Model::Perfect.build(stream("channel")), stream("bits"), stream("backoff"));
+    let link = Link::radio(
+        config,
+        QueueLimit::Unlimited,
+        Model::Perfect.build(stream("channel")),
+        stream("bits"),
+        stream("backoff"),
+    );
     let finishes = Time::ZERO + Duration::from_millis(milliseconds);
     let clock = Box::new(Clock { next: Time::ZERO, finishes }) as Box<dyn Component>;
     let (link, clock) = if link_is_first {
@@ -424,7 +427,7 @@ fn attempts(milliseconds: u64, link_is_first: bool, steps: bool) -> u64 {
     builder.connect((link, Port::ONLY), (clock, Port::ONLY));
     let mut engine = if steps { builder.step_by_step() } else { builder }.build(NoTap);
     assert_eq!(engine.run(&[clock], Time::NEVER), Ended::Finished);
-    let Node::Radio(link) = engine.node(link) else { unreachable!("it is a radio link") };
+    let Node::Link(link) = engine.node(link) else { unreachable!("it is a radio link") };
     link.stats().attempts
 }
 

@@ -13,7 +13,7 @@ use lasthop_proto::frag::Mtu;
 use lasthop_proto::{
     Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, fec,
 };
-use lasthop_sim::{Expansion, Fec, QueueLimit, RadioConfig, RadioLink, VaryingLink, WiredLink};
+use lasthop_sim::{Expansion, Fec, Link, QueueLimit, RadioConfig};
 use lasthop_testing::net::plain_radio;
 use serde::Deserialize;
 
@@ -179,7 +179,7 @@ fn a_trace_link_equals_mahimahi() {
         let expected = mahimahi(&trace, most, &arrivals);
         assert!(seed > 0 || expected.iter().all(Option::is_some));
         for link_first in [false, true] {
-            let found = drive(&mut VaryingLink::new(timing(&link, 0), tail(limit)), &arrivals, link_first);
+            let found = drive(&mut Link::wired_varying(timing(&link, 0), tail(limit)), &arrivals, link_first);
             assert_eq!(found, expected, "seed {seed}, {trace:?}");
         }
     }
@@ -197,10 +197,10 @@ fn a_constant_series_equals_a_wired_link() {
         let arrivals = random_arrivals(&mut random, 400, 3_000);
         let limit = [QueueLimit::Unlimited, QueueLimit::Packets(3), QueueLimit::Bytes(Bytes(9_000))]
             [seed as usize % 3];
-        let mut wired = WiredLink::new(rate, Duration::from_millis(30), limit);
+        let mut wired = Link::wired(rate, Duration::from_millis(30), limit);
         let expected = drive(&mut wired, &arrivals, true);
         let link = stated(series, &[rates, delays]);
-        let found = drive(&mut VaryingLink::new(timing(&link, 0), tail(limit)), &arrivals, true);
+        let found = drive(&mut Link::wired_varying(timing(&link, 0), tail(limit)), &arrivals, true);
         assert_eq!(found, expected, "seed {seed}");
     }
 }
@@ -216,10 +216,10 @@ fn a_constant_trace_is_within_one_opportunity_of_a_wired_link() {
         let mut random = Streams::new(7, seed).stream("constant");
         let mut arrivals = random_arrivals(&mut random, 400, 1);
         arrivals.iter_mut().for_each(|arrival| arrival.1 = 1504);
-        let mut wired = WiredLink::new(rate, Duration::ZERO, QueueLimit::Unlimited);
+        let mut wired = Link::wired(rate, Duration::ZERO, QueueLimit::Unlimited);
         let expected = drive(&mut wired, &arrivals, true);
         let found =
-            drive(&mut VaryingLink::new(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
+            drive(&mut Link::wired_varying(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
         for (found, expected) in found.into_iter().zip(expected) {
             let (found, expected) = (found.unwrap().as_secs_f64(), expected.unwrap().as_secs_f64());
             assert!((found - expected).abs() <= 0.004 + 1e-12, "seed {seed}: {found} for {expected}");
@@ -266,9 +266,9 @@ fn a_wireless_link_with_a_fixed_timing_equals_the_fixed_link() {
             match varying {
                 true => {
                     let link = (Rate::Fixed(rate), Delay::Fixed(length(5)));
-                    RadioLink::varying(config, timing(&link, 0), codel(), channel, bits, backoff)
+                    Link::radio_varying(config, timing(&link, 0), codel(), channel, bits, backoff)
                 }
-                false => RadioLink::managed(config, codel(), channel, bits, backoff),
+                false => Link::radio(config, codel(), channel, bits, backoff),
             }
         };
         let (mut fixed, mut varying) = (build(false), build(true));
@@ -281,12 +281,12 @@ fn a_wireless_link_with_a_fixed_timing_equals_the_fixed_link() {
 }
 
 /// A wireless link at the rate of `link`, without delay, queue limit or framing.
-fn radio(link: &(Rate, Delay), arq: Config, model: Model) -> RadioLink {
+fn radio(link: &(Rate, Delay), arq: Config, model: Model) -> Link {
     let config = RadioConfig { arq, ..plain_radio(link.0.nominal()) };
     let streams = Streams::new(9, 0);
     let channel = model.build(streams.stream("channel"));
     let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(name));
-    RadioLink::varying(config, timing(link, 0), tail(QueueLimit::Unlimited), channel, bits, backoff)
+    Link::radio_varying(config, timing(link, 0), tail(QueueLimit::Unlimited), channel, bits, backoff)
 }
 
 /// By hand: 8000 bits in the first second, none in the next two, and 4000 bits in a quarter of a second. Of a trace, 12,000
@@ -347,7 +347,8 @@ fn a_trace_composes_with_losses_and_an_arq() {
 fn a_transmission_goes_through_steps() {
     let link = stated("rate.series.file = \"t\"", &["time_s,rate_bps\n0,8000\n1,0\n3,16000\n4,16000\n"]);
     let arrivals = [(ms(500), 1_000), (ms(500), 100), (ms(2_000), 10), (ms(7_000), 1_000)];
-    let found = drive(&mut VaryingLink::new(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
+    let found =
+        drive(&mut Link::wired_varying(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
     // 500 bytes until 1 s, the other 500 from 3 s on; the series repeats every 5 s.
     let expected = [3_250, 3_300, 3_305, 8_500].map(|at| Some(ms(at)));
     assert_eq!(found, expected);
@@ -369,11 +370,13 @@ fn the_signal_gives_the_rate() {
 fn delays_keep_the_order() {
     let link = stated("rate = \"8 Mbps\"\ndelay.per-packet.file = \"t\"", &["delay_ms\n30\n0\n50\n"]);
     let arrivals: Vec<_> = (0..5).map(|n| (ms(10 * n), 1_000)).collect();
-    let found = drive(&mut VaryingLink::new(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
+    let found =
+        drive(&mut Link::wired_varying(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
     // Sent by 1, 11, 21, 31, 41 ms; the delays are 30, 0, 50, 30, 0 ms.
     assert_eq!(found, [31, 31, 71, 71, 71].map(|at| Some(ms(at))));
     let link = stated("rate = \"8 Mbps\"\ndelay.series.file = \"t\"", &["time_s,delay_s\n0,0.03\n0.02,0\n"]);
-    let found = drive(&mut VaryingLink::new(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
+    let found =
+        drive(&mut Link::wired_varying(timing(&link, 0), tail(QueueLimit::Unlimited)), &arrivals, true);
     assert_eq!(found, [31, 41, 41, 41, 71].map(|at| Some(ms(at))));
 }
 
@@ -548,7 +551,7 @@ fn damaged_files_do_not_panic() {
             continue;
         }
         let timing = Timing::new(&rate, &delay, streams(0), ms(2_000));
-        let mut link = VaryingLink::new(timing, tail(QueueLimit::Packets(5)));
+        let mut link = Link::wired_varying(timing, tail(QueueLimit::Packets(5)));
         drive(&mut link, &[(ms(0), 100), (ms(1), 1_500), (ms(40), 9_000), (ms(1_999), 40)], true);
         used += 1;
     }
@@ -589,8 +592,10 @@ fn a_packet_may_outlast_the_run() {
         ("rate.lognormal = { median = \"1 bps\", sigma = 0.1 }", &[]),
     ] {
         let (rate, delay) = stated(text, files);
-        let mut link =
-            VaryingLink::new(Timing::new(&rate, &delay, streams(0), ms(1_000)), tail(QueueLimit::Unlimited));
+        let mut link = Link::wired_varying(
+            Timing::new(&rate, &delay, streams(0), ms(1_000)),
+            tail(QueueLimit::Unlimited),
+        );
         let fates = drive(&mut link, &[(ms(1), 60_000), (ms(2), 40), (ms(900), 40)], true);
         assert_eq!(fates, [None, None, None], "{text}");
     }

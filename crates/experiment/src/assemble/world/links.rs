@@ -1,46 +1,31 @@
 //! The links, wired and wireless: each direction with its queue, channel, ARQ and random streams.
 
-use lasthop_base::{Bytes, Duration, Stream, Streams};
-use lasthop_link::QueueLimit;
+use lasthop_base::{Bytes, Streams};
 use lasthop_link::graph::{LinkId, SharedId};
-use lasthop_link::queue::{Discipline, DropTail, Queue};
+use lasthop_link::queue::LinkQueue;
 use lasthop_proto::HostId;
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkUse};
 use lasthop_scenario::network::{LastHop, Network, NetworkLink};
 use lasthop_scenario::{LinkProtection, Radio, Wired};
-use lasthop_sim::{
-    Fec, ManagedLink, Node, RadioConfig, RadioLink, SharedLink, SharedRadio, VaryingLink, WiredLink,
-};
+use lasthop_sim::{Fec, Link, RadioConfig, SharedLink, SharedRadio};
 
 use super::Layout;
 
 impl Layout {
     /// The direction of a wired link that leads away from its end `from`.
-    pub(super) fn wired(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
-        let (rate, delay, queue) = (wired.rate.nominal(), wired.delay.nominal(), wired.queue);
+    pub(super) fn wired(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Link {
+        let (rate, delay) = (wired.rate.nominal(), wired.delay.nominal());
+        let ends = self.network.graph.ends(link);
+        let [here, there] = [from, 1 - from].map(|end| &self.network.names[usize::from(ends[end].0)]);
+        let random = || streams.stream(&["queue:", here, "-", there].concat());
+        let queue = LinkQueue::new(&wired.queue, |size| rate.time_for(size), random);
         if wired.rate.varies() || wired.delay.varies() {
-            return self.varying(wired, link, from, streams);
+            let timing = self.network.timing(link, from == 1, streams).expect("a wired link has a rate");
+            Link::wired_varying(timing, queue)
+        } else {
+            Link::wired(rate, delay, queue)
         }
-        match queue {
-            Queue::DropTail(limit) => WiredLink::new(rate, delay, limit).into(),
-            Queue::Managed(management) => {
-                let ends = self.network.graph.ends(link);
-                let [here, there] = [from, 1 - from].map(|end| &self.network.names[usize::from(ends[end].0)]);
-                let random = streams.stream(&["queue:", here, "-", there].concat());
-                let queue = management.build(|size| rate.time_for(size), random);
-                ManagedLink::new(rate, delay, queue).into()
-            }
-        }
-    }
-
-    /// Like [`wired`](Layout::wired), where rate or delay vary.
-    fn varying(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
-        let timing = self.network.timing(link, from == 1, streams).expect("a wired link has a rate");
-        let ends = self.network.graph.ends(link).map(|end| &self.network.names[usize::from(end.0)]);
-        let random = streams.stream(&["queue:", ends[from], "-", ends[1 - from]].concat());
-        VaryingLink::new(timing, discipline(wired.queue, |size| wired.rate.nominal().time_for(size), random))
-            .into()
     }
 
     /// The direction of a shared radio that leads to the mobile hosts.
@@ -69,7 +54,7 @@ pub(super) fn direction(
     link: LinkUse,
     network: &Network,
     streams: Streams,
-) -> RadioLink {
+) -> Link {
     let up = from == hop.mobile;
     let (radio, direction) = if up { (&hop.up, "up") } else { (&hop.down, "down") };
     let channel = hop.channel(from, network, streams);
@@ -77,17 +62,12 @@ pub(super) fn direction(
     let config = RadioConfig { arq: hop.arq(from, link), ..config(radio, link) };
     let (bits, backoff) = (stream("bits"), stream("backoff"));
     let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
-    let link = match radio.queue {
-        queue if radio.rate.varies() || radio.delay.varies() => {
-            let timing = hop.timing(up, streams, network.limit);
-            let queue = discipline(queue, air_time, stream("queue"));
-            RadioLink::varying(config, timing, queue, channel, bits, backoff)
-        }
-        Queue::DropTail(_) => RadioLink::new(config, channel, bits, backoff),
-        Queue::Managed(management) => {
-            let queue = management.build(air_time, stream("queue"));
-            RadioLink::managed(config, queue, channel, bits, backoff)
-        }
+    let queue = LinkQueue::new(&radio.queue, air_time, || stream("queue"));
+    let link = if radio.rate.varies() || radio.delay.varies() {
+        let timing = hop.timing(up, streams, network.limit);
+        Link::radio_varying(config, timing, queue, channel, bits, backoff)
+    } else {
+        Link::radio(config, queue, channel, bits, backoff)
     };
     link.until(network.limit).of_station(hop.place.map_or(0, |(_, station)| station))
 }
@@ -107,21 +87,10 @@ fn sharing(
     SharedLink {
         hosts,
         config,
-        queue: match hop.down.queue {
-            Queue::DropTail(_) => None,
-            Queue::Managed(management) => Some(management.build(air_time, stream("queue"))),
-        },
+        queue: LinkQueue::new(&hop.down.queue, air_time, || stream("queue")),
         channel: hop.channel(base, network, streams),
         bits: stream("bits"),
         backoff: stream("backoff"),
-    }
-}
-
-/// The queue of a link that is served packet by packet.
-fn discipline(queue: Queue, air_time: impl Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline> {
-    match queue {
-        Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
-        Queue::Managed(management) => management.build(air_time, random),
     }
 }
 
@@ -133,13 +102,9 @@ fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
         LinkProtection::All => Some(Covers::All),
     };
     RadioConfig {
-        // Rates and delays that vary, and managed queues, are built by `direction`.
+        // Rates and delays that vary, and the queue, are built by `direction`.
         rate: radio.rate.nominal(),
         delay: radio.delay.nominal(),
-        queue: match radio.queue {
-            Queue::DropTail(limit) => limit,
-            Queue::Managed(_) => QueueLimit::Unlimited,
-        },
         expansion: radio.expansion,
         mtu: radio.mtu,
         unit: radio.unit,

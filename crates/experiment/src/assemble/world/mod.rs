@@ -51,8 +51,8 @@ pub struct World {
     pub applications: Vec<(ComponentId, ComponentId)>,
     /// The directions of wireless links.
     pub radios: Vec<ComponentId>,
-    /// Wired links with a queue discipline, or with a rate or a delay that varies.
-    pub managed: Vec<ComponentId>,
+    /// The directions of wired links.
+    pub wired: Vec<ComponentId>,
     /// The shared radios.
     pub shared: Vec<ComponentId>,
     /// The BSSs, each with its number of stations.
@@ -371,7 +371,7 @@ impl Layout {
             traffic: self.ends_of(|workload| matches!(workload, Workload::Traffic { .. })),
             applications: self.ends_of(|workload| matches!(workload, Workload::Application(_))),
             radios: Vec::new(),
-            managed: Vec::new(),
+            wired: Vec::new(),
             shared: Vec::new(),
             bsses: Vec::new(),
         };
@@ -393,8 +393,8 @@ impl Layout {
     /// Adds a component to the world, and to those that are counted.
     fn add(&self, world: &mut World, kind: &ComponentKind, node: Node) {
         let counted = match (&node, kind) {
-            (Node::Radio(_), _) => Some(&mut world.radios),
-            (Node::Managed(_) | Node::Varying(_), _) => Some(&mut world.managed),
+            (Node::Link(link), _) if link.is_radio() => Some(&mut world.radios),
+            (Node::Link(_), _) => Some(&mut world.wired),
             (_, ComponentKind::Shared(_)) => Some(&mut world.shared),
             _ => None,
         };
@@ -467,7 +467,7 @@ impl Layout {
             ComponentKind::Source(flow) => self.source(*flow, combination, streams),
             ComponentKind::Sink(flow) => self.sink(*flow, combination),
             ComponentKind::Link(link, from) => match &self.network.links[usize::from(link.0)] {
-                NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams),
+                NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams).into(),
                 NetworkLink::Radio(hop) => {
                     links::direction(hop, *from, combination.link(), &self.network, streams).into()
                 }

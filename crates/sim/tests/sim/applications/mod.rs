@@ -11,7 +11,7 @@ use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
     Body, Component, ComponentId, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
-use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, Tap, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, Link, NoTap, Node, QueueLimit, Tap};
 
 const ASKS: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 const ANSWERS: Connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(1) };
@@ -78,7 +78,7 @@ fn net_with<F: Component + 'static>(
     let number = config.activity.connections();
     let [client, server] = ends(&mut net, settings, &config, run);
     for ((from, to), filter) in [(client, server), (server, client)].into_iter().zip(filters) {
-        let link = net.add(WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited));
+        let link = net.add(Link::wired(rate, Duration::from_millis(10), QueueLimit::Unlimited));
         let filter = net.add(Box::new(filter) as Box<dyn Component>);
         net.connect((link, Port::ONLY), (filter, Port::ONLY));
         for port in (0..number).flat_map(|number| [requests(number), responses(number)]) {

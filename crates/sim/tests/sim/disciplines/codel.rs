@@ -6,7 +6,7 @@ use lasthop_link::queue::{Codel, Discipline};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::traffic::{Config, Pattern, Sink, Source};
 use lasthop_proto::{DropReason, Ecn, FlowId, HostId, Port};
-use lasthop_sim::{Builder, ManagedLink, NoTap, Node, QueueLimit};
+use lasthop_sim::{Builder, Link, NoTap, Node, QueueLimit};
 
 use crate::disciplines::bench::{Bench, us};
 
@@ -191,9 +191,9 @@ fn drops_of_an_unresponsive_source_match_a_closed_form() {
     let run = |seconds| {
         let mut net = Builder::new();
         let sink = net.add(Sink::new());
-        let queue = Box::new(Codel::new(unlimited()));
+        let queue: Box<dyn Discipline> = Box::new(Codel::new(unlimited()));
         let rate = BitRate::from_bps(8_000_000).unwrap();
-        let link = net.add(ManagedLink::new(rate, Duration::from_millis(10), queue));
+        let link = net.add(Link::wired(rate, Duration::from_millis(10), queue));
         let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(0) };
         let pattern = Pattern::Constant { rate: BitRate::from_bps(16_000_000).unwrap() };
         let config = Config { size: Bytes(1_000), start: Time::ZERO, stop: Time::NEVER, pattern };
@@ -202,10 +202,10 @@ fn drops_of_an_unresponsive_source_match_a_closed_form() {
         net.connect((link, Port::ONLY), (sink, Port::ONLY));
         let mut engine = net.build(NoTap);
         engine.run(&[], Time::ZERO + seconds);
-        let Node::Managed(link) = engine.node(link) else { panic!("a managed link") };
+        let Node::Link(link) = engine.node(link) else { panic!("a managed link") };
         let Node::Sink(sink) = engine.node(sink) else { panic!("a sink") };
         let Node::Source(source) = engine.node(source) else { panic!("a source") };
-        (*link.stats(), *sink.stats(), source.stats().packets)
+        (link.stats(), *sink.stats(), source.stats().packets)
     };
     // Packet i arrives at i/2 ms and departs at i ms: its delay is 5 ms at 10 ms.
     let due = |seconds: f64| due(110_000, 1).take_while(|&due| due <= seconds * 1e6).count() as f64;

@@ -2,14 +2,12 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
-use lasthop_link::queue::{Management, QueueStats, codel, fq_codel, red};
+use lasthop_link::queue::{Management, codel, fq_codel, red};
 use lasthop_proto::arq::{self, Backoff, Retransmissions, selective_repeat, stop_and_wait};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::traffic::{Config, Pattern, Sink, Source};
 use lasthop_proto::{ComponentId, DropReason, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::{
-    Builder, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, RadioStats, Tap, Wire, WiredLink,
-};
+use lasthop_sim::{Builder, Link, Node, QueueLimit, RadioConfig, Tap, Wire};
 use lasthop_testing::net::plain_radio;
 use lasthop_testing::random::{management, pick};
 
@@ -65,19 +63,13 @@ fn run(seed: u64, link: impl FnOnce(Streams) -> Node) -> (Record, u64) {
     let Node::Sink(sink) = engine.node(SINK) else { panic!("a sink") };
     let arrived = sink.stats().packets;
     let stats = match engine.node(LINK) {
-        Node::Managed(link) => Some(*link.stats()),
-        Node::Radio(link) => {
-            let RadioStats { overflowed, early_drops, marked, .. } = *link.stats();
-            Some(QueueStats { overflowed, early_drops, marked })
-        }
-        _ => None,
+        Node::Link(link) => link.stats(),
+        _ => panic!("a link"),
     };
     let record = engine.into_tap();
-    if let Some(stats) = stats {
-        let dropped = |reason| record.dropped.iter().filter(|drop| drop.2 == reason).count() as u64;
-        assert_eq!(stats.overflowed, dropped(DropReason::QueueFull));
-        assert_eq!(stats.early_drops, dropped(DropReason::ActiveQueue));
-    }
+    let dropped = |reason| record.dropped.iter().filter(|drop| drop.2 == reason).count() as u64;
+    assert_eq!(stats.overflowed, dropped(DropReason::QueueFull));
+    assert_eq!(stats.early_drops, dropped(DropReason::ActiveQueue));
     assert_eq!(record.left.len() as u64, arrived);
     let held = record.entered - arrived - record.dropped.len() as u64;
     (record, held)
@@ -114,10 +106,10 @@ fn over_the_air(arq: arq::Config, management: Option<Management>, streams: Strea
     let channel = channel.build(streams.stream("channel"));
     let (bits, backoff): (Stream, Stream) = (streams.stream("bits"), streams.stream("backoff"));
     match management {
-        None => RadioLink::new(radio(arq), channel, bits, backoff).into(),
+        None => Link::radio(radio(arq), QueueLimit::Unlimited, channel, bits, backoff).into(),
         Some(management) => {
             let queue = management.build(air_time, streams.stream("queue"));
-            RadioLink::managed(radio(arq), queue, channel, bits, backoff).into()
+            Link::radio(radio(arq), queue, channel, bits, backoff).into()
         }
     }
 }
@@ -138,10 +130,10 @@ fn idle_managements() -> [Management; 3] {
 #[test]
 fn an_inactive_discipline_equals_drop_tail() {
     for seed in 0..20 {
-        let plain = run(seed, |_| WiredLink::new(rate(), DELAY, QueueLimit::Unlimited).into());
+        let plain = run(seed, |_| Link::wired(rate(), DELAY, QueueLimit::Unlimited).into());
         for management in idle_managements() {
             let queue = |streams: Streams| management.build(air_time, streams.stream("queue"));
-            let managed = run(seed, |streams| ManagedLink::new(rate(), DELAY, queue(streams)).into());
+            let managed = run(seed, |streams| Link::wired(rate(), DELAY, queue(streams)).into());
             assert_eq!(managed, plain, "{management:?}, seed {seed}");
         }
         for arq in arqs() {
@@ -163,7 +155,7 @@ fn links_conserve_packets() {
     for seed in 0..100 {
         let management = management(&mut Streams::new(seed, 1).stream("management"));
         let queue = |streams: Streams| management.build(air_time, streams.stream("queue"));
-        let wired = || run(seed, |streams| ManagedLink::new(rate(), DELAY, queue(streams)).into());
+        let wired = || run(seed, |streams| Link::wired(rate(), DELAY, queue(streams)).into());
         let mut runs = vec![(wired(), wired())];
         for arq in arqs() {
             let over = || run(seed, |streams| over_the_air(arq, Some(management), streams));
@@ -226,12 +218,12 @@ impl ByHand {
 fn links(management: Management) -> [Node; 4] {
     let rate = BitRate::from_bps(80_000).unwrap();
     let queue = || management.build(|size| rate.time_for(size), Streams::new(1, 0).stream("queue"));
-    let wired = ManagedLink::new(rate, Duration::ZERO, queue()).into();
+    let wired = Link::wired(rate, Duration::ZERO, queue()).into();
     let [none, stop, selective] = arqs().map(|arq| {
         let config = RadioConfig { rate, delay: Duration::ZERO, mtu: None, ..radio(arq) };
         let stream = |name| Streams::new(1, 0).stream(name);
         let channel = Model::Perfect.build(stream("channel"));
-        RadioLink::managed(config, queue(), channel, stream("bits"), stream("backoff")).into()
+        Link::radio(config, queue(), channel, stream("bits"), stream("backoff")).into()
     });
     [wired, none, stop, selective]
 }

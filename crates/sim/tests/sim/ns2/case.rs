@@ -9,7 +9,7 @@ use lasthop_proto::tcp::{
     Connection, Flavour, InitialThreshold, InitialWindow, Profile, Receiver, Sender, Settings, Transfer,
 };
 use lasthop_proto::{Component, DropReason, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::{Builder, Ended, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Ended, Link, QueueLimit};
 
 use crate::ns2::recorder::{Numbering, Places, Recorder};
 use crate::ns2::trace::Row;
@@ -161,8 +161,8 @@ impl Case {
         let (wired_rate, wired_delay) = (rate(self.text("wbw"))?, delay(self.text("wdelay"))?);
         let (hop_rate, hop_delay) = (rate(self.text("lbw"))?, delay(self.text("ldelay"))?);
         let queue = QueueLimit::Packets(self.number::<u32>("qlim")? - 1);
-        let wired = || WiredLink::new(wired_rate, wired_delay, QueueLimit::Unlimited);
-        let hop = |limit| WiredLink::new(hop_rate, hop_delay, limit);
+        let wired = || Link::wired(wired_rate, wired_delay, QueueLimit::Unlimited);
+        let hop = |limit| Link::wired(hop_rate, hop_delay, limit);
         let numbering = Numbering::new(&settings);
         let outages = self.outages()?;
         let dropper = |lost| Dropper { lost, outages: outages.clone(), rate: hop_rate, delay: hop_delay };

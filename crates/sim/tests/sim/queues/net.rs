@@ -4,7 +4,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::traffic::{Config, Pattern, Sink, SinkStats, Source};
 use lasthop_proto::{ComponentId, DropReason, FlowId, HostId, Packet, Port};
-use lasthop_sim::{Builder, Engine, Node, QueueLimit, Tap, Wire, WiredLink};
+use lasthop_sim::{Builder, Engine, Link, Node, QueueLimit, Tap, Wire};
 
 /// Packet size, transmitted in [`SERVICE`].
 pub(crate) const SIZE: Bytes = Bytes(1_000);
@@ -57,7 +57,7 @@ impl Net {
         let mut net = Builder::new();
         assert_eq!(net.add(Sink::new()), SINK);
         let rate = BitRate::from_bps(LINK_BPS).unwrap();
-        assert_eq!(net.add(WiredLink::new(rate, DELAY, limit)), LINK);
+        assert_eq!(net.add(Link::wired(rate, DELAY, limit)), LINK);
         net.connect((LINK, Port::ONLY), (SINK, Port::ONLY));
         for (index, config) in configs.iter().enumerate() {
             let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(index as u16) };

@@ -7,7 +7,7 @@ use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
 use lasthop_channel::{Iid, Model};
 use lasthop_proto::arq::{Backoff, Retransmissions};
 use lasthop_proto::{DropReason, LinkOutcome};
-use lasthop_sim::{Expansion, Exposed, RadioConfig, RadioStats};
+use lasthop_sim::{Expansion, Exposed, LinkStats, RadioConfig};
 
 use crate::radio::harness::{Bench, Did, Odds, mtu, packet, plain, selective_repeat, stop_and_wait};
 
@@ -15,12 +15,12 @@ const FIVE_SIGMA: f64 = 5.0;
 
 /// Sends `n` packets of `size` bytes, all enqueued at time zero. Returns the statistics, the bench and the
 /// end of the run.
-fn saturate(config: RadioConfig, model: Model, n: u32, size: u64) -> (RadioStats, Bench, Time) {
+fn saturate(config: RadioConfig, model: Model, n: u32, size: u64) -> (LinkStats, Bench, Time) {
     let channel = model.build(Streams::new(5, 0).stream("channel"));
     let mut bench = Bench::seeded(config, channel, 5);
     (0..n).for_each(|id| bench.send(Time::ZERO, packet(id, size)));
     let end = bench.finish().last().unwrap().0;
-    (*bench.link.stats(), bench, end)
+    (bench.link.stats(), bench, end)
 }
 
 fn frame_loss(loss: f64) -> Model {

@@ -11,7 +11,7 @@ use lasthop_channel::{Channel, FixedPeriods, FrameLoss, Iid, Model, Outages, Soj
 use lasthop_proto::arq::{Backoff, Config, Retransmissions};
 use lasthop_proto::fec::{BlockCode, Covers, Decoder, Interval};
 use lasthop_proto::{DropReason, Dscp, Packet};
-use lasthop_sim::{Expansion, Exposed, Fec, RadioConfig, RadioStats};
+use lasthop_sim::{Expansion, Exposed, Fec, LinkStats, RadioConfig};
 
 use crate::radio::harness::{
     Bench, Did, Odds, ms, mtu, packet, plain, scripted, selective_repeat, stop_and_wait,
@@ -86,12 +86,12 @@ fn on_the_air(
     config: RadioConfig,
     packets: &[Packet],
     fates: &'static [bool],
-) -> (Vec<(u64, Asked)>, RadioStats) {
+) -> (Vec<(u64, Asked)>, LinkStats) {
     let (asked, questions) = mpsc::channel();
     let mut bench = Bench::new(config, Box::new(Witness(asked, fates.iter().copied())));
     packets.iter().for_each(|&packet| bench.send(Time::ZERO, packet));
     bench.finish();
-    let stats = *bench.link.stats();
+    let stats = bench.link.stats();
     let questions: Vec<_> = questions.try_iter().collect();
     let total = questions.iter().fold(Duration::ZERO, |sum, (start, end, _)| sum + end.since(*start));
     assert_eq!((stats.attempts, stats.air_time), (questions.len() as u64, total));
@@ -170,14 +170,14 @@ fn the_papers_segments_need_three_units_or_six_coded_ones() {
             for (id, at) in [(0, 10 * bare), (1, 10 * (bare + 6))] {
                 assert!(log.contains(&(ms(at), Did::Deliver(id))), "{log:?}");
             }
-            let expected = RadioStats {
+            let expected = LinkStats {
                 attempts: bare + 6,
                 bits_on_air: 3840 * (bare + 6),
                 air_time: Duration::from_millis(10) * (bare + 6),
                 delivered: 2,
-                ..RadioStats::default()
+                ..LinkStats::default()
             };
-            assert_eq!(*bench.link.stats(), expected);
+            assert_eq!(bench.link.stats(), expected);
         }
     }
 }
@@ -301,13 +301,13 @@ fn close(what: &str, found: f64, expected: f64, sd_of_one: f64, n: u32) {
 }
 
 /// `n` packets of `size` bytes, every second one marked, all enqueued at time zero.
-fn alternating(config: RadioConfig, channel: Box<dyn Channel>, n: u32, size: u64) -> (RadioStats, Vec<Did>) {
+fn alternating(config: RadioConfig, channel: Box<dyn Channel>, n: u32, size: u64) -> (LinkStats, Vec<Did>) {
     let mut bench = Bench::seeded(config, channel, 5);
     (0..n).for_each(|id| {
         bench.send(Time::ZERO, if id % 2 == 1 { marked(id, size) } else { packet(id, size) });
     });
     bench.finish();
-    (*bench.link.stats(), bench.log.into_iter().map(|(_, did)| did).collect())
+    (bench.link.stats(), bench.log.into_iter().map(|(_, did)| did).collect())
 }
 
 /// Numbers of unmarked and of marked packets that arrived.

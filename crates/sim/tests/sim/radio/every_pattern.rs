@@ -222,8 +222,8 @@ fn an_overflowing_queue_conserves_packets() {
     for arq in arqs {
         for pattern in 0..1 << ATTEMPTS {
             let queue = QueueLimit::Packets(pattern % 3);
-            let config = RadioConfig { queue, mtu: mtu(4), delay: Duration::from_millis(6), arq, ..plain() };
-            let mut bench = Bench::new(config, scripted(losses(pattern)));
+            let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(6), arq, ..plain() };
+            let mut bench = Bench::queued(config, queue, scripted(losses(pattern)));
             (0..8).for_each(|id| bench.send(ms(u64::from(id) * 5), packet(id, SIZES[id as usize % 3])));
             let mut over = [0; 8];
             for &(_, did) in bench.finish() {

@@ -11,7 +11,7 @@ use lasthop_proto::{
     Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, FrameEvent, Handle, HostId, LinkOutcome, Notice,
     NoticeCode, Out, Packet, Port, Signal,
 };
-use lasthop_sim::{RadioConfig, RadioLink};
+use lasthop_sim::{Link, QueueLimit, RadioConfig};
 use lasthop_testing::net::plain_radio;
 
 /// Packet number `id`, with `size` bytes.
@@ -116,7 +116,7 @@ pub(crate) enum Did {
 
 /// A link driven by hand; checks the contract of a component.
 pub(crate) struct Bench {
-    pub(crate) link: RadioLink,
+    pub(crate) link: Link,
     pub(crate) log: Vec<(Time, Did)>,
     pub(crate) frames: Vec<(Time, FrameEvent)>,
     out: Out,
@@ -126,9 +126,18 @@ pub(crate) struct Bench {
 impl Bench {
     /// `link` with the streams of run 0 of `seed`.
     pub(crate) fn seeded(config: RadioConfig, channel: Box<dyn Channel>, seed: u64) -> Bench {
+        Bench::of(config, QueueLimit::Unlimited, channel, seed)
+    }
+
+    /// A link with a queue of this capacity.
+    pub(crate) fn queued(config: RadioConfig, queue: QueueLimit, channel: Box<dyn Channel>) -> Bench {
+        Bench::of(config, queue, channel, 1)
+    }
+
+    fn of(config: RadioConfig, queue: QueueLimit, channel: Box<dyn Channel>, seed: u64) -> Bench {
         let streams = Streams::new(seed, 0);
         let (bits, backoff) = (streams.stream("bits"), streams.stream("backoff"));
-        let link = RadioLink::new(config, channel, bits, backoff);
+        let link = Link::radio(config, queue, channel, bits, backoff);
         Bench { link, log: Vec::new(), frames: Vec::new(), out: Out::default(), now: Time::ZERO }
     }
 

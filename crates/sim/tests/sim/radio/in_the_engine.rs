@@ -7,7 +7,7 @@ use lasthop_base::{Duration, Probability, Streams, Time};
 use lasthop_channel::{Model, Start, TwoState};
 use lasthop_proto::arq::{Backoff, Retransmissions};
 use lasthop_proto::{Component, ComponentId, DropReason, LinkOutcome, Out, Packet, Port, Signal};
-use lasthop_sim::{Builder, Ended, NoTap, Node, RadioConfig, RadioLink, Tap, Wire};
+use lasthop_sim::{Builder, Ended, Link, NoTap, Node, QueueLimit, RadioConfig, Tap, Wire};
 
 use crate::radio::harness::{mtu, packet, plain, stop_and_wait};
 
@@ -68,7 +68,13 @@ fn run(seed: u64) -> Log {
     let config = RadioConfig { mtu: mtu(16), arq, ..plain() };
     let link = |direction: &str| {
         let own = |name: &str| streams.stream(&format!("{direction}:{name}"));
-        RadioLink::new(config, fading().build(streams.stream("channel")), own("bits"), own("backoff"))
+        Link::radio(
+            config,
+            QueueLimit::Unlimited,
+            fading().build(streams.stream("channel")),
+            own("bits"),
+            own("backoff"),
+        )
     };
     let host = |every| Box::new(Host { next: Time::ZERO, every, left: 2_000 }) as Box<dyn Component>;
     let mut builder = Builder::new();
@@ -81,7 +87,7 @@ fn run(seed: u64) -> Log {
     let mut engine = builder.build(Log::default());
     assert_eq!(engine.run(&[], Time::NEVER), Ended::Idle);
     for id in [down, up] {
-        let Node::Radio(link) = engine.node(id) else { panic!("a radio link") };
+        let Node::Link(link) = engine.node(id) else { panic!("a radio link") };
         let stats = link.stats();
         assert_eq!(stats.delivered + stats.discarded, 2_000);
     }
@@ -143,7 +149,13 @@ fn watchers_are_told_only_the_outcomes_that_they_want() {
         let stream = |name| streams.stream(name);
         let arq = stop_and_wait(Retransmissions::AtMost(2), Backoff::Uniform(Duration::from_millis(700)));
         let channel = fading().build(stream("channel"));
-        let link = RadioLink::new(RadioConfig { arq, ..plain() }, channel, stream("bits"), stream("backoff"));
+        let link = Link::radio(
+            RadioConfig { arq, ..plain() },
+            QueueLimit::Unlimited,
+            channel,
+            stream("bits"),
+            stream("backoff"),
+        );
         let mut builder = Builder::new();
         let host = Host { next: Time::ZERO, every: Duration::from_millis(50), left: 2_000 };
         let host = builder.add(Box::new(host) as Box<dyn Component>);
@@ -156,7 +168,7 @@ fn watchers_are_told_only_the_outcomes_that_they_want() {
         builder.watch(link, watcher);
         let mut engine = builder.build(NoTap);
         engine.run(&[], Time::NEVER);
-        let Node::Radio(link) = engine.node(link) else { panic!("a radio link") };
+        let Node::Link(link) = engine.node(link) else { panic!("a radio link") };
         let stats = link.stats();
         let counts = [
             (LinkOutcome::AttemptFailed, stats.failed_attempts),

@@ -10,7 +10,7 @@ use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
 use lasthop_proto::LinkOutcome;
 use lasthop_proto::arq::rlp::{Failure, Params};
 use lasthop_proto::arq::{Config, Retransmissions};
-use lasthop_sim::{RadioConfig, RadioStats};
+use lasthop_sim::{LinkStats, RadioConfig};
 
 use crate::radio::harness::{Bench, Did, mtu, packet, plain, scripted};
 
@@ -37,12 +37,12 @@ fn gsm(arq: Params) -> RadioConfig {
 }
 
 /// Sends `n` packets of `size` bytes, all enqueued at time zero. Returns the statistics and the end of the run.
-fn saturate(arq: Params, model: &Model, n: u32, size: u64, seed: u64) -> (RadioStats, Bench, Time) {
+fn saturate(arq: Params, model: &Model, n: u32, size: u64, seed: u64) -> (LinkStats, Bench, Time) {
     let channel = model.build(Streams::new(seed, 0).stream("channel"));
     let mut bench = Bench::seeded(gsm(arq), channel, seed);
     (0..n).for_each(|id| bench.send(Time::ZERO, packet(id, size)));
     let end = bench.finish().last().unwrap().0;
-    (*bench.link.stats(), bench, end)
+    (bench.link.stats(), bench, end)
 }
 
 /// Share of the air's rate that carries data with frames of one size over independent bit errors.

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use lasthop_base::{BitRate, Bytes, Duration};
 use lasthop_proto::arq::{Backoff, Retransmissions};
 use lasthop_proto::{Component, DropReason, LinkOutcome, Probe};
-use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioStats};
+use lasthop_sim::{Expansion, Exposed, LinkStats, QueueLimit, RadioConfig};
 
 use crate::radio::harness::{
     Bench, Did, Recorder, ms, mtu, packet, plain, scripted, selective_repeat, stop_and_wait,
@@ -46,14 +46,14 @@ fn a_packet_of_576_bytes_takes_four_and_a_half_fragments() {
             (ms(327), ms(367), half),
         ];
         assert_eq!(questions.try_iter().collect::<Vec<_>>(), expected);
-        let stats = RadioStats {
+        let stats = LinkStats {
             attempts: 5,
             bits_on_air: 4 * 1536 + 768,
             air_time: Duration::from_millis(360),
             delivered: 1,
-            ..RadioStats::default()
+            ..LinkStats::default()
         };
-        assert_eq!(*bench.link.stats(), stats);
+        assert_eq!(bench.link.stats(), stats);
     }
 }
 
@@ -188,7 +188,7 @@ fn the_selective_fec_paper_discards_a_packet_after_six_attempts() {
 #[test]
 fn an_idle_link_starts_between_slots() {
     let arq = selective_repeat(Retransmissions::Unlimited, 0, 10);
-    let mut bench = Bench::new(RadioConfig { queue: QueueLimit::Packets(0), arq, ..plain() }, scripted([]));
+    let mut bench = Bench::queued(RadioConfig { arq, ..plain() }, QueueLimit::Packets(0), scripted([]));
     bench.send(ms(3), packet(0, 10));
     bench.send(ms(9), packet(1, 10));
     bench.send(ms(20), packet(2, 10));
@@ -205,7 +205,7 @@ fn an_idle_link_starts_between_slots() {
 #[test]
 fn the_packet_at_the_head_does_not_count_as_waiting() {
     for queue in [QueueLimit::Packets(1), QueueLimit::Bytes(Bytes(9))] {
-        let mut bench = Bench::new(arq(RadioConfig { queue, ..plain() }, 13), scripted([false]));
+        let mut bench = Bench::queued(arq(plain(), 13), queue, scripted([false]));
         bench.send(ms(0), packet(0, 10));
         bench.send(ms(0), packet(1, 9));
         bench.send(ms(0), packet(2, 1));
@@ -227,7 +227,7 @@ fn the_packet_at_the_head_does_not_count_as_waiting() {
 #[test]
 fn an_idle_link_accepts_a_packet_without_queue_space() {
     for queue in [QueueLimit::Packets(0), QueueLimit::Bytes(Bytes(3))] {
-        let mut bench = Bench::new(RadioConfig { queue, ..plain() }, scripted([]));
+        let mut bench = Bench::queued(plain(), queue, scripted([]));
         bench.send(ms(0), packet(0, 10));
         bench.send(ms(9), packet(1, 10));
         bench.send(ms(10), packet(2, 10));

@@ -7,7 +7,7 @@
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::Component;
 use lasthop_proto::tcp::{Flavour, Profile, Receiver, Sender, Settings, Transfer};
-use lasthop_sim::{Builder, NoTap, Node, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Link, NoTap, Node, QueueLimit};
 use lasthop_testing::net::{CONNECTION, Filter, Loses, ring};
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -16,7 +16,7 @@ const ROUND_TRIP: f64 = 0.1;
 /// Goodput of an unbounded transfer over `seconds`, in bits per second of payload.
 fn throughput(settings: &Settings, bps: u64, loss: f64, seconds: u64) -> f64 {
     let rate = BitRate::from_bps(bps).expect("not zero");
-    let link = || WiredLink::new(rate, Duration::from_millis(50), QueueLimit::Unlimited);
+    let link = || Link::wired(rate, Duration::from_millis(50), QueueLimit::Unlimited);
     let mut random = Streams::new(1, 0).stream("loss");
     let loses: Loses = Box::new(move |_| random.bernoulli(loss));
     let mut net = Builder::new();

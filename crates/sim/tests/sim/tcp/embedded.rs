@@ -10,7 +10,7 @@ use lasthop_proto::tcp::{
     Flavour, Hole, Reaction, Receiver, Response, Rules, Segment, Sender, SenderState, Settings,
 };
 use lasthop_proto::{Component, ComponentId, Effect, Out, Packet, Port, Probe, Signal};
-use lasthop_sim::{Builder, Ended, Node, Tap, WiredLink};
+use lasthop_sim::{Builder, Ended, Link, Node, Tap};
 use lasthop_testing::check;
 use lasthop_testing::endpoint_invariants::{ReceiverInvariants, RelayInvariants, SenderInvariants};
 use lasthop_testing::net::{CONNECTION, Loses, join};
@@ -235,7 +235,7 @@ fn world(number: u64) {
     ] {
         let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
         let (delay, queue) = (milliseconds(random, 100), queue(random, settings.packet_size));
-        join(&mut net, ends, || WiredLink::new(rate, delay, queue), losses);
+        join(&mut net, ends, || Link::wired(rate, delay, queue), losses);
     }
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!("{bytes} B through {buffer} {from:?}, cut anew: {recuts}, by {wired:#?} and {radio:#?}");

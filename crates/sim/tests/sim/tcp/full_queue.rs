@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::tcp::{Flavour, Profile, Receiver, Sender, Settings, Transfer};
-use lasthop_sim::{Builder, NoTap, Node, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Link, NoTap, Node, QueueLimit};
 use lasthop_testing::net::{CONNECTION, ring};
 
 /// Segments delivered in order and timeouts, in 1,200 s over 10 Mb/s, 30 ms and then 2 Mb/s, 1 ms behind a queue of 50
@@ -10,7 +10,7 @@ use lasthop_testing::net::{CONNECTION, ring};
 fn deliver(settings: &Settings) -> (u64, u64) {
     let link = |mbps: u64, delay, limit| {
         let rate = BitRate::from_bps(mbps * 1_000_000).expect("not zero");
-        WiredLink::new(rate, Duration::from_millis(delay), limit)
+        Link::wired(rate, Duration::from_millis(delay), limit)
     };
     let mut net = Builder::new();
     let transfer = Transfer { bytes: None, start: Time::ZERO };

@@ -3,7 +3,7 @@
 use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, Out, Packet, Port};
-use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, Link, NoTap, Node, QueueLimit};
 use lasthop_testing::check;
 use lasthop_testing::net::{CONNECTION, Filter, Loses, by_order, nothing, ring, segments};
 use lasthop_testing::random::FLAVOURS;
@@ -57,7 +57,7 @@ fn run(
     acks: Loses,
 ) -> (Engine<NoTap>, ComponentId, ComponentId) {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
-    let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
+    let link = || Link::wired(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(segments(settings, 20)), start: Time::ZERO };
     let sender = net.add(Sender::new(CONNECTION, settings, transfer, None));

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
-use lasthop_link::queue::{Discipline, Queue};
+use lasthop_link::queue::{LinkQueue, Queue};
 use lasthop_proto::arq;
 use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
@@ -20,7 +20,7 @@ use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, Profile, Receiver, Rules, Sender, Settings, Transfer,
 };
 use lasthop_proto::{Component, ComponentId, Port};
-use lasthop_sim::{Builder, Expansion, Exposed, Fec, ManagedLink, Node, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{Builder, Expansion, Exposed, Fec, Link, RadioConfig};
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, finish, first_byte, plain_radio, slack};
 use lasthop_testing::random::{self, coin, management, milliseconds, pick, queue};
@@ -169,21 +169,6 @@ fn discipline(random: &mut Stream, packet: Bytes) -> Queue {
     if coin(random) { queue(random, packet).into() } else { Queue::Managed(management(random)) }
 }
 
-/// The discipline of a managed queue; `None` for drop-tail, which is built into links.
-fn managed(queue: Queue, rate: BitRate, random: Stream) -> Option<Box<dyn Discipline>> {
-    match queue {
-        Queue::DropTail(_) => None,
-        Queue::Managed(management) => Some(management.build(|size| rate.time_for(size), random)),
-    }
-}
-
-fn wired(rate: BitRate, delay: Duration, queue: Queue, random: Stream) -> Node {
-    match (queue, managed(queue, rate, random)) {
-        (Queue::DropTail(limit), _) => WiredLink::new(rate, delay, limit).into(),
-        (_, discipline) => ManagedLink::new(rate, delay, discipline.expect("a managed queue")).into(),
-    }
-}
-
 /// Whether the path reorders and duplicates packets, and how much.
 fn disorder(random: &mut Stream) -> Option<(f64, f64, Duration)> {
     let mut probability = || if coin(random) { 0.0 } else { random.uniform() * 0.1 };
@@ -206,10 +191,7 @@ fn world(kind: &Kind, number: u64) -> bool {
     };
     let packet = settings.packet_size;
     let air_queue = discipline(random, packet);
-    let directions = radio(random, schemes.link()).map(|config| match air_queue {
-        Queue::DropTail(queue) => RadioConfig { queue, ..config },
-        Queue::Managed(_) => config,
-    });
+    let directions = radio(random, schemes.link());
     let config = directions[0];
     // A retransmission timeout below the time that a window waits before the link leads to collapse: RFC 6298 section 2.5
     // asks for at least 60 s.
@@ -231,16 +213,16 @@ fn world(kind: &Kind, number: u64) -> bool {
     let sender = net.add(Sender::new(CONNECTION, &settings, transfer, reactions));
     let receiver = Receiver::new(CONNECTION, &settings).with_reactions(schemes.receiver_reactions());
     let receiver = net.add(receiver);
-    let wired = ["there", "back"]
-        .map(|way| net.add(wired(rate, delay, wired_queue, streams.stream(&format!("queue:{way}")))));
+    let wired = ["there", "back"].map(|way| {
+        let random = || streams.stream(&format!("queue:{way}"));
+        net.add(Link::wired(rate, delay, LinkQueue::new(&wired_queue, |size| rate.time_for(size), random)))
+    });
     let hop = [("down", directions[0]), ("up", directions[1])].map(|(way, config)| {
         let [bits, backoff, red] =
             ["bits", "backoff", "red"].map(|name| streams.stream(&format!("{name}:{way}")));
         let channel = model.build(streams.stream("channel"));
-        net.add(match managed(air_queue, config.rate, red) {
-            Some(queue) => RadioLink::managed(config, queue, channel, bits, backoff),
-            None => RadioLink::new(config, channel, bits, backoff),
-        })
+        let queue = LinkQueue::new(&air_queue, |size| config.rate.time_for(size), || red);
+        net.add(Link::radio(config, queue, channel, bits, backoff))
     });
     let site = Site { rate: config.rate, delay: config.delay, streams, ..site() };
     let [at_base_station, at_mobile_host] = [LinkEnd::BaseStation, LinkEnd::MobileHost].map(|end| {

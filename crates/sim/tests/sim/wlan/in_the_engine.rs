@@ -6,7 +6,7 @@ use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
 use lasthop_proto::tcp::{Connection, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, FlowId, HostId, LinkOutcome, Out, Packet, Port, Probe, Signal};
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, RetryLimit};
-use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, Link, NoTap, Node, QueueLimit};
 
 use crate::wlan::harness::{SERVER, frame_loss, host, stations};
 
@@ -63,7 +63,7 @@ fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId,
         let receiver = net.add(Receiver::new(connection, &settings));
         let rate = BitRate::from_bps(10_000_000).unwrap();
         for (end, place) in [(sender, from), (receiver, to)] {
-            let link = net.add(WiredLink::new(rate, Duration::from_millis(1), QueueLimit::Unlimited));
+            let link = net.add(Link::wired(rate, Duration::from_millis(1), QueueLimit::Unlimited));
             net.connect((end, Port::ONLY), (link, Port::ONLY));
             net.connect((link, Port::ONLY), (bss, Port(place)));
             net.connect((parts[usize::from(place)], Port(flow)), (end, Port::ONLY));

@@ -5,7 +5,7 @@ use lasthop_base::{BitRate, Duration, Streams};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Profile, Reactions, Settings};
 use lasthop_proto::{Component, Packet, Port};
-use lasthop_sim::{QueueLimit, WiredLink};
+use lasthop_sim::QueueLimit;
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
@@ -101,11 +101,11 @@ fn with_congestion_losses_only_the_source_is_standard() {
             let loss = pick(random, &[0.01, 0.03, 0.1]);
             let stages = || {
                 let rate = BitRate::from_bps(10_000_000).expect("not zero");
-                let hop = WiredLink::new(rate, Duration::from_millis(40), QueueLimit::Unlimited);
+                let hop = || Stage::wire(rate, Duration::from_millis(40), QueueLimit::Unlimited);
                 let mut bits = streams.stream("bits");
                 let data = Box::new(move |_: &Packet| bits.bernoulli(loss));
                 let losses = Stage::Losses(data, nothing());
-                vec![Stage::Hop(hop.clone()), losses, Stage::Station(agent(), Port::WIRED), Stage::Hop(hop)]
+                vec![hop(), losses, Stage::Station(agent(), Port::WIRED), hop()]
             };
             assert_like_the_standard(&settings, bytes, stages);
         });

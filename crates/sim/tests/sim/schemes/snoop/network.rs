@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::Model;
-use lasthop_link::queue::{Priority, priority};
+use lasthop_link::queue::{Discipline, Priority, priority};
 use lasthop_proto::scheme::{LinkEnd, Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Profile, SeqNum, Settings};
 use lasthop_proto::{Component, DropReason, Dscp, Effect, LinkOutcome, Out, Packet, Port, Probe, Signal};
-use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{Link, NoTap, Node, QueueLimit, RadioConfig};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{Forwarder, finish, first_byte, plain_radio, segments, slack};
@@ -274,9 +274,8 @@ fn without_losses_to_the_mobile_host_nothing_changes() {
             let stages = |station: &dyn Fn() -> Box<dyn Component>| {
                 if case == 2 {
                     let rate = BitRate::from_bps(2_000_000).expect("not zero");
-                    let wire = WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited);
-                    let station = Stage::Station(station(), Port::WIRED);
-                    return vec![Stage::Hop(wire.clone()), station, Stage::Hop(wire)];
+                    let wire = || Stage::wire(rate, Duration::from_millis(10), QueueLimit::Unlimited);
+                    return vec![wire(), Stage::Station(station(), Port::WIRED), wire()];
                 }
                 let stations = if case == 0 { PATHS[0] } else { PATHS[1] };
                 path(&mut random.clone(), &streams, &settings, stations, station)
@@ -292,7 +291,7 @@ fn without_losses_to_the_mobile_host_nothing_changes() {
 /// The wireless hop of ToN 1997: 2 Mb/s and losses in both directions, behind a wired delay.
 fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: &Streams) -> Vec<Stage> {
     let rate = |bps| BitRate::from_bps(bps).expect("not zero");
-    let wire = WiredLink::new(rate(10_000_000), delay, QueueLimit::Unlimited);
+    let wire = Stage::wire(rate(10_000_000), delay, QueueLimit::Unlimited);
     let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(2_000_000)) };
     let air = lossy_air(config, loss, streams);
     let scheme = installed(schemes, scheme);
@@ -300,7 +299,7 @@ fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: 
         .agents(LinkEnd::BaseStation)
         .next()
         .map(|_| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
-    [Some(Stage::Hop(wire)), agent, Some(air)].into_iter().flatten().collect()
+    [Some(wire), agent, Some(air)].into_iter().flatten().collect()
 }
 
 /// Repeats one packet to the mobile host.
@@ -337,15 +336,15 @@ fn without_losses_there_are_no_copies() {
         let streams = Streams::new(1, 0);
         let links = ["down", "up"].map(|way| {
             let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
-            let queue = Box::new(Priority::new(priority::Params { limit: QueueLimit::Unlimited }));
-            RadioLink::managed(config, queue, Model::Perfect.build(streams.stream("channel")), bits, backoff)
+            let queue: Box<dyn Discipline> =
+                Box::new(Priority::new(priority::Params { limit: QueueLimit::Unlimited }));
+            Link::radio(config, queue, Model::Perfect.build(streams.stream("channel")), bits, backoff)
         });
-        let wire = WiredLink::new(rate(10_000_000), Duration::from_millis(1), QueueLimit::Unlimited);
         let stages = vec![
-            Stage::Hop(wire),
+            Stage::wire(rate(10_000_000), Duration::from_millis(1), QueueLimit::Unlimited),
             Stage::Station(Box::new(Repeater { before: 100 }), Port::WIRED),
             Stage::Station(Watched::of(&schemes), Port::WIRED),
-            Stage::Air(Box::new(links)),
+            Stage::Links(links),
         ];
         let log = course(&settings, 1_000_000, stages, None);
         let copies = log.iter().filter(|(_, _, packet)| packet.dscp == Dscp::EXPEDITED).count();

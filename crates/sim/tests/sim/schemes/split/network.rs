@@ -8,7 +8,7 @@ use lasthop_proto::tcp::{
     Changes, Flavour, InitialWindow, Profile, Reactions, Receiver, Rules, Sender, Settings, Transfer,
 };
 use lasthop_proto::{ComponentId, Port};
-use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, Tap, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, Link, Node, QueueLimit, Tap};
 use lasthop_testing::check;
 use lasthop_testing::endpoint_invariants::RelayInvariants;
 use lasthop_testing::invariants::Invariants;
@@ -139,7 +139,7 @@ fn relayed<T: Tap>(
     let split = case.split(buffer);
     let link = |bps, ms| {
         let rate = BitRate::from_bps(bps).expect("not zero");
-        move || WiredLink::new(rate, Duration::from_millis(ms), QueueLimit::Unlimited)
+        move || Link::wired(rate, Duration::from_millis(ms), QueueLimit::Unlimited)
     };
     let own = *from == Port::WIRED;
     let (near, far) = if own { (wired, &split.wireless) } else { (&split.wireless, wired) };
@@ -159,7 +159,7 @@ fn relayed<T: Tap>(
     let (wire_losses, air_losses) = if own { (before, behind) } else { (behind, before) };
     let (wire_end, air_end) = if own { (source, sink) } else { (sink, source) };
     // Data first, in either direction.
-    let join = |net: &mut Builder, end, port, link: &dyn Fn() -> WiredLink, losses| match end == source {
+    let join = |net: &mut Builder, end, port, link: &dyn Fn() -> Link, losses| match end == source {
         true => join(net, [(end, Port::ONLY), (proxy, port)], link, losses),
         false => join(net, [(proxy, port), (end, Port::ONLY)], link, losses),
     };

@@ -4,7 +4,7 @@
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Profile, Receiver, Sender, Settings, Transfer};
-use lasthop_sim::{Builder, Ended, QueueLimit, WiredLink};
+use lasthop_sim::{Builder, Ended, Link, QueueLimit};
 use lasthop_testing::net::{CONNECTION, ring};
 use lasthop_testing::schemes::installed;
 
@@ -27,7 +27,7 @@ fn arrives(scheme: &str, max_burst: u32, packets: u32, rate: u64) -> bool {
     let sender = net.add(Sender::new(CONNECTION, &wireless, transfer, scheme.reactions()));
     let link = |bps, queue| {
         let rate = BitRate::from_bps(bps).expect("not zero");
-        WiredLink::new(rate, Duration::from_millis(20), queue)
+        Link::wired(rate, Duration::from_millis(20), queue)
     };
     let fast = net.add(link(10_000_000, QueueLimit::Unlimited));
     let slow = net.add(link(rate, QueueLimit::Packets(packets)));

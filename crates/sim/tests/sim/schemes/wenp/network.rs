@@ -7,7 +7,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::scheme::{LinkEnd, Scheme, Schemes};
 use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reactions, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
-use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, WiredLink};
+use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{finish, first_byte, nothing, plain_radio, segments, slack};
@@ -243,7 +243,7 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
     let settings = Settings { flavour, window: Bytes(1 << 20).into(), ..Settings::default() };
     let streams = Streams::new(number, 0);
     let rate = |bps| BitRate::from_bps(bps).expect("not zero");
-    let wire = WiredLink::new(rate(100_000_000), Duration::from_millis(20), QueueLimit::Unlimited);
+    let wire = Stage::wire(rate(100_000_000), Duration::from_millis(20), QueueLimit::Unlimited);
     let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(5_000_000)) };
     let air = lossy_air(config, 0.01, &streams);
     let schemes = Schemes::default();
@@ -252,7 +252,7 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
         .agents(LinkEnd::BaseStation)
         .next()
         .map(|_| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
-    let stages = [Some(Stage::Hop(wire)), agent, Some(air)];
+    let stages = [Some(wire), agent, Some(air)];
     let bytes = 2_000_000;
     let stages = stages.into_iter().flatten().collect();
     let (engine, (sender, _), _) = run(&settings, bytes, stages, scheme.reactions(), |_| NoTap);

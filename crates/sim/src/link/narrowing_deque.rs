@@ -1,13 +1,13 @@
-//! A queue for the packets of a link.
+//! A deque for the packets of a link, whose memory in use becomes small again.
 
 /// Slots of a queue that has held something: enough for an initial window.
 const FEWEST: usize = 16;
 
-/// A queue in a ring of slots, like `VecDeque`, but a ring that a burst has widened becomes narrow again. A large network
+/// A FIFO in a ring of slots, like `VecDeque`, but slots that a burst has added go out of use again. A large network
 /// has many of them, and a wide ring would lead each packet through memory that is no longer in the cache. The allocation
 /// stays.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring<T> {
+pub(crate) struct NarrowingDeque<T> {
     /// Those beyond `width` are unused.
     slots: Vec<T>,
     /// Slots in use, a power of two; zero before the first value.
@@ -16,13 +16,13 @@ pub(crate) struct Ring<T> {
     len: usize,
 }
 
-impl<T> Default for Ring<T> {
-    fn default() -> Ring<T> {
-        Ring { slots: Vec::new(), width: 0, head: 0, len: 0 }
+impl<T> Default for NarrowingDeque<T> {
+    fn default() -> NarrowingDeque<T> {
+        NarrowingDeque { slots: Vec::new(), width: 0, head: 0, len: 0 }
     }
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy> NarrowingDeque<T> {
     /// The number of values.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -112,36 +112,36 @@ mod tests {
 
     use super::*;
 
-    /// Bursts of a few hundred values widen the ring, and quiet times make it narrow.
+    /// Bursts of a few hundred values widen it, and quiet times make it narrow.
     #[test]
     fn agrees_with_a_deque() {
-        let mut random = Streams::new(1, 0).stream("ring");
-        let (mut ring, mut deque) = (Ring::default(), VecDeque::new());
+        let mut random = Streams::new(1, 0).stream("deque");
+        let (mut narrowing, mut deque) = (NarrowingDeque::default(), VecDeque::new());
         let (mut widest, mut narrowest_after) = (0, usize::MAX);
         for step in 0..200_000_u32 {
             let few = if step / 2_000 % 2 == 0 { 6 } else { 300 };
             if random.below(few) >= deque.len() as u64 {
-                ring.push(step);
+                narrowing.push(step);
                 deque.push_back(step);
             } else if random.below(5_000) == 0 {
-                ring.clear();
+                narrowing.clear();
                 deque.clear();
             } else {
-                ring.pop();
+                narrowing.pop();
                 deque.pop_front();
             }
-            assert_eq!((ring.len(), ring.is_empty()), (deque.len(), deque.is_empty()));
-            assert_eq!((ring.front(), ring.back()), (deque.front(), deque.back()));
+            assert_eq!((narrowing.len(), narrowing.is_empty()), (deque.len(), deque.is_empty()));
+            assert_eq!((narrowing.front(), narrowing.back()), (deque.front(), deque.back()));
             if step % 64 == 0 {
-                assert!(ring.iter().eq(&deque));
+                assert!(narrowing.iter().eq(&deque));
             }
-            widest = widest.max(ring.width);
+            widest = widest.max(narrowing.width);
             if widest > FEWEST {
-                narrowest_after = narrowest_after.min(ring.width);
+                narrowest_after = narrowest_after.min(narrowing.width);
             }
         }
         assert!(widest >= 256 && narrowest_after == FEWEST, "{widest}, then {narrowest_after}");
-        let mut empty: Ring<u32> = Ring::default();
+        let mut empty: NarrowingDeque<u32> = NarrowingDeque::default();
         empty.pop();
         assert_eq!((empty.len(), empty.front()), (0, None));
     }

@@ -6,7 +6,7 @@ use lasthop_proto::fec::{self, Decoder, Interval};
 use lasthop_proto::frag::Mtu;
 
 use super::fragmenter::Coding;
-use super::{Expansion, Exposed, RadioConfig, RadioStats};
+use super::{Expansion, Exposed, LinkStats, RadioConfig};
 
 /// One direction of the air interface.
 // In this order: what every unit needs comes first, and is side by side.
@@ -42,7 +42,7 @@ pub(super) struct Unit {
 
 impl Unit {
     /// Counts a transmission of this unit.
-    pub(super) fn count(&self, stats: &mut RadioStats) {
+    pub(super) fn count(&self, stats: &mut LinkStats) {
         stats.attempts += 1;
         stats.bits_on_air += self.on_air;
         stats.air_time += self.time;

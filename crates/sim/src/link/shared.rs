@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 
-use lasthop_base::{Bytes, Duration, Stream, Time};
+use lasthop_base::{Bytes, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_link::dispatch::{Choice, Dispatch, Dispatcher, Offer};
-use lasthop_link::pace::{Fixed, OnAir, Pace};
-use lasthop_link::queue::{Discipline, QueueLimit};
+use lasthop_link::pace::Fixed;
+use lasthop_link::queue::{Discipline, LinkQueue, QueueLimit};
 use lasthop_proto::{Component, HostId, Out, Packet, Port, Probe};
 
 use super::air::Air;
-use super::with_arq::{Queue, WithArq};
-use super::{RadioConfig, RadioStats};
+use super::queued::{QueuedLink, Service};
+use super::with_arq::WithArq;
+use super::{LinkStats, RadioConfig};
 
 /// The direction from a base station to its mobile hosts. Each mobile host has a queue, a channel and an ARQ of its own,
 /// and one unit at a time is on the air; a dispatcher chooses whose. Packets enter by [`Port::WIRED`], and those for
@@ -22,7 +23,7 @@ use super::{RadioConfig, RadioStats};
 /// as FIFO, admits a packet if all packets that wait, not counting the oldest one, are within that capacity.
 ///
 /// # Losses, signals, randomness
-/// As of a [`RadioLink`](crate::RadioLink) with an ARQ. Watchers get the signals of all mobile hosts.
+/// As of a [`Link`](crate::Link) with an ARQ. Watchers get the signals of all mobile hosts.
 ///
 /// # Cost
 /// Each attempt polls the ARQs of all mobile hosts. With one queue, each arriving packet sums the sizes of those that wait.
@@ -49,48 +50,24 @@ pub struct SharedLink {
     pub hosts: Vec<HostId>,
     /// Parameters of the link, with an ARQ.
     pub config: RadioConfig,
-    /// The discipline of its queue; by default drop-tail, as `config` says.
-    pub queue: Option<Box<dyn Discipline>>,
+    /// Its queue.
+    pub queue: LinkQueue,
     /// Its channel.
     pub channel: Box<dyn Channel>,
-    /// The stream `bits` of a [`RadioLink`](crate::RadioLink).
+    /// The stream `bits` of a [`Link`](crate::Link).
     pub bits: Stream,
-    /// The stream `backoff` of a [`RadioLink`](crate::RadioLink).
+    /// The stream `backoff` of a [`Link`](crate::Link).
     pub backoff: Stream,
 }
 
 /// The state of a mobile host.
 struct Mobile {
-    link: WithArq<ToMobile>,
+    link: QueuedLink<Box<dyn Discipline>, Fixed, WithArq>,
+    /// Capacity of the one queue, if all packets wait in one.
     limit: QueueLimit,
     /// The numbers of the packets that are not completed, in the order of arrival, with their sizes; only if all packets
     /// wait in one queue.
     order: VecDeque<(u64, Bytes)>,
-}
-
-/// The pace of a shared radio's link to one mobile host. A type of its own, so that [`WithArq`] is compiled once more for
-/// shared radios: with their calls too, the compiler would not inline that of plain links, for 7 % more instructions.
-struct ToMobile {
-    fixed: Fixed,
-    outlet: Port,
-}
-
-impl Pace for ToMobile {
-    fn idle(&mut self, now: Time) {
-        self.fixed.idle(now);
-    }
-
-    fn transmit(&mut self, start: Time, bits: u64, time: Duration) -> OnAir {
-        self.fixed.transmit(start, bits, time)
-    }
-
-    fn arrival(&mut self, end: Time) -> Time {
-        self.fixed.arrival(end)
-    }
-
-    fn outlet(&self) -> Port {
-        self.outlet
-    }
 }
 
 impl SharedRadio {
@@ -104,17 +81,22 @@ impl SharedRadio {
         let (mut mobiles, mut places) = (Vec::new(), Vec::new());
         for (index, link) in links.into_iter().enumerate() {
             let SharedLink { hosts, config, queue, channel, bits, backoff } = link;
-            assert!(queue.is_none() || !dispatcher.has_one_queue(), "one queue has no further disciplines");
+            let (queue, limit) = match queue {
+                LinkQueue::DropTail(limit) if dispatcher.has_one_queue() => {
+                    (QueueLimit::Unlimited.into(), limit)
+                }
+                queue => (queue, QueueLimit::Unlimited),
+            };
+            assert!(
+                matches!(queue, LinkQueue::DropTail(_)) || !dispatcher.has_one_queue(),
+                "one queue has no further disciplines"
+            );
             let air = Air::new(&config, channel, bits);
             let arq = config.arq.build(backoff).expect("links that share a radio have an ARQ");
-            let queue = match queue {
-                Some(discipline) => Queue::Managed(discipline),
-                None if dispatcher.has_one_queue() => Queue::DropTail(QueueLimit::Unlimited),
-                None => Queue::DropTail(config.queue),
-            };
-            let pace = ToMobile { fixed: Fixed { delay: config.delay }, outlet: Port(1 + index as u16) };
-            let link = WithArq::new(&config, pace, air, arq, queue);
-            mobiles.push(Mobile { link, limit: config.queue, order: VecDeque::new() });
+            let (pace, recovery) = (Fixed { delay: config.delay }, WithArq::new(&config, air, arq));
+            let link =
+                QueuedLink::new(queue.into_discipline(), pace, recovery).leaving_by(Port(1 + index as u16));
+            mobiles.push(Mobile { link, limit, order: VecDeque::new() });
             for HostId(host) in hosts {
                 let host = usize::from(host);
                 places.resize(places.len().max(host + 1), None);
@@ -139,7 +121,7 @@ impl SharedRadio {
     }
 
     /// Counters of the links, in the order of the mobile hosts.
-    pub fn stats(&self) -> impl Iterator<Item = &RadioStats> {
+    pub fn stats(&self) -> impl Iterator<Item = LinkStats> {
         self.mobiles.iter().map(|mobile| mobile.link.stats())
     }
 
@@ -216,16 +198,16 @@ impl Component for SharedRadio {
     }
 
     fn next_wakeup(&self) -> Time {
-        let arrivals = self.mobiles.iter().map(|mobile| mobile.link.next_arrival());
+        let arrivals = self.mobiles.iter().map(|mobile| mobile.link.arrivals.next());
         arrivals.fold(self.due, Time::min)
     }
 
     /// Packets and bytes in the queues, and the number of the current transmission of the unit on the air (zero between
     /// units).
     fn show(&self, probe: &mut dyn Probe) {
-        let queued = self.mobiles.iter().map(|mobile| mobile.link.queued());
+        let queued = self.mobiles.iter().map(|mobile| mobile.link.queue.queued());
         let (packets, bytes) = queued.fold((0, 0), |(n, sum), (packets, size)| (n + packets, sum + size.0));
-        let attempt = self.serving.map_or(0, |index| self.mobiles[index].link.attempt());
+        let attempt = self.serving.map_or(0, |index| self.mobiles[index].link.attempt().unwrap_or(0));
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes as f64);
         probe.value("attempt", f64::from(attempt));
