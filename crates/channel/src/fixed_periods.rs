@@ -11,8 +11,11 @@ use crate::mean_loss::{Unit, instants, loss_at_rates, mean_loss};
 use crate::model::has_length;
 use crate::{Channel, ChannelModel, ClosedForm, State};
 
+/// Alternating good and bad periods of constant length, starting with a good one. With the defaults, exactly
+/// the units that overlap a bad period are lost.
+///
 /// Alternating good and bad periods of constant length, starting with a good one at time zero (EBSN paper,
-/// TR-96-014, section 4.2.1, where every experiment meets exactly the same fades). Deterministic.
+/// TR-96-014, section 4.2.1, where every experiment meets exactly the same fades).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedPeriods {
@@ -24,7 +27,7 @@ pub struct FixedPeriods {
     /// overlap a bad period are lost, and the run is deterministic.
     #[serde(default = "never")]
     pub good_ber: Probability,
-    /// Bit error rate in bad periods. By default 1.
+    /// Bit error rate in bad periods.
     #[serde(default = "always")]
     pub bad_ber: Probability,
 }

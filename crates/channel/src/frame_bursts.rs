@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Channel, ChannelModel, ClosedForm, Sojourn};
 
+/// Losses of several consecutive units, whatever their sizes and the time between them. Bursts are counted in
+/// units, so they depend on the traffic of their direction, unlike other channels.
+///
 /// Losses of several consecutive frames: at each frame outside of a burst, a burst begins with a constant
 /// probability and destroys this frame and the following ones, whatever their sizes and the time between them
 /// (Balakrishnan et al., IEEE/ACM ToN 5(6), 1997, section 4.5).
-///
-/// Bursts are counted in frames, so they depend on the traffic of their direction, unlike the states of other
-/// channels. Both directions draw the same bursts, by frame number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameBursts {
-    /// Probability that a burst begins with a frame.
+    /// Probability that a burst begins at a unit outside of a burst.
     pub begin: Probability,
-    /// Number of frames in a burst.
+    /// Number of units in a burst, at least 1.
     pub frames: u32,
 }
 

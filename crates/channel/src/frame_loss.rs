@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::bit_errors::BitErrors;
 use crate::{Channel, ChannelModel, ClosedForm, Sojourn};
 
+/// Independent losses of units with a constant probability, whatever their size.
+///
 /// Independent frame loss with a constant probability, whatever the size and air time of the frame (WENP
 /// paper, section VI and table I: a drop rate for each mobile host).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameLoss {
-    /// Probability that a frame is lost.
+    /// Probability that a unit is lost.
     pub loss: Probability,
 }
 

@@ -10,18 +10,48 @@ use crate::alternating::{PerState, Start};
 use crate::markov::{Bursts, Chain, Law, Span};
 use crate::{Channel, ChannelModel, ClosedForm};
 
-/// Losses by their share and their mean burst (E. N. Gilbert, "Capacity of a burst-noise channel", Bell System Technical
-/// Journal 39(5), 1960, in the simple form in which the bad state loses everything).
+/// Bursty losses given by measured quantities: loss rate and mean burst length. The bad state loses every
+/// unit, the good state none (E. N. Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal
+/// 39(5), 1960, in this simple form).
+///
+/// ```toml
+/// [radio.channel.gilbert]
+/// loss = "2 %"
+/// burst = 5            # packets; or a duration such as "40 ms"
+/// ```
+///
+/// **By packets** (a number): the state changes before each unit on the air, whatever its size and the time
+/// since the previous unit, from good to bad with probability p and back with probability r. The state
+/// depends on the traffic of its direction. Use it for losses in buffers or code words.
+///
+/// **By time** (a duration): the state changes in continuous time, and the state at the start of a
+/// transmission determines the loss. Both directions and all schemes meet the same periods. Use it for
+/// shadowing.
+///
+/// For packets every Δ seconds:
+///
+/// | | by packets | by time, mean stays G and B |
+/// |---|---|---|
+/// | loss | p / (p + r) | B / (G + B) |
+/// | mean burst of losses | 1 / r packets | B seconds |
+/// | mean gap between bursts | 1 / p packets | G seconds |
+/// | p | loss / (1 − loss) / burst | loss · (1 − e^(−Δ/G − Δ/B)) |
+/// | r | 1 / burst | (1 − loss) · (1 − e^(−Δ/G − Δ/B)) |
+///
+/// Burst lengths are geometric, or exponential in time. Independent losses have a mean burst length of 1 / (1
+/// − loss) packets; smaller values are rejected. `tc netem loss gemodel p r` is the chain by packets.
+/// `lasthop run` and `lasthop check` print the channel in both forms, for back-to-back packets of
+/// `tcp.packet_size`; `Scenario.channel_bursts` returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gilbert {
-    /// Share of the packets that are lost.
+    /// Share of units lost.
     pub loss: Probability,
-    /// Mean number of consecutive packets that are lost, or mean duration of a bad period. By default 1/(1 − loss)
-    /// packets: losses are then independent.
+    /// Mean burst length, in consecutive lost units (`5` or `"5 packets"`) or in time (`"40 ms"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Span>,
-    /// State of the first packet, or at time zero. By default stationary, so that the loss is as stated from the beginning.
+    /// State of the first unit, or at time zero: `"stationary"`, `"good"` or `"bad"`. By default stationary,
+    /// so that the loss is as stated from the beginning.
     #[serde(default = "stationary")]
     pub start: Start,
 }

@@ -10,30 +10,43 @@ use crate::alternating::{PerState, Start};
 use crate::markov::{Bursts, Chain, Law, Span};
 use crate::{Channel, ChannelModel, ClosedForm};
 
-/// Losses by a chain of two states with a loss in each (E. O. Elliott, "Estimates of error rates for codes on burst-noise
-/// channels", Bell System Technical Journal 42(5), 1963).
+/// Like `gilbert`, with a loss probability in each state: four parameters. State either `p` and `r`, or
+/// `good` and `bad` (E. O. Elliott, "Estimates of error rates for codes on burst-noise channels", Bell System
+/// Technical Journal 42(5), 1963).
+///
+/// ```toml
+/// [radio.channel.gilbert-elliott]
+/// good = "4 s"
+/// bad = "400 ms"
+/// loss_good = 0.001
+/// loss_bad = 0.9
+/// ```
+///
+/// The loss rate is (r · `loss_good` + p · `loss_bad`) / (p + r). Burst lengths are not geometric. Their
+/// mean, printed by `lasthop check`, is the loss rate divided by the probability that a packet is lost and
+/// the next one is not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
-    /// Probability of a change from good to bad before a packet; with `r`, instead of `good` and `bad`.
+    /// Probability of a change from good to bad before a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<Probability>,
-    /// Probability of a change from bad to good before a packet.
+    /// Probability of a change from bad to good before a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r: Option<Probability>,
-    /// Mean stay in the good state, in packets or in time; with `bad`, instead of `p` and `r`.
+    /// Mean sojourn in the good state, in units (1 / p) or in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<Span>,
-    /// Mean stay in the bad state, in packets or in time; with `good`, instead of `p` and `r`.
+    /// Mean sojourn in the bad state, in units (1 / r) or in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Span>,
-    /// Probability that a packet is lost in the good state. By default 0.
+    /// Loss probability of a unit in the good state: 1 − k in `tc netem loss gemodel`.
     #[serde(default)]
     pub loss_good: Probability,
-    /// Probability that a packet is lost in the bad state. By default 1.
+    /// Loss probability of a unit in the bad state: 1 − h in `tc netem loss gemodel`.
     #[serde(default = "certain")]
     pub loss_bad: Probability,
-    /// State of the first packet, or at time zero. By default stationary.
+    /// State of the first unit, or at time zero: `"stationary"`, `"good"` or `"bad"`.
     #[serde(default = "stationary")]
     pub start: Start,
 }

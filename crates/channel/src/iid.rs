@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::bit_errors::{BitErrors, FrameSurvival};
 use crate::{Channel, ChannelModel, ClosedForm, Sojourn};
 
+/// Independent bit errors with a constant probability.
+///
 /// Independent bit errors at a constant rate (lhack paper, section 5: the corruption of messages on the last
 /// hop).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Channel, ChannelModel, Sojourn};
 
-/// Independent losses of whole packets, with a probability that follows a file: CSV with the columns `time_s`
-/// (or `time_ms`) and `loss` (or `loss_percent`). A value holds until the next row. At its end the series
-/// repeats.
+/// Independent losses of units with a measured probability over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossSeries {
-    /// The file.
+    /// A file with the columns `time_s` (or `time_ms`) and `loss` (0 to 1, or `loss_percent`). A value
+    /// applies until the next row; the series repeats. The value at the start of its transmission applies to
+    /// a unit.
     pub file: DataFile<LossSteps>,
 }
 

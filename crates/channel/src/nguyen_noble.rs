@@ -13,36 +13,37 @@ use crate::mean_loss::{Unit, instants, mean_loss};
 use crate::model::above_zero;
 use crate::{Channel, ChannelModel, ClosedForm, State};
 
-/// An error state and an error-free state, each lasting a whole number of time units: at the end of each unit
-/// the state is left with a constant probability (VS-TCP paper, section V-A.2, figure 6 and table 2; the
-/// units come from measurements of a wireless LAN by G. T. Nguyen and B. Noble, "A trace-based approach for
-/// modeling wireless channel behavior", Winter Simulation Conference, 1996).
-///
-/// The error state is the [bad](State::Bad) one. The error-free state has no errors at all.
+/// Alternating error and error-free states of a whole number of time units, left with a constant probability
+/// at the end of each unit (VS-TCP paper, section V-A.2, with time units from Nguyen and Noble's measurements
+/// of a wireless LAN). The paper varies the first three keys over the ranges below, which gives loss rates of
+/// 1.4 % to 11.7 % for packets of 512 bytes at 2 Mb/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NguyenNoble {
-    /// Probability of leaving the error state at the end of a unit, above zero: P_EG in the paper, 0.1 to
-    /// 0.4.
+    /// Probability of leaving the error state at the end of a unit: P_EG, 0.1 to 0.4, above zero. The mean
+    /// length of an error state is `error_unit` / `leave_error`.
     pub leave_error: Probability,
-    /// Probability of leaving the error-free state at the end of a unit, above zero: P_GE in the paper, 0.5
-    /// to 0.9.
+    /// Probability of leaving the error-free state at the end of a unit: P_GE, 0.5 to 0.9, above zero.
     pub leave_error_free: Probability,
-    /// Error probability of a byte, or a bit, in the error state: e in the paper, 0.003 to 0.01.
+    /// Probability that a byte, or a bit, in the error state is wrong: e, 0.003 to 0.01. The error-free state
+    /// has no errors.
     pub error_rate: Probability,
-    /// Whether `error_rate` is per byte or per bit. By default per byte, although the paper calls it a bit
+    /// Whether `error_rate` applies to a `"byte"` or a `"bit"`. The paper says bits, but then at least 4.4 %
+    /// of its packets would be lost at 2 Mb/s, where it states 1 %. The bits of a byte are wrong
+    /// independently, at a rate of 1 − (1 − e)^(1/8). By default per byte, although the paper calls it a bit
     /// error rate: the paper reports losses of 1 % to 13 % for packets of 512 bytes, and at 2 Mb/s, without
     /// headers, its parameters lose 1.4 % to 11.7 % with bytes and 4.4 % to 14.7 % with bits.
     #[serde(default)]
     pub errors_per: ErrorsPer,
-    /// Time unit of the error state, above zero. By default 0.2 ms: τ_E in the paper.
+    /// Time unit of error states, above zero. By default 0.2 ms: τ_E in the paper.
     #[serde(default = "paper_error_unit")]
     pub error_unit: Duration,
-    /// Time unit of the error-free state, above zero. By default 22.4 ms: τ_G in the paper.
+    /// Time unit of error-free states, above zero. By default 22.4 ms: τ_G in the paper.
     #[serde(default = "paper_error_free_unit")]
     pub error_free_unit: Duration,
-    /// State at time zero. By default good: at the start of an error-free state. A stationary start is in the
-    /// middle of a unit.
+    /// Initial state: `"good"`, the start of an error-free state; `"bad"`, the start of an error state; or
+    /// `"stationary"`, within a unit of either state with the stationary probabilities. By default good: at
+    /// the start of an error-free state.
     #[serde(default)]
     pub start: Start,
 }

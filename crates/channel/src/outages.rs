@@ -9,14 +9,24 @@ use serde::{Deserialize, Serialize};
 use crate::model::above_zero;
 use crate::{Channel, Sojourn, State};
 
-/// Times at which the mobile host cannot be reached, such as between two cells (lhack paper, section 6): every frame on
-/// the air is lost, in both directions. The channel is otherwise unaffected.
+/// Outages at given times, in which all units on the air are lost in both directions. The channel is
+/// otherwise unaffected.
+///
+/// ```toml
+/// [radio.outage]
+/// first = "10 s"
+/// every = "30 s"
+/// lasts = "2 s"
+/// ```
+///
+/// Times at which the mobile host cannot be reached, such as between two cells (lhack paper, section 6):
+/// every frame on the air is lost, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outages {
     /// Start of the first outage.
     pub first: Duration,
-    /// Time from the start of one outage to the start of the next; without it there is only one.
+    /// Time between the starts of consecutive outages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
     /// Duration of each outage, above zero.

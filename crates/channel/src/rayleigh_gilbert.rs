@@ -13,34 +13,31 @@ use crate::mean_loss::{Unit, instants, loss_at_rates, mean_loss};
 use crate::model::above_zero;
 use crate::{Channel, ChannelModel, ClosedForm, State};
 
-/// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper, section III,
-/// and its references 10 and 11). In each step the channel is bad if the signal power is below the threshold,
-/// and good otherwise.
-///
-/// The state changes only at multiples of `step`, whether the link is busy or idle. It is a first-order
-/// Markov chain: the joint distribution of two consecutive steps is that of the fading signal, and that of
-/// more steps is an approximation.
+/// Rayleigh fading against a threshold: in each step the channel is bad if the signal power is below the
+/// threshold, otherwise good. The states form a Markov chain with the transition probabilities of a fading
+/// signal (selective-FEC paper, section III). The state changes only at multiples of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RayleighGilbert {
-    /// Fading margin F: the ratio of the mean signal power to the threshold, from −15 dB to 150 dB. Beyond
-    /// these limits one of the states would occur less than once in 10¹³ steps.
+    /// Mean power of the signal relative to the threshold, such as `"5 dB"`; from `"-15 dB"` to `"150 dB"`.
+    /// With the ratio F, a share of 1 − e^(−1/F) of the steps is bad.
     pub fading_margin: Decibels,
-    /// Normalised Doppler frequency f_D τ: the Doppler frequency times `step`, at least 10⁻⁹. Below 0.1
-    /// fading is slow and bad steps come in long bursts; above 0.2 steps are almost independent.
+    /// Normalised Doppler frequency: the Doppler frequency times the step. Below 0.1 bad steps come in long
+    /// bursts, above 0.2 steps are almost independent.
     pub doppler: f64,
-    /// Step τ, above zero: the air time of a unit of the link. 10 ms in the paper.
+    /// Length of a step: the air time of a unit, such as `"10 ms"`, above zero.
     pub step: Duration,
     /// Bit error rate in good steps. By default 10⁻¹⁰, as in the paper.
     #[serde(default = "paper_good_ber")]
     pub good_ber: Probability,
-    /// Bit error rate in bad steps. By default 10⁻², not the 10⁻⁵ that the paper prints: at 10⁻⁵ only one of
-    /// 26 units of 480 bytes would fail in a bad step, and hardly any six times in a row, so the paper's
+    /// Bit error rate in bad steps. The paper prints 10⁻⁵, with which units hardly ever fail; its results
+    /// require about 10⁻³ to 3 · 10⁻². By default 10⁻², not the 10⁻⁵ that the paper prints: at 10⁻⁵ only one
+    /// of 26 units of 480 bytes would fail in a bad step, and hardly any six times in a row, so the paper's
     /// curves would be flat and its code useless. Between about 10⁻³ and 3 · 10⁻² a unit in a bad step is
     /// almost always lost without the code and almost never with it, as the paper's results state.
     #[serde(default = "usable_bad_ber")]
     pub bad_ber: Probability,
-    /// State at time zero. By default stationary.
+    /// Initial state: `"stationary"` (drawn with the stationary probabilities), `"good"` or `"bad"`.
     #[serde(default = "stationary")]
     pub start: Start,
 }

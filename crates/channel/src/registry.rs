@@ -8,17 +8,8 @@ macro_rules! register {
             pub use $module::$type;
         )*
 
-        /// A channel model with its parameters.
-        ///
-        /// In a scenario file the last part of the table's name is the model:
-        ///
-        /// ```toml
-        /// [radio.channel.two-state]
-        /// good = "10 s"
-        /// bad = "4 s"
-        /// ```
-        ///
-        /// A model without parameters is written as a string: `channel = "perfect"`.
+        /// The loss model of a wireless link. Unless noted otherwise, a channel depends on time only, never on the
+        /// traffic: both directions, and runs of different schemes with the same seed, meet the same fades.
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         #[schemars(rename = "Channel")]

@@ -25,28 +25,37 @@ use crate::alternating::{Alternating, ByTime, PerState, Start};
 use crate::model::above_zero;
 use crate::{Channel, ChannelModel, State};
 
-/// Alternating good and bad periods, independent, each with its own distribution of lengths.
+/// Alternating good and bad periods with independent lengths from any distribution, such as measured or
+/// heavy-tailed ones.
+///
+/// ```toml
+/// [radio.channel.semi-markov]
+/// good.lognormal = { mean = "20 s", sigma = 1.5 }
+/// bad.empirical = ["20 ms", "35 ms", "35 ms", "1.2 s"]
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SemiMarkov {
-    /// Lengths of good periods.
+    /// Distribution of the lengths of good periods.
     pub good: Sojourns,
-    /// Lengths of bad periods.
+    /// Distribution of the lengths of bad periods.
     pub bad: Sojourns,
-    /// Bit error rate in good periods. By default 0: with the default of `bad_ber`, exactly the units that overlap a bad
-    /// period are lost.
+    /// Bit error rate in good periods.
     #[serde(default)]
     pub good_ber: Probability,
-    /// Bit error rate in bad periods. By default 1.
+    /// Bit error rate in bad periods. With the defaults, exactly the units that overlap a bad period are
+    /// lost.
     #[serde(default = "always")]
     pub bad_ber: Probability,
-    /// Probability that a unit is lost whose transmission starts in a good period, instead of bit error rates.
+    /// Loss probability of a unit whose transmission starts in a good period. If either loss is stated, there
+    /// are no bit errors; the default is then 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_good: Option<Probability>,
-    /// Probability that a unit is lost whose transmission starts in a bad period, instead of bit error rates.
+    /// Loss probability of a unit whose transmission starts in a bad period; 1 if only `loss_good` is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_bad: Option<Probability>,
-    /// State at time zero. By default stationary: within a period that has been going on.
+    /// `"stationary"`: within a period in progress (residual life), in either state with its stationary
+    /// probability. `"good"` or `"bad"`: at the start of a period.
     #[serde(default = "stationary")]
     pub start: Start,
 }

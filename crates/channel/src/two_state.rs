@@ -11,23 +11,25 @@ use crate::mean_loss::{loss_at_rates, mean_loss_exponential};
 use crate::model::has_length;
 use crate::{Channel, ChannelModel, ClosedForm};
 
+/// Good and bad periods of exponential length, with a bit error rate in each.
+///
 /// Good and bad periods of exponentially distributed length, each with its own bit error rate (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TwoState {
-    /// Mean good period, above zero (1/λ_gb in the paper).
+    /// Mean good period, above zero. Mean good period, above zero (1/λ_gb in the paper).
     pub good: Duration,
-    /// Mean bad period, above zero (1/λ_bg in the paper).
+    /// Mean bad period, above zero. Mean bad period, above zero (1/λ_bg in the paper).
     pub bad: Duration,
-    /// Bit error rate in the good state. By default 10⁻⁶: λ_g in all experiments of the paper.
+    /// Bit error rate in good periods. By default 10⁻⁶: λ_g in all experiments of the paper.
     #[serde(default = "paper_good_ber")]
     pub good_ber: Probability,
-    /// Bit error rate in the bad state. By default 10⁻²: λ_b in all experiments of the paper.
+    /// Bit error rate in bad periods. By default 10⁻²: λ_b in all experiments of the paper.
     #[serde(default = "paper_bad_ber")]
     pub bad_ber: Probability,
-    /// State at time zero. By default good, as in the paper: a connection opens while the mobile is
-    /// reachable.
+    /// Initial state: `"good"`, `"bad"`, or `"stationary"` (drawn with the stationary probabilities). By
+    /// default good, as in the paper: a connection opens while the mobile is reachable.
     #[serde(default)]
     pub start: Start,
 }

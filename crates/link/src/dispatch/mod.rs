@@ -96,13 +96,16 @@ pub enum Dispatch {
     Ideal,
 }
 
-/// Parameters of channel-state dependent dispatch.
+/// Channel-state dependent packet scheduling (CSDP): Bhagwat, Bhattacharya, Krishna and Tripathi, "Enhancing
+/// throughput over wireless LANs using channel state dependent packet scheduling", INFOCOM 1996. After a
+/// missing acknowledgement, the queue of the mobile host is skipped for some time; the next attempt tests
+/// whether the fade is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "ChannelState")]
 pub struct Params {
-    /// For how long a mobile host is deferred. By default 100 ms: a probe of 1500 bytes at 2 Mb/s then takes a twentieth
-    /// of the time.
+    /// Time for which a mobile host is deferred. By default 100 ms: a probe of 1500 bytes at 2 Mb/s then
+    /// takes a twentieth of the time.
     pub wait: Duration,
 }
 

@@ -20,21 +20,24 @@ use super::fifo::Fifo;
 use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
-/// Parameters of CoDel in a scenario file.
+/// CoDel ([RFC 8289](https://www.rfc-editor.org/rfc/rfc8289)) measures the queueing delay of departing
+/// packets. After an interval above the target, it marks or drops packets until the delay falls below the
+/// target, the n-th one interval/√n after the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "Codel")]
 pub struct Params {
-    /// Capacity of the queue. By default 1000 packets, as in Linux.
+    /// Capacity, as for a drop-tail queue. By default 1000 packets, as in Linux.
     pub limit: QueueLimit,
-    /// Acceptable standing queueing delay. By default 5 ms (RFC 8289 section 4.4).
+    /// Acceptable standing delay. On a slow link it should exceed the transmission time of a packet. By
+    /// default 5 ms (RFC 8289 section 4.4).
     pub target: Duration,
-    /// How long the delay may exceed the target: a typical round-trip time. By default 100 ms (RFC 8289
-    /// section 4.3).
+    /// Time for which the delay may exceed the target: about the maximum usual round-trip time. By default
+    /// 100 ms (RFC 8289 section 4.3).
     pub interval: Duration,
-    /// A queue of at most this size is never too long. By default 1500 B.
+    /// A backlog of at most this size is always acceptable.
     pub mtu: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped. By default they are.
+    /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 

@@ -30,24 +30,28 @@ use crate::queue::QueueLimit;
 /// Maximum number of packets dropped at once from a full queue (RFC 8290 section 4.1).
 const LARGEST_BATCH: usize = 64;
 
-/// Parameters of FQ-CoDel in a scenario file.
+/// FQ-CoDel ([RFC 8290](https://www.rfc-editor.org/rfc/rfc8290)) has one CoDel queue per flow. Queues share
+/// the link equally by bytes; flows without a backlog are served first. A connection or a source of
+/// background traffic is one flow; an application is two flows, requests and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "FqCodel")]
 pub struct Params {
-    /// Capacity of all queues together. By default 10,240 packets (RFC 8290 section 5.2.3).
+    /// Total capacity of all queues. Beyond it, half the packets of the queue with the most bytes are
+    /// dropped, at most 64. By default 10,240 packets (RFC 8290 section 5.2.3).
     pub limit: QueueLimit,
-    /// Bytes that a queue may send per round. By default 1514 B (RFC 8290 section 5.2.4).
+    /// Bytes that each flow may send per turn. By default 1514 B (RFC 8290 section 5.2.4).
     pub quantum: Bytes,
-    /// Number of queues. By default 1024 (RFC 8290 section 5.2.5).
+    /// Number of queues. Flows share queues only if there are more flows than queues. By default 1024 (RFC
+    /// 8290 section 5.2.5).
     pub flows: u32,
-    /// Target of CoDel. By default 5 ms.
+    /// Acceptable standing delay. On a slow link it should exceed the transmission time of a packet.
     pub target: Duration,
-    /// Interval of CoDel. By default 100 ms.
+    /// Time for which the delay may exceed the target: about the maximum usual round-trip time.
     pub interval: Duration,
-    /// MTU of CoDel. By default 1500 B.
+    /// A backlog of at most this size is always acceptable. Per queue.
     pub mtu: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped. By default they are.
+    /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 

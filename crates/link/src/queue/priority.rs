@@ -18,12 +18,14 @@ use super::fifo::Fifo;
 use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
-/// Parameters of the two queues in a scenario file.
+/// Strict priority: packets with the Expedited Forwarding code point (RFC 3246) have a separate queue, which
+/// is served first. Local retransmissions of `snoop` use it. Expedited packets at the link rate or above
+/// starve all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "Priority")]
 pub struct Params {
-    /// Capacity of each of the two queues. By default unlimited.
+    /// Capacity of each of the two queues, as for a drop-tail queue.
     pub limit: QueueLimit,
 }
 

@@ -24,32 +24,35 @@ use super::fifo::Fifo;
 use super::{About, Discipline, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
-/// Parameters of RED in a scenario file.
+/// RED (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4),
+/// 1993), in its gentle variant. The defaults are those of ns-2 with thresholds in packets, except that ECN
+/// is on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "Red")]
 pub struct Params {
-    /// Capacity of the queue. By default 50 packets, as in ns-2.
+    /// Capacity, as for a drop-tail queue.
     pub limit: QueueLimit,
-    /// Average queue length, in packets, below which nothing is marked. By default 5, as in ns-2 (`thresh_`).
+    /// Average queue, in packets, below which no packet is marked or dropped (`thresh_` in ns-2). By default
+    /// 5, as in ns-2 (`thresh_`).
     pub min: f64,
-    /// Average queue length above which the marking probability exceeds `max_probability`. By default 15, as
-    /// in ns-2 (`maxthresh_`).
+    /// Average queue at which `max_probability` is reached (`maxthresh_`). By default 15, as in ns-2
+    /// (`maxthresh_`).
     pub max: f64,
-    /// Weight of a new sample in the average. By default 0.002, as in the paper (`q_weight_`).
+    /// Weight of each arriving packet in the average (`q_weight_`).
     pub weight: Probability,
-    /// Marking probability at `max`. By default 0.1, as in ns-2 (`linterm_`, its inverse); 0.02 in the paper.
+    /// Probability at `max` (`linterm_` is its inverse). The paper has 0.02.
     pub max_probability: Probability,
-    /// Whether the probability rises to 1 at twice `max` instead of jumping to 1 at `max`. By default it does
-    /// (`gentle_`).
+    /// Above `max` the probability rises linearly to 1 at twice `max` (`gentle_`). Otherwise it is 1 from
+    /// `max` on. At probability 1, ECN-capable packets are also dropped (RFC 3168 section 7).
     pub gentle: bool,
-    /// Whether marks are at least 1/p packets apart instead of at least one. By default they are (`wait_`);
-    /// not in the paper.
+    /// At probability p, the number of packets between marks is uniform on 1/p to 2/p (`wait_`). Otherwise on
+    /// 1 to 1/p, as in the paper.
     pub wait: bool,
-    /// Typical packet size, for the number of packets that could have been sent while the queue was empty. By
-    /// default 500 B (`mean_pktsize_`).
+    /// Mean packet size: an idle period counts as arrivals of such packets at an empty queue
+    /// (`mean_pktsize_`).
     pub mean_packet: Bytes,
-    /// Whether ECN-capable packets are marked instead of dropped. By default they are; not in ns-2
+    /// Mark ECN-capable packets instead of dropping them (`setbit_`). By default they are; not in ns-2
     /// (`setbit_`).
     pub ecn: bool,
 }

@@ -31,15 +31,22 @@ pub enum Delay {
     Varying(VaryingDelay),
 }
 
-/// A delay that varies.
+/// Propagation delays from traces, or generated at random: `series`, `per-packet` or `lognormal`. Packets
+/// arrive in order: a packet that would overtake another arrives at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaryingDelay {
-    /// A series of delays over time. A packet takes the delay at the end of its transmission.
+    /// A measured delay over time.
+    ///
+    /// A CSV file with the columns `time_s` (or `time_ms`) and `delay_ms` (or `delay_s`). A packet has the
+    /// delay at the end of its transmission.
     Series(OfFile<DelaySteps>),
-    /// A list of delays: each packet takes the next one.
+    /// A list of delays, used in order.
+    ///
+    /// A CSV file with the column `delay_ms` (or `delay_s`). Each packet takes the next delay; the list
+    /// repeats.
     PerPacket(OfFile<DelayList>),
-    /// At random over time.
+    /// A constant delay `least` plus a random delay with the keys of `[radio.rate.lognormal]`.
     Lognormal(LognormalDelay),
 }
 

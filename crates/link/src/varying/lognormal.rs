@@ -20,24 +20,24 @@ macro_rules! lognormal {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$extra_meta])* #[serde(default)] pub $extra: $extra_type,)*
-            /// The median.
+            /// The median; state either this or `mean`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub median: Option<$type>,
-            /// The mean, instead of the median.
+            /// The mean: median · e^((sigma² + slot_sigma²) / 2).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub mean: Option<$type>,
-            /// Standard deviation of the logarithm, from step to step.
+            /// Standard deviation of the logarithm, 0 to 5.
             pub sigma: f64,
-            /// Time between changes. By default 100 ms.
+            /// Time between changes.
             #[serde(default = "default_step")]
             pub step: Duration,
-            /// Time over which the correlation falls to 1/e; zero for independent steps. By default 1 s.
+            /// Time in which the correlation falls to 1/e; `"0 s"` for independent steps.
             #[serde(default = "default_correlation")]
             pub correlation: Duration,
-            /// Time for which a level lasts that is drawn anew in each slot. By default there are no slots.
+            /// Length of a slot.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub slot: Option<Duration>,
-            /// Standard deviation of the logarithm of that level. By default 0.
+            /// Standard deviation of the logarithm of the slot level, 0 to 5.
             #[serde(default)]
             pub slot_sigma: f64,
         }

@@ -31,17 +31,54 @@ pub enum Rate {
     Varying(VaryingRate),
 }
 
-/// A rate that varies over time.
+/// Rates from traces, or generated at random: `mahimahi`, `series`, `signal` or `lognormal`. They apply to
+/// wired and wireless links and to both directions; `[radio.uplink]` can have its own. Queues, ARQs, codes,
+/// fragmentation, fades and outages work as with a constant rate. A rate depends on time only, never on the
+/// traffic, and is the same for all schemes with the same seed. Computations in advance (`air_time` of RED,
+/// delays assumed by schemes) use the mean.
+///
+/// `lasthop run --trace` plots rate and delay and writes them as CSV; in Python, use `Scenario.link_timing`.
+/// `Scenario.mahimahi` returns a Mahimahi trace of any link, and `lasthop links NAME --mahimahi FILE` writes
+/// that of a preset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaryingRate {
-    /// The transmission opportunities of a mahimahi trace.
+    /// The delivery opportunities of a [Mahimahi](http://mahimahi.mit.edu) trace, replayed exactly as by its
+    /// link shell.
+    ///
+    /// A file with a non-decreasing time in milliseconds on each line: an opportunity to send 1504 B. Small
+    /// packets share opportunities, large packets need several. Unused bytes expire when the queue is empty;
+    /// a packet that arrives exactly at an opportunity misses it. The trace repeats after the last line. A
+    /// packet is queued until its first bytes are sent.
+    ///
+    /// ```toml
+    /// [radio]
+    /// rate.mahimahi.file = "Verizon-LTE-short.down"
+    ///
+    /// [radio.uplink]
+    /// rate.mahimahi.file = "Verizon-LTE-short.up"
+    /// ```
+    ///
+    /// Without an ARQ, a packet is on the air from its first to its last opportunity.
     Mahimahi(OfFile<Opportunities>),
-    /// A series of rates.
+    /// A measured rate over time.
+    ///
+    /// A CSV file with the columns `time_s` (or `time_ms`) and `rate_bps` (or `rate_kbps`, `rate_mbps`). A
+    /// value applies until the next row, the last one as long as the previous one; then the series repeats. A
+    /// rate of 0 stops transmission.
     Series(OfFile<RateSteps>),
-    /// A series of signal levels, and the rate at each level.
+    /// A measured signal level, and the rate at each level.
     Signal(Signal),
-    /// At random.
+    /// A random rate: median · e^(sigma · X + slot_sigma · Z). X is standard normal, changes at each step,
+    /// and has an autocorrelation of e^(−t / correlation). Z is standard normal and independent in each slot,
+    /// such as the 15 s between Starlink's satellite reassignments. Both are stationary from the start. The
+    /// slots of rate and delay, in both directions, change at the same times; the first change is at a random
+    /// time.
+    ///
+    /// ```toml
+    /// [radio]
+    /// rate.lognormal = { mean = "50 Mbps", sigma = 0.4, step = "100 ms", correlation = "2 s" }
+    /// ```
     Lognormal(LognormalRate),
 }
 
@@ -105,14 +142,14 @@ impl Contents for SignalSteps {
     }
 }
 
-/// A rate that follows the signal, by a table.
+/// A measured signal level, and the rate at each level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
-    /// The signal levels.
+    /// A CSV file with the columns `time_s` (or `time_ms`) and `sinr_db`, `snr_db`, `rssi_dbm` or `rsrp_dbm`.
     pub file: DataFile<SignalSteps>,
-    /// Pairs of a level in dB or dBm and the rate from this level on, in increasing order. Below the first
-    /// level there is no service.
+    /// Increasing levels with the rate from each level on: `[[-5, "1 Mbps"], [10, "20 Mbps"]]`. Below the
+    /// first level there is no service.
     pub table: Vec<(f64, BitRate)>,
 }
 

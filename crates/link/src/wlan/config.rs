@@ -65,14 +65,17 @@ impl BssConfig {
     }
 }
 
-/// Contention window: backoffs are drawn from 0 to CW slots. CW starts at the minimum, and each failed
-/// attempt doubles CW + 1 up to the maximum (IEEE 802.11-1999 section 9.2.4).
+/// The contention window in slots. A backoff is uniform from 0 to the window. Each failure doubles the window
+/// and adds one, up to the maximum.
+///
+/// CW starts at the minimum, and each failed attempt doubles CW + 1 up to the maximum (IEEE 802.11-1999
+/// section 9.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { min = 31, max = 1023 }")]
 pub struct Cw {
-    /// aCWmin: a power of two minus one.
+    /// Minimum, one less than a power of two. aCWmin: a power of two minus one.
     pub min: u32,
-    /// aCWmax: a power of two minus one.
+    /// Maximum, one less than a power of two. aCWmax: a power of two minus one.
     pub max: u32,
 }
 
@@ -176,13 +179,17 @@ pub enum ApQueue {
     Shared(QueueLimit),
 }
 
+/// Losses above the MAC: probability that a packet is dropped after the MAC has received and acknowledged it,
+/// so it is not retried (WENP paper, section V). The outcome for packet number k of a station and direction
+/// is the same with every scheme.
+///
 /// Drop probability of packets that a MAC has received and acknowledged; no retry recovers them (WENP paper,
 /// section V: "dropped at the MAC layer of MH clients, using a uniform probability distribution").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { down = 0.01, up = 0.0 }")]
 pub struct AboveMac {
-    /// Towards the station.
+    /// Towards a station.
     pub down: Probability,
-    /// Towards the access point.
+    /// From a station.
     pub up: Probability,
 }

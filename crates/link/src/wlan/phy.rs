@@ -23,17 +23,18 @@ pub enum Phy {
     Ofdm(Ofdm),
 }
 
-/// 802.11b: DSSS, with CCK at the two upper rates (IEEE 802.11b-1999 clause 18). Slot 20 µs, SIFS 10 µs, CW
-/// 31 to 1023.
+/// 802.11b: slots of 20 µs, SIFS of 10 µs, a contention window from 31 to 1023.
+///
+/// 802.11b: DSSS, with CCK at the two upper rates (IEEE 802.11b-1999 clause 18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dsss {
-    /// Rate of data frames. By default 11 Mb/s.
+    /// The rate of data frames: 1, 2, 5.5 or 11 Mb/s.
     pub data_rate: DsssRate,
-    /// Rate of RTS, CTS and ACK frames, at most that of data frames. By default 1 Mb/s, the lowest mandatory
+    /// The rate of RTS, CTS and ACK, not above that of data frames. By default 1 Mb/s, the lowest mandatory
     /// rate.
     pub control_rate: DsssRate,
-    /// Preamble of frames above 1 Mb/s.
+    /// The preamble of frames above 1 Mb/s: `"long"`, 192 µs with its header, or `"short"`, 96 µs.
     pub preamble: Preamble,
 }
 
@@ -67,17 +68,19 @@ pub enum DsssRate {
     Mbps11,
 }
 
-/// 802.11a and 802.11g: OFDM with 4 µs symbols (IEEE 802.11-2007 clauses 17 and 19). Slot 9 µs, CW 15 to
-/// 1023. An 802.11g BSS has no 802.11b stations.
+/// 802.11a and 802.11g: slots of 9 µs, a contention window from 15 to 1023.
+///
+/// 802.11a and 802.11g: OFDM with 4 µs symbols (IEEE 802.11-2007 clauses 17 and 19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ofdm {
-    /// Rate of data frames. By default 54 Mb/s.
+    /// The rate of data frames: 6, 9, 12, 18, 24, 36, 48 or 54 Mb/s.
     pub data_rate: OfdmRate,
-    /// Rate of RTS, CTS and ACK frames, at most that of data frames. By default 24 Mb/s, the highest
-    /// mandatory rate.
+    /// The rate of RTS, CTS and ACK, not above that of data frames. By default 24 Mb/s, the highest mandatory
+    /// rate.
     pub control_rate: OfdmRate,
-    /// The frequency band.
+    /// `"five-ghz"`, 802.11a: SIFS of 16 µs; or `"two-ghz"`, 802.11g without 802.11b stations: SIFS of 10 µs,
+    /// and a signal extension of 6 µs after each frame.
     pub band: Band,
 }
 

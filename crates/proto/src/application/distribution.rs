@@ -50,16 +50,8 @@ impl Amount for Duration {
     }
 }
 
-/// Distribution of independent sizes or times. Variates are rounded to whole units and clamped to the limits
-/// of the quantity.
-///
-/// In a scenario file: `think.exponential = "30 s"`, or
-///
-/// ```toml
-/// [application.web.response.lognormal]
-/// median = "4 KB"
-/// sigma = 1.4
-/// ```
+/// Distributions of sizes, from 1 B to 1000 GB, and of times. Variates are independent, and rounded to a byte
+/// or a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Distribution<Q> {

@@ -9,25 +9,37 @@ use serde::{Deserialize, Serialize};
 use super::Distribution;
 use super::activity::{Behaviour, Experience, Request};
 
-/// A video and its player. By default the test video of Mao, Netravali and Alizadeh, "Neural Adaptive Video Streaming with
-/// Pensieve" (SIGCOMM 2017), section 5.1, except that all segments are equally long.
+/// Adaptive video streaming over HTTP (DASH, HLS): the player fetches segments, each at a bitrate that it
+/// chooses, until its buffer is full, and then whenever there is room for one. Playback starts, and resumes
+/// after a stall, when `startup` is buffered, or as many segments as fit. The default is the test video of
+/// Mao, Netravali and Alizadeh, "Neural Adaptive Video Streaming with Pensieve" (SIGCOMM 2017), section 5.1,
+/// with segments of equal size.
 ///
-/// The player fetches one segment at a time, and pauses while its buffer has no room for another. Playback starts, and
-/// resumes after a stall, when the buffer holds `startup`, the rest of the video, or as many segments as fit.
+/// ```toml
+/// [application.tv]
+/// kind = "video"
+/// from = "mobile"
+/// to = "fixed"
+/// video.length = "60 s"
+/// video.adaptation.rate.segments = 5
+/// ```
+///
+/// By default the test video of Mao, Netravali and Alizadeh, "Neural Adaptive Video Streaming with Pensieve"
+/// (SIGCOMM 2017), section 5.1, except that all segments are equally long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Video {
     /// Length of the video.
     pub length: Duration,
-    /// Length of a segment; the last one is shorter if the video's length is not a multiple of it.
+    /// Length of a segment.
     pub segment: Duration,
-    /// The bitrate ladder, in increasing order.
+    /// The available bitrates, in increasing order. A single bitrate gives a video without adaptation.
     pub bitrates: Vec<BitRate>,
-    /// Bitrate adaptation.
+    /// The adaptation algorithm: `buffer` or `rate`.
     pub adaptation: Adaptation,
-    /// Maximum playing time in the buffer.
+    /// Capacity of the player's buffer.
     pub buffer: Duration,
-    /// Playing time in the buffer at which playback starts.
+    /// Buffered video before playback starts.
     pub startup: Duration,
 }
 
@@ -44,18 +56,19 @@ pub struct Viewing {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Adaptation {
-    /// Buffer-based: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation"
-    /// (SIGCOMM 2014), algorithm 1. The lowest bitrate below the reservoir, the highest above reservoir and cushion, and
-    /// between them a linear map with hysteresis.
+    /// BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation"
+    /// (SIGCOMM 2014), algorithm 1: the lowest bitrate while the buffer is below the reservoir, the highest
+    /// above the sum of reservoir and cushion, and a linear map with hysteresis between. The default of
+    /// `adaptation` is 5 s and 10 s, as in Pensieve.
     Buffer {
         /// The reservoir.
         reservoir: Duration,
         /// The cushion.
         cushion: Duration,
     },
-    /// Rate-based: the highest bitrate that is at most the harmonic mean of the throughputs of the last segments, as RB of
-    /// Yin, Jindal, Sekar and Sinopoli, "A Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP" (SIGCOMM
-    /// 2015).
+    /// RB of Yin, Jindal, Sekar and Sinopoli, "A Control-Theoretic Approach for Dynamic Adaptive Video
+    /// Streaming over HTTP" (SIGCOMM 2015): the highest bitrate that is at most the harmonic mean of the
+    /// throughputs of the last segments.
     Rate {
         /// The number of segments averaged.
         segments: u8,

@@ -34,17 +34,15 @@ pub trait Protocol {
 
 macro_rules! register {
     ($($(#[$doc:meta])* $module:ident: $variant:ident,)*) => {
-        /// The ARQ of a link and its parameters, as in scenario files.
-        ///
-        /// The last part of the table's name is the protocol:
+        /// Link-layer retransmission (ARQ, local recovery), in both directions. Every scheme runs over it, except
+        /// `basic` with `arq = false`; some schemes require it. The output names the schemes that run without it.
+        /// The scheme `arq` adds an ARQ to links without one.
         ///
         /// ```toml
         /// [radio.arq.stop-and-wait]
         /// retransmissions = 13
         /// backoff.uniform = "700 ms"
         /// ```
-        ///
-        /// A protocol without parameters is written as a string: `arq = "none"`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         #[schemars(rename = "LinkArq")]

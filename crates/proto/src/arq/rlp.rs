@@ -45,29 +45,33 @@ use super::{
 };
 use crate::component::LinkOutcome;
 
-/// Parameters of the radio link protocol in a scenario file.
+/// The radio link protocol cuts the bytes of packets into frames, and one frame may carry bytes of several
+/// packets. Lost frames are retransmitted before new ones. Frames are multiples of `frame`, and their size
+/// adapts to the losses: it is the one with the greatest expected goodput. The frames replace `mtu` and
+/// `unit`, which must not be set with this table. A frame is coded, by `fec`, as the packet of its first
+/// byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "RadioLinkProtocol")]
 pub struct Params {
-    /// Size of the smallest frame, overhead included; frames have this size at first. By default 30 B.
+    /// Size of the smallest frame, overhead included; frames have this size at first.
     pub frame: Bytes,
-    /// Size of the largest frame. Frames are multiples of `frame`; with the same size here, their size is fixed. By default
-    /// 1500 B.
+    /// Size of the largest frame, a multiple of `frame`; equal to `frame` for a fixed size, as in GSM.
     pub largest: Bytes,
-    /// Bytes of each frame that are not data. By default 6 B.
+    /// Bytes of each frame that are not data: header and check sequence.
     pub overhead: Bytes,
-    /// Number of recent frames whose outcomes determine the size. By default 100.
+    /// Number of recent frames whose outcomes determine the size.
     pub memory: u32,
-    /// Maximum number of unacknowledged frames. By default 61.
+    /// Maximum number of unacknowledged frames.
     pub window: u32,
-    /// Maximum number of retransmissions of a frame (`N2`). Unlimited by default.
+    /// Maximum number of retransmissions of a frame; 6 in GSM.
     pub retransmissions: Retransmissions,
-    /// The consequence of a frame whose last attempt has failed. By default a reset.
+    /// After the last permitted attempt: `reset` loses all packets in transmission, `discard` those with
+    /// bytes in the frame.
     pub failure: Failure,
-    /// Delay of an acknowledgement or poll. By default 20 ms.
+    /// Delay of an acknowledgement or poll. Neither is lost or uses air time.
     pub report_delay: Duration,
-    /// Time without acknowledgements after which the sending end polls (`T1`). By default 480 ms.
+    /// Time without acknowledgements after which the sending end polls.
     pub timeout: Duration,
 }
 

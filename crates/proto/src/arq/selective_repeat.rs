@@ -25,19 +25,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Next, Protocol, Retransmissions, Verdict};
 
-/// Parameters of selective repeat in a scenario file.
+/// Units are sent in order while feedback is in transit. Lost units are retransmitted before new ones, in the
+/// order of their losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "SelectiveRepeat")]
 pub struct Params {
-    /// Maximum number of retransmissions of a unit. By default 5: the paper's six attempts (section IV).
+    /// Maximum number of retransmissions of a unit, or `"unlimited"`; then the whole packet is discarded. By
+    /// default 5: the paper's six attempts (section IV).
     pub retransmissions: Retransmissions,
-    /// Delay from the end of a failed attempt until the unit may be retransmitted. By default 60 ms, six
-    /// units of the paper's link: below about five, longer error bursts would cause more losses than short
-    /// ones, but the paper finds that they cause fewer (section IV, on figure 2).
+    /// Time from the end of a failed attempt until the unit may be retransmitted. By default 60 ms, six units
+    /// of the paper's link: below about five, longer error bursts would cause more losses than short ones,
+    /// but the paper finds that they cause fewer (section IV, on figure 2).
     pub feedback_delay: Duration,
-    /// Slot length: attempts start at multiples of it. By default zero, for a link without slots; 10 ms in
-    /// the paper.
+    /// Attempts start at multiples of this time; with zero, at any time. By default zero, for a link without
+    /// slots; 10 ms in the paper.
     pub slot: Duration,
 }
 

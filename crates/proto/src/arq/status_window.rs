@@ -33,21 +33,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Form, Next, Protocol, Retransmissions, Statuses, Verdict};
 
-/// Parameters of the window ARQ with status messages in a scenario file.
+/// The receiving end acknowledges several units in one status message. Units are sent in order within a
+/// window of unreported or missing units. Units reported as missing are retransmitted before new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "StatusWindow")]
 pub struct Params {
-    /// Maximum number of retransmissions of a unit. Unlimited by default.
+    /// Maximum number of retransmissions of a unit; then the whole packet is discarded.
     pub retransmissions: Retransmissions,
-    /// Maximum number of unreported or missing units. By default 32.
+    /// Maximum number of unreported or missing units.
     pub window: u32,
     /// When the receiving end sends a status message. By default after every eight arrivals.
     pub reports: Reports,
-    /// Delay of a status message or poll. By default 20 ms.
+    /// Delay of a status message or poll. Neither is lost or uses air time.
     pub report_delay: Duration,
-    /// With event reports: time without transmissions after which the sending end polls for unreported units.
-    /// By default 100 ms.
+    /// With `reports.every`: time without transmissions after which the sending end polls for unreported
+    /// units.
     pub timeout: Duration,
 }
 

@@ -23,13 +23,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Backoff, Next, Protocol, Retransmissions, Verdict};
 
-/// Parameters of stop-and-wait in a scenario file.
+/// One unit at a time, retransmitted until it arrives or its packet is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "StopAndWait")]
 pub struct Params {
-    /// Maximum number of retransmissions of a unit (RTmax). By default unlimited: the only interpretation
-    /// under which the paper's figures 8 to 11 show no timeouts.
+    /// Maximum number of retransmissions of a unit; then the whole packet is discarded. By default unlimited:
+    /// the only interpretation under which the paper's figures 8 to 11 show no timeouts.
     pub retransmissions: Retransmissions,
     /// The wait after a failed attempt. By default uniform up to 100 ms: about one full fragment of the
     /// paper's wide-area link (80 ms), so that little of a good period is wasted. About 20 ms suits its

@@ -38,12 +38,15 @@ use crate::packet::Packet;
 use crate::tcp::Settings;
 
 /// An asymmetric ARQ with adaptive FEC.
+///
+/// Replaces the scenario's ARQ in both directions by `status-window`, with event-driven reports to the base
+/// station and periodic reports to the mobile host. Not for cells, whose MAC has its own ARQ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Airmail {
     /// Maximum number of unreported or missing units of either end.
     pub window: u32,
-    /// Number of units per status message of the mobile host.
+    /// Number of units per status message of the mobile host; at most `window`.
     pub every: u32,
     /// Time between status messages of the base station.
     pub period: Duration,
@@ -51,9 +54,10 @@ pub struct Airmail {
     pub report_delay: Duration,
     /// Time without transmissions after which the base station polls for unreported units.
     pub timeout: Duration,
-    /// Maximum number of retransmissions of a unit.
+    /// Maximum number of retransmissions of a unit; then the whole packet is discarded.
     pub retransmissions: Retransmissions,
-    /// Whether the link's code protects units while there are losses.
+    /// Whether the link's code (`radio.fec`, required) protects units after a status message with losses,
+    /// until one without losses.
     pub fec: bool,
 }
 

@@ -20,10 +20,16 @@ use crate::arq::{Config, selective_repeat};
 use crate::tcp::Settings;
 
 /// An ARQ for links without one.
+///
+/// ```toml
+/// [scheme.arq.protocol.stop-and-wait]
+/// retransmissions = 7
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Arq {
-    /// The ARQ.
+    /// The ARQ for wireless links without one: a table `stop-and-wait`, `selective-repeat`, `status-window`
+    /// or `rlp`. Links with an ARQ in either direction keep it.
     pub protocol: Config,
 }
 

@@ -13,7 +13,8 @@ use super::{ArqUse, Installer, Scheme};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Basic {
-    /// Whether the wireless link keeps the ARQ of the scenario.
+    /// Whether the wireless links keep the scenario's ARQ. With `false`, plain TCP runs over the bare link,
+    /// as in many papers.
     pub arq: bool,
 }
 

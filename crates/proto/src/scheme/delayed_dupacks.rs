@@ -26,7 +26,7 @@ const AT_ONCE: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DelayedDupacks {
-    /// Delay of the third and later duplicates of a run.
+    /// Delay of the third and later consecutive duplicate acknowledgements at the receiver.
     pub delay: Duration,
 }
 

@@ -46,9 +46,10 @@ const IDLE: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Eln {
-    /// Whether the first marked duplicate ACK causes the retransmission.
+    /// Whether the first marked duplicate ACK triggers the retransmission, instead of the third duplicate.
     pub early: bool,
-    /// Whether base stations learn of losses from gaps in the data from mobile hosts.
+    /// Whether base stations learn of losses from gaps in the data from mobile hosts, instead of segments
+    /// that arrive with errors.
     pub holes: bool,
 }
 

@@ -36,12 +36,19 @@ use crate::packet::{DropReason, Packet};
 use crate::tcp::{Connection, Flags, Segment, Settings};
 
 /// Forwarding by the old base station of a moving host.
+///
+/// For hosts that move; others only acknowledge when their signal returns after a fade. The base stations of
+/// a host need wired paths to each other. In a combination with schemes that cache or repair segments, name
+/// `forwarding` first: `"forwarding + snoop"`. It does not combine with `multicast` and with Snoop's
+/// `transfer`, which would bring each packet twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Forwarding {
-    /// Maximum number of packets kept at a base station.
+    /// Maximum number of packets kept at a base station: data segments that were sent to the host and are not
+    /// acknowledged, and everything that arrives after it has left. With 0, only packets that arrive after
+    /// the request of the new base station are forwarded.
     pub buffer: u32,
-    /// Time after which forwarded packets are transmitted without a report of the host.
+    /// Time after which forwarded segments are transmitted even without an acknowledgement from the host.
     pub wait: Duration,
 }
 

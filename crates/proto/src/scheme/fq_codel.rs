@@ -20,10 +20,12 @@ use super::{Installer, QueueUse, Scheme};
 use crate::tcp::Settings;
 
 /// FQ-CoDel before the wireless link.
+///
+/// Replaces the queues of wireless links, in both directions; their capacity stays, if it is limited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCodel {
-    /// Acceptable standing delay.
+    /// Acceptable standing queueing delay.
     pub target: Duration,
     /// How long the delay may exceed the target.
     pub interval: Duration,

@@ -29,12 +29,15 @@ use crate::component::Reach;
 use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, Settings};
 
 /// A window that closes ahead of disconnections.
+///
+/// The mobile host predicts every fade of its channel, outage and hand-off by a time of `lead`. The scheme
+/// has no effect on receivers without a wireless link of their own, such as in an 802.11 cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FreezeTcp {
-    /// How long before the loss of the signal the window closes.
+    /// Time from closing the window to the loss of the signal; about one round-trip time.
     pub lead: Duration,
-    /// Number of acknowledgements when the signal is back.
+    /// Number of acknowledgements sent when the signal is back.
     pub acks: u32,
 }
 

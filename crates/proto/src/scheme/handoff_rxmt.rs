@@ -27,7 +27,7 @@ use crate::tcp::{Reaction, Receiver, ReceiverReaction, SenderState, Settings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HandoffRxmt {
-    /// Number of duplicate ACKs after a hand-off.
+    /// Number of duplicate acknowledgements sent when the signal is back.
     pub acks: u32,
 }
 

@@ -31,14 +31,19 @@ use crate::split::{Split, StateTransfer};
 use crate::tcp::{Changes, Settings};
 
 /// Indirect TCP.
+///
+/// The base station splits connections: it terminates the source's connection and relays the data over a
+/// second one, as do `metp` and `vs-tcp`. Finite connections require `close = true` in `[tcp]`, so that the
+/// base station detects their end. If the base station aborts, acknowledged data are lost;
+/// `acknowledged_undelivered_bytes` in metrics counts them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ITcp {
-    /// Capacity of the base station's buffer per connection.
+    /// Buffer of the base station per connection: bytes acknowledged to one side and not yet by the other.
     pub buffer: Bytes,
-    /// Differences of TCP on the wireless part.
+    /// TCP overrides for the wireless part.
     pub wireless: Changes,
-    /// The time that a hand-off takes.
+    /// How the connections move with a moving host.
     pub handoff: StateTransfer,
 }
 

@@ -37,16 +37,21 @@ use crate::split::{Split, StateTransfer};
 use crate::tcp::{Changes, Evidence, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings};
 
 /// A split connection that keeps the end-to-end semantics.
+///
+/// As `i-tcp`, but data are acknowledged only after the other side has acknowledged them:
+/// `acknowledged_undelivered_bytes` is 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MTcp {
-    /// How long the acknowledgement of the last byte is withheld.
+    /// How long the acknowledgement of the last byte is withheld without further acknowledgements of the
+    /// mobile host.
     pub hold: Duration,
-    /// Capacity of the base station's buffer per connection.
+    /// Buffer of the base station per connection: bytes acknowledged to one side and not yet by the other.
+    /// Limits the window of the source.
     pub buffer: Bytes,
-    /// Differences of TCP on the wireless part.
+    /// TCP overrides for the wireless part.
     pub wireless: Changes,
-    /// The time that a hand-off takes.
+    /// How the connections move with a moving host.
     pub handoff: StateTransfer,
 }
 

@@ -26,16 +26,19 @@ use crate::split::{LossRecovery, Split, StateTransfer};
 use crate::tcp::{Changes, Settings};
 
 /// A split connection without congestion control on the wireless part.
+///
+/// As `i-tcp`, without congestion control on the wireless part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metp {
-    /// Loss recovery on the wireless part.
+    /// Loss recovery on the wireless part: `"go-back-n"` retransmits everything from the loss on,
+    /// `"selective-repeat"` only lost segments.
     pub recovery: LossRecovery,
-    /// Capacity of the base station's buffer per connection.
+    /// Buffer of the base station per connection: bytes acknowledged to one side and not yet by the other.
     pub buffer: Bytes,
-    /// Further differences of TCP on the wireless part.
+    /// TCP overrides for the wireless part, except `flavour` and `congestion`, which the scheme sets.
     pub wireless: Changes,
-    /// The time that a hand-off takes.
+    /// How the connections move with a moving host.
     pub handoff: StateTransfer,
 }
 

@@ -35,12 +35,17 @@ use crate::packet::{DropReason, Packet};
 use crate::tcp::{Connection, Flags, Segment, Settings};
 
 /// Multicast to the base stations of a moving host.
+///
+/// For hosts that move; others only acknowledge when their signal returns after a fade. In `"snoop +
+/// multicast"`, in this order, the other base stations also cache packets for the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Multicast {
-    /// Maximum number of packets kept at a base station.
+    /// Maximum number of packets with TCP data buffered for a host at another base station. The oldest ones
+    /// are discarded.
     pub buffer: u32,
-    /// Time after which the whole buffer is transmitted without an acknowledgement from the host.
+    /// Time after the host's arrival after which a base station transmits its buffer even without a packet
+    /// from the host.
     pub wait: Duration,
 }
 

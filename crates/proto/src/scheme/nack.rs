@@ -65,18 +65,25 @@ const IDLE: Duration = Duration::from_secs(120);
 const DOUBLINGS: u32 = 10;
 
 /// Negative acknowledgements of data from the mobile host.
+///
+/// Serves data from mobile hosts only. `"snoop + nack"` is the complete protocol of 1995. A NACK is an ACK
+/// without data that has the reserved bit 10 of the TCP header and repeats the latest acknowledgement; the
+/// blocks of its SACK option are the missing data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nack {
-    /// Number of segments above a gap that make it due.
+    /// Number of segments above a gap after which the base station requests it.
     pub segments: u32,
-    /// Time without data from the mobile host after which every gap is due.
+    /// Time without data from the mobile host after which the base station requests every gap; at least twice
+    /// the time that a NACK and its answer take on an idle link.
     pub silence: Duration,
-    /// Lower bound of the time after which a NACK is repeated.
+    /// Lower bound of the time after which a NACK is repeated, which is twice the smoothed time from a NACK
+    /// to its answer, and doubles.
     pub min_timeout: Duration,
     /// Maximum number of NACKs of a gap.
     pub attempts: u32,
-    /// Whether losses that were NACKed leave the window of the mobile host as it is.
+    /// Whether the mobile host keeps its window when duplicate ACKs request data that a NACK requested
+    /// before.
     pub keep_window: bool,
 }
 

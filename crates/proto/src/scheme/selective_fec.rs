@@ -31,9 +31,12 @@ const PROTECTED: Dscp = Dscp::new(0b00_0011);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelectiveFec {
-    /// The protected segments.
+    /// What the link's code protects. `"selective"`: the segments whose loss would cause a timeout, which are
+    /// the first and last segments of the transfer, and retransmissions at the left edge of the window.
+    /// `"all"`: all segments. `"retransmitted"`: all retransmitted segments. `"repeated-units"`: the units
+    /// that the link retransmits. `"none"`: nothing.
     pub protect: Protect,
-    /// Number of segments protected at each end of the transfer.
+    /// Number of segments at each end of the transfer protected by `"selective"`.
     pub segments: u32,
 }
 

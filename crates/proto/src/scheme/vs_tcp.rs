@@ -42,34 +42,44 @@ use crate::tcp::{
 const GRAIN: f64 = 8.0;
 
 /// Variable segment size.
+///
+/// As `metp`, with a segment size on the wireless part that decreases on losses and otherwise grows. Sizes
+/// are in bytes of payload, rounded down to multiples of 8 B. The paper's symbols are in parentheses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VsTcp {
-    /// Control method.
+    /// Method 1: a loss halves the size, acknowledgements increase it. Method 2: the size follows the loss
+    /// rate. Above `wanted_loss`, the size is halved if it exceeds half of the maximum, otherwise reduced by
+    /// a step; below, it grows.
     pub method: Method,
-    /// Initial payload of a segment.
+    /// Initial size (s_i).
     pub initial_size: Bytes,
-    /// Largest payload.
+    /// Maximum size (s_mx).
     pub largest_size: Bytes,
-    /// Smallest payload.
+    /// Minimum size (s_mn).
     pub smallest_size: Bytes,
-    /// Step of an increase or decrease.
+    /// Step (Δs).
     pub step: Bytes,
-    /// When the size grows.
+    /// Growth by a step: `"per-window"`, for a window of acknowledgements, in proportional parts; or
+    /// `"per-ack"`, for each acknowledgement, as printed.
     pub growth: Growth,
-    /// Target loss rate of method 2.
+    /// Target loss rate of method 2 (e_w).
     pub wanted_loss: Probability,
-    /// Number of packets over which method 2 computes the loss rate.
+    /// Number of packets over which method 2 counts losses (L_w), 1 to 1000.
     pub loss_window: u32,
-    /// How method 2 measures the loss rate.
+    /// How method 2 measures the loss rate: `"average"`, over these packets; or `"low-pass"`, a filter in
+    /// which each packet has the weight 2 / (L_w + 1), so that the counted packets have the same mean age.
     pub loss_rate: LossRate,
-    /// Loss recovery on the wireless part.
+    /// Loss recovery on the wireless part: `"go-back-n"` retransmits everything from the loss on,
+    /// `"selective-repeat"` only lost segments.
     pub recovery: LossRecovery,
-    /// Capacity of the base station's buffer per connection.
+    /// Buffer of the base station per connection: bytes acknowledged to one side and not yet by the other.
     pub buffer: Bytes,
-    /// Further differences of TCP on the wireless part.
+    /// TCP overrides for the wireless part, except `flavour` and `congestion`, which the scheme sets, and
+    /// `packet_size`, which it sets to the maximum size plus the header. A window in packets, or one that counts packets,
+    /// holds that many packets of the current size.
     pub wireless: Changes,
-    /// The time that a hand-off takes.
+    /// How the connections move with a moving host.
     pub handoff: StateTransfer,
 }
 

@@ -10,17 +10,19 @@ use serde::{Deserialize, Serialize};
 use crate::component::{Port, Reach};
 use crate::packet::Packet;
 
-/// The time in which the state of split connections moves between base stations: `setup`, a round trip between
-/// them, and the time for the buffered data at `rate`.
-///
-/// The defaults are the measurements of I-TCP by Bakre and Badrinath (1995), as quoted by Balakrishnan, Seshan and
-/// Katz, ACM Wireless Networks 1(4), 1995: 265 ms with empty buffers, and 1430 ms with 32 KB.
+/// Time in which the state of split connections moves to the next base station of a moving host: `setup`, a
+/// round trip between the base stations, and the time for the buffered data at `rate`. Meanwhile the
+/// connections stand still, and as many packets as fit into the buffers wait for them; afterwards, packets
+/// that reach the old base station are lost. A transfer that has begun completes, also if the host has moved
+/// on: if hand-offs are more frequent than transfers are fast, the connections make no progress and the user
+/// timeout ends them. The state and what waits use no bandwidth of the wired network and are never lost. The
+/// defaults are the measurements of I-TCP by its authors: 265 ms with empty buffers, 1430 ms with 32 KB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateTransfer {
-    /// Time for each hand-off, even without buffered data.
+    /// Time for each hand-off.
     pub setup: Duration,
-    /// Rate at which buffered data are moved.
+    /// Rate at which buffered data move.
     pub rate: BitRate,
 }
 

@@ -309,116 +309,141 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Loss detection and recovery.
+    /// Loss detection and recovery: `"tahoe"`, `"reno"`, `"newreno"` (RFC 6582) or `"sack"` (RFC 6675); or
+    /// `"prr"`, as in Linux: a record of each segment in flight, loss detection by `detection`, and
+    /// proportional rate reduction (RFC 6937). Or, for a single hop that delivers in order: `"go-back-n"`
+    /// retransmits everything from the first loss on, `"selective-repeat"` only lost segments. Both put a
+    /// timestamp into every segment.
     flavour: Flavour,
-    /// Loss detection (flavour `prr` only).
+    /// Loss detection. `"rack"`: a segment is lost if a later one was delivered and a reordering window has
+    /// passed (RACK, RFC 8985). `"sack"`: a segment is lost if `dupthresh` segments above it were SACKed (RFC
+    /// 6675). Flavour `prr` only.
     detection: Detection,
-    /// Congestion control.
+    /// Congestion control. `"bbr"`, `"bbr3"` and `"westwood"` require flavour `prr`, for its delivery rate samples.
     congestion: Congestion,
-    /// End of the initial slow start (CUBIC only).
+    /// End of the initial slow start, CUBIC only. `"loss"`: only at a loss. `"hystart"`: also at long ACK
+    /// trains or a delay increase, from 16 segments on (HyStart, Ha and Rhee 2011, as in Linux since 6.14).
+    /// `"hystart-16"`: the same, but no round begins before the window has 16 segments, as in Linux 5.16 to
+    /// 6.13. `"hystart++"`: at a delay increase, after conservative slow start (RFC 9406).
     slow_start_exit: SlowStartExit,
-    /// Whether the RFCs or ns-2 apply where they differ in detail.
+    /// Whether the RFCs or ns-2 apply where they differ in detail: windows count bytes with `"rfc"`, segments
+    /// with `"ns2"`.
     rules: Rules,
 
-    /// Maximum packet size, headers included.
+    /// Maximum packet size, headers included, without TCP options: timestamps add 12 B to each segment, which
+    /// Linux takes from its payload. With timestamps, an MTU of 1500 B therefore fragments packets of 1500 B;
+    /// state 1488 B.
     packet_size: Bytes,
     /// Size of IP and TCP headers without options.
     header: Bytes,
-    /// The receive buffer: the largest window advertised.
+    /// The receive buffer, the maximum advertised window: a size, or a number of packets such as `"10
+    /// packets"`, which means the payload of that many full packets of `packet_size`.
     window: WindowSize,
-    /// Whether a window in bytes counts payload or whole packets.
+    /// What counts against a window given as a size: `"payload"`, or whole `"packets"` with headers.
     window_counts: WindowCounts,
-    /// Auto-tuning of the receive window, as in Linux: it begins with 64 KiB, and opens as far as twice what the
-    /// application reads in a round trip requires, up to `window`. A segment that opens it is acknowledged immediately.
+    /// Auto-tuning of the receive window, as in Linux: it begins with 64 KiB, each segment opens it by two
+    /// segments, as far as room for twice the bytes of the last round trip allows (more while they increase),
+    /// up to `window`. A segment that opens it is acknowledged immediately. For hosts: the buffers of base
+    /// stations that split connections are fixed.
     window_autotuning: bool,
-    /// The initial window.
+    /// Initial window: `"rfc5681"`, `"rfc6928"` or a number of segments.
     initial_window: InitialWindow,
-    /// Start with one segment; the initial window applies from the first acknowledgement on (ns-2 rules only;
-    /// with a handshake the RFCs require it anyway).
+    /// Start with one segment; the initial window applies from the first acknowledgement on (`ns2` rules
+    /// only).
     delay_growth: bool,
-    /// The initial slow start threshold.
+    /// Initial slow start threshold: `"unlimited"`, `"window"` or a number of segments.
     initial_ssthresh: InitialThreshold,
     /// Initial sequence number. Fixed for reproducible runs, although RFC 9293 section 3.4.1 requires it to
     /// be unpredictable.
     iss: u32,
-    /// Open with SYN and SYN-ACK; otherwise both ends start established.
+    /// Open with SYN and SYN-ACK.
     handshake: bool,
     /// Close with FIN from both ends once all data are sent.
     close: bool,
 
     /// Duplicate ACK threshold (RFC 5681: 3).
     dupthresh: u32,
-    /// Limited transmit: send new data on the first duplicate ACKs (RFC 3042).
+    /// Limited transmit: send new data on the first duplicate acknowledgements (RFC 3042).
     limited_transmit: bool,
-    /// Maximum burst in segments; 0 for no limit.
+    /// Maximum number of segments sent at once; 0 for no limit.
     max_burst: u32,
-    /// Restart from the initial window after an idle period (RFC 5681 section 4.1).
+    /// After an idle period of more than one RTO, restart from the initial window (RFC 5681 section 4.1).
     idle_restart: bool,
-    /// Halve exactly; otherwise round down to whole segments (ns-2 rules only).
+    /// Halve exactly; otherwise round down to whole segments (`ns2` rules only).
     halve_exactly: bool,
-    /// One fast retransmit per window of data (RFC 6582 section 4.1: "recover").
+    /// At most one fast retransmit for each window of data (RFC 6582 section 4.1).
     careful: bool,
-    /// NewReno: a partial acknowledgement deflates the window by the bytes acknowledged (RFC 6582 section 3.2
-    /// step 3); otherwise by the whole inflation.
+    /// NewReno: a partial acknowledgement deflates the window by the bytes acknowledged (RFC 6582 section 3.2 step 3); otherwise
+    /// by the whole inflation.
     partial_deflation: bool,
-    /// NewReno: only the first partial acknowledgement restarts the timer ("Impatient", RFC 6582
-    /// section 3.2 step 3); otherwise each does ("Slow-but-Steady").
+    /// NewReno: only the first partial acknowledgement restarts the timer ("Impatient", RFC 6582 section 3.2 step 3); otherwise each does
+    /// ("Slow-but-Steady").
     impatient: bool,
-    /// SACK with ns-2 rules: each partial acknowledgement sends two segments (ns-2 `partial_ack_`).
+    /// SACK with `ns2` rules: each partial acknowledgement sends two segments.
     partial_ack_sends: bool,
 
-    /// Tail loss probes (RFC 8985 section 7; flavour `prr` only).
+    /// Tail loss probes: probe for the loss of the last segments before the timeout (RFC 8985 section 7).
+    /// Flavour `prr` only.
     tlp: bool,
-    /// F-RTO: detect spurious timeouts (RFC 5682; flavour `prr` only).
+    /// F-RTO: detect spurious timeouts (RFC 5682). Flavour `prr` only.
     frto: bool,
-    /// Undo window reductions after spurious retransmissions (RFC 3708, 4015, 5682; flavour `prr` only).
+    /// Undo spurious window reductions, detected by timestamps, DSACK or F-RTO (RFC 3708, 4015, 5682).
+    /// Flavour `prr` only.
     undo: bool,
-    /// Increase the window only while it limits the sender (RFC 7661; flavour `prr` only).
+    /// Congestion window validation: the window grows only while it limits the sender (RFC 7661). Flavour
+    /// `prr` only.
     cwnd_validation: bool,
-    /// ECN (RFC 3168): negotiated in the handshake; the receiver echoes marks, and the sender responds to
-    /// them as to losses.
+    /// Explicit congestion notification (RFC 3168): queues mark packets instead of dropping them. It is
+    /// negotiated in the handshake; the receiver echoes marks, and the sender responds to them like to
+    /// losses.
     ecn: bool,
-    /// Pacing (flavour `prr` only). Always on for controllers that require it.
+    /// Pacing: spread segments over the round-trip time. Flavour `prr` only. BBR always paces.
     pacing: bool,
 
-    /// Arithmetic of the round-trip time estimator.
+    /// Arithmetic of the round-trip estimator: `"exact"` time (RFC 6298); whole `"ticks"` of a running clock;
+    /// time rounded to the `"nearest-tick"`; or exact time as in `"linux"`, with a variation of at least
+    /// `rto_min` that decreases only once per round trip.
     rtt_arithmetic: RttArithmetic,
-    /// Which acknowledgements yield a sample.
+    /// Which acknowledgements give a round-trip sample. Retransmitted data give none, unless timestamps
+    /// distinguish the copies. `"one-at-a-time"`: one segment is timed at a time. `"every-ack"`: every
+    /// acknowledgement of new data.
     rtt_samples: RttSamples,
-    /// Clock granularity.
+    /// Clock granularity. With the arithmetic of `"linux"`, timers are rounded up to ticks: from 63 ticks on
+    /// to multiples of 8, from 504 on to multiples of 64.
     tick: Duration,
-    /// Initial RTO.
+    /// Retransmission timeout before the first sample.
     rto_initial: Duration,
-    /// Minimum RTO, before backoff.
+    /// Minimum retransmission timeout, before backoff.
     rto_min: Duration,
-    /// Maximum RTO, after backoff.
+    /// Maximum retransmission timeout, after backoff.
     rto_max: Duration,
     /// Maximum factor of the exponential backoff; 0 for no limit except `rto_max`.
     backoff_max: u32,
-    /// A timeout restarts the timer before it doubles the RTO, so that the first retransmission waits for the
-    /// undoubled one.
+    /// Whether a timeout restarts the timer before it doubles the RTO, so that the first retransmission waits
+    /// for the undoubled one.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     late_backoff: bool,
-    /// User timeout: how long the peer may be silent while data, SYN or FIN are outstanding or a zero window
-    /// is probed. The connection is then aborted when the retransmission or persist timer expires next (RFC
-    /// 9293 section 3.8.3: R2, at least 100 s; RFC 5482). Without one the connection is never aborted.
+    /// User timeout: maximum silence of the peer while data, SYN or FIN are outstanding or a closed window is
+    /// probed. The connection is then aborted when the next timer expires. RFC 9293 recommends at least 100
+    /// s.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_timeout: Option<Duration>,
 
-    /// Segments per acknowledgement; 1 acknowledges every segment immediately.
+    /// Maximum number of segments per acknowledgement: 2 delays acknowledgements.
     ack_every: u32,
-    /// Number of segments acknowledged immediately at the start, and after a duplicate segment (as in Linux).
+    /// Number of segments acknowledged immediately at the start and after a duplicate, before delayed
+    /// acknowledgements apply, as in Linux.
     quick_acks: u32,
-    /// Delayed ACK timeout (RFC 9293 section 3.8.6.3: below 0.5 s).
+    /// Maximum delay of an acknowledgement (RFC 9293 section 3.8.6.3: below 0.5 s).
     ack_delay: Duration,
     /// Tick of the clock on which the delayed ACK timer expires, as in Linux; zero for an exact timer.
     ack_tick: Duration,
-    /// Number of SACK blocks that the receiver reports, 1 to 4; at most 3 with timestamps (RFC 2018 section
-    /// 3).
+    /// Maximum number of SACK blocks per acknowledgement, 1 to 4; at most 3 with timestamps (RFC 2018 section 3).
     sack_blocks: u32,
-    /// DSACK: report duplicate data in the first block (RFC 2883).
+    /// DSACK: report duplicate data in the first SACK block (RFC 2883).
     dsack: bool,
-    /// The timestamps option (RFC 7323); every acknowledgement then yields a round-trip time sample.
+    /// The timestamps option (RFC 7323): 12 more header bytes, and a round-trip sample from every
+    /// acknowledgement.
     timestamps: bool,
 }
 

@@ -5,34 +5,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pattern of packet departures of a source. All rates count whole packets, headers included.
-///
-/// In scenario files the last part of the table's name is the pattern:
-///
-/// ```toml
-/// [traffic.cross.poisson]
-/// rate = "400 kbps"
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Pattern {
-    /// Constant bit rate: one packet every size/rate, the first at the start.
+    /// Constant bit rate (CBR): equal gaps between packets; the first packet leaves at the start time.
     Constant {
         /// The rate.
         rate: BitRate,
     },
-    /// Poisson process: independent exponential gaps with mean size/rate, also between the start and the
-    /// first packet.
+    /// A Poisson process: independent exponential gaps between packets, and before the first packet.
     Poisson {
         /// The mean rate.
         rate: BitRate,
     },
-    /// On-off source: bursts at a constant rate separated by silences, starting with a burst. The first
-    /// packet of a burst is sent at its start.
-    ///
-    /// With g = size/rate, a burst of length T has ⌈T/g⌉ packets. The mean is ⌈on/g⌉ for fixed periods and
-    /// 1/(1 − e^(−g/on)) for exponential ones; the mean rate is that many packets per on + off. For long
-    /// bursts it tends to rate · on/(on + off). Exponential bursts exceed this by about half a packet each,
-    /// because the first packet is sent without delay.
+    /// Bursts at a constant rate, separated by silences, starting with a burst. The first packet leaves at
+    /// the start of the burst, so the mean rate is slightly above `rate` · `on` / (`on` + `off`): by half a
+    /// packet per burst with exponential lengths.
     OnOff {
         /// The rate within a burst: the peak rate of the source.
         rate: BitRate,

@@ -7,31 +7,49 @@ use lasthop_link::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// 802.11 cells: the table `[cell]`. All cells are alike, except for stations with a table `[link.NAME]`.
+/// 802.11 cells: an access point and its stations share a medium by the distributed coordination function
+/// (DCF), without hidden stations. With every scheme, frames lost by collisions or bit errors are
+/// retransmitted by the MAC up to a retry limit. A scheme has one agent per cell, at the access point, which
+/// is notified of the access point's own attempts. The cell describes the model. All keys have defaults. All
+/// cells of a scenario have the same settings, except for stations overridden by `[link.NAME]`.
+///
+/// ```toml
+/// [topology.cell]
+/// stations = 4
+///
+/// [cell]
+/// phy.ofdm = { data_rate = "24 Mbps" }
+/// short_retry_limit = 7
+/// channel.iid.ber = 1e-6
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Cell {
-    /// The physical layer and its rates. By default 802.11b at 11 Mb/s.
+    /// The physical layer: `dsss` or `ofdm`.
     pub phy: Phy,
-    /// The contention window. By default that of the physical layer.
+    /// The contention window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cw: Option<Cw>,
-    /// Data frames longer than this, MAC header included, are preceded by RTS/CTS. By default none are.
+    /// Data frames longer than this, including 36 B of MAC headers, are preceded by RTS and CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rts_threshold: Option<Bytes>,
-    /// Retry limit of RTS frames and of data frames without RTS. By default 7.
+    /// Failures of a data frame sent without RTS, or of an RTS, until the packet is discarded; or
+    /// `"unlimited"`.
     pub short_retry_limit: RetryLimit,
-    /// Retry limit of data frames after RTS. By default 4.
+    /// Failures of a data frame sent after RTS and CTS until the packet is discarded; or `"unlimited"`.
     pub long_retry_limit: RetryLimit,
-    /// Queue capacity at the access point: per station, or in total. By default unlimited.
+    /// Capacity of the access point's queue, as in `[wired]` (drop-tail only): per station, or in total with
+    /// a shared queue.
     pub queue: QueueLimit,
-    /// Whether the access point has a single queue. By default each station has its own, served round robin.
+    /// Whether packets for all stations share one queue. Otherwise each station has its own queue, served
+    /// round-robin by packets.
     pub shared_queue: bool,
-    /// Queue capacity at a station. By default unlimited.
+    /// Queue limit of a station.
     pub station_queue: QueueLimit,
-    /// Frame errors. By default only collisions lose frames.
+    /// Errors of data frames that do not collide: `"perfect"`, or one of the tables of `[radio.channel]`,
+    /// from `two-state` on. All bits after the preamble are exposed. RTS, CTS and ACK frames are never lost.
     pub channel: Model,
-    /// Losses of packets that a MAC has received and acknowledged. By default none.
+    /// Losses above the MAC.
     pub drop: AboveMac,
 }
 

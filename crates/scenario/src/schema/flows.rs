@@ -8,97 +8,139 @@ use serde::{Deserialize, Serialize};
 
 use super::serde_words;
 
-/// A bulk transfer: the table `[transfer]`. It gives the defaults of all connections, and is the only
-/// connection if there are no `[connection.NAME]` tables.
+/// A bulk transfer: the settings of the only connection, or the defaults of several. Required unless the
+/// scenario has traffic or applications; a run without connections ends at its limit, or when no event is
+/// pending.
+///
+/// ```toml
+/// [transfer]
+/// size = "100 KB"
+/// start = "1 s"
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key size")]
 pub struct Transfer {
-    /// Payload; `None` if unlimited. Required.
+    /// Payload to send, or `"unlimited"`.
     #[serde(with = "serde_words::Amount")]
     pub size: Option<Bytes>,
-    /// Start time. By default 0.
+    /// Start time.
     #[serde(default)]
     pub start: Duration,
-    /// Upper bound of a random delay of each connection's start. By default zero: equal connections are then
-    /// synchronised.
+    /// Random delay of the start, uniform up to this value and independent for each connection. Without it,
+    /// equal connections are synchronised.
     #[serde(default)]
     pub spread: Duration,
-    /// The sending host. By default given by the topology; a graph has no default.
+    /// The sending node: by default `fixed`, `source`, `S1` or `server`; a graph has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The receiving host. By default given by the topology; a graph has no default.
+    /// The receiving node: by default `mobile`, `destination`, `D1` or `MH1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Intermediate nodes, for both directions. By default the path with the fewest links.
+    /// The nodes on the path, such as `["R1", "base2"]`, for both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
 }
 
-/// Overrides of `[transfer]` for one of several connections: the table `[connection.NAME]`.
+/// One of several connections, as overrides of `[transfer]`. Without such tables there is a single connection
+/// called `transfer`. A dumbbell has one connection per pair and a cell one per station, called `1`, `2`,
+/// ..., unless `[transfer]` has `from` or `to`. A table with one of these names overrides that connection. If
+/// any table has another name, only the connections with tables exist.
+///
+/// A run finishes with the last finite connection and the last application with a number of requests.
+///
+/// ```toml
+/// [topology.dumbbell]
+/// pairs = 2
+///
+/// [connection.2]
+/// start = "500 ms"
+/// plain = true
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ConnectionOverride {
-    /// As in `[transfer]`.
+    /// Payload to send, or `"unlimited"`.
     #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::Stated::<serde_words::Amount>")]
     pub size: Option<Option<Bytes>>,
-    /// As in `[transfer]`.
+    /// Start time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Duration>,
-    /// As in `[transfer]`.
+    /// Random delay of the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Duration>,
-    /// As in `[transfer]`.
+    /// The sending node. In a dumbbell or a cell, by default that of the pair or station with the
+    /// connection's name; required for other names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// As in `[transfer]`.
+    /// The receiving node. In a dumbbell or a cell, by default that of the pair or station with the
+    /// connection's name; required for other names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// As in `[transfer]`.
+    /// The nodes on the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Whether the source has no reaction of the scheme. By default it has.
+    /// Whether the source is plain TCP, which ignores the scheme's notices.
     pub plain: bool,
-    /// Overrides of `[tcp]` and the hosts' settings, at both ends.
+    /// TCP overrides of this connection: `[connection.NAME.tcp]`.
     #[serde(skip_serializing_if = "tcp::Override::is_none")]
     pub tcp: tcp::Override,
 }
 
-/// Settings of a single host: the table `[host.NAME]`.
+/// Overrides for one host. `NAME` is a node of the topology at the end of a connection.
+///
+/// ```toml
+/// [host.mobile.tcp]
+/// ack_every = 1
+/// window = "64 KiB"
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Host {
-    /// Overrides of `[tcp]` for what this host sends, and for its receive window and its acknowledgements.
+    /// TCP overrides of this host: any key of `[tcp]`; a `profile` replaces all other settings. All of them
+    /// apply to the host as a sender; `window`, `window_counts`, `window_autotuning`, `ack_every`,
+    /// `quick_acks`, `ack_delay`, `ack_tick`, `sack_blocks` and `dsack` apply to it as a receiver.
+    /// `[connection.NAME.tcp]` takes precedence.
     #[serde(skip_serializing_if = "tcp::Override::is_none")]
     pub tcp: tcp::Override,
 }
 
-/// Unresponsive datagrams: the table `[traffic.NAME]`.
+/// Background traffic: datagrams without responses, from any node to any other, queued and lost like all
+/// other packets. Each source has a random stream named after it, so another source does not change the
+/// existing ones.
+///
+/// ```toml
+/// [traffic.cross]
+/// from = "R2"
+/// to = "R3"
+/// packet_size = "500 B"
+/// law.poisson.rate = "400 kbps"
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table with the keys from and to, and packet_size and law, or voip"
 )]
 pub struct Traffic {
-    /// The sending node. Its packets are queued before its links like all others.
+    /// The sending node.
     pub from: String,
-    /// The receiving node.
+    /// The receiving node, which counts arrivals.
     pub to: String,
-    /// Intermediate nodes. By default the path with the fewest links.
+    /// The nodes on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Size of each packet, headers included. Required, except with `voip`.
+    /// Size of each packet, headers included: from 28 B to 65535 B. Not with `voip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
-    /// Start time. By default 0.
+    /// Start time.
     #[serde(default)]
     pub start: Duration,
-    /// Stop time. By default never.
+    /// Stop time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Departure pattern. Required, except with `voip`.
+    /// The departure process: `constant`, `poisson` or `on-off`. Not with `voip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<Pattern>,
-    /// One direction of a call, in place of `packet_size` and `law`.
+    /// One direction of a telephone call, in place of `packet_size` and `law`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voip: Option<Voip>,
 }
@@ -110,52 +152,70 @@ impl Traffic {
     }
 }
 
-/// An application over TCP: messages one by one, pages or a video. The table `[application.NAME]`.
+/// A request/response application over TCP: messages, web pages or a video. Client and server can be any two
+/// nodes, fixed or mobile. The server responds immediately.
+///
+/// ```toml
+/// [application.web]
+/// kind = "page"
+/// from = "laptop"
+/// to = "server"
+/// think.exponential = "10 s"
+/// ```
+///
+/// An application has one connection, or several for pages. Each is a pair of TCP connections, one per
+/// direction, opened with the first request and kept open. Schemes treat them like other connections: base
+/// stations may split them, and sources react to notices. Nagle's algorithm is disabled at both ends, as in
+/// interactive programs, and enabled at base stations that split the connections. The random stream is named
+/// after the application: sizes and think time of request number k are the same in every scenario and with
+/// every scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Stated")]
 #[schemars(!from, deny_unknown_fields)]
 pub struct Application {
-    /// A typical application, which provides the keys that are not stated.
+    /// Defaults of a typical application: `"http"`, `"database"`, `"email"`, `"ssh"`, `"telemetry"`, `"page"`
+    /// or `"video"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<application::ApplicationKind>,
-    /// The client's host.
+    /// The client.
     pub from: String,
-    /// The server's host.
+    /// The server.
     pub to: String,
-    /// Intermediate nodes, for both directions. By default the path with the fewest links.
+    /// The nodes on the path, from the client to the server, for both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Distribution of request sizes. Like the other distributions, required unless `kind` is given.
+    /// Distribution of request sizes. Optional with a `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<application::Distribution<Bytes>>,
-    /// Distribution of response sizes; of messages only.
+    /// Distribution of response sizes, for messages only. Optional with a `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<application::Distribution<Bytes>>,
-    /// Distribution of think times: before the first request or page, and after each response or page. Not of a
-    /// video.
+    /// Distribution of the think time before the first request and after each response; for pages, the
+    /// reading time. Not for a video. Optional with a `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<application::Distribution<Duration>>,
-    /// Whether the next message waits for the response to the last; of messages only. By default that of the kind, else
-    /// true.
+    /// Whether the next message waits for the response. Otherwise `think` is the time between requests. For
+    /// messages only; the default may depend on the `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<bool>,
-    /// The pages, if these are what the user reads.
+    /// The contents of pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<application::Page>,
-    /// The video, if the user watches one.
+    /// The video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<application::Video>,
-    /// Whether each connection begins with a TLS handshake. By default for pages and video only.
+    /// Whether each connection begins with a TLS 1.3 handshake: an exchange of 517 B and 4 KB (our choice)
+    /// before the first request. The default is `true` for pages and videos.
     #[schemars(default)]
     pub tls: bool,
-    /// Start of the first think time. By default 0.
+    /// Start of the first think time.
     #[schemars(default)]
     pub start: Duration,
-    /// Time of the last request or page at the latest; pending ones are completed. By default never.
+    /// End of new requests. Pending requests and pages are completed, then the connections are closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Number of requests, or of pages; a run waits for them. By default unlimited, and no run waits. Not of a video, which
-    /// has a length.
+    /// Number of requests or pages, after which the connections are closed. A run waits for them as for a
+    /// finite transfer. A run waits for the whole length of a video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }

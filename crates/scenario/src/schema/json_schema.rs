@@ -26,9 +26,9 @@ impl Scenario {
 /// Adds what holds in files only: presets and profiles, which give keys that are not stated, and the values of a sweep.
 fn complete(definitions: &mut Map<String, Value>) {
     let presets = Preset::all().into_iter().map(|preset| named(&preset.name, &preset.summary));
-    let presets = json!({"description": PRESET, "oneOf": presets.collect::<Vec<_>>()});
+    let presets = json!(presets.collect::<Vec<_>>());
     for table in ["Radio", "LinkOverride"] {
-        definitions[table]["properties"]["preset"] = presets.clone();
+        definitions[table]["properties"]["preset"]["oneOf"] = presets.clone();
     }
     let radio = definitions["Radio"].as_object_mut().expect("a table");
     radio.remove("required");
@@ -64,9 +64,6 @@ fn complete(definitions: &mut Map<String, Value>) {
         ]}),
     );
 }
-
-const PRESET: &str =
-    "Name of a link preset, which sets the keys that are not stated. `lasthop links` shows them.";
 
 /// A word with its meaning.
 fn named(word: &str, meaning: &str) -> Value {

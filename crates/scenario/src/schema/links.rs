@@ -15,17 +15,32 @@ use serde::{Deserialize, Serialize};
 use super::serde_words;
 use super::topology::Edge;
 
-/// Full-duplex wired links: the table `[wired]`. Both directions have the same parameters and are
-/// independent.
+/// The wired links. They are full duplex with independent directions. Optional if there are no wired links,
+/// or if each states its own rate.
+///
+/// **Queue disciplines** are available on wired and wireless links. CoDel, FQ-CoDel and RED (active queue
+/// management) keep queues short: they mark ECN-capable packets and drop others (`ecn_marks` and `aqm_drops`
+/// in metrics). On a link with an ARQ, packets whose transmission has started do not count as queued. The
+/// queues of cells are drop-tail.
+///
+/// ```toml
+/// [wired]
+/// rate = "10 Mbps"
+/// queue.codel = { target = "5 ms", interval = "100 ms" }
+///
+/// [link.base-mobile]
+/// queue.fq-codel = {}
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Wired {
-    /// Rate of each direction, fixed or varying.
+    /// Rate of each direction, or a variable rate.
     pub rate: Rate,
-    /// Propagation delay, one way, fixed or varying. By default zero: the EBSN paper neglects it.
+    /// Propagation delay, one way, or a variable delay. By default zero: the EBSN paper neglects it.
     #[serde(default)]
     pub delay: Delay,
-    /// Queue capacity of each direction, not counting the packet in transmission. By default unlimited.
+    /// Capacity of the drop-tail queue of each direction, without the packet in transmission: `"unlimited"`,
+    /// `"50 packets"` or `"64 KiB"`. Or a queue discipline.
     #[serde(default)]
     pub queue: Queue,
 }
@@ -40,12 +55,22 @@ macro_rules! radio_schema {
         queue { $($(#[doc = $queue_doc:literal])* $queue:ident: $queue_type:ty;)* }
         rest { $($(#[doc = $rest_doc:literal])* $(#[serde($rest_serde:meta)])? $rest:ident: $rest_type:ty $(, optional as $rest_words:literal)?;)* }
     ) => {
-        /// Wireless links: the table `[radio]`. Both directions have the same parameters, except for
-        /// `uplink`.
+        /// The wireless links. The settings apply to both directions, which meet the same fades;
+        /// `[radio.uplink]` overrides them for the uplink. Optional if there are no wireless links, or if
+        /// each states its own rate.
+        ///
+        /// ```toml
+        /// [radio]
+        /// rate = "2 Mbps"
+        /// delay = "5 ms"
+        /// queue = "50 packets"
+        /// channel.two-state = { good = "4 s", bad = "400 ms" }
+        /// arq.selective-repeat = { retransmissions = 3 }
+        /// ```
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
         pub struct Radio {
-            /// Raw bit rate of each direction, fixed or varying; expanded bits are sent at this rate.
+            /// Raw rate of each direction, at which expanded bits are sent, or a variable rate.
             pub rate: Rate,
             $($(#[doc = $unit_doc])* #[serde(default $(, $unit_serde)?)] pub $unit: $unit_type,)*
             $($(#[doc = $queue_doc])* #[serde(default)] pub $queue: $queue_type,)*
@@ -64,9 +89,21 @@ macro_rules! radio_schema {
             }
         }
 
-        /// Overrides for a single link: the table `[link.NAME]` for `[wired]`, `[radio]` or a station of
-        /// `[cell]`, or `uplink` for the direction to the base station. Wired links have the first three keys
-        /// only, links of a cell `channel` and `drop`, wireless links all but `drop`.
+        /// Overrides of `[wired]` or `[radio]` for one link, or of `[cell]` for one station. `NAME` is the
+        /// name of the link, such as `R1-R2`. A wired link has only the first three keys. A link of a cell,
+        /// such as `ap-MH1`, has only `channel` and `drop`; other links have no `drop`.
+        ///
+        /// ```toml
+        /// [link.R1-R2]
+        /// rate = "256 kbps"
+        /// queue = "20 packets"
+        ///
+        /// [link.base2-laptop]
+        /// channel.iid.ber = 1e-6
+        ///
+        /// [link.ap-MH1]
+        /// drop = { down = 0.01, up = 0.005 }
+        /// ```
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         pub struct LinkOverride {
@@ -122,60 +159,105 @@ macro_rules! radio_schema {
 
 radio_schema! {
     unit {
-        /// Ratio of bits on the air to bits of the packet. By default 1.
+        /// Bits on the air per bit of a packet: the overhead of the lower layers.
         expansion: Expansion;
-        /// Maximum unit size, as counted by IP: larger packets are fragmented. By default none.
+        /// Largest unit on the air, like the MTU of IP. Larger packets are fragmented, and lost if a fragment
+        /// is lost.
         #[serde(with = "serde_words::UnitSize")]
         mtu: Option<Mtu>, optional as "serde_words::Stated::<serde_words::UnitSize>";
-        /// Fixed unit size; the last unit of a packet is padded. Excludes `mtu`. By default none.
+        /// Fixed size of units on the air, instead of `mtu`: the last unit of a packet is padded.
         #[serde(with = "serde_words::UnitSize")]
         unit: Option<Mtu>, optional as "serde_words::Stated::<serde_words::UnitSize>";
     }
     queue {
-        /// Propagation delay, one way, fixed or varying. By default zero: a last hop of 1 km takes 3 µs.
+        /// Propagation delay, one way, or a variable delay. By default zero: a last hop of 1 km takes 3 µs.
         delay: Delay;
-        /// Queue capacity of each direction. By default unlimited.
+        /// Capacity of the drop-tail queue of each direction, without the packet in transmission, or a queue
+        /// discipline, as in `[wired]`.
         queue: Queue;
     }
     rest {
-        /// The bits that the channel's error rates apply to. By default all bits on the air.
+        /// Which bits are exposed to errors: `"on-air"`, all of them, or `"payload"`, only as many as before
+        /// expansion.
         errors_on: Exposed;
-        /// Channel model. Both directions meet the same fades. By default without errors.
+        /// The loss model: `"perfect"`, or a table such as `[radio.channel.two-state]`.
         channel: Model;
-        /// Overrides for the direction to the base station. Its own channel, if given, has independent fades.
-        /// By default none.
+        /// Overrides for the direction from the mobile host to the base station: `rate`, `delay`, `queue`,
+        /// `expansion`, `mtu`, `unit`, `errors_on`, `channel`, `arq`, `fec` and `protect`, each as in
+        /// `[radio]`. Keys that are not stated are the same as downlink. A `channel` stated here has
+        /// independent fades. `[link.NAME.uplink]` replaces this table for one link.
+        ///
+        /// ```toml
+        /// [radio.uplink]
+        /// rate = "64 kbps"
+        /// channel = "perfect"
+        /// ```
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<Box<LinkOverride>>;
-        /// Outages: times at which everything is lost in both directions. By default none.
+        /// Outages at given times.
         #[serde(skip_serializing_if = "Option::is_none")]
         outage: Option<Outages>;
-        /// The power that the radio of the mobile host takes. By default unknown.
+        /// The power consumption of the mobile host's radio.
         #[serde(skip_serializing_if = "Option::is_none")]
         power: Option<RadioPower>;
-        /// ARQ, for schemes that use it. By default none.
+        /// Link-layer retransmission: `"none"`, or a table such as `[radio.arq.selective-repeat]`.
         arq: arq::Config;
-        /// Error-correcting code. By default none.
+        /// Forward error correction: `"none"`, or a block code, given as the name of a BCH code,
+        /// `"bch-255-131-18"`, or as `{ n = 255, k = 131, t = 18 }`: codewords of `n` bits with `k` data
+        /// bits, in which up to `t` bit errors are corrected. A `unit` must hold at least one codeword, and
+        /// holds whole codewords only; without `unit`, check bits are added to the packet, and the last
+        /// codeword is shortened.
         #[serde(with = "serde_words::Code")]
         fec: Option<BlockCode>, optional as "serde_words::Stated::<serde_words::Code>";
-        /// What the code protects. By default determined by the scheme.
+        /// What the code protects: `"scheme"`, the packets selected by the scheme; or, with every scheme,
+        /// `"repeats"`, the units that the link retransmits, or `"all"`.
         protect: LinkProtection;
-        /// Name of the preset that gives the keys that are not stated; they are settled when a file is read. By default
-        /// none.
+        /// Name of a link preset, which sets the keys that are not stated.
+        ///
+        /// `lasthop links` lists named links from measurements and specifications, with the sources of their
+        /// numbers and our own choices. `lasthop links NAME` shows one with all keys.
+        ///
+        /// ```toml
+        /// [radio]
+        /// preset = "starlink"
+        /// queue = "200 packets"        # takes precedence over the preset's
+        /// ```
+        ///
+        /// A preset sets the keys that `[radio]` or `[link.NAME]` does not state. Keys of `uplink` are set
+        /// individually: with your own `rate` in `[radio]`, the uplink keeps the rate of the preset. `lasthop
+        /// check` prints all keys; in this canonical form, all keys are stated, so changing the preset has no
+        /// effect. A study may sweep `radio.preset`.
         #[serde(skip_serializing_if = "Option::is_none")]
         preset: Option<String>;
     }
 }
 
-/// The power that the radio of a mobile host takes: the table `[radio.power]`. Other states, such as the tail of a cellular
-/// connection, are part of `idle`.
+/// Power consumption of the mobile host's radio, such as `"1.3 W"` or `"900 mW"`. It enables the metrics of
+/// energy.
+///
+/// There is no default, since devices differ by more than schemes save. Published values:
+///
+/// | radio | `transmit` | `receive` | `idle` |
+/// |---|---|---|---|
+/// | WaveLAN, 2 Mb/s | 1327 mW | 967 mW | 844 mW |
+/// | WaveLAN, 11 Mb/s | 1346 mW | 901 mW | 739 mW |
+/// | LTE, 6 Mb/s up and 13 Mb/s down | 3918 mW | 1964 mW | 1288 mW |
+///
+/// The first two are 280, 204 and 178 mA, and 284, 190 and 156 mA, at 4.74 V: L. M. Feeney and M. Nilsson,
+/// "Investigating the energy consumption of a wireless network interface in an ad hoc networking
+/// environment", INFOCOM 2001. The third is for the median rates of J. Huang et al., "A close examination of
+/// performance and power characteristics of 4G LTE networks", MobiSys 2012, whose model of a connected phone
+/// is 1288.04 mW, and 438.39 mW for each Mb/s up and 51.97 mW for each Mb/s down; compute yours from the
+/// rates of your link. For 3G, they have 817.88, 868.98 and 122.12 mW; for Wi-Fi 132.86, 283.17 and 137.01
+/// mW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys transmit, receive and idle")]
 pub struct RadioPower {
-    /// While it sends.
+    /// Power while sending.
     pub transmit: Power,
-    /// While the base station sends to it.
+    /// Power while receiving from the base station.
     pub receive: Power,
-    /// Otherwise.
+    /// Power at other times, including background consumption such as the tail of a cellular connection.
     pub idle: Power,
 }
 

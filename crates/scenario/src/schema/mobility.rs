@@ -5,18 +5,47 @@ use lasthop_channel as channel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a mobile host moves between its base stations: the table `[mobility.NAME]`.
+/// Movement of the mobile host `NAME` between base stations. The host has a wireless link to each base
+/// station, and is attached to one of them, or to none during a hand-off.
+/// `scenarios/hand-off.toml` is a worked example.
+///
+/// ```toml
+/// [topology.hand-off]
+/// stations = 2
+///
+/// [mobility.mobile]
+/// gap = "20 ms"
+/// moves.periodic.stay = "5 s"
+/// ```
+///
+/// - **Losses.** While the host is away from a base station, all units on that link are lost in both
+///   directions, including the units on the air when it leaves. A link with an ARQ drops its packets when the
+///   host leaves, and later arrivals until it returns. A link without an ARQ continues to transmit; packets
+///   still queued when the host returns are delivered.
+/// - **Routing.** On arrival the host registers at the base station. A router forwards packets for the host
+///   there once the registration has reached it, after the propagation delay of the wired links between.
+///   Registrations are never lost and use no bandwidth. Packets that reach the old base station are lost,
+///   unless a scheme buffers or forwards them. Packets from the host take the link of the current, or last,
+///   base station.
+/// - **Schemes.** With `multicast`, all base stations receive the packets for the host. With `forwarding` and
+///   `snoop` with `transfer = true`, the old base station forwards them to the new one. Split connections
+///   (`i-tcp`, `metp`, `vs-tcp`, `m-tcp`) move to the new base station, which takes time. With `freeze-tcp`
+///   or `handoff-rxmt`, the host reacts to changes of its signal.
+/// - **Random numbers.** Movements depend only on the seed and the run, not on packets or schemes. The fades
+///   of the link to the first base station are those of a host with that link alone.
+///
+/// At most one end of a path may move. A moving host may only have wireless links to its base stations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key moves")]
 pub struct Mobility {
-    /// When and where it moves.
+    /// The movement: `periodic`, `random`, `strongest` or `timetable`.
     pub moves: Moves,
-    /// Time between leaving a base station and being reachable at the next. By default zero; what is on the air
-    /// when the host leaves is lost even then.
+    /// Time between leaving a base station and being reachable at the next. By default zero; what is on the
+    /// air when the host leaves is lost even then.
     #[serde(default)]
     pub gap: Duration,
-    /// The names of its base stations, in order. By default those of all its wireless links, in the order of the links.
-    /// Except under `strongest`, the host begins at the first.
+    /// The names of the base stations, in order, such as `["BS2", "BS1"]`. The host starts at the first. By
+    /// default the base stations of all its wireless links, in the order of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stations: Option<Vec<String>>,
 }
@@ -29,13 +58,21 @@ pub enum Moves {
     Periodic(Periodic),
     /// To any other base station with equal probability.
     Random(Random),
-    /// At given times, in ascending order.
+    /// The host leaves at each time `at` for the base station `to`. Times must increase by more than the gap.
+    ///
+    /// ```toml
+    /// [topology.hand-off]
+    /// stations = 2
+    ///
+    /// [mobility.mobile]
+    /// moves.timetable = [{ at = "5 s", to = "BS2" }, { at = "12 s", to = "BS1" }]
+    /// ```
     Timetable(Vec<Move>),
     /// To the base station with the strongest signal.
     Strongest(Strongest),
 }
 
-/// The table `[mobility.NAME.moves.periodic]`.
+/// The host moves to the next base station in order, and from the last to the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Periodic {
@@ -43,7 +80,7 @@ pub struct Periodic {
     pub stay: Duration,
 }
 
-/// The table `[mobility.NAME.moves.random]`.
+/// The host moves to any other base station with equal probability.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Random {
@@ -61,27 +98,31 @@ pub struct Move {
     pub to: String,
 }
 
-/// The table `[mobility.NAME.moves.strongest]`: the base stations stand at equal distances along a straight road, and
-/// the host drives from the first to the last and back. See [`channel::Strongest`].
+/// The host drives at constant speed along a straight road past equidistant base stations, from the first to
+/// the last and back. At each beacon it compares their signals, and moves to the strongest one if that
+/// exceeds its own by the hysteresis. Signals decay with the distance d as d^(−exponent); the distance
+/// between road and base stations is a twentieth of that between base stations. Shadowing is normal in
+/// decibels and independent for each base station (M. Gudmundson, Electronics Letters 27(23), 1991). The
+/// signal only determines the hand-offs; errors on a link follow its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Strongest {
-    /// Time from one base station to the next, above zero.
+    /// Driving time from one base station to the next, above zero.
     pub crossing: Duration,
-    /// Path loss exponent. By default 3.5, as in towns.
+    /// Path loss exponent: 2 in free space, 3 to 5 in towns. By default 3.5, as in towns.
     #[serde(default = "urban_exponent")]
     pub exponent: f64,
-    /// Standard deviation of the shadowing. By default none.
+    /// Standard deviation of the shadowing.
     #[serde(default = "no_shadowing")]
     pub shadowing: Decibels,
-    /// Time in which the correlation of the shadowing falls to 1/e, above zero. By default 1 s.
+    /// Time in which the correlation of the shadowing falls to 1/e, above zero.
     #[serde(default = "one_second")]
     pub correlation: Duration,
-    /// By how much another signal must be stronger. By default 3 dB.
+    /// Required advantage of another signal.
     #[serde(default = "twice_the_power")]
     pub hysteresis: Decibels,
-    /// Time between two comparisons of the signals, above zero. By default 1 s, as in "Improving Reliable Transport and
-    /// Handoff Performance in Cellular Wireless Networks" (WINET 1995).
+    /// Time between comparisons, above zero. By default 1 s, as in "Improving Reliable Transport and Handoff
+    /// Performance in Cellular Wireless Networks" (WINET 1995).
     #[serde(default = "one_second")]
     pub beacon: Duration,
 }

@@ -55,21 +55,23 @@ pub struct Scenario {
     /// The name of the file; empty if the scenario was made in code.
     #[serde(skip)]
     pub file: String,
-    /// A one-line description. By default empty.
+    /// A title of one line.
     #[serde(default)]
     pub title: String,
-    /// Time limit of a run, in simulated time. By default 600 s: longer than any transfer in the papers, and
-    /// quick to simulate.
+    /// The simulated time at which an unfinished run ends. By default 600 s: longer than any transfer in the
+    /// papers, and quick to simulate.
     #[serde(default = "default_limit")]
     pub limit: Duration,
-    /// Warm-up: counters start at this simulated time. By default 0.
+    /// Start of the measurement: packets sent, delivered or lost before this simulated time are excluded from
+    /// all metrics.
     #[serde(default)]
     pub warmup: Duration,
-    /// Names of the schemes to compare. By default `basic` alone: plain TCP.
+    /// The schemes to compare, or combinations such as `"ebsn + arq"`, some at a router. Each runs over the
+    /// same channel. `lasthop schemes` lists all schemes.
     #[serde(default = "default_schemes")]
     #[schemars(schema_with = "json_schema::schemes")]
     pub schemes: Vec<String>,
-    /// The topology. By default a fixed host, a base station and a mobile host.
+    /// The topology: `"last-hop"`, or a table such as `[topology.path]`.
     #[serde(default)]
     pub topology: Topology,
     /// The transfer. Required, unless there are applications or other traffic and no connections.
@@ -86,13 +88,39 @@ pub struct Scenario {
     /// Request/response applications by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub application: IndexMap<String, Application>,
-    /// Name of the TCP sender: a profile, a profile with a congestion control as in `linux-hybla`, or one of
-    /// `senders`. It replaces the sender settings in `[tcp]`, but not packet and window sizes, handshake and close.
-    /// By default `[tcp]` applies.
+    /// The sender's TCP: a profile, such as `"linux-bbr"`; a profile with a `congestion`, such as
+    /// `"linux-hybla"`; or one of `[senders.NAME]`. By default `[tcp]` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "json_schema::sender")]
     pub sender: Option<String>,
-    /// Further senders by name, besides the profiles. By default none.
+    /// A named sender for `sender` or `--sender`, in addition to the profiles: any key of `[tcp]`. The
+    /// `profile` determines the other settings. A profile that differs in `congestion` only needs no table:
+    /// `linux-westwood` is the profile `linux` with `congestion = "westwood"`. A table without a `profile`
+    /// changes the sender that its name means without a table, or else `linux`: `[senders.linux-bbr]` with
+    /// `ecn = true` is BBR with ECN.
+    ///
+    /// ```toml
+    /// sender = "slow-ticks"
+    ///
+    /// [senders.slow-ticks]
+    /// profile = "linux"
+    /// congestion = "westwood"
+    /// tick = "10 ms"
+    /// ```
+    ///
+    /// A sender replaces the file's `[tcp]`, except for settings of the path and the receive buffer:
+    /// `packet_size`, `header`, `window`, `window_counts`, `window_autotuning`, `iss`, `handshake`, `close`
+    /// and `user_timeout` remain if `[tcp]` differs from its profile and the sender's table does not state
+    /// them. `[host.NAME.tcp]` and `[connection.NAME.tcp]` take precedence over a sender.
+    ///
+    /// A setting of `[tcp]` that is set on the command line or swept applies to every sender, as
+    /// `senders.NAME.KEY` does to one. The exceptions are `profile` and `congestion`, which the sender's name
+    /// decides: beside another sender they are an error.
+    ///
+    /// **To compare senders,** repeat `--sender`. Each runs with each scheme over the same channel:
+    ///
+    /// `--sender NAME` is the same as `--set sender=NAME`. A study with several senders sweeps the setting
+    /// `sender`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub senders: IndexMap<String, tcp::Override>,
     /// TCP settings of both ends. Settings not stated come from the profile, by default `linux`.

@@ -3,8 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nodes and links: a predefined shape, or a graph. Links are named by their ends, `"R1-R2"`. Their
-/// parameters are those of `[wired]` or `[radio]`, overridden by `[link.NAME]`.
+/// The topology defines the nodes and the duplex links between them. A link is named after its two nodes, in
+/// the order used below. `[wired]` applies to all wired links, `[radio]` to all wireless links and `[cell]`
+/// to all 802.11 cells; `[link.NAME]` overrides them for one link. Each wireless link, and each station of a
+/// cell, has independent fades. Packets take the path with the fewest links, in both directions. Among equal
+/// paths, the order of definition of the last link decides.
+///
+/// The default `topology = "last-hop"` has the links `fixed-base` and `base-mobile`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -25,53 +30,56 @@ pub enum Topology {
     Graph(GraphTopology),
 }
 
-/// `source-R1`, `R1-R2`, ... and `Rn-destination`: the table `[topology.path]`.
+/// A chain of routers: `source-R1`, `R1-R2`, ... and, with three routers, `R3-destination`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// Number of routers between the two hosts, at least one.
+    /// Number of routers, 1 to 1000.
     pub routers: u16,
-    /// Which of the two hosts are mobile. By default the destination.
+    /// Which hosts are mobile: the `"first"`, the `"last"`, `"both"` or `"none"`. The node next to a mobile
+    /// host is its base station.
     #[serde(default)]
     pub wireless: Wireless,
 }
 
-/// `S1-left`, `S2-left`, ..., `left-right`, and `right-D1`, `right-D2`, ...: the table
-/// `[topology.dumbbell]`.
+/// Pairs of hosts whose paths share one link: `S1-left`, `S2-left`, ..., `left-right`, `right-D1`,
+/// `right-D2`, ...
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dumbbell {
-    /// Number of source-destination pairs, at least one.
+    /// Number of pairs, 1 to 1000.
     pub pairs: u16,
-    /// Which of the hosts are mobile. By default the destinations.
+    /// Which hosts are mobile: `"first"`, the sources; `"last"`, the destinations; `"both"` or `"none"`.
     #[serde(default)]
     pub wireless: Wireless,
 }
 
-/// `server-ap`, which is wired, and `ap-MH1`, `ap-MH2`, ..., which form one 802.11 cell: the table
-/// `[topology.cell]`. Every station downloads from the server.
+/// A server, an access point and the stations of its 802.11 cell: the wired link `server-ap`, and `ap-MH1`,
+/// `ap-MH2`, ..., which share one medium. Every station downloads from the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stations {
-    /// Number of stations, at least one.
+    /// Number of stations, 1 to 1000.
     pub stations: u16,
 }
 
-/// `server-base`, which is wired, and `base-MH1`, `base-MH2`, ..., which share the radio of the base station: the table
-/// `[topology.shared-radio]`. Every mobile host downloads from the server.
+/// A server, a base station and the mobile hosts that share its radio: the wired link `server-base`, and the
+/// wireless links `base-MH1`, `base-MH2`, ... of `[radio]`. Every mobile host downloads from the server.
+/// `[shared]` selects the scheduling of the base station.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MobileHosts {
-    /// Number of mobile hosts, at least one.
+    /// Number of mobile hosts, 1 to 1000.
     pub mobiles: u16,
 }
 
-/// `fixed-router`, `router-BS1`, `router-BS2`, ..., which are wired, and `BS1-mobile`, `BS2-mobile`, ...: the table
-/// `[topology.hand-off]`. How the mobile host moves is stated by `[mobility.mobile]`.
+/// A mobile host that moves between base stations behind a router: the wired links `fixed-router`,
+/// `router-BS1`, `router-BS2`, ..., and the wireless links `BS1-mobile`, `BS2-mobile`, ...
+/// `[mobility.mobile]` defines the movement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseStations {
-    /// Number of base stations, at least one. By default 2.
+    /// Number of base stations, 1 to 1000.
     #[serde(default = "two")]
     pub stations: u16,
 }
@@ -105,21 +113,37 @@ impl Wireless {
     }
 }
 
-/// Arbitrary links, named by their ends: the table `[topology.graph]`.
+/// Arbitrary links, each given as the names of its two nodes with a hyphen between them. Names consist of
+/// letters, digits and underscores. A graph has no default hosts: `[transfer]` or each connection must state
+/// `from` and `to`.
+///
+/// ```toml
+/// [topology.graph]
+/// wired = ["server-R1", "R1-base1", "R1-base2"]
+/// radio = ["base1-phone", "base2-laptop"]
+/// ```
+///
+/// An access point must send all packets for one host to the same station, or all of them out of the cell. A
+/// station may be a router for hosts behind it. The same holds for a shared radio and its mobile hosts.
+///
+/// The random streams of a wireless link or station are named after the mobile host. Therefore a path with
+/// more routers has the same fades, and another station does not change the fades of the others. The streams
+/// of `last-hop` have no such names: a graph with the same two links has different fades.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphTopology {
-    /// Wired links, such as `"R1-R2"`.
+    /// The wired links.
     #[serde(default)]
     pub wired: Vec<String>,
-    /// Wireless links, with the base station first: `"base-mobile"`.
+    /// The wireless links, with the base station first.
     #[serde(default)]
     pub radio: Vec<String>,
-    /// Links of 802.11 cells, with the access point first: `"ap-laptop"`. Links of the same access point form
-    /// one cell.
+    /// The links of 802.11 cells, such as `"ap-laptop"`, with the access point first. All links of an access
+    /// point form one cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cell: Vec<String>,
-    /// Wireless links that share a radio, with the base station first. Links of the same base station share one.
+    /// The wireless links with a shared radio, such as `"base-tablet"`, with the base station first. All of
+    /// these links of a base station share one radio.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<String>,
 }

@@ -40,9 +40,9 @@ const FIRST_HOP: NoticeCode = NoticeCode { kind: 41, code: 2 };
 pub struct Lhack {
     /// Size of a hop acknowledgement as an IP packet.
     pub size: Bytes,
-    /// Acknowledge messages from the wired network before they are sent over the air.
+    /// Acknowledge packets from the fixed network before their transmission on the air.
     pub last_hop: bool,
-    /// Acknowledge messages received over the air.
+    /// Acknowledge packets received over the air.
     pub first_hop: bool,
 }
 

@@ -59,26 +59,39 @@ const MIN_WAIT: Duration = Duration::from_millis(10);
 const MIN_HOLD: Duration = Duration::from_millis(100);
 
 /// Forward error correction across packets.
+///
+/// A k-of-n erasure code across packets, in both directions of each wireless link. It must be last in a
+/// combination, such as `"snoop + packet-fec"`, since other agents cannot see packets in its tunnel. Schemes
+/// that need the losses of individual packets, such as `ebsn`, cannot be combined with it. A per-flow queue,
+/// such as `fq-codel`, treats the tunnel as one flow.
+///
+/// A full packet with the header exceeds an MTU of 1,500 B. If the link has an `mtu`, reduce `packet_size` in
+/// `[tcp]`, like the MTU of a real tunnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacketFec {
-    /// Source packets per block.
+    /// Source packets per block, 1 to 255.
     pub k: u8,
-    /// Source and repair packets per block.
+    /// Source and repair packets per block, `k` to 255. WFB-ng's default is 8 of 12, the example of
+    /// UDPspeeder 20 of 30.
     pub n: u8,
-    /// Number of open blocks, which successive packets fill in rotation.
+    /// Number of open blocks, 1 to 255. Successive packets go to successive blocks, which spreads a burst of
+    /// losses.
     pub interleave: u8,
-    /// Maximum time for which a block stays open; `None` (`"auto"` in files) depends on the link's rate.
+    /// Maximum time for which a block stays open: by default the transmission time of a block, at least 10
+    /// ms. A block that closes early gets the same ratio of repair packets, rounded up. Source packets are
+    /// forwarded immediately.
     #[serde(with = "Auto")]
     pub wait: Option<Duration>,
-    /// Whether packets are delivered in order.
+    /// Whether the egress delivers packets in order.
     pub in_order: bool,
-    /// Maximum time for which a packet waits behind a gap; `None` (`"auto"` in files) depends on the link's rate.
+    /// Maximum wait of packets behind a gap: by default twice the transmission time of all packets of a
+    /// block, at least 100 ms.
     #[serde(with = "Auto")]
     pub hold: Option<Duration>,
-    /// Protected directions.
+    /// `"both"`, `"down"` (towards the mobile host) or `"up"`.
     pub directions: Directions,
-    /// Tunnel header added to each packet.
+    /// Bytes added to each packet.
     pub header: Bytes,
 }
 

@@ -73,36 +73,48 @@ use super::{Deployment, Installer, Scheme};
 use crate::tcp::Settings;
 
 /// Local retransmission at the base station.
+///
+/// The defaults are the protocol of 1995. `dupacks = 2` gives the protocol of 1997 (LL-TCP-AWARE), and
+/// additionally `suppress = false` with `min_timeout = "200 ms"` its LL. With `selective = true` these are
+/// its LL-SMART-TCP-AWARE and LL-SMART.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Snoop {
-    /// Number of duplicate ACKs that indicate a loss.
+    /// Number of duplicate ACKs that indicate a loss on the air. Earlier ones are forwarded.
     pub dupacks: u32,
-    /// Whether duplicate ACKs that a local retransmission answers are suppressed.
+    /// Whether to suppress duplicate ACKs of losses that the base station repairs.
     pub suppress: bool,
-    /// Whether the first new ACK after a retransmission reveals the next loss.
+    /// Whether the first new ACK after a local retransmission immediately triggers the next one, if it shows
+    /// another gap.
     pub bursts: bool,
-    /// Whether acknowledgements report later segments, below which every gap is a loss.
+    /// Whether ACKs report the segment that triggered them, or have SACK blocks: every earlier segment not
+    /// reported is retransmitted immediately. `dupacks` and `bursts` then have no effect.
     pub selective: bool,
-    /// Whether local retransmissions are marked for queues that give them priority.
+    /// Whether local retransmissions have the Expedited Forwarding code point, so that a priority queue sends
+    /// them first.
     pub expedite: bool,
-    /// Lower bound of the local retransmission timeout.
+    /// Lower bound of the local retransmission timeout, which is twice the smoothed round-trip time. The
+    /// timer starts with the first retransmission triggered by duplicate ACKs.
     pub min_timeout: Duration,
-    /// Time without packets from either end after which the oldest segment is retransmitted.
+    /// Time without packets from either end after which the oldest segment is retransmitted; at least twice
+    /// the minimum round-trip time.
     pub persist: Duration,
-    /// Both timeouts until the first sample of the round-trip time.
+    /// Both timeouts before the first round-trip sample.
     pub initial: Duration,
-    /// Maximum number of local retransmissions of a segment.
+    /// Maximum number of local retransmissions of a segment, after which its duplicate ACKs are forwarded.
     pub attempts: u32,
-    /// Maximum number of cached segments per connection.
+    /// Maximum number of segments cached per connection. Beyond it, the highest ones are omitted.
     pub cache: u32,
-    /// Maximum number of connections.
+    /// Maximum number of connections. A further one replaces the one idle for longest.
     pub connections: u32,
-    /// Idle time after which a connection is removed.
+    /// Idle time after which a base station removes a connection.
     pub idle: Duration,
-    /// Whether the cache moves to the next base station of a moving host.
+    /// Whether the cache of a base station moves to the next one of a moving host: the new base station
+    /// requests it, and the old one sends the cached segments, and later packets, through the wired network.
+    /// What is not cached before the request is lost. The base stations need wired paths to each other. Not
+    /// with `multicast` or `forwarding`.
     pub transfer: bool,
-    /// Whether TCP headers are unreadable to the base station.
+    /// Whether TCP headers are encrypted: base stations then forward all packets unchanged.
     pub encrypted: bool,
 }
 

@@ -42,19 +42,21 @@ use crate::tcp::{Flags, Settings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wenp {
-    /// Fraction of the window that remains after a loss on the air, 0.5 to 1.
+    /// Share of the window that remains after a wireless loss, 0.5 to 1.
     pub alpha: f64,
-    /// Number of marked duplicates that indicate a loss on the air.
+    /// Number of duplicate ACKs with the feedback bit that indicate a wireless loss, 1 to `tcp.dupthresh`.
     pub threshold: u32,
-    /// Index of the feedback bit among the control bits of the TCP header, from 8 (next to CWR) to 11.
+    /// Position of the feedback bit among the control bits of the TCP header, counted from FIN (0): 8, next
+    /// to CWR, as in the paper, now used by accurate ECN (RFC 9768); or 9 to 11, which are reserved.
     pub bit: u8,
-    /// Maximum number of cached segments per connection.
+    /// Maximum number of segments recorded per connection. Beyond it, the highest ones are omitted.
     pub cache: u32,
-    /// Maximum number of connections.
+    /// Maximum number of connections recorded by a base station. A further one replaces the one idle for
+    /// longest.
     pub connections: u32,
-    /// Idle time after which a connection is removed.
+    /// Idle time after which a base station removes a connection.
     pub idle: Duration,
-    /// Whether TCP headers are unreadable to the base station.
+    /// Whether TCP headers are encrypted: base stations then forward all packets unmarked.
     pub encrypted: bool,
 }
 

@@ -56,18 +56,21 @@ use receiver::RateControl;
 use sender::Pacer;
 
 /// Rate control by the receiver.
+///
+/// For senders with `flavour = "prr"` and `timestamps = true`, as in the profiles of today, and without BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wtcp {
-    /// Number of packets per decision about the rate.
+    /// Number of packets per decision about the rate, at least 2.
     pub epoch: u32,
-    /// Ratio of the times between arrivals to those between departures above which the path is congested.
+    /// The rate is reduced if the time between the arrivals of an epoch, divided by that between the
+    /// departures, exceeds this.
     pub congested: f64,
     /// The share of the first rate by which the rate grows.
     pub increase: f64,
     /// The factor by which congestion reduces the rate.
     pub decrease: f64,
-    /// Number of deviations by which the losses of an epoch may exceed their mean.
+    /// Number of mean deviations by which the losses of an epoch may exceed their mean.
     pub deviations: f64,
 }
 

@@ -38,20 +38,23 @@ use crate::tcp::{Flavour, Settings};
 use agent::Agent;
 
 /// Local recovery with its delay hidden by timestamps.
+///
+/// Hides delays only with `timestamps = true` in `[tcp]`; with a split connection, in its table `wireless`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WtcpTimestamps {
     /// Whether timestamps hide the time in the buffer.
     pub hide: bool,
-    /// Lower bound of the timeout.
+    /// Lower bound of the local retransmission timeout, which is twice the smoothed round-trip time of the
+    /// last hop and doubles with each consecutive timeout.
     pub min_timeout: Duration,
-    /// The timeout before the first measurement.
+    /// Timeout before the first measurement.
     pub initial: Duration,
     /// Consecutive timeouts after which the base station stops repairing a connection.
     pub attempts: u32,
-    /// Capacity of the buffer per connection, in segments.
+    /// Buffer capacity per connection, in segments. Arrivals at a full buffer are dropped.
     pub buffer: u32,
-    /// Maximum number of connections with a buffer.
+    /// Maximum number of connections with a buffer. Packets of further connections are forwarded unchanged.
     pub connections: u32,
 }
 

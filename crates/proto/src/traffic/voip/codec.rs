@@ -4,18 +4,22 @@ use lasthop_base::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A narrowband speech codec for which ITU-T G.113 Appendix I (2007) has an equipment impairment factor and a packet-loss
-/// robustness factor. It has none for Opus, nor for the wideband codecs, whose scale is another (G.107.1).
+/// A speech codec. Known are those with an equipment impairment factor Ie and a packet-loss robustness factor Bpl in
+/// ITU-T G.113, Appendix I (2007). It has no values for Opus; wideband codecs have a scale of their own. The
+/// Recommendation itself was not at hand: other public implementations of the E-model have the same values
+/// for G.711 and G.729A; none was found with those of GSM-EFR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Codec {
-    /// 64 kbit/s without packet loss concealment.
+    /// 64 kbit/s without packet loss concealment, in packets of 200 B: Ie 0, Bpl 4.3 (for packets of 10 ms).
     G711,
-    /// 64 kbit/s with the concealment of G.711 Appendix I.
+    /// 64 kbit/s with the concealment of G.711 Appendix I, in packets of 200 B: Ie 0, Bpl 25.1 (for packets of
+    /// 10 ms).
     G711Plc,
-    /// 8 kbit/s, with its own concealment.
+    /// 8 kbit/s, with its own concealment and a look-ahead of 5 ms, in packets of 60 B: Ie 11, Bpl 19.0.
     G729a,
-    /// 12.2 kbit/s, with its own concealment: the enhanced full rate of GSM, and the highest rate of AMR.
+    /// 12.2 kbit/s, with its own concealment, in packets of 71 B: the enhanced full rate of GSM, and the highest rate
+    /// of AMR. Ie 5, Bpl 10.0.
     GsmEfr,
 }
 

@@ -35,18 +35,35 @@ const LONGEST_BUFFER: Duration = Duration::from_secs(1);
 const TALK_SPURT: Duration = Duration::from_millis(1_004);
 const PAUSE: Duration = Duration::from_millis(1_587);
 
-/// One direction of a call: the table `[traffic.NAME.voip]`.
+/// Voice over IP: one direction of a telephone call. Every 20 ms a packet leaves with 20 ms of speech and
+/// headers of 40 B (RTP, UDP, IPv4). The receiver has a playout buffer; packets that miss their playout time
+/// count as lost. The metrics include delay, losses, R and MOS.
+///
+/// A call consists of two sources, one for each direction:
+///
+/// ```toml
+/// [traffic.call-down]
+/// from = "fixed"
+/// to = "mobile"
+/// voip.codec = "g711-plc"
+///
+/// [traffic.call-up]
+/// from = "mobile"
+/// to = "fixed"
+/// voip.codec = "g711-plc"
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with the key codec")]
 pub struct Voip {
-    /// The codec. It sends a packet every 20 ms.
+    /// The codec: `"g711"`, `"g711-plc"`, `"g729a"` or `"gsm-efr"`.
     pub codec: Codec,
-    /// Whether nothing is sent in pauses, with exponential talk spurts and pauses whose means are those of ITU-T P.59. By
-    /// default false.
+    /// Whether transmission stops in pauses. Talk spurts and pauses are then exponential with means of 1.004
+    /// s and 1.587 s (ITU-T P.59, table 1), independently for each direction.
     #[serde(default)]
     pub silence_suppression: bool,
-    /// How long packets are delayed before they are played. A packet that arrives later is lost. By default fixed at 60 ms,
-    /// three packets: the nominal playout delay of Cisco's voice gateways.
+    /// Playout delay above the minimum delay so far; at most 1 s. `"adaptive"`: set anew at each talk spurt,
+    /// which needs `silence_suppression`. By default fixed at 60 ms, three packets: the nominal playout delay
+    /// of Cisco's voice gateways.
     #[serde(default)]
     pub playout_buffer: Playout,
 }
