@@ -160,6 +160,7 @@ class Scheme:
     def _repr_html_(self) -> str: ...
 
 def schemes() -> list[Scheme]: ...
+
 @final
 class CongestionControl:
     @property
@@ -178,6 +179,7 @@ class CongestionControl:
     def cost(self) -> str | None: ...
 
 def congestion_controls() -> list[CongestionControl]: ...
+
 @final
 class QueueDiscipline:
     @property
@@ -198,6 +200,8 @@ def decode(cells: bytes, runs: int) -> NDArray[np.int64] | NDArray[np.float64]: 
 class Scenario:
     @staticmethod
     def json_schema() -> str: ...
+    @staticmethod
+    def report_schema() -> str: ...
     @staticmethod
     def load(
         path: str | PathLike[str],

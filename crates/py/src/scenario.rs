@@ -251,6 +251,23 @@ impl Scenario {
         lasthop_scenario::Scenario::json_schema()
     }
 
+    /// Return the JSON Schema of the results of :meth:`report`.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    ///     A document of draft 7: every key with its meaning, and every metric with its definition.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import json
+    /// >>> json.loads(lasthop.Scenario.report_schema())["properties"]["run"]["description"]
+    /// "The run's number."
+    #[staticmethod]
+    fn report_schema() -> String {
+        report::json_schema()
+    }
+
     /// Read a scenario file.
     ///
     /// Parameters

@@ -3,6 +3,7 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::application::{Client, Experience, Server, VideoStats, Wait};
 use lasthop_proto::tcp::SenderStats;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::metrics::{ActivityMetrics, ApplicationMetrics, PageMetrics, Value, VideoMetrics};
@@ -25,7 +26,7 @@ pub(crate) struct ApplicationCounters {
 }
 
 /// The result of one application.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ApplicationRun {
     /// Metrics of its messages.
     #[serde(flatten)]

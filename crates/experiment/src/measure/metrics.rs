@@ -1,6 +1,7 @@
 //! Names, definitions and order of the metrics.
 
 use lasthop_proto::application::Activity;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Value of a metric.
@@ -71,7 +72,7 @@ macro_rules! metrics {
 
         $(
             $(#[$of])*
-            #[derive(Clone, Debug, PartialEq, Serialize)]
+            #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
             pub struct $set {
                 $($(#[$doc])* pub $name: $type,)*
             }
@@ -93,103 +94,114 @@ metrics! {
     /// Metrics of a connection, or of several together. Names include units; bytes of packets include
     /// headers. All counters start at the end of the warm-up.
     struct ConnectionMetrics {
-        /// Goodput: payload delivered in order, in bits, divided by the time from the start of the transfer,
-        /// or the end of the warm-up if later, until its last byte reached the destination, or the end of the
-        /// run. For several connections, their total over the time from the first start to the last end.
+        /// Payload delivered in order, divided by time: from the transfer's start, or the end of the warm-up
+        /// if that is later, until its last byte reached the destination, or the run ended. For several
+        /// connections: their total payload, divided by the time from the first start to the last end.
         throughput_bps: f64 => Higher,
-        /// Payload delivered in order divided by payload sent by the source, retransmissions included: 1 if
-        /// nothing was retransmitted or lost. Data in flight at the end of the warm-up count as delivered
-        /// only. Null if nothing was sent.
+        /// Payload delivered in order, divided by payload that the source sent, retransmissions included: 1
+        /// if nothing was retransmitted or lost. Payload in flight at the end of the warm-up counts as sent.
+        /// Null if nothing was sent.
         goodput: Option<f64> => Higher,
-        /// Time from the start of the transfer until its last byte reached the destination. Null if it did
-        /// not. For several connections, the time of the slowest finite one.
+        /// Time from the transfer's start until its last byte reached the destination, including the warm-up.
+        /// Null if it did not. For several connections: that of the slowest finite one; null if one did not
+        /// finish.
         completion_time_s: Option<f64> => Lower,
-        /// Whether the last byte of every finite transfer reached the destination.
+        /// Whether the last byte reached the destination. For several connections: whether all finite ones
+        /// finished.
         finished: bool => Higher,
-        /// Whether the source, or a base station that relays for it, aborted or was reset. For several
-        /// connections, whether any was.
+        /// Whether the source, or a base station that relays its connection, gave up or was reset. For
+        /// several connections: whether any was.
         aborted: bool => Lower,
-        /// Payload delivered in order to the destination's application.
+        /// Payload that reached the destination's application, in order.
         delivered_bytes: u64 => Higher,
-        /// Segments of any kind sent by the source, retransmissions included.
+        /// Segments of any kind that the source sent, retransmissions included.
         segments_sent: u64 => Depends,
-        /// Segments retransmitted by the source, in whole or in part.
+        /// Segments of the source with data that had been sent before, in whole or in part.
         retransmitted_segments: u64 => Lower,
-        /// Bytes retransmitted by the source, including the headers of retransmitted segments.
+        /// The bytes of retransmitted segments, headers included, except new payload.
         retransmitted_bytes: u64 => Lower,
         /// Retransmission timeouts of the source.
         timeouts: u64 => Lower,
-        /// Losses that the source detected from acknowledgements.
+        /// Losses that the source detected from acknowledgements: duplicate ACKs or RACK.
         fast_retransmits: u64 => Lower,
-        /// Tail loss probes of the source (RFC 8985 section 7).
+        /// Tail loss probes of the source (RFC 8985 section 7). Zero without `tlp`.
         tail_loss_probes: u64 => Lower,
-        /// Timeouts that the source found to be spurious and undid.
+        /// `timeouts` that the source detected as spurious, by F-RTO, timestamps or DSACK, and undid. Zero
+        /// without `undo`.
         spurious_timeouts: u64 => Lower,
-        /// Congestion window reductions that the source undid, including those of spurious timeouts.
+        /// Reductions of the congestion window that the source undid, spurious timeouts included. Zero
+        /// without `undo`.
         undone_reductions: u64 => Depends,
-        /// Acknowledgements with ECN-Echo that reached the source (RFC 3168), of which it answers one in each
-        /// round trip.
+        /// ACKs with ECN-Echo that reached the source (RFC 3168). The receiver sets the flag on every ACK
+        /// until the source responds with CWR. Zero without `ecn`.
         ecn_echoes: u64 => Depends,
         /// Time for which pacing delayed segments of the source that the windows allowed. For several
-        /// connections, the sum.
+        /// connections: the sum. Zero without `pacing` or BBR.
         pacing_wait_s: f64 => Depends,
-        /// Control messages of the scheme received by the source.
+        /// Control messages of the scheme that reached the source.
         notices: u64 => Depends,
-        /// Acknowledgements and resets sent by the destination.
+        /// ACKs and resets that the destination sent.
         acks_sent: u64 => Depends,
-        /// Segments sent by base stations that split the connection, retransmissions included. Zero if none
-        /// does, like all relay metrics.
+        /// Segments of any kind that base stations sent for connections that they split, retransmissions
+        /// included. All relay metrics are zero without split connections.
         relay_segments_sent: u64 => Depends,
-        /// Payload of these segments.
+        /// Payload in the segments of `relay_segments_sent`.
         relay_payload_bytes: u64 => Depends,
-        /// Segments retransmitted by base stations, in whole or in part.
+        /// Segments of `relay_segments_sent` with data that had been sent before, in whole or in part.
         relay_retransmitted_segments: u64 => Lower,
         /// Retransmission timeouts of base stations.
         relay_timeouts: u64 => Lower,
-        /// Peak of the bytes buffered at a base station (received and not yet acknowledged by the next hop),
-        /// since the start of the run. For several connections, the largest.
+        /// Peak of the payload that base stations held: received on one part, and not acknowledged on the
+        /// next. Includes the warm-up. For several connections: the largest peak.
         relay_peak_bytes: u64 => Lower,
-        /// Bytes buffered at base stations at the end of the run.
+        /// Payload that base stations held when the run ended.
         relay_held_bytes: u64 => Lower,
-        /// Payload acknowledged to the source that had not reached the destination at the end of the run.
-        /// Positive only if a base station acknowledges on behalf of the destination.
+        /// Payload that was acknowledged to the source and had not reached the destination when the run
+        /// ended. Zero unless a base station acknowledges on behalf of the destination.
         acknowledged_undelivered_bytes: u64 => Lower,
-        /// Packets of both directions given up by a link after its last permitted attempt.
+        /// Packets of both directions that a link discarded after its last permitted attempt.
         link_discards: u64 => Lower,
-        /// Packets of both directions that arrived corrupted over a link without ARQ, or were dropped above
-        /// the MAC of a cell.
+        /// Packets of both directions that arrived corrupted over a link without error recovery, or were
+        /// dropped above the MAC of a cell.
         lost_on_air: u64 => Lower,
-        /// Packets of both directions dropped by a full queue.
+        /// Packets of both directions dropped at any full queue.
         queue_drops: u64 => Lower,
-        /// Packets of both directions dropped by a queue discipline to signal congestion.
+        /// Packets of both directions that the discipline of a queue dropped to signal congestion, before the
+        /// queue was full.
         aqm_drops: u64 => Lower,
     }
 
     /// Metrics of the network.
     struct NetworkMetrics {
-        /// Units sent over the air in both directions, retransmissions included; in a cell, data frames.
+        /// Transmissions of units over the air, in both directions, retransmissions and other traffic
+        /// included. In a cell: attempts to send a data frame, with its RTS.
         link_attempts: u64 => Lower,
-        /// Transmissions of units that were lost; in a cell, including collisions.
+        /// Link attempts that failed; in a cell, collided attempts too.
         link_failures: u64 => Lower,
-        /// Bits sent over the air in both directions, after expansion and coding; without cells.
+        /// Bits transmitted over the air, in both directions, after expansion and coding. Cells are not
+        /// counted.
         link_bits: u64 => Lower,
-        /// Packets marked by queue disciplines instead of a drop, including other traffic.
+        /// Packets that queue disciplines marked instead of dropping them, in both directions, other traffic
+        /// included.
         ecn_marks: u64 => Depends,
-        /// Collisions in cells.
+        /// Simultaneous starts of transmission in a cell; the sum over all cells. Zero without cells.
         collisions: u64 => Lower,
-        /// Time during which frames were on the air in cells.
+        /// Time for which at least one frame was on the air of a cell; the sum over all cells. A data frame
+        /// counts when it begins. Zero without cells.
         busy_time_s: f64 => Lower,
-        /// Jain's fairness index of the throughputs of connections active after the warm-up: 1 if all are
-        /// equal, 1/n if one of n has everything. Null if nothing was delivered.
+        /// Jain's index of the throughputs x of the connections that were active after the warm-up: (Σx)² /
+        /// (n Σx²). 1 if all are equal, 1/n if one of n has everything. Null if nothing was delivered.
         fairness: Option<f64> => Higher,
-        /// Time for which radios sent, of both directions; without cells.
+        /// Transmission time of all radios, in both directions, retransmissions and coding included. Cells
+        /// are not counted: they have `busy_time_s`.
         air_time_s: f64 => Lower,
-        /// The part of this time for which mobile hosts sent.
+        /// Transmission time of mobile hosts.
         uplink_air_time_s: f64 => Lower,
-        /// Energy consumed by the radios of mobile hosts whose power is specified. Null without such radios.
+        /// Energy consumed by the radios of mobile hosts, from the end of the warm-up until the run ended.
+        /// Null unless their power is stated.
         mobile_energy_j: Option<f64> => Lower,
-        /// This energy divided by the payload bits that were delivered, of connections, applications and
-        /// other traffic. Null if no power is specified or nothing was delivered.
+        /// `mobile_energy_j` divided by the payload bits delivered, of connections, applications and other
+        /// traffic. Null if nothing was delivered.
         energy_per_bit_j: Option<f64> => Lower,
     }
 
@@ -197,64 +209,67 @@ metrics! {
     struct TrafficMetrics {
         /// Packets sent.
         sent_packets: u64 => Depends,
-        /// Packets received.
+        /// Packets delivered.
         delivered_packets: u64 => Higher,
-        /// Packets lost.
+        /// Packets lost anywhere and not recovered by `packet-fec`.
         lost_packets: u64 => Lower,
-        /// Bits received, headers included, divided by the time from the start of the source, or the end of
-        /// the warm-up if later, until it stopped and its last packet arrived, or the end of the run.
+        /// Bits delivered, headers included, divided by time: from the source's start, or the end of the
+        /// warm-up if that is later, until the source had stopped and its last packet arrived, or the run
+        /// ended.
         throughput_bps: f64 => Higher,
-        /// Mean one-way delay. Null if nothing arrived, like the other delays.
+        /// Mean time from sending to arrival. Null, like the other delays, if nothing arrived.
         mean_delay_s: Option<f64> => Lower,
-        /// Median of the one-way delays of packets, to 0.4 % like the other quantiles.
+        /// The median of these times. Quantiles are the nearest rank, exact to 0.4 %.
         p50_delay_s: Option<f64> => Lower,
-        /// The delay that 95 % of the packets do not exceed.
+        /// The time that 95 % of the packets do not exceed.
         p95_delay_s: Option<f64> => Lower,
-        /// The delay that 99 % of the packets do not exceed.
+        /// The time that 99 % of the packets do not exceed.
         p99_delay_s: Option<f64> => Lower,
-        /// Mean interarrival jitter (RFC 3550, section 6.4.1).
+        /// Interarrival jitter: the difference between the delays of packets that follow each other, smoothed
+        /// as in RFC 3550, section 6.4.1; the mean over all packets.
         jitter_s: Option<f64> => Lower,
-        /// Packets of a call that arrived too late to be played. Zero without `voip`.
+        /// Packets of a call that arrived too late to be played. Zero of other sources.
         late_packets: u64 => Lower,
-        /// Mean length of a run of packets that were not played, divided by the mean for independent losses.
-        /// Null if all were played, and without `voip`, like the following metrics.
+        /// Mean length of a run of packets that were not played, divided by that of independent losses at the
+        /// same rate. Null without losses. This and the following metrics are null for other sources.
         burst_ratio: Option<f64> => Depends,
-        /// Mean delay from mouth to ear of the packets played. Null if none was.
+        /// Mean delay from the speaker's mouth to the listener's ear, over the packets played. Null if none
+        /// was.
         mouth_to_ear_s: Option<f64> => Lower,
-        /// The rating factor R of the E-model (ITU-T G.107). Zero if packets were sent and none was played,
-        /// null if nothing was lost either.
+        /// The rating R of the call: 93.2 at best, satisfying above 80, unacceptable below 50. The rating
+        /// factor R of the E-model (ITU-T G.107).
         r_factor: Option<f64> => Higher,
-        /// The mean opinion score for this rating, from 1 to 4.5.
+        /// The mean opinion score, from 1 to 4.5.
         mos: Option<f64> => Higher,
     }
 
     /// Metrics of the messages of an application, from the end of the warm-up on.
     struct ApplicationMetrics {
-        /// Requests sent.
+        /// Requests made by the client.
         requests: u64 => Depends,
-        /// Responses received completely.
+        /// Complete responses received by the client.
         responses: u64 => Higher,
-        /// Mean time from handing a request to TCP until the last byte of its response was delivered. Null
-        /// without responses.
+        /// Mean time from when the client handed a request to TCP until it had the last byte of the response;
+        /// the first includes the handshake. Null without responses.
         mean_response_time_s: Option<f64> => Lower,
-        /// The median of these times. Null without responses. Quantiles are interpolated linearly between the
-        /// two nearest values.
+        /// The median of these times; quantiles are interpolated between the two nearest values, as in NumPy.
+        /// Null without responses.
         p50_response_time_s: Option<f64> => Lower,
-        /// The time that 95 % of them do not exceed. Null without responses.
+        /// The time that 95 % of them do not exceed. Null if there are none.
         p95_response_time_s: Option<f64> => Lower,
-        /// The time that 99 % of them do not exceed. Null without responses.
+        /// The time that 99 % of them do not exceed. Null if there are none.
         p99_response_time_s: Option<f64> => Lower,
-        /// The longest of these times. Null without responses.
+        /// The longest of these times. Null if there are none.
         greatest_response_time_s: Option<f64> => Lower,
-        /// Payload delivered in order to the server.
+        /// Payload delivered to the server, in order.
         request_bytes: u64 => Depends,
-        /// Payload delivered in order to the client.
+        /// Payload delivered to the client, in order.
         response_bytes: u64 => Higher,
-        /// Segments retransmitted by client and server, in whole or in part.
+        /// Segments of client and server with data that had been sent before, in whole or in part.
         retransmitted_segments: u64 => Lower,
         /// Retransmission timeouts of client and server.
         timeouts: u64 => Lower,
-        /// Packets of its connections that were lost.
+        /// Packets of client and server lost anywhere, including ACKs and control messages.
         lost_packets: u64 => Lower,
     }
 
@@ -262,16 +277,16 @@ metrics! {
     struct PageMetrics {
         /// Pages loaded.
         pages: u64 => Higher,
-        /// Mean time from the opening of a page until the last byte of its last object was delivered. Null
-        /// without pages.
+        /// Mean time from the opening of a page until the last byte of its last object arrived. Null if none
+        /// was loaded.
         mean_page_time_s: Option<f64> => Lower,
-        /// The median of these times. Null without pages.
+        /// The median of these times. Null if there are none.
         p50_page_time_s: Option<f64> => Lower,
-        /// The time that 95 % of them do not exceed. Null without pages.
+        /// The time that 95 % of them do not exceed. Null if there are none.
         p95_page_time_s: Option<f64> => Lower,
-        /// The time that 99 % of them do not exceed. Null without pages.
+        /// The time that 99 % of them do not exceed. Null if there are none.
         p99_page_time_s: Option<f64> => Lower,
-        /// The longest of these times. Null without pages.
+        /// The longest of these times. Null if there are none.
         greatest_page_time_s: Option<f64> => Lower,
     }
 
@@ -281,11 +296,11 @@ metrics! {
         startup_delay_s: Option<f64> => Lower,
         /// Playing time shown.
         played_s: f64 => Higher,
-        /// Stalls of the playback after it had begun.
+        /// Stalls: times that the buffer ran empty after playback had begun.
         stalls: u64 => Lower,
-        /// Total time of these stalls.
+        /// Total length of the stalls.
         stalled_s: f64 => Lower,
-        /// Mean bitrate of the fetched segments, weighted by playing time. Null without segments.
+        /// Mean bitrate of the fetched segments, by their playing time. Null without segments.
         mean_bitrate_bps: Option<f64> => Higher,
         /// Changes of the bitrate from one segment to the next.
         bitrate_switches: u64 => Lower,
@@ -293,7 +308,7 @@ metrics! {
 }
 
 /// Further metrics of an application, by its kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ActivityMetrics {
     /// Messages have no further metrics.
@@ -328,7 +343,7 @@ impl ActivityMetrics {
 }
 
 /// Metrics of a run: all connections together, and the network.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Metrics {
     /// The connections.
     #[serde(flatten)]

@@ -1,37 +1,13 @@
-//! JSON format of results. Keys may be added, but never change their meaning.
-//!
-//! ```json
-//! {
-//!   "lasthop": "0.1.0",
-//!   "scenario": {"title": "...", "file": "...", "hash": "..."},
-//!   "seed": 1,
-//!   "run": 0,
-//!   "results": [
-//!     {
-//!       "scheme": "ebsn",
-//!       "ended": "finished",
-//!       "metrics": {"throughput_bps": 9000.0, "...": 0},
-//!       "connections": {"transfer": {"throughput_bps": 9000.0, "...": 0}},
-//!       "traffic": {},
-//!       "applications": {},
-//!       "agents": {"base-mobile": {"notices_sent": 0}}
-//!     }
-//!   ]
-//! }
-//! ```
-//!
-//! A result also has the key `sender` if its scenario names one. `hash` is [`Scenario::hash`], computed
-//! without the choice of sender if several were run. `ended` is `"finished"`, `"time-limit"` or `"idle"`. The
-//! metrics are those of [`Metrics`], in its order, followed by name by those of each connection
-//! ([`ConnectionMetrics`]), traffic source ([`TrafficMetrics`]) and application ([`ApplicationRun`]), and by the
-//! counters of each agent. The metrics are followed by the [counters](SchemeCounter) of the schemes of all
-//! results, such as `ebsn.notices_sent`. A metric that does not apply to a run is null.
+//! JSON format of results: the struct [`Report`], whose doc comments define the keys. Keys may be added, but never change
+//! their meaning. [`json_schema`] describes it to programs and to the reference.
 
 use std::fmt;
 
 use indexmap::IndexMap;
 use lasthop_scenario::Scenario;
 use lasthop_sim::Ended;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::results::Run;
@@ -52,42 +28,73 @@ impl fmt::Display for Unrelated {
 
 impl std::error::Error for Unrelated {}
 
-#[derive(Serialize)]
+/// The results of runs with one seed and run number. The same scenario, seed and run number give the same bytes, on any
+/// machine.
+#[derive(Serialize, JsonSchema)]
 struct Report<'a> {
+    /// The version that made the results.
     lasthop: &'static str,
+    /// The scenario.
     scenario: Provenance<'a>,
+    /// The seed.
     seed: u64,
+    /// The run's number.
     run: u64,
+    /// A result for each scheme, in the scenario's order; with several senders, for each scheme of each sender.
     results: Vec<ResultEntry<'a>>,
 }
 
-#[derive(Serialize)]
+/// The scenario of results.
+#[derive(Serialize, JsonSchema)]
 struct Provenance<'a> {
+    /// The scenario's title.
     title: &'a str,
+    /// The scenario file, or the name of the worked scenario.
     file: &'a str,
+    /// The hash of the scenario with its overrides. Formatting, title and the list of schemes do not change it. With
+    /// several `--sender` it is the hash of the scenario without them.
     hash: String,
 }
 
-#[derive(Serialize)]
+/// The result of one scheme.
+#[derive(Serialize, JsonSchema)]
 struct ResultEntry<'a> {
+    /// The sender: a profile or a name of `[senders]`. Absent if the scenario names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     sender: Option<&'a str>,
+    /// The scheme.
     scheme: &'a str,
+    /// Why the run ended: `"finished"`, every finite connection has all data acknowledged, or was aborted or reset, and
+    /// every finite application has all its responses, or has a connection that was aborted or reset; `"time-limit"`,
+    /// the scenario's `limit` came first; or `"idle"`, no component had a deadline left.
     ended: &'static str,
+    /// Every metric of all connections together, then the counters of the schemes of all results, such as
+    /// `ebsn.notices_sent`, null in results without that scheme.
     metrics: AllMetrics<'a>,
+    /// The metrics of each connection by name, in the scenario's order.
     connections: IndexMap<&'a str, &'a ConnectionMetrics>,
+    /// The metrics of each source of other traffic by name, in the scenario's order.
     traffic: IndexMap<&'a str, &'a TrafficMetrics>,
+    /// The metrics of each application by name, in the scenario's order.
     applications: IndexMap<&'a str, &'a ApplicationRun>,
+    /// The counters of each of the schemes' agents that has some, by name.
     agents: IndexMap<&'a str, IndexMap<&'static str, u64>>,
 }
 
-/// The metrics of a run with the counters of its schemes.
-#[derive(Serialize)]
+/// The metrics of a run with the counters of its schemes. A metric that does not apply to a run is null.
+#[derive(Serialize, JsonSchema)]
 pub struct AllMetrics<'a> {
     #[serde(flatten)]
     metrics: &'a Metrics,
     #[serde(flatten)]
     counters: IndexMap<String, Option<u64>>,
+}
+
+/// The JSON Schema of results, of draft 7, as a document of many lines.
+pub fn json_schema() -> String {
+    let schema =
+        SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<Report<'_>>();
+    serde_json::to_string_pretty(&schema).expect("a schema is a plain document")
 }
 
 impl Run {
@@ -115,7 +122,7 @@ pub fn ended_key(ended: Ended) -> &'static str {
     }
 }
 
-/// Runs of a scenario as one JSON document in the [documented format](self).
+/// Runs of a scenario as one JSON document in the format of [`Report`].
 ///
 /// # Errors
 /// If `runs` is empty, or their seeds or run numbers differ.
