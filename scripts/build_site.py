@@ -4,9 +4,9 @@
     python scripts/build_site.py --no-pictures   without running the commands of the gallery and the notebooks
 
 Sources are docs/, its home page docs/site/index.md, pages at the root, and the notebooks. This script
-assembles them in out/site-source: it turns links to files outside the site into plain text, generates the
-command reference from the commands, runs the commands of the gallery and the cells of the notebooks, and
-embeds the state machines. Sphinx does the rest; its warnings, such as for broken anchors, are errors.
+assembles them in out/site-source: it turns links to files outside the site into plain text, runs the commands
+of the gallery and the cells of the notebooks, and embeds the state machines. Sphinx does the rest; its
+warnings, such as for broken anchors, are errors.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ PAGES = {
     # The site has its own home page.
     "README.md": "index.md",
     "docs/site/index.md": "index.md",
-    "docs/reference/commands.md": "reference/commands.md",
     **{f"notebooks/{notebook.name}": f"notebooks/{notebook.stem}.md" for notebook in NOTEBOOKS},
     **{
         f"docs/{page}": str(page).replace("README.md", "index.md")
@@ -81,8 +80,6 @@ def assemble(source: Path, pictures: bool) -> None:
         if name.endswith(".py"):
             notebook = ROOT / name
             put(source, name, "".join(executed(notebook, pictures and runs(notebook))))
-        elif name == "docs/reference/commands.md":
-            put(source, name, commands())
         elif name != "README.md":
             text = (ROOT / name).read_text(encoding="utf-8")
             if page == "index.md":
@@ -136,45 +133,6 @@ def states(alternative: str, scheme: str) -> str:
     # Identifiers must be unique within a page.
     svg = re.sub(r'id="(\w+)"', rf'id="{scheme}-\1"', svg)
     return f'```{{raw}} html\n<div class="states" tabindex="0">{svg}</div>\n```'
-
-
-# -- The reference of the commands ---------------------------------------------------------------------
-
-
-def commands() -> str:
-    """Return the command reference, from the help of the commands."""
-    import typer
-
-    from lasthop.cli.app import app
-    from lasthop.cli.failure import EXIT_CODES
-    from lasthop.cli.man import ENVIRONMENT
-
-    group: Any = typer.main.get_command(app)
-    root = typer.Context(group, info_name="lasthop", **group.context_settings)
-    lines = ["# Commands", "", group.help, "", "[](command-line.md) explains what they have in common.", ""]
-    for name in group.list_commands(root):
-        command = group.commands[name]
-        if command.hidden:
-            continue
-        context = typer.Context(command, info_name=name, parent=root)
-        usage = " ".join(command.collect_usage_pieces(context))
-        lines += [f"## lasthop {name}", "", "```text", f"lasthop {name} {usage}", "```", "", command.help, ""]
-        records = [each.get_help_record(context) for each in command.get_params(context)]
-        lines += ["| option | meaning |", "|---|---|"]
-        lines += [f"| `{cell(record[0])}` | {cell(record[1])} |" for record in records if record]
-        lines.append("")
-    lines += ["## Examples", "", "| command | does |", "|---|---|"]
-    lines += [f"| `{cell(line)}` | {cell(meaning)} |" for line, meaning in group.examples.items()]
-    lines += ["", "## Environment", "", "| variable | meaning |", "|---|---|"]
-    lines += [f"| `{name}` | {cell(meaning)} |" for name, meaning in ENVIRONMENT.items()]
-    lines += ["", "## Exit status", "", "| code | meaning |", "|---|---|"]
-    lines += [f"| {code} | {cell(meaning)} |" for code, meaning in EXIT_CODES.items()]
-    return "\n".join(lines) + "\n"
-
-
-def cell(text: str) -> str:
-    """Escape text for a table cell."""
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 # -- Pictures ------------------------------------------------------------------------------------------

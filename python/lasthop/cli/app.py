@@ -438,6 +438,17 @@ def check(
 
 
 @app.command()
+def schema(
+    results: Annotated[bool, typer.Option("--results", help="That of `lasthop run --json` instead.")] = False,
+) -> None:
+    """Print the JSON Schema of scenario files, by which editors complete and check them."""
+    with reporting_errors():
+        from lasthop import Scenario
+
+        streams.emit_document(Scenario.report_schema() if results else Scenario.json_schema())
+
+
+@app.command()
 def schemes(json: AsJson = False) -> None:
     """List the schemes with a summary and the source of each."""
     with reporting_errors():

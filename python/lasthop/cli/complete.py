@@ -82,12 +82,16 @@ def metric(context: typer.Context, incomplete: str) -> Values:
 
 
 def setting(context: typer.Context, incomplete: str) -> Values:
-    """Complete the key of a setting that the scenario has, with its value in the canonical form."""
+    """Complete the key of a setting: with its value if the scenario has it, or else with its meaning."""
+    from lasthop.core.keys import settings
+
     loaded = _scenario(context)
     if loaded is None:
         return []
-    settings = _settings(tomllib.loads(loaded.to_toml()))
-    return [(f"{key}=", f"now {value}") for key, value in settings if key.startswith(incomplete)]
+    now = dict(_settings(tomllib.loads(loaded.to_toml())))
+    known = {path: key.meaning.partition(". ")[0].rstrip(".") for path, key in settings()}
+    said = {path: f"now {now[path]}" if path in now else known[path] for path in (*now, *known)}
+    return [(f"{path}=", text) for path, text in said.items() if path.startswith(incomplete)]
 
 
 def link(incomplete: str) -> Values:
