@@ -320,8 +320,8 @@ DIALOGUES = {
 """Where tests may state rules, and how many folders stand above those of a subject."""
 
 
-def stated() -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the crate and subject, the name, and the rules of each test, from the comments above it."""
+def stated() -> Iterator[tuple[Path, str, str, list[str]]]:
+    """Yield the file, the crate and subject, the name, and the rules of each test: comments above it."""
     for directory, above in DIALOGUES.items():
         for file in sorted((ROOT / directory).rglob("*.rs")):
             parts = file.relative_to(ROOT / directory).with_suffix("").parts
@@ -330,7 +330,7 @@ def stated() -> Iterator[tuple[str, str, list[str]]]:
             home = f"{directory.split('/')[1]}/{subject}"
             for comment, name in TESTS.findall(file.read_text(encoding="utf-8")):
                 text = " ".join(line.removeprefix("// ") for line in comment.splitlines())
-                yield home, name, [rule.strip() for rule in text.split("Rule: ")[1:]]
+                yield file, home, name, [rule.strip() for rule in text.split("Rule: ")[1:]]
 
 
 TESTS = re.compile(r"((?:^// .*\n)*)^#\[test\]\nfn (\w+)\(", re.MULTILINE)
@@ -341,7 +341,7 @@ def rules() -> list[Rule]:
     """Return the rules in the order of the tests that state them."""
     found: dict[str, Rule] = {}
     others: list[tuple[str, str]] = []
-    for home, name, texts in stated():
+    for _, home, name, texts in stated():
         subject = home.split("/")[1]
         for text in texts:
             if text.startswith("as "):
@@ -404,6 +404,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "claims.md": claims,
     "metrics.md": partial(with_tables, "metrics.md"),
     "json.md": partial(with_tables, "json.md"),
+    "tcp-conformance.md": partial(with_tables, "tcp-conformance.md"),
 }
 """The generated pages, by their files in docs/reference."""
 

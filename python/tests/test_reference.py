@@ -298,3 +298,23 @@ def test_an_editor_is_told_what_a_key_means() -> None:
     (form,) = (form for form in rate["anyOf"] if form.get("title") == "rate")
     assert re.search(form["pattern"], "19.2 kbps")
     assert not re.search(form["pattern"], "19.2 kb")
+
+
+def test_every_conversation_states_a_rule() -> None:
+    stating = 0
+    for file, home, name, rules in REFERENCE.stated():
+        stating += bool(rules)
+        is_conversation = home.startswith(("proto/", "endpoint/")) and home != "endpoint/smoltcp"
+        if is_conversation or "use lasthop_testing::dialogue" in file.read_text():
+            assert rules, f"{home}::{name}: say it as // Rule: TEXT [SOURCE; FILES], or // Rule: as TEST"
+    assert stating > 700
+
+
+def test_rules_name_files_and_have_a_place_on_the_page() -> None:
+    page = (ROOT / "docs/reference/tcp-conformance.md").read_text()
+    listed = {home for homes in re.findall(r"<!-- rules (.*) -->", page) for home in homes.split()}
+    directories = ("crates/proto/src/tcp", "crates/proto/src", "crates/endpoint/src")
+    for rule in REFERENCE.rules():
+        assert rule.home in listed, rule
+        for name in rule.files:
+            assert any((ROOT / directory / name).is_file() for directory in directories), rule

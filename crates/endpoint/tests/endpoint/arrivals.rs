@@ -55,6 +55,7 @@ fn check(state: StateName, arrival: Arrival, answer: Answer, next: StateName) {
     assert_eq!((peer.transcript(), peer.state()), (expected, next), "{state:?}, {arrival:?}");
 }
 
+// Rule: Segments in CLOSED, LISTEN, SYN-SENT and SYN-RECEIVED. [9293 3.10.7.1-4; endpoint.rs packet.rs]
 #[test]
 fn closed_refuses_everything_but_rst() {
     check(Closed, At(0, RST, b""), Nothing, Closed);
@@ -73,6 +74,7 @@ fn closed_refuses_everything_but_rst() {
     });
 }
 
+// Rule: as closed_refuses_everything_but_rst
 #[test]
 fn listen_takes_syn_and_refuses_acknowledgements() {
     check(Listen, At(0, RST, b""), Nothing, Listen);
@@ -92,6 +94,7 @@ fn listen_takes_syn_and_refuses_acknowledgements() {
     assert_eq!(peer.endpoint.remote(), Some(crate::world::address(2, true)));
 }
 
+// Rule: as closed_refuses_everything_but_rst
 #[test]
 fn syn_sent_takes_only_what_acknowledges_its_syn() {
     for ack in [0, 2, 70_000] {
@@ -116,6 +119,7 @@ fn syn_sent_takes_only_what_acknowledges_its_syn() {
     assert_eq!((peer.transcript().as_str(), peer.state()), ("SA 0 1 0", SynReceived));
 }
 
+// Rule: as closed_refuses_everything_but_rst
 #[test]
 fn syn_received_waits_for_the_acknowledgement_of_its_syn() {
     check(SynReceived, At(0, RST, b""), Nothing, Listen);
@@ -134,6 +138,7 @@ fn syn_received_waits_for_the_acknowledgement_of_its_syn() {
     check(SynReceived, At(-1, SYN, b""), Exactly("SA 0 1 0"), SynReceived);
 }
 
+// Rule: as closed_refuses_everything_but_rst
 #[test]
 fn after_an_active_open_a_reset_in_syn_received_refuses_the_connection() {
     let mut peer = Peer::in_state(SynSent);
@@ -145,6 +150,8 @@ fn after_an_active_open_a_reset_in_syn_received_refuses_the_connection() {
     assert_eq!((peer.state(), peer.endpoint.end()), (Closed, Some(End::Refused)));
 }
 
+// Rule: Segments in the seven synchronised states: acceptability, ACK, text, FIN; only transitions of the
+// state diagram. [9293 3.3.2, 3.10.7.4; connection.rs endpoint.rs state.rs]
 #[test]
 fn segments_outside_the_window_are_acknowledged_and_dropped() {
     for state in SYNCHRONISED {
@@ -157,6 +164,8 @@ fn segments_outside_the_window_are_acknowledged_and_dropped() {
     }
 }
 
+// Rule: Only RST at the next sequence number resets; in the window it is challenged. [5961 3.2;
+// connection.rs]
 #[test]
 fn only_the_next_sequence_number_resets() {
     for state in SYNCHRONISED {
@@ -172,6 +181,7 @@ fn only_the_next_sequence_number_resets() {
     }
 }
 
+// Rule: SYN in a synchronised state is challenged. [5961 4.2; connection.rs]
 #[test]
 fn syn_in_the_window_is_challenged() {
     for state in SYNCHRONISED {
@@ -183,6 +193,7 @@ fn syn_in_the_window_is_challenged() {
     }
 }
 
+// Rule: as segments_outside_the_window_are_acknowledged_and_dropped
 #[test]
 fn segments_without_ack_are_dropped() {
     for state in SYNCHRONISED {
@@ -191,6 +202,8 @@ fn segments_without_ack_are_dropped() {
     }
 }
 
+// Rule: Data with an acknowledgement number outside SND.UNA - MAX.SND.WND to SND.NXT are dropped, and
+// challenged. [5961 5.2; connection.rs]
 #[test]
 fn acknowledgements_out_of_range_are_challenged() {
     for state in SYNCHRONISED {
@@ -201,6 +214,7 @@ fn acknowledgements_out_of_range_are_challenged() {
     }
 }
 
+// Rule: as segments_outside_the_window_are_acknowledged_and_dropped
 #[test]
 fn the_acknowledgement_of_fin_advances_the_closing_states() {
     check(FinWait1, Acknowledging(0, ACK), Nothing, FinWait2);
@@ -209,6 +223,7 @@ fn the_acknowledgement_of_fin_advances_the_closing_states() {
     check(LastAck, Acknowledging(0, ACK), Nothing, Closed);
 }
 
+// Rule: as segments_outside_the_window_are_acknowledged_and_dropped
 #[test]
 fn text_is_taken_until_the_peer_has_closed() {
     for state in [Established, FinWait1, FinWait2] {
@@ -226,6 +241,7 @@ fn text_is_taken_until_the_peer_has_closed() {
     }
 }
 
+// Rule: as segments_outside_the_window_are_acknowledged_and_dropped
 #[test]
 fn fin_advances_the_states_in_which_the_peer_may_send() {
     check(Established, At(0, FIN, b""), Ack(1), CloseWait);

@@ -19,6 +19,7 @@ fn stamping() -> Peer {
 }
 
 /// An attacker who sends one reset in each window (RFC 5961 section 3.1) does not succeed.
+// Rule: as arrivals::only_the_next_sequence_number_resets
 #[test]
 fn resets_in_the_window_do_not_reset() {
     let mut peer = Peer::established(config());
@@ -34,6 +35,7 @@ fn resets_in_the_window_do_not_reset() {
     assert_eq!(peer.state(), StateName::Closed);
 }
 
+// Rule: as arrivals::syn_in_the_window_is_challenged
 #[test]
 fn syn_does_not_end_a_connection() {
     let mut peer = Peer::established(config());
@@ -47,6 +49,7 @@ fn syn_does_not_end_a_connection() {
 }
 
 /// Data must acknowledge something between SND.UNA - MAX.SND.WND and SND.NXT.
+// Rule: as arrivals::acknowledgements_out_of_range_are_challenged
 #[test]
 fn data_without_a_plausible_acknowledgement_are_not_taken() {
     let mut peer = Peer::established(config());
@@ -63,6 +66,8 @@ fn data_without_a_plausible_acknowledgement_are_not_taken() {
     assert_eq!(peer.read(), b"late");
 }
 
+// Rule: At most ten ACKs in 5 s answer unacceptable segments without data, for each connection. [5961 7;
+// throttle.rs]
 #[test]
 fn challenges_are_limited_to_ten_in_five_seconds() {
     let mut peer = Peer::established(config());
@@ -84,6 +89,7 @@ fn challenges_are_limited_to_ten_in_five_seconds() {
 }
 
 /// By RFC 9293 alone, two ends that do not accept each other's segments would exchange challenges for ever.
+// Rule: as challenges_are_limited_to_ten_in_five_seconds
 #[test]
 fn two_ends_that_disagree_do_not_answer_each_other_for_ever() {
     let mut ends = [Peer::established(config()), Peer::established(config())];
@@ -103,6 +109,8 @@ fn two_ends_that_disagree_do_not_answer_each_other_for_ever() {
     assert!(exchanged <= 21, "{exchanged}");
 }
 
+// Rule: PAWS, with timestamps that wrap and that expire after 24 days; RST is exempt. [7323 5.3, 5.5;
+// clock.rs connection.rs]
 #[test]
 fn segments_with_old_timestamps_are_acknowledged_and_dropped() {
     let mut peer = stamping();
@@ -116,6 +124,7 @@ fn segments_with_old_timestamps_are_acknowledged_and_dropped() {
     assert_eq!(peer.state(), StateName::Closed);
 }
 
+// Rule: as segments_with_old_timestamps_are_acknowledged_and_dropped
 #[test]
 fn timestamps_wrap() {
     let mut peer = stamping();
@@ -130,6 +139,7 @@ fn timestamps_wrap() {
 }
 
 /// A timestamp clock of 1 ms passes half of its range in 24.9 days.
+// Rule: as segments_with_old_timestamps_are_acknowledged_and_dropped
 #[test]
 fn timestamps_expire_on_idle_connections() {
     let day = Duration::from_secs(86_400);
@@ -142,6 +152,7 @@ fn timestamps_expire_on_idle_connections() {
     }
 }
 
+// Rule: Only a segment at the left edge moves the echo. [7323 4.3; clock.rs]
 #[test]
 fn only_segments_at_the_left_edge_move_the_echo() {
     let mut peer = stamping();
@@ -154,6 +165,7 @@ fn only_segments_at_the_left_edge_move_the_echo() {
     assert_eq!(echo(&mut peer), 1005);
 }
 
+// Rule: After timestamps were negotiated, a segment without them is dropped. [7323 3.2; connection.rs]
 #[test]
 fn segments_without_the_negotiated_timestamps_are_dropped() {
     let mut peer = stamping();
@@ -165,6 +177,8 @@ fn segments_without_the_negotiated_timestamps_are_dropped() {
 }
 
 /// An echo that was never sent gives no round-trip time.
+// Rule: Timestamps count milliseconds from a secret offset; an echo that was never sent is ignored. [7323
+// 4.2, 5.4; clock.rs]
 #[test]
 fn bogus_echoes_are_ignored() {
     for bogus in [0, 1, u32::MAX, 1 << 31] {
@@ -187,6 +201,7 @@ fn bogus_echoes_are_ignored() {
 }
 
 /// Urgent data are ordinary data.
+// Rule: Urgent data are ordinary data. [9293 3.8.5; connection.rs]
 #[test]
 fn urgent_data_are_read_with_the_others() {
     let mut peer = Peer::established(config());

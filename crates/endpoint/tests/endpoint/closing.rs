@@ -8,6 +8,7 @@ use lasthop_proto::tcp::Settings;
 use crate::peer::{ACK, FIN, Peer, RST, SYN, config};
 use crate::world::address;
 
+// Rule: Half-close from either end; simultaneous close. [9293 3.6; endpoint.rs]
 #[test]
 fn the_peer_may_go_on_sending_after_a_half_close() {
     let mut peer = Peer::established(config());
@@ -24,6 +25,7 @@ fn the_peer_may_go_on_sending_after_a_half_close() {
     assert_eq!(peer.read(), b"response, end");
 }
 
+// Rule: as the_peer_may_go_on_sending_after_a_half_close
 #[test]
 fn the_endpoint_may_go_on_sending_after_the_peer_has_closed() {
     let mut peer = Peer::established(config());
@@ -39,6 +41,8 @@ fn the_endpoint_may_go_on_sending_after_the_peer_has_closed() {
     assert_eq!(peer.endpoint.next_wakeup(), Time::NEVER);
 }
 
+// Rule: TIME-WAIT lasts 2 MSL from the last FIN; a later SYN may succeed the connection. [9293 3.4.2,
+// 3.10.7.4, 6191 2; endpoint.rs]
 #[test]
 fn time_wait_lasts_2_msl_from_the_last_fin() {
     let mut peer = Peer::in_state(StateName::TimeWait);
@@ -53,6 +57,7 @@ fn time_wait_lasts_2_msl_from_the_last_fin() {
     assert_eq!((peer.state(), peer.endpoint.end()), (StateName::Closed, Some(End::Closed)));
 }
 
+// Rule: as time_wait_lasts_2_msl_from_the_last_fin
 #[test]
 fn only_a_later_syn_succeeds_a_connection_in_time_wait() {
     let peer = Peer::in_state(StateName::TimeWait);
@@ -68,6 +73,7 @@ fn only_a_later_syn_succeeds_a_connection_in_time_wait() {
     assert!(!is_succeeded(1, ACK) && !is_succeeded(1, SYN | RST));
 }
 
+// Rule: as the_peer_may_go_on_sending_after_a_half_close
 #[test]
 fn both_ends_may_close_at_once() {
     let mut peer = Peer::established(config());
@@ -81,6 +87,8 @@ fn both_ends_may_close_at_once() {
     assert_eq!((peer.state(), peer.read()), (StateName::TimeWait, b"words".to_vec()));
 }
 
+// Rule: Closing with unread data resets, and so do data that arrive after closing. [9293 3.6.1, 2525 2.17;
+// endpoint.rs]
 #[test]
 fn closing_before_all_is_read_resets() {
     let mut peer = Peer::established(config());
@@ -90,6 +98,7 @@ fn closing_before_all_is_read_resets() {
     assert_eq!((peer.transcript().as_str(), peer.endpoint.end()), ("RA 1 7 0", Some(End::Aborted)));
 }
 
+// Rule: as closing_before_all_is_read_resets
 #[test]
 fn data_that_arrive_after_closing_reset() {
     let mut peer = Peer::established(config());
@@ -101,6 +110,7 @@ fn data_that_arrive_after_closing_reset() {
     assert_eq!((peer.transcript().as_str(), peer.endpoint.end()), ("RA 2 1 0", Some(End::Aborted)));
 }
 
+// Rule: FIN-WAIT-2 ends after 60 s if nobody reads, as in Linux. [endpoint.rs]
 #[test]
 fn fin_wait_2_ends_when_nobody_reads() {
     let mut peer = Peer::established(config());
@@ -117,6 +127,8 @@ fn fin_wait_2_ends_when_nobody_reads() {
     assert_eq!(peer.state(), StateName::Closed);
 }
 
+// Rule: Abort sends RST where the peer knows of the connection; what arrived before a reset stays readable.
+// [9293 3.10.5; endpoint.rs]
 #[test]
 fn abort_resets_in_every_state_in_which_the_peer_knows_of_the_connection() {
     use StateName::{
@@ -147,6 +159,7 @@ fn abort_resets_in_every_state_in_which_the_peer_knows_of_the_connection() {
     }
 }
 
+// Rule: as abort_resets_in_every_state_in_which_the_peer_knows_of_the_connection
 #[test]
 fn what_arrived_before_a_reset_can_be_read() {
     let mut peer = Peer::established(config());
@@ -158,6 +171,8 @@ fn what_arrived_before_a_reset_can_be_read() {
     assert_eq!(peer.read(), b"");
 }
 
+// Rule: A peer that is silent, or answers and acknowledges nothing, is given up after the user timeout. [9293
+// 3.8.3; connection.rs]
 #[test]
 fn fin_is_retransmitted_until_the_user_timeout() {
     let settings = Settings { user_timeout: Some(Duration::from_secs(300)), ..config().settings };
@@ -170,6 +185,7 @@ fn fin_is_retransmitted_until_the_user_timeout() {
     assert!(peer.transcript().ends_with("RA 2 1 0"));
 }
 
+// Rule: RST carries timestamps if they were negotiated. [7323 3.2; connection.rs handshake.rs]
 #[test]
 fn resets_carry_timestamps() {
     let settings = Settings { timestamps: true, ..config().settings };
@@ -191,6 +207,7 @@ fn resets_carry_timestamps() {
     }
 }
 
+// Rule: as fin_is_retransmitted_until_the_user_timeout
 #[test]
 fn the_user_timeout_may_be_set_at_any_time() {
     let mut peer = Peer::established(config());

@@ -6,6 +6,8 @@ use lasthop_proto::tcp::{Flags, Profile, Settings};
 
 use crate::peer::{ACK, FIN, Peer, config};
 
+// Rule: The window is what the application has left free of the buffer, and grows by a segment or half the
+// buffer. [9293 3.8.6.2.2; connection.rs]
 #[test]
 fn the_window_is_the_unused_part_of_the_buffer() {
     let mut peer = Peer::established(config());
@@ -23,6 +25,7 @@ fn the_window_is_the_unused_part_of_the_buffer() {
     assert_eq!(peer.only().header.segment.wnd, 10_000);
 }
 
+// Rule: as the_window_is_the_unused_part_of_the_buffer
 #[test]
 fn bytes_beyond_the_window_are_not_taken() {
     let mut peer = Peer::established(config());
@@ -33,6 +36,8 @@ fn bytes_beyond_the_window_are_not_taken() {
     assert_eq!(peer.read(), [vec![1; 9000], vec![2; 1000]].concat());
 }
 
+// Rule: Probes of a closed window are answered; ACK and RST count in it, FIN at its end. [9293 3.8.6.1,
+// 3.10.7.4; connection.rs]
 #[test]
 fn a_probe_of_the_closed_window_is_answered() {
     let mut peer = Peer::established(config());
@@ -55,6 +60,8 @@ fn a_probe_of_the_closed_window_is_answered() {
     assert_eq!(peer.state(), StateName::Closed);
 }
 
+// Rule: A closed window of the peer is probed, and may stay closed as long as the peer answers. [9293
+// 3.8.6.1; connection.rs]
 #[test]
 fn a_closed_window_of_the_peer_is_probed() {
     let mut peer = Peer::established(config());
@@ -73,6 +80,7 @@ fn a_closed_window_of_the_peer_is_probed() {
     assert_eq!(peer.state(), StateName::Established);
 }
 
+// Rule: as a_closed_window_of_the_peer_is_probed
 #[test]
 fn a_peer_without_a_window_at_first_is_probed() {
     let mut peer = Peer::listening(config());
@@ -91,6 +99,7 @@ fn a_peer_without_a_window_at_first_is_probed() {
 }
 
 /// The user timeout does not expire while the peer answers probes (RFC 9293 section 3.8.6.1).
+// Rule: as a_closed_window_of_the_peer_is_probed
 #[test]
 fn a_closed_window_may_stay_closed() {
     let settings = Settings { user_timeout: Some(Duration::from_secs(300)), ..config().settings };
@@ -110,6 +119,7 @@ fn a_closed_window_may_stay_closed() {
 }
 
 /// The window of a reordered segment is out of date (RFC 9293 section 3.10.7.4: SND.WL1 and SND.WL2).
+// Rule: An older segment does not change the window (SND.WL1, SND.WL2). [9293 3.10.7.4; connection.rs]
 #[test]
 fn old_segments_do_not_change_the_window() {
     let mut peer = Peer::established(config());
@@ -120,6 +130,8 @@ fn old_segments_do_not_change_the_window() {
     assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 20_000);
 }
 
+// Rule: Data take the acknowledgement along; out-of-order data and duplicates are reported by pure ACKs.
+// [9293 3.8.6.3, 2018 4, 2883; connection.rs]
 #[test]
 fn data_take_the_acknowledgement_along() {
     let settings = Settings { ack_every: 2, ..config().settings };
@@ -149,6 +161,7 @@ fn with_sack() -> Peer {
 }
 
 /// SACK blocks are reported immediately, also while data flow in the other direction.
+// Rule: as data_take_the_acknowledgement_along
 #[test]
 fn a_report_leaves_beside_data() {
     let mut peer = with_sack();
@@ -163,6 +176,7 @@ fn a_report_leaves_beside_data() {
     assert_eq!(sent[1].header.segment.sack.len(), 1);
 }
 
+// Rule: as data_take_the_acknowledgement_along
 #[test]
 fn data_out_of_order_are_reported_by_pure_acks() {
     let mut peer = with_sack();
@@ -178,6 +192,7 @@ fn data_out_of_order_are_reported_by_pure_acks() {
     assert_eq!(peer.read(), b"firstlater");
 }
 
+// Rule: Marks are echoed on data and ACKs. [3168 6.1.3; connection.rs]
 #[test]
 fn marks_are_echoed_on_data_and_acks_until_cwr() {
     let settings = Settings { ecn: true, ..config().settings };
@@ -195,6 +210,7 @@ fn marks_are_echoed_on_data_and_acks_until_cwr() {
     assert!(!peer.only().header.segment.flags.has(Flags::ECE));
 }
 
+// Rule: The last byte of the buffer is pushed. [9293 3.9.1.2; connection.rs]
 #[test]
 fn the_last_byte_is_pushed() {
     let mut peer = Peer::established(config());
@@ -208,6 +224,7 @@ fn the_last_byte_is_pushed() {
 }
 
 /// A FIN takes no room in the window.
+// Rule: as a_probe_of_the_closed_window_is_answered
 #[test]
 fn fin_is_taken_at_the_end_of_a_full_window() {
     let mut peer = Peer::established(config());
@@ -216,6 +233,8 @@ fn fin_is_taken_at_the_end_of_a_full_window() {
     assert_eq!(peer.read().len(), 10_000);
 }
 
+// Rule: A window update is sent when the window has doubled, as in Linux: a reader that is prompt causes
+// none. [9293 3.8.6.2.2; connection.rs receiver/reading.rs]
 #[test]
 fn a_prompt_reader_causes_no_window_updates() {
     let mut peer = Peer::established(config());
@@ -240,6 +259,8 @@ fn a_prompt_reader_causes_no_window_updates() {
     assert_eq!(peer.only().header.segment.wnd, 10_000);
 }
 
+// Rule: Nagle's algorithm can be turned off, which releases what it held back; the send buffer can be
+// resized. [9293 3.7.4; endpoint.rs sender.rs]
 #[test]
 fn without_nagle_what_was_held_back_is_sent() {
     let mut peer = Peer::established(Config { nagle: true, ..config() });
@@ -253,6 +274,8 @@ fn without_nagle_what_was_held_back_is_sent() {
     assert_eq!(peer.transcript(), "");
 }
 
+// Rule: After a window has opened, the byte of a probe is not retransmitted on its own. [9293 3.8.6.2.1;
+// state.rs]
 #[test]
 fn the_byte_of_a_probe_is_not_retransmitted_on_its_own() {
     let settings = Settings { timestamps: false, ..Profile::Linux.settings() };
@@ -271,6 +294,7 @@ fn the_byte_of_a_probe_is_not_retransmitted_on_its_own() {
     assert_eq!(peer.transcript(), "A 1 1 1000, A 1001 1 1000");
 }
 
+// Rule: as without_nagle_what_was_held_back_is_sent
 #[test]
 fn a_send_buffer_that_shrinks_keeps_its_bytes() {
     let mut peer = Peer::established(config());

@@ -75,6 +75,8 @@ fn modern(random: &mut Stream) -> Peer {
     peer
 }
 
+// Rule: Random segments in every state, with an application that does anything: no panic, no transition
+// outside of the state diagram. []
 #[test]
 fn nothing_that_arrives_makes_an_endpoint_panic() {
     let states = [

@@ -15,6 +15,8 @@ fn keeping_alive() -> Peer {
     Peer::established(Config { keep_alive, ..config() })
 }
 
+// Rule: Keep-alive, only if asked for, and only while nothing is in flight; that of the peer is answered.
+// [9293 3.8.4; connection.rs]
 #[test]
 fn connections_are_not_probed_unless_asked_for() {
     let mut peer = Peer::established(config());
@@ -22,6 +24,7 @@ fn connections_are_not_probed_unless_asked_for() {
     assert_eq!((peer.transcript().as_str(), peer.state()), ("", StateName::Established));
 }
 
+// Rule: as connections_are_not_probed_unless_asked_for
 #[test]
 fn an_idle_peer_that_answers_stays() {
     let mut peer = keeping_alive();
@@ -37,6 +40,7 @@ fn an_idle_peer_that_answers_stays() {
     assert_eq!(peer.state(), StateName::Established);
 }
 
+// Rule: as connections_are_not_probed_unless_asked_for
 #[test]
 fn an_idle_peer_that_is_gone_is_given_up() {
     let mut peer = keeping_alive();
@@ -46,6 +50,7 @@ fn an_idle_peer_that_is_gone_is_given_up() {
     assert_eq!((peer.transcript().as_str(), peer.endpoint.end()), ("RA 1 1 0", Some(End::TimedOut)));
 }
 
+// Rule: as connections_are_not_probed_unless_asked_for
 #[test]
 fn connections_with_data_in_flight_are_not_probed() {
     let mut peer = keeping_alive();
@@ -55,6 +60,7 @@ fn connections_with_data_in_flight_are_not_probed() {
     assert_eq!(peer.state(), StateName::Established);
 }
 
+// Rule: as connections_are_not_probed_unless_asked_for
 #[test]
 fn a_keep_alive_of_the_peer_is_answered() {
     let mut peer = Peer::established(config());
@@ -68,6 +74,7 @@ fn a_keep_alive_of_the_peer_is_answered() {
 }
 
 /// A desynchronised peer answers every segment and acknowledges nothing.
+// Rule: as closing::fin_is_retransmitted_until_the_user_timeout
 #[test]
 fn a_peer_that_acknowledges_nothing_is_given_up_after_the_user_timeout() {
     let settings = Settings { user_timeout: Some(seconds(300)), ..config().settings };

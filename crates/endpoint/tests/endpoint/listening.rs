@@ -37,6 +37,8 @@ fn exchange(listener: &mut Listener, ends: &mut [Endpoint]) -> Vec<Outgoing> {
     }
 }
 
+// Rule: A listener takes many connections to one address and gives them out in the order in which they open;
+// SYN beyond the backlog is ignored. [9293 3.10.1, 3.10.7.2; listener.rs]
 #[test]
 fn each_syn_begins_a_connection_and_all_are_accepted_in_order() {
     let mut listener = listener(address(1, true), 8);
@@ -52,6 +54,7 @@ fn each_syn_begins_a_connection_and_all_are_accepted_in_order() {
     assert!(listener.accept().is_none());
 }
 
+// Rule: as each_syn_begins_a_connection_and_all_are_accepted_in_order
 #[test]
 fn data_that_arrive_before_a_connection_is_accepted_are_kept() {
     let mut listener = listener(address(1, true), 8);
@@ -63,6 +66,7 @@ fn data_that_arrive_before_a_connection_is_accepted_are_kept() {
     assert_eq!((accepted.read(BEGIN, &mut buffer), &buffer[..5]), (5, &b"early"[..]));
 }
 
+// Rule: as each_syn_begins_a_connection_and_all_are_accepted_in_order
 #[test]
 fn a_full_backlog_ignores_syn_until_a_connection_is_accepted() {
     let mut listener = listener(address(1, true), 2);
@@ -76,6 +80,8 @@ fn a_full_backlog_ignores_syn_until_a_connection_is_accepted() {
     assert_eq!(clients[2].state(), StateName::Established);
 }
 
+// Rule: A handshake that is reset or never completed leaves nothing; closing the listener resets what was not
+// accepted. [9293 3.10.4, 3.10.7.4; listener.rs]
 #[test]
 fn a_handshake_that_is_reset_leaves_nothing() {
     let mut listener = listener(address(1, true), 1);
@@ -93,6 +99,7 @@ fn a_handshake_that_is_reset_leaves_nothing() {
     assert_eq!(listener.waiting(), 1);
 }
 
+// Rule: as a_handshake_that_is_reset_leaves_nothing
 #[test]
 fn timers_of_handshakes_run_until_they_are_given_up() {
     let mut listener = listener(address(1, true), 1);
@@ -109,6 +116,7 @@ fn timers_of_handshakes_run_until_they_are_given_up() {
     assert_eq!(listener.opening(), 0);
 }
 
+// Rule: as a_handshake_that_is_reset_leaves_nothing
 #[test]
 fn closing_resets_what_was_not_accepted() {
     let mut listener = listener(address(1, true), 8);
@@ -121,6 +129,7 @@ fn closing_resets_what_was_not_accepted() {
     assert_eq!(clients.map(|client| client.state()), [StateName::Established, StateName::Closed]);
 }
 
+// Rule: as each_syn_begins_a_connection_and_all_are_accepted_in_order
 #[test]
 fn segments_for_no_connection_are_refused_and_other_addresses_ignored() {
     let unspecified = SocketAddr::new([0, 0, 0, 0].into(), address(1, true).port());

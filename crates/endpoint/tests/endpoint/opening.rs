@@ -25,6 +25,8 @@ fn full(peer: &mut Peer, flags: Flags) -> TcpHeader {
 
 const ASKS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
+// Rule: SYN offers MSS, window scale, SACK, timestamps and ECN; SYN-ACK only what SYN has offered; what was
+// not offered is ignored. [9293 3.7.1, 7323 2.2, 3.2, 2018 2, 3168 6.1.1; options.rs]
 #[test]
 fn syn_offers_what_the_settings_ask_for() {
     let mut endpoint = Endpoint::connect(Time::ZERO, modern(), address(1, true), address(2, true), secret(1));
@@ -42,6 +44,7 @@ fn syn_offers_what_the_settings_ask_for() {
     assert_eq!((header.segment.flags, header.segment.timestamps, header.segment.wnd), (SYN, None, 10_000));
 }
 
+// Rule: as syn_offers_what_the_settings_ask_for
 #[test]
 fn syn_ack_offers_only_what_syn_has_offered() {
     let mut peer = Peer::listening(modern());
@@ -59,6 +62,7 @@ fn syn_ack_offers_only_what_syn_has_offered() {
     assert_eq!((answer.segment.flags, answer.segment.timestamps), (SYN_ACK, None));
 }
 
+// Rule: as syn_offers_what_the_settings_ask_for
 #[test]
 fn without_options_windows_end_at_65535_bytes_and_segments_at_536() {
     let mut peer = Peer::listening(modern());
@@ -76,6 +80,7 @@ fn without_options_windows_end_at_65535_bytes_and_segments_at_536() {
     assert_eq!(peer.endpoint.receiver().expect("synchronised").window(), 65_535);
 }
 
+// Rule: as syn_offers_what_the_settings_ask_for
 #[test]
 fn what_syn_did_not_offer_is_ignored_in_syn_ack() {
     let mut bare = config();
@@ -98,6 +103,8 @@ fn what_syn_did_not_offer_is_ignored_in_syn_ack() {
     assert_eq!(peer.only().ecn, Ecn::NotEct);
 }
 
+// Rule: Windows are shifted by the announced scale, at most 14, but not those of SYN and SYN-ACK. [7323 2.2,
+// 2.3; connection.rs handshake.rs]
 #[test]
 fn negotiated_windows_are_shifted_and_segments_leave_room_for_timestamps() {
     let mut peer = Peer::connecting(modern());
@@ -119,6 +126,7 @@ fn negotiated_windows_are_shifted_and_segments_leave_room_for_timestamps() {
     assert_eq!(sent[0].ecn, Ecn::Ect0);
 }
 
+// Rule: as negotiated_windows_are_shifted_and_segments_leave_room_for_timestamps
 #[test]
 fn a_window_scale_above_14_counts_as_14() {
     let mut peer = Peer::connecting(modern());
@@ -132,6 +140,7 @@ fn a_window_scale_above_14_counts_as_14() {
     assert_eq!(peer.endpoint.sender().expect("synchronised").rwnd(), 65_535 << 14);
 }
 
+// Rule: An MSS below 48 bytes is not believed, as in Linux. [9293 3.7.1; options.rs]
 #[test]
 fn an_absurd_mss_is_not_believed() {
     for mss in [0, 1, 47] {
@@ -147,6 +156,9 @@ fn an_absurd_mss_is_not_believed() {
     }
 }
 
+// Rule: SYN and SYN-ACK are retransmitted with backoff, for at least 3 minutes; the connection then begins
+// with one segment and an RTO of 3 s. [9293 3.8.3, 6298 5.5, 5.7, 5681 3.1; handshake.rs]
+// Rule: as a_late_answer_to_the_first_syn_still_agrees_on_ecn
 #[test]
 fn a_retransmitted_syn_backs_off_without_ecn_until_the_timeout() {
     let mut peer = Peer::connecting(modern());
@@ -166,6 +178,8 @@ fn a_retransmitted_syn_backs_off_without_ecn_until_the_timeout() {
 }
 
 /// A SYN-ACK for the first SYN may arrive after a second SYN was sent. Whether ECN is used depends on this SYN-ACK.
+// Rule: A SYN is retransmitted without ECN, though its answer may be to the first. [3168 6.1.1.1;
+// handshake.rs]
 #[test]
 fn a_late_answer_to_the_first_syn_still_agrees_on_ecn() {
     let mut peer = Peer::connecting(modern());
@@ -178,6 +192,7 @@ fn a_late_answer_to_the_first_syn_still_agrees_on_ecn() {
     assert_eq!(peer.only().ecn, Ecn::Ect0);
 }
 
+// Rule: as negotiated_windows_are_shifted_and_segments_leave_room_for_timestamps
 #[test]
 fn challenges_before_the_end_of_the_handshake_have_shifted_windows() {
     let mut peer = Peer::listening(modern());
@@ -190,6 +205,7 @@ fn challenges_before_the_end_of_the_handshake_have_shifted_windows() {
     assert_eq!((challenge.wnd, challenge.timestamps.expect("timestamps").echo), (65_535 >> 5, 7000));
 }
 
+// Rule: as a_retransmitted_syn_backs_off_without_ecn_until_the_timeout
 #[test]
 fn after_a_retransmitted_syn_the_window_begins_with_one_segment() {
     let mut peer = Peer::connecting(config());
@@ -205,6 +221,7 @@ fn after_a_retransmitted_syn_the_window_begins_with_one_segment() {
     assert_eq!(peer.endpoint.sender().expect("synchronised").rtt().rto(), Duration::from_secs(3));
 }
 
+// Rule: as data_that_wait_for_the_handshake_acknowledge_it
 #[test]
 fn an_acknowledgement_of_two_syn_acks_is_no_sample() {
     let mut peer = Peer::listening(config());
@@ -219,6 +236,7 @@ fn an_acknowledgement_of_two_syn_acks_is_no_sample() {
 }
 
 /// ECN is asked for with ECE and CWR, and granted with ECE alone (RFC 3168 section 6.1.1).
+// Rule: Only ECE with CWR ask for ECN, and only ECE without CWR grants it. [3168 6.1.1; options.rs]
 #[test]
 fn other_flags_do_not_negotiate_ecn() {
     for flags in [Flags::ECE, Flags::CWR] {
@@ -238,6 +256,7 @@ fn other_flags_do_not_negotiate_ecn() {
 }
 
 /// Loss detection by SACK or by time needs reports that this peer does not send.
+// Rule: With a peer that does not permit SACK, duplicates reveal losses. [2018 2, 5681 3.2; config.rs]
 #[test]
 fn without_sack_three_duplicates_retransmit() {
     for profile in [Profile::Linux, Profile::LinuxBbr] {
@@ -256,6 +275,8 @@ fn without_sack_three_duplicates_retransmit() {
     }
 }
 
+// Rule: What is written during the handshake follows it, and so does FIN; the handshake is a round-trip
+// sample unless something of it was sent twice. [9293 3.10.2, 3.10.4, 6298 3; connection.rs endpoint.rs]
 #[test]
 fn data_that_wait_for_the_handshake_acknowledge_it() {
     let mut peer = Peer::connecting(config());
@@ -268,6 +289,7 @@ fn data_that_wait_for_the_handshake_acknowledge_it() {
     assert_eq!(srtt, Some(Duration::from_millis(30)));
 }
 
+// Rule: as data_that_wait_for_the_handshake_acknowledge_it
 #[test]
 fn an_endpoint_that_closes_during_the_handshake_sends_fin_after_it() {
     let mut peer = Peer::listening(config());
@@ -285,6 +307,8 @@ fn an_endpoint_that_closes_during_the_handshake_sends_fin_after_it() {
     }
 }
 
+// Rule: as a_retransmitted_syn_backs_off_without_ecn_until_the_timeout
+// Rule: Initial sequence numbers are those of a clock plus a keyed hash of the addresses. [6528 3; secret.rs]
 #[test]
 fn a_passive_open_that_is_not_completed_waits_for_another() {
     let mut peer = Peer::listening(config());
@@ -303,6 +327,7 @@ fn a_passive_open_that_is_not_completed_waits_for_another() {
     assert_ne!(peer.iss, before);
 }
 
+// Rule: Simultaneous open. [9293 3.5; endpoint.rs]
 #[test]
 fn both_ends_may_open_at_once() {
     for (loses_first, loses_second) in [(false, false), (true, false), (true, true)] {
@@ -339,6 +364,7 @@ fn both_ends_may_open_at_once() {
     }
 }
 
+// Rule: A refused connection ends. [9293 3.10.7.3; endpoint.rs]
 #[test]
 fn a_refused_connection_says_so() {
     let mut peer = Peer::connecting(config());

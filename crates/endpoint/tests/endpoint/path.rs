@@ -48,6 +48,8 @@ fn sending() -> (Peer, Vec<Outgoing>) {
     (peer, sent)
 }
 
+// Rule: "Fragmentation needed" shortens segments and resends all of the quoted one, which must be in flight;
+// never below 552 bytes (IPv6: 1280). [1191 3, 6.4, 8201 4, 5927 4.1; path_errors.rs]
 #[test]
 fn a_narrow_path_shortens_segments_at_once() {
     let (mut peer, sent) = sending();
@@ -72,6 +74,7 @@ fn a_narrow_path_shortens_segments_at_once() {
     assert_eq!(expected, 5841);
 }
 
+// Rule: as a_narrow_path_shortens_segments_at_once
 #[test]
 fn errors_about_segments_that_are_not_in_flight_are_forged() {
     let (mut peer, sent) = sending();
@@ -92,6 +95,7 @@ fn errors_about_segments_that_are_not_in_flight_are_forged() {
     assert_eq!(peer.only().payload.len(), 1460);
 }
 
+// Rule: as a_narrow_path_shortens_segments_at_once
 #[test]
 fn absurd_and_larger_mtus_are_not_believed() {
     let (mut peer, sent) = sending();
@@ -103,6 +107,8 @@ fn absurd_and_larger_mtus_are_not_believed() {
     assert_eq!(peer.transcript(), "A 1 1 512, A 513 1 512, A 1025 1 436");
 }
 
+// Rule: An unreachable port or protocol ends an attempt to connect, but not a connection. [1122 4.2.3.9, 5461
+// 4.1; path_errors.rs]
 #[test]
 fn an_unreachable_port_ends_only_the_attempt_to_connect() {
     let settings = Settings { packet_size: Bytes(1500), ..Profile::Rfc.settings() };

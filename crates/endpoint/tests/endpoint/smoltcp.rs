@@ -236,6 +236,7 @@ fn converse(seed: u64, len: u64, we_open: bool) {
     assert_eq!(world.theirs.socket().state(), State::Closed, "seed {seed}");
 }
 
+// Rule: Streams to and from smoltcp, in both roles. []
 #[test]
 fn streams_to_and_from_smoltcp_arrive_intact() {
     for seed in 0..60 {

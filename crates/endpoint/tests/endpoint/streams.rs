@@ -99,6 +99,9 @@ pub(crate) fn worlds(default: u64) -> u64 {
     std::env::var("LASTHOP_ENDPOINT_WORLDS").map_or(default, |count| count.parse().expect("a number"))
 }
 
+// Rule: Two endpoints with random settings over random losses, duplicates, reordering and marks, readers that
+// pause, either end or both opening and closing: every byte arrives once and in order in both directions, and
+// both ends close. []
 #[test]
 fn every_byte_arrives_over_a_network_that_loses_duplicates_and_reorders() {
     for seed in 0..worlds(400) {
@@ -108,6 +111,7 @@ fn every_byte_arrives_over_a_network_that_loses_duplicates_and_reorders() {
     }
 }
 
+// Rule: The same with an attacker who forges segments and sees none. [5961]
 #[test]
 fn blind_attackers_neither_change_nor_end_a_connection() {
     for seed in 0..worlds(200) {
@@ -119,6 +123,7 @@ fn blind_attackers_neither_change_nor_end_a_connection() {
 
 /// An attacker on the path can forge any segment. Bytes may then be wrong and connections may end, but nothing panics or
 /// runs for ever.
+// Rule: Changed fields of any segments: no panic, no exchange without end. []
 #[test]
 fn changed_segments_cause_neither_panics_nor_endless_exchanges() {
     for seed in 0..worlds(600) {

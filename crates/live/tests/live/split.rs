@@ -210,6 +210,8 @@ fn transfer(scheme: &str, scale: u64, overrides: &[&str]) -> Report {
     report
 }
 
+// Rule: Streams between two Linux hosts over links that lose packets; resets, refusals, closed windows and
+// many connections at once. []
 #[test]
 fn every_byte_passes_between_two_kernels() {
     if !is_inside("split::every_byte_passes_between_two_kernels") {
@@ -221,6 +223,7 @@ fn every_byte_passes_between_two_kernels() {
 }
 
 /// Without congestion control, and with segments of variable size, on the wireless part.
+// Rule: as every_byte_passes_between_two_kernels
 #[test]
 fn metp_serves_kernels() {
     if is_inside("split::metp_serves_kernels") {
@@ -228,6 +231,7 @@ fn metp_serves_kernels() {
     }
 }
 
+// Rule: as every_byte_passes_between_two_kernels
 #[test]
 fn vs_tcp_serves_kernels() {
     if is_inside("split::vs_tcp_serves_kernels") {
@@ -246,6 +250,7 @@ fn m_tcp_serves_kernels() {
 }
 
 /// Refusals, resets, many connections at once, a slow reader, and protocols other than TCP.
+// Rule: as every_byte_passes_between_two_kernels
 #[test]
 fn failures_windows_and_other_protocols_pass() {
     if !is_inside("split::failures_windows_and_other_protocols_pass") {

@@ -14,6 +14,8 @@ use crate::world::mutate;
 
 /// An attacker on the path can forge any segment. Bytes may then be wrong and connections may end, but nothing panics or
 /// runs for ever, and the bounds hold.
+// Rule: Forged, changed and random segments from both sides: no panic, no exchange without end, and all
+// bounds hold. []
 #[test]
 fn forged_and_mutated_segments_do_no_harm() {
     for seed in 0..worlds(200) {
@@ -37,12 +39,14 @@ fn forged_and_mutated_segments_do_no_harm() {
 }
 
 /// Random segments at random times, mostly near what the proxy expects, on a few connections from both sides.
+// Rule: as forged_and_mutated_segments_do_no_harm
 #[test]
 fn hostile_segments_never_stop_the_proxy() {
     hostile_segments_never_stop_a_proxy(false);
 }
 
 /// The same with acknowledgements that wait for the other host, whose signal comes and goes. No lost byte is acknowledged.
+// Rule: as forged_and_mutated_segments_do_no_harm
 #[test]
 fn hostile_segments_never_stop_a_proxy_that_withholds() {
     hostile_segments_never_stop_a_proxy(true);

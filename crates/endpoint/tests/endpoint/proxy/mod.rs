@@ -17,6 +17,8 @@ use self::world::{Place, World, absent, config, host, rough_world};
 use crate::streams::worlds;
 use crate::world::{Network, Side};
 
+// Rule: Random hosts, networks and buffers on both sides: every byte arrives once and in order in both
+// directions, and nothing is left; equal input gives equal output. []
 #[test]
 fn every_byte_passes_over_networks_that_lose_duplicate_and_reorder() {
     for seed in 0..worlds(300) {
@@ -29,6 +31,7 @@ fn every_byte_passes_over_networks_that_lose_duplicate_and_reorder() {
     }
 }
 
+// Rule: as every_byte_passes_over_networks_that_lose_duplicate_and_reorder
 #[test]
 fn the_same_input_gives_the_same_output() {
     for seed in 0..20 {
@@ -42,6 +45,7 @@ fn the_same_input_gives_the_same_output() {
 }
 
 /// More conversations than the proxy has room for at a time: those in TIME-WAIT make way.
+// Rule: as half_open_connections_are_bounded
 #[test]
 fn thousands_of_short_conversations_pass() {
     let mut world = World::plain(5);
@@ -87,6 +91,7 @@ fn thousands_of_short_conversations_pass() {
     assert_eq!(world.proxy.connections(), 0);
 }
 
+// Rule: as a_connection_may_follow_another_of_the_same_name
 #[test]
 fn sequence_numbers_wrap() {
     let linux = Profile::Linux.settings();
@@ -110,6 +115,7 @@ fn sequence_numbers_wrap() {
     }
 }
 
+// Rule: as the_proxy_connects_before_it_accepts
 #[test]
 fn a_refused_port_is_refused_and_an_absent_host_is_silent() {
     for opener in 0..2 {
@@ -140,6 +146,8 @@ fn a_refused_port_is_refused_and_an_absent_host_is_silent() {
 }
 
 /// The SYN-ACK of the proxy comes after that of the other host.
+// Rule: The proxy connects to the other host before it answers a SYN: a refused port is refused, an absent
+// host is silent. [9293 3.10.7.1, 3.10.7.3; proxy.rs relay.rs]
 #[test]
 fn the_proxy_connects_before_it_accepts() {
     let mut world = World::plain(1);
@@ -153,6 +161,8 @@ fn the_proxy_connects_before_it_accepts() {
 }
 
 /// Resets of either host, at any time, reach the other, and the bytes between them are counted.
+// Rule: RST from either host, at any time, resets the other; bytes that were acknowledged and not delivered
+// are counted. [9293 3.5.2; relay.rs]
 #[test]
 fn resets_pass_in_both_directions() {
     let (seeds, mut was_reset) = (worlds(200), 0);
@@ -190,6 +200,7 @@ fn resets_pass_in_both_directions() {
     assert!(was_reset > seeds / 4, "{was_reset} of {seeds}");
 }
 
+// Rule: Each direction ends on its own: FIN follows the last byte. [9293 3.6; relay.rs]
 #[test]
 fn one_direction_may_end_long_before_the_other() {
     for first in 0..2 {
@@ -212,6 +223,8 @@ fn one_direction_may_end_long_before_the_other() {
 }
 
 /// A host that does not read stops the other exactly when both its buffer and that of the proxy are full.
+// Rule: The bytes held for a direction and the window offered for it never exceed the buffer; a host that
+// does not read stops the other. [9293 3.8.6; relay.rs]
 #[test]
 fn a_closed_window_closes_the_other() {
     for (buffer, own_window) in [(30_000, 20_000), (65_536, 65_535), (200_000, 50_000), (1_460, 3_000)] {
@@ -235,6 +248,7 @@ fn a_closed_window_closes_the_other() {
 
 /// A flood of SYNs to a host that does not answer leaves room for others once it is over; established connections
 /// are not affected.
+// Rule: Connections, half-open ones and their bytes are bounded; those in TIME-WAIT make way. [proxy.rs]
 #[test]
 fn half_open_connections_are_bounded() {
     let mut world = World::plain(4);
@@ -264,6 +278,8 @@ fn half_open_connections_are_bounded() {
 }
 
 /// The same addresses and ports again, while the proxy still lingers in TIME-WAIT.
+// Rule: A connection may follow another of the same addresses and ports; sequence numbers wrap. [6191 2, 9293
+// 3.4; proxy.rs relay.rs]
 #[test]
 fn a_connection_may_follow_another_of_the_same_name() {
     for opener in 0..2 {
@@ -287,6 +303,8 @@ fn a_connection_may_follow_another_of_the_same_name() {
 }
 
 /// "Fragmentation needed" about the proxy's own packets reduces its segments; messages about others are not taken.
+// Rule: Path errors about the proxy's own packets shorten its segments; others, and segments of no
+// connection, pass. [1191 3; proxy.rs]
 #[test]
 fn path_errors_about_the_proxys_packets_are_handled() {
     let mut world = World::plain(8);
@@ -331,6 +349,7 @@ fn path_errors_about_the_proxys_packets_are_handled() {
 }
 
 /// Segments of no connection are the caller's.
+// Rule: as path_errors_about_the_proxys_packets_are_handled
 #[test]
 fn segments_of_no_connection_are_left_to_others() {
     let mut world = World::plain(1);

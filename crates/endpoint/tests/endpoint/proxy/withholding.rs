@@ -9,6 +9,8 @@ use crate::streams::worlds;
 use crate::world::Network;
 
 /// With acknowledgements that wait for the other host, while the mobile host comes and goes.
+// Rule: M-TCP: only what the other host has acknowledged is acknowledged, and the last byte to the mobile
+// host after the hold; without its signal the window is zero. [Brown and Singh 1997; relay.rs connection.rs]
 #[test]
 fn every_byte_passes_before_it_is_acknowledged() {
     for seed in 0..worlds(300) {
@@ -32,6 +34,7 @@ fn every_byte_passes_before_it_is_acknowledged() {
 
 /// Brown and Singh 1997: during a disconnection the source has a window of zero, and does not time out. Afterwards it goes
 /// on at once, with its congestion window if that did not last long.
+// Rule: as every_byte_passes_before_it_is_acknowledged
 #[test]
 fn a_disconnection_freezes_the_source() {
     let linux = Profile::Linux.settings();
@@ -83,6 +86,7 @@ fn a_disconnection_freezes_the_source() {
 }
 
 /// The last byte is acknowledged `hold` after the mobile host has acknowledged it; towards the mobile host none is held.
+// Rule: as every_byte_passes_before_it_is_acknowledged
 #[test]
 fn the_last_byte_waits() {
     let linux = Profile::Linux.settings();

@@ -283,6 +283,7 @@ fn run(transfer: &Transfer) {
     );
 }
 
+// Rule: Streams to and from Linux, in both roles, over an emulated link; resets and keep-alive. []
 #[test]
 fn every_byte_to_and_from_the_kernel_arrives() {
     if !is_inside("linux::every_byte_to_and_from_the_kernel_arrives") {
@@ -327,6 +328,7 @@ fn until(driver: &mut Driver, holds: impl Fn(&Endpoint) -> bool) {
     }
 }
 
+// Rule: as every_byte_to_and_from_the_kernel_arrives
 #[test]
 fn refusals_and_resets_pass_in_both_directions() {
     if !is_inside("linux::refusals_and_resets_pass_in_both_directions") {
@@ -366,6 +368,7 @@ fn refusals_and_resets_pass_in_both_directions() {
     assert_eq!((error.kind(), driver.endpoint().end()), (io::ErrorKind::ConnectionReset, Some(End::Aborted)));
 }
 
+// Rule: as every_byte_to_and_from_the_kernel_arrives
 #[test]
 fn the_kernel_keeps_an_idle_connection_alive_and_learns_of_its_end() {
     if !is_inside("linux::the_kernel_keeps_an_idle_connection_alive_and_learns_of_its_end") {

@@ -8,6 +8,7 @@ const FLAVOURS: [Flavour; 3] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno]
 
 /// An acknowledgement older than another that arrived changes nothing, not even the window (RFC 9293
 /// section 3.10.7.4).
+// Rule: Old ACKs, and ACKs of data never sent, are ignored. [9293 3.10.7.4; sender.rs]
 #[test]
 fn old_acknowledgements_are_ignored() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -17,6 +18,7 @@ fn old_acknowledgements_are_ignored() {
 }
 
 /// An acknowledgement of data never sent changes nothing (RFC 9293 section 3.10.7.4).
+// Rule: as old_acknowledgements_are_ignored
 #[test]
 fn acknowledgements_of_unsent_data_are_ignored() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -25,6 +27,7 @@ fn acknowledgements_of_unsent_data_are_ignored() {
 }
 
 /// A segment without the ACK bit acknowledges nothing (RFC 9293 section 3.10.7.4).
+// Rule: as old_acknowledgements_are_ignored
 #[test]
 fn segments_without_ack_acknowledge_nothing() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -34,6 +37,8 @@ fn segments_without_ack_acknowledge_nothing() {
 
 /// A duplicate acknowledgement acknowledges nothing new while data are outstanding, carries neither
 /// data nor SYN nor FIN, and leaves the window as it is (RFC 5681 section 2).
+// Rule: A duplicate ACK: data outstanding, nothing acknowledged, no data, SYN or FIN, window unchanged. [5681
+// 2; state/loss.rs]
 #[test]
 fn conditions_of_a_duplicate_ack() {
     for flavour in FLAVOURS {
@@ -52,6 +57,8 @@ fn conditions_of_a_duplicate_ack() {
 }
 
 /// An acknowledgement of new data ends the row of duplicates (RFC 5681 section 3.2).
+// Rule: An ACK of new data resets the duplicate count; the third duplicate, or the configured one, indicates
+// a loss. [5681 3.2; state.rs state/loss.rs]
 #[test]
 fn new_data_reset_the_duplicate_count() {
     for flavour in FLAVOURS {
@@ -63,6 +70,7 @@ fn new_data_reset_the_duplicate_count() {
 
 /// The threshold of duplicates is a setting: the segment is retransmitted on that one and not before (RFC
 /// 5681 section 3.2: the third).
+// Rule: as new_data_reset_the_duplicate_count
 #[test]
 fn retransmission_at_the_duplicate_threshold() {
     for dupthresh in [1, 2, 3, 4, 6] {

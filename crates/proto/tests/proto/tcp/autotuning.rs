@@ -123,6 +123,8 @@ fn replay(capture: &str) {
     assert!(ours.len().abs_diff(linux.len()) <= 1);
 }
 
+// Rule: Auto-tuning of the receive window and its quick acknowledgements, as in Linux 6.18: 579
+// acknowledgements and windows of two captures. [receiver/autotuning.rs]
 #[test]
 fn acknowledgements_and_windows_are_those_of_linux() {
     replay(include_str!("autotuning/linux-a.csv"));
@@ -131,6 +133,7 @@ fn acknowledgements_and_windows_are_those_of_linux() {
 
 /// Each segment opens the window by two, up to the room of the first buffer less the segment itself. Each that opens it
 /// is acknowledged at once and costs no quick acknowledgement; 16 quick ones follow.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn the_window_opens_by_two_segments_per_segment() {
     let mut host = Host::new(&settings(), 0);
@@ -144,6 +147,7 @@ fn the_window_opens_by_two_segments_per_segment() {
 
 /// The room becomes twice what was read in a round trip, and by four times the relative increase more: from 10 segments to
 /// 20, six times 20 segments. A round trip of 100 ms is known from timestamps.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn the_room_follows_what_is_read_in_a_round_trip() {
     let mut host = Host::new(&settings(), 0);
@@ -160,6 +164,7 @@ fn the_room_follows_what_is_read_in_a_round_trip() {
 }
 
 /// Without timestamps, a round trip is the time in which a full window arrives.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn without_timestamps_a_window_of_data_is_timed() {
     let mut host = Host::new(&Settings { timestamps: false, ..settings() }, 0);
@@ -176,6 +181,7 @@ fn without_timestamps_a_window_of_data_is_timed() {
 }
 
 /// The window stops at the setting `window`.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn the_largest_window_is_a_setting() {
     let most = 100 * MSS;
@@ -188,6 +194,7 @@ fn the_largest_window_is_a_setting() {
 
 /// Segments of less than 128 bytes do not open the window, and are acknowledged as without auto-tuning. Longer ones open it
 /// by two full segments, however short.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn tiny_segments_do_not_open_the_window() {
     let mut host = Host::new(&Settings { quick_acks: 0, ..settings() }, 0);
@@ -203,6 +210,7 @@ fn tiny_segments_do_not_open_the_window() {
 
 /// Segments beyond a gap open the window if SACK reports them: by two segments each, A duplicate
 /// does not.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn segments_beyond_a_gap_open_the_window() {
     let without = Settings { flavour: Flavour::NewReno, ..settings() };
@@ -218,6 +226,7 @@ fn segments_beyond_a_gap_open_the_window() {
 }
 
 /// What an application has not read takes room and does not count as read.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn unread_data_take_room() {
     let mut host = Host::new(&settings(), 0);
@@ -233,6 +242,7 @@ fn unread_data_take_room() {
 
 /// Of what an application reads in a round trip, the backlog that it leaves is subtracted: 24 segments less 15 are
 /// no more than the ten expected at first.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn a_backlog_is_subtracted_from_what_is_read() {
     for (backlog, grows) in [(15, false), (4, true)] {
@@ -257,6 +267,7 @@ fn a_backlog_is_subtracted_from_what_is_read() {
 }
 
 /// A window of at most 64 KiB is not tuned, as if auto-tuning were off.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn small_windows_are_fixed() {
     let fixed = Settings { window: Bytes(65_536).into(), ..settings() };
@@ -270,6 +281,7 @@ fn small_windows_are_fixed() {
 }
 
 /// Whatever arrives, the right edge of the window never moves left, and the window stays within its bounds.
+// Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn any_arrivals_keep_the_window_within_its_bounds() {
     let mut streams = Streams::new(1, 0).stream("autotuning");

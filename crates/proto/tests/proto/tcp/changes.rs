@@ -57,6 +57,7 @@ fn table(settings: &Settings) -> Table {
 }
 
 /// Every key of the settings except the profile, which sets several.
+// Rule: A part of a connection may differ in any setting. [settings.rs]
 #[test]
 fn each_key_changes_its_setting_only() {
     let others: Table = toml::from_str(OTHERS).expect("a table");
@@ -78,6 +79,7 @@ fn each_key_changes_its_setting_only() {
 }
 
 /// Empty changes have no effect, and omitted keys are not written.
+// Rule: as each_key_changes_its_setting_only
 #[test]
 fn empty_changes_round_trip() {
     for profile in [Profile::Rfc, Profile::Ns2, Profile::Ebsn] {
@@ -89,6 +91,7 @@ fn empty_changes_round_trip() {
 }
 
 /// A profile is not a change, and unknown keys are rejected.
+// Rule: as each_key_changes_its_setting_only
 #[test]
 fn other_keys_are_rejected() {
     for wrong in ["profile = \"ns2\"", "windows = \"1 KiB\""] {

@@ -16,6 +16,7 @@ fn echo(tcp: &mut Client, offset: u32) -> &mut Client {
 }
 
 /// Negotiation: SYN with ECE and CWR, SYN-ACK with ECE (section 6.1.1). Otherwise no packet is ECN-capable.
+// Rule: Negotiation on SYN and SYN-ACK. [3168 6.1.1; sender.rs receiver.rs]
 #[test]
 fn ecn_is_negotiated_on_syn() {
     for agrees in [true, false] {
@@ -33,6 +34,7 @@ fn ecn_is_negotiated_on_syn() {
 }
 
 /// A receiver does not agree without a request, or if ECN is disabled.
+// Rule: as ecn_is_negotiated_on_syn
 #[test]
 fn a_receiver_negotiates_ecn_on_request_if_enabled() {
     for (may, asked) in [(true, true), (true, false), (false, true)] {
@@ -46,6 +48,7 @@ fn a_receiver_negotiates_ecn_on_request_if_enabled() {
 }
 
 /// Without a handshake, the settings of both ends decide.
+// Rule: as ecn_is_negotiated_on_syn
 #[test]
 fn without_a_handshake_the_settings_decide() {
     for enabled in [false, true] {
@@ -58,6 +61,7 @@ fn without_a_handshake_the_settings_decide() {
 }
 
 /// Every acknowledgement carries ECE after a mark until the sender sets CWR (section 6.1.3).
+// Rule: A mark is echoed until CWR. [3168 6.1.3; receiver.rs]
 #[test]
 fn a_mark_is_echoed_until_cwr() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..ecn(Flavour::NewReno, 2) });
@@ -78,6 +82,8 @@ fn a_mark_is_echoed_until_cwr() {
 
 /// A mark reduces the window like a loss, once per window of data; the next new segment carries CWR, and
 /// nothing is retransmitted (section 6.1.2).
+// Rule: A mark reduces the window like a loss, once per window of data, signalled by CWR. [3168 6.1.2;
+// state.rs recovery/mod.rs]
 #[test]
 fn marks_reduce_the_window_once_per_flight() {
     let mut tcp = Client::start(&ecn(Flavour::NewReno, 10));
@@ -95,6 +101,7 @@ fn marks_reduce_the_window_once_per_flight() {
 
 /// With per-segment records, the window is reduced in proportion to delivered data, as after a loss, down to
 /// ssthresh.
+// Rule: With per-segment records, reduction in proportion to delivered data. [6937; recovery/prr/mod.rs]
 #[test]
 fn a_mark_starts_a_proportional_reduction() {
     let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
@@ -110,6 +117,7 @@ fn a_mark_starts_a_proportional_reduction() {
 }
 
 /// Retransmissions are not ECN-capable, because a mark could not be attributed to a copy (section 6.1.5).
+// Rule: Retransmissions and pure ACKs are not ECN-capable. [3168 6.1.4, 6.1.5; state/output.rs]
 #[test]
 fn retransmissions_are_not_ecn_capable() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {
@@ -122,6 +130,7 @@ fn retransmissions_are_not_ecn_capable() {
 
 /// After a loss, a mark in the same window of data causes no further reduction, and CWR ends the echo
 /// (section 6.1.2).
+// Rule: as marks_reduce_the_window_once_per_flight
 #[test]
 fn a_loss_covers_marks_of_the_same_window() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
@@ -141,6 +150,7 @@ fn a_loss_covers_marks_of_the_same_window() {
 }
 
 /// After a mark, a loss in the same window of data is counted and repaired without a further reduction.
+// Rule: as marks_reduce_the_window_once_per_flight
 #[test]
 fn a_mark_covers_losses_of_the_same_window() {
     let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
@@ -157,6 +167,7 @@ fn a_mark_covers_losses_of_the_same_window() {
 }
 
 /// After a timeout, a mark in the same window of data causes no further reduction, and CWR ends the echo.
+// Rule: as marks_reduce_the_window_once_per_flight
 #[test]
 fn a_timeout_covers_marks_of_the_same_window() {
     for flavour in [Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
@@ -171,6 +182,7 @@ fn a_timeout_covers_marks_of_the_same_window() {
 }
 
 /// An acknowledgement with ECE does not increase the window (section 6.1.2).
+// Rule: as marks_reduce_the_window_once_per_flight
 #[test]
 fn an_ece_ack_does_not_increase_the_window() {
     for flavour in [Flavour::Tahoe, Flavour::NewReno, Flavour::Sack] {
@@ -183,6 +195,7 @@ fn an_ece_ack_does_not_increase_the_window() {
 
 /// The reduction ends when the flight that was marked is acknowledged: a mark on the next flight reduces the window
 /// again.
+// Rule: as marks_reduce_the_window_once_per_flight
 #[test]
 fn a_mark_on_the_next_flight_reduces_the_window_again() {
     let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
@@ -196,6 +209,7 @@ fn a_mark_on_the_next_flight_reduces_the_window_again() {
 }
 
 /// A mark on data sent before a timeout reduces the window no further.
+// Rule: as marks_reduce_the_window_once_per_flight
 #[test]
 fn a_mark_after_a_timeout_reduces_nothing() {
     for flavour in [Flavour::NewReno, Flavour::Sack] {

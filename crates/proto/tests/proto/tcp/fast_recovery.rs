@@ -16,6 +16,7 @@ fn eight(settings: &Settings) -> Client {
 /// Tahoe: the third duplicate ACK reduces the window to one segment, sets ssthresh to half the flight, and
 /// restarts the timer; further duplicates have no effect. Everything from the hole on is retransmitted in
 /// slow start (Jacobson 1988; RFC 5681 equation 4).
+// Rule: Tahoe: window of one segment, slow start from the hole on. [Jacobson 1988; recovery/tahoe.rs]
 #[test]
 fn tahoe() {
     let mut tcp = eight(&settings(Flavour::Tahoe, 8));
@@ -28,6 +29,8 @@ fn tahoe() {
 /// Reno: the third duplicate ACK halves the window and retransmits the first segment. Each further duplicate,
 /// which shows that a segment has left the network, allows one segment. The first new acknowledgement ends
 /// recovery with `cwnd = ssthresh` (RFC 5681 section 3.2 steps 2-6).
+// Rule: Reno: half the flight, inflation by duplicates, ssthresh at the first new ACK. [5681 3.2;
+// recovery/reno.rs]
 #[test]
 fn reno() {
     let mut tcp = eight(&settings(Flavour::Reno, 8));
@@ -41,6 +44,7 @@ fn reno() {
 /// Reno recovers one hole: after a partial acknowledgement it waits for more duplicates. Those of the same
 /// flight do not count as a new loss (RFC 6582 section 4.1), unless the settings say so, and then the window
 /// is halved again (RFC 5681 section 4.3).
+// Rule: One fast retransmit per flight, or several. [6582 4.1, 5681 4.3; state/loss.rs]
 #[test]
 fn reno_with_two_losses() {
     let mut tcp = eight(&settings(Flavour::Reno, 8));
@@ -52,6 +56,7 @@ fn reno_with_two_losses() {
 }
 
 /// The inflated window never exceeds the receive window (RFC 5681 section 3.2 step 5).
+// Rule: as windows::the_receive_window_limits_the_flight
 #[test]
 fn inflation_respects_the_receive_window() {
     for flavour in [Flavour::Reno, Flavour::NewReno] {
@@ -64,6 +69,9 @@ fn inflation_respects_the_receive_window() {
 /// NewReno with three holes: a partial acknowledgement retransmits the next hole at once, deflates the window
 /// by the bytes acknowledged and adds one segment. Recovery lasts until everything outstanding at its start
 /// is acknowledged, and ends with min(ssthresh, flight + one segment) (RFC 6582 section 3.2 step 3).
+// Rule: NewReno: a partial ACK retransmits the next hole, deflates, adds back a segment. [6582 3.2 step 3;
+// recovery/newreno.rs]
+// Rule: as newreno_ends_with_at_most_ssthresh
 #[test]
 fn newreno_repairs_one_hole_per_partial_ack() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -78,6 +86,7 @@ fn newreno_repairs_one_hole_per_partial_ack() {
 }
 
 /// The window after recovery is ssthresh if more than that is in flight (RFC 6582 section 3.2 step 3).
+// Rule: NewReno ends with min(ssthresh, max(flight, SMSS) + SMSS). [6582 3.2 step 3; state.rs cc/mod.rs]
 #[test]
 fn newreno_ends_with_at_most_ssthresh() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -88,6 +97,7 @@ fn newreno_ends_with_at_most_ssthresh() {
 
 /// An acknowledgement of everything that was outstanding is full; one byte less is partial (RFC 6582 section
 /// 3.2 steps 2 and 3).
+// Rule: as newreno_repairs_one_hole_per_partial_ack
 #[test]
 fn newreno_distinguishes_full_and_partial_acks() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -97,6 +107,7 @@ fn newreno_distinguishes_full_and_partial_acks() {
 }
 
 /// A partial acknowledgement of less than a segment adds none to the window (RFC 6582 section 3.2 step 3).
+// Rule: as newreno_repairs_one_hole_per_partial_ack
 #[test]
 fn newreno_deflates_by_less_than_a_segment() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -108,6 +119,8 @@ fn newreno_deflates_by_less_than_a_segment() {
 
 /// Only the first partial acknowledgement restarts the timer, so that many losses soon lead to a timeout;
 /// with "slow but steady", each does (RFC 6582 section 3.2 step 3; RFC 3782 section 4).
+// Rule: The first partial ACK of each recovery restarts the timer, or each does. [6582 3.2 step 3, 3782 4;
+// recovery/newreno.rs]
 #[test]
 fn newreno_impatient_or_slow_but_steady() {
     for (impatient, second) in [(true, 1200), (false, 1300)] {
@@ -119,6 +132,7 @@ fn newreno_impatient_or_slow_but_steady() {
 }
 
 /// Each recovery restarts the timer on its own first partial acknowledgement.
+// Rule: as newreno_impatient_or_slow_but_steady
 #[test]
 fn newreno_is_impatient_in_each_recovery() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -130,6 +144,8 @@ fn newreno_is_impatient_in_each_recovery() {
 }
 
 /// A timeout ends fast recovery; slow start follows (RFC 6582 section 3.2 step 4).
+// Rule: A timeout ends recovery; a lost retransmission halves again. [6582 3.2 step 4, 5681 4.3;
+// recovery/newreno.rs recovery/reno.rs]
 #[test]
 fn a_timeout_ends_recovery() {
     for flavour in [Flavour::Reno, Flavour::NewReno] {
@@ -142,6 +158,8 @@ fn a_timeout_ends_recovery() {
 
 /// Duplicates for data outstanding at the timeout are not a new loss, up to and including an acknowledgement of
 /// exactly that; above it they are (RFC 6582 section 3.2 steps 2 and 4).
+// Rule: Duplicates for data outstanding at a timeout or a recovery are not a new loss. [6582 3.2 steps 2, 4;
+// state/loss.rs]
 #[test]
 fn no_fast_retransmit_of_data_outstanding_at_a_timeout() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -156,6 +174,7 @@ fn no_fast_retransmit_of_data_outstanding_at_a_timeout() {
 
 /// Acknowledgements of exactly the data outstanding may be caused by redundant retransmissions, so after a
 /// recovery, too, duplicates of them are not a new loss (RFC 6582 section 3.2 step 2).
+// Rule: as no_fast_retransmit_of_data_outstanding_at_a_timeout
 #[test]
 fn newreno_ignores_duplicates_at_the_recovery_point() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -166,6 +185,7 @@ fn newreno_ignores_duplicates_at_the_recovery_point() {
 
 /// A lost fast retransmit leads to a timeout. The flight includes data delivered meanwhile; half of it must
 /// not raise ssthresh above the value after the first loss.
+// Rule: as a_timeout_ends_recovery
 #[test]
 fn a_lost_retransmission_times_out() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -175,6 +195,7 @@ fn a_lost_retransmission_times_out() {
 }
 
 /// A fast retransmit is no longer than the original segment, which the window may have limited.
+// Rule: A retransmission is no longer than the original. [state/output.rs]
 #[test]
 fn fast_retransmit_adds_no_new_data() {
     let mut tcp =

@@ -20,6 +20,8 @@ fn base(milliseconds: u64) -> Settings {
 
 /// Unanswered data: the connection is aborted at the first expiry of the timer at or after the user timeout,
 /// to the nanosecond, with a RST after all data sent.
+// Rule: Data, SYN or FIN unanswered for the user timeout abort the connection, when the timer expires. [9293
+// 3.8.3 (R2), 5482; sender.rs state.rs]
 #[test]
 fn unanswered_data_abort_the_connection() {
     for flavour in FLAVOURS {
@@ -40,6 +42,8 @@ fn unanswered_data_abort_the_connection() {
 }
 
 /// Its RST has no ACK and carries the next sequence number (RFC 9293 section 3.10.5).
+// Rule: The owner may abort. On any abort the peer of an open connection gets a RST with the next sequence
+// number and without ACK. [9293 3.10.5; sender.rs state/output.rs]
 #[test]
 fn an_abort_sends_one_rst() {
     let mut tcp = Client::start_with(&base(1000), Some(1500));
@@ -50,6 +54,7 @@ fn an_abort_sends_one_rst() {
 }
 
 /// Without a user timeout the connection is never aborted.
+// Rule: as unanswered_data_abort_the_connection
 #[test]
 fn without_a_user_timeout_there_is_no_abort() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -63,6 +68,7 @@ fn without_a_user_timeout_there_is_no_abort() {
 
 /// An unanswered SYN is aborted without RST, since there is no connection to reset (RFC 9293 section 3.10.5:
 /// SYN-SENT). The user timeout counts from the first SYN.
+// Rule: as unanswered_data_abort_the_connection
 #[test]
 fn an_unanswered_syn_aborts_without_rst() {
     let settings = Settings { handshake: true, ..base(6999) };
@@ -73,6 +79,7 @@ fn an_unanswered_syn_aborts_without_rst() {
 }
 
 /// A late SYN-ACK restarts the user timeout.
+// Rule: as any_acceptable_segment_restarts_the_user_timeout
 #[test]
 fn syn_ack_restarts_the_user_timeout() {
     let mut tcp = Client::start(&Settings { handshake: true, ..base(2000) });
@@ -84,6 +91,7 @@ fn syn_ack_restarts_the_user_timeout() {
 }
 
 /// An unacknowledged FIN is handled like data.
+// Rule: as unanswered_data_abort_the_connection
 #[test]
 fn an_unacknowledged_fin_aborts() {
     let mut tcp = Client::start_with(&Settings { close: true, ..base(5000) }, Some(1000));
@@ -94,6 +102,8 @@ fn an_unacknowledged_fin_aborts() {
 
 /// Any acceptable segment shows that the peer is alive, even if it acknowledges nothing new or was reordered.
 /// Segments that the peer cannot have sent do not, nor do control messages of the network.
+// Rule: Any acceptable segment of the peer restarts the user timeout, and so does transmission when nothing
+// was outstanding. [9293 3.8.3; sender.rs state/output.rs]
 #[test]
 fn any_acceptable_segment_restarts_the_user_timeout() {
     let silent = || {
@@ -109,6 +119,7 @@ fn any_acceptable_segment_restarts_the_user_timeout() {
 }
 
 /// The user timeout does not run while nothing is outstanding: it starts with the next transmission.
+// Rule: as any_acceptable_segment_restarts_the_user_timeout
 #[test]
 fn the_user_timeout_does_not_run_while_idle() {
     let mut tcp = Client::supplied(&base(3000));
@@ -123,6 +134,7 @@ fn the_user_timeout_does_not_run_while_idle() {
 }
 
 /// Data sent while others are outstanding do not restart the user timeout.
+// Rule: as any_acceptable_segment_restarts_the_user_timeout
 #[test]
 fn further_data_do_not_restart_the_user_timeout() {
     let mut tcp = Client::supplied(&base(3000));
@@ -138,6 +150,7 @@ fn closed(settings: &Settings) -> Client {
 }
 
 /// Unanswered window probes: the user timeout counts from the first probe, to the nanosecond.
+// Rule: as answered_probes_keep_the_connection_open
 #[test]
 fn unanswered_probes_abort_the_connection() {
     for flavour in FLAVOURS {
@@ -151,6 +164,8 @@ fn unanswered_probes_abort_the_connection() {
 
 /// A window that stays closed keeps the connection as long as probes are answered (RFC 9293 section 3.8.6.1),
 /// however long the probe interval and however fast the answer; unanswered probes abort it eventually.
+// Rule: A zero window is probed as long as probes are answered; unanswered probes abort the connection. [9293
+// 3.8.6.1; sender.rs state.rs]
 #[test]
 fn answered_probes_keep_the_connection_open() {
     for delay in [0, 100, 900] {
@@ -164,6 +179,7 @@ fn answered_probes_keep_the_connection_open() {
 }
 
 /// When the window opens, the user timeout applies to data again.
+// Rule: as answered_probes_keep_the_connection_open
 #[test]
 fn a_window_update_restarts_the_user_timeout() {
     let mut tcp = closed(&base(2500));
@@ -172,6 +188,7 @@ fn a_window_update_restarts_the_user_timeout() {
 }
 
 /// The same for a window that shrinks below outstanding data, and for data supplied while it is closed.
+// Rule: as answered_probes_keep_the_connection_open
 #[test]
 fn the_first_probe_starts_the_user_timeout() {
     let mut tcp = Client::start(&base(1900));
@@ -183,6 +200,7 @@ fn the_first_probe_starts_the_user_timeout() {
 }
 
 /// The owner may abort the connection at any time: a RST after all data sent, if there is a connection.
+// Rule: as an_abort_sends_one_rst
 #[test]
 fn the_owner_may_abort() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -201,6 +219,7 @@ fn the_owner_may_abort() {
 }
 
 /// A transfer aborted before its start never starts.
+// Rule: as an_abort_sends_one_rst
 #[test]
 fn an_unstarted_transfer_may_be_aborted() {
     let mut tcp =
@@ -210,6 +229,7 @@ fn an_unstarted_transfer_may_be_aborted() {
 }
 
 /// A complete connection cannot be aborted (RFC 9293 section 3.10.5: CLOSING, LAST-ACK, TIME-WAIT).
+// Rule: as an_abort_sends_one_rst
 #[test]
 fn a_complete_connection_is_not_aborted() {
     for close in [false, true] {
@@ -223,6 +243,7 @@ fn a_complete_connection_is_not_aborted() {
 }
 
 /// An aborted connection sends and accepts nothing, whatever its peer, its owner or the network do.
+// Rule: An aborted connection sends and accepts nothing. [9293 3.10.5; sender.rs]
 #[test]
 fn an_aborted_connection_is_silent() {
     let mut tcp = Client::supplied(&Settings { close: true, window: Bytes(8000).into(), ..base(1000) });

@@ -11,6 +11,8 @@ fn with_handshake() -> Settings {
 
 /// The acknowledgement of SYN releases the initial window (RFC 9293 section 3.5) and gives the first
 /// round-trip sample (RFC 6298 section 3).
+// Rule: The acknowledgement of SYN releases the initial window and is a round-trip sample. [9293 3.5, 6298 3;
+// sender.rs]
 #[test]
 fn syn_ack_releases_the_initial_window() {
     let mut tcp = Client::start(&with_handshake());
@@ -19,6 +21,7 @@ fn syn_ack_releases_the_initial_window() {
 }
 
 /// Data segments acknowledge the peer's SYN (RFC 9293 section 3.10.7.3).
+// Rule: Data, or a pure ACK, acknowledge the peer's SYN. [9293 3.10.7.3; sender.rs]
 #[test]
 fn data_acknowledge_the_syn_of_the_peer() {
     let mut tcp = Client::start_with(&with_handshake(), Some(500));
@@ -27,6 +30,7 @@ fn data_acknowledge_the_syn_of_the_peer() {
 }
 
 /// Without data, a pure ACK completes the handshake (RFC 9293 section 3.10.7.3).
+// Rule: as data_acknowledge_the_syn_of_the_peer
 #[test]
 fn without_data_a_pure_ack_completes_the_handshake() {
     let mut tcp = Client::start(&with_handshake());
@@ -36,6 +40,7 @@ fn without_data_a_pure_ack_completes_the_handshake() {
 }
 
 /// SYN is retransmitted, with the timeout doubled each time (RFC 6298 sections 5.4-5.6).
+// Rule: A lost SYN is retransmitted with backoff. [6298 5.4-5.6; sender.rs]
 #[test]
 fn a_lost_syn_is_retransmitted_with_backoff() {
     let mut tcp = Client::start(&with_handshake());
@@ -49,6 +54,8 @@ fn a_lost_syn_is_retransmitted_with_backoff() {
 /// After a retransmitted SYN its acknowledgement gives no sample (Karn), the RTO for data is 3 s (RFC 6298
 /// section 5.7), and the initial window is one segment (RFC 5681 section 3.1). No data were lost, so ssthresh
 /// is unchanged.
+// Rule: After a retransmitted SYN: no sample, an RTO of 3 s, an initial window of one segment, ssthresh
+// unchanged. [6298 3, 5.7; 5681 3.1; state.rs state/loss.rs rtt.rs]
 #[test]
 fn after_a_lost_syn_the_window_is_one_segment() {
     let mut tcp = Client::start(&with_handshake());
@@ -59,6 +66,7 @@ fn after_a_lost_syn_the_window_is_one_segment() {
 }
 
 /// In ns-2 a lost SYN reduces ssthresh as lost data do: to half the window, at least two segments.
+// Rule: as after_a_lost_syn_the_window_is_one_segment
 #[test]
 fn in_ns2_a_lost_syn_reduces_ssthresh() {
     let mut tcp = Client::start(&Settings { rules: Rules::Ns2, ..with_handshake() });
@@ -66,6 +74,7 @@ fn in_ns2_a_lost_syn_reduces_ssthresh() {
 }
 
 /// An initial timeout of 3 s or more is not shortened after a lost SYN (RFC 6298 section 5.7).
+// Rule: as after_a_lost_syn_the_window_is_one_segment
 #[test]
 fn after_a_lost_syn_a_long_initial_rto_is_kept() {
     let rto_initial = Duration::from_secs(4);
@@ -75,6 +84,7 @@ fn after_a_lost_syn_a_long_initial_rto_is_kept() {
 }
 
 /// Timestamps identify the copies of SYN, so its acknowledgement is a valid sample (RFC 7323 section 4.1).
+// Rule: as after_a_lost_syn_the_window_is_one_segment
 #[test]
 fn timestamps_give_a_sample_of_a_retransmitted_syn() {
     let mut tcp = Client::start(&Settings { timestamps: true, ..with_handshake() });
@@ -86,6 +96,7 @@ fn timestamps_give_a_sample_of_a_retransmitted_syn() {
 
 /// A retransmitted SYN-ACK, sent because our ACK was lost, is acknowledged again (RFC 9293 section 3.10.7.4)
 /// and is not a duplicate ACK (RFC 5681 section 2).
+// Rule: as syn_is_answered_by_syn_ack
 #[test]
 fn a_repeated_syn_ack_is_acknowledged() {
     let mut tcp = Client::start(&with_handshake());
@@ -94,6 +105,7 @@ fn a_repeated_syn_ack_is_acknowledged() {
 }
 
 /// Only a SYN that acknowledges ours opens the connection (RFC 9293 section 3.10.7.3).
+// Rule: Only a SYN that acknowledges ours opens the connection. [9293 3.10.7.3; sender.rs]
 #[test]
 fn only_a_syn_ack_opens_the_connection() {
     let mut tcp = Client::start(&with_handshake());
@@ -107,6 +119,7 @@ fn only_a_syn_ack_opens_the_connection() {
 }
 
 /// No arriving segment starts a transfer before its start time.
+// Rule: as only_a_syn_ack_opens_the_connection
 #[test]
 fn segments_before_the_start_are_ignored() {
     let settings = settings(Flavour::NewReno, 4);
@@ -115,6 +128,7 @@ fn segments_before_the_start_are_ignored() {
 }
 
 /// An empty transfer consists of SYN and FIN.
+// Rule: as the_last_segment_carries_fin
 #[test]
 fn an_empty_transfer_opens_and_closes() {
     let mut tcp = Client::start_with(&with_handshake(), Some(0));
@@ -125,6 +139,8 @@ fn an_empty_transfer_opens_and_closes() {
 
 /// The last segment carries FIN, which takes one sequence number (RFC 9293 section 3.4); the transfer is
 /// complete when FIN is acknowledged.
+// Rule: FIN is sent with the last data, takes a sequence number, and is retransmitted until acknowledged.
+// [9293 3.4, 6298 5.4; state/output.rs]
 #[test]
 fn the_last_segment_carries_fin() {
     let settings = Settings { close: true, ..settings(Flavour::NewReno, 4) };
@@ -134,6 +150,7 @@ fn the_last_segment_carries_fin() {
 }
 
 /// FIN is retransmitted until it is acknowledged, alone or with the data before it (RFC 6298 section 5.4).
+// Rule: as the_last_segment_carries_fin
 #[test]
 fn a_lost_fin_is_retransmitted() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
@@ -146,6 +163,7 @@ fn a_lost_fin_is_retransmitted() {
 }
 
 /// The peer's FIN is acknowledged, each copy of it (RFC 9293 section 3.10.7.4).
+// Rule: Each copy of the peer's FIN is acknowledged. [9293 3.10.7.4; sender.rs]
 #[test]
 fn the_peers_fin_is_acknowledged() {
     let settings = Settings { close: true, ..settings(Flavour::NewReno, 4) };
@@ -161,6 +179,7 @@ fn the_peers_fin_is_acknowledged() {
 
 /// The receiver answers each copy of SYN with SYN-ACK (RFC 9293 section 3.10.7.4), which takes a sequence number
 /// (section 3.4); data before SYN are ignored.
+// Rule: A lost SYN-ACK is retransmitted, and acknowledged again. [9293 3.10.7.4; receiver.rs sender.rs]
 #[test]
 fn syn_is_answered_by_syn_ack() {
     let mut tcp = Server::start(&with_handshake());
@@ -175,6 +194,8 @@ fn syn_is_answered_by_syn_ack() {
 }
 
 /// FIN is processed once all data before it have arrived, acknowledged immediately, and answered with our FIN.
+// Rule: FIN is processed once all data before it have arrived, and acknowledged at once. [9293 3.10.7.4, 5681
+// 4.2; receiver.rs]
 #[test]
 fn fin_is_processed_after_the_data_before_it() {
     let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
@@ -187,6 +208,7 @@ fn fin_is_processed_after_the_data_before_it() {
 }
 
 /// The segment that fills the gap before an early FIN is acknowledged immediately (RFC 5681 section 4.2).
+// Rule: as fin_is_processed_after_the_data_before_it
 #[test]
 fn filling_the_gap_before_a_fin_is_acknowledged_at_once() {
     let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
@@ -195,6 +217,7 @@ fn filling_the_gap_before_a_fin_is_acknowledged_at_once() {
 }
 
 /// FIN with the last data is acknowledged immediately.
+// Rule: as fin_is_processed_after_the_data_before_it
 #[test]
 fn fin_with_data_is_acknowledged_at_once() {
     let mut tcp = Server::start(&settings(Flavour::NewReno, 4));

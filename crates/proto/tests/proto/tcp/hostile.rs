@@ -8,6 +8,7 @@ use crate::tcp::dialogue::{Client, Server, settings};
 const FLAVOURS: [Flavour; 4] = [Flavour::NewReno, Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr];
 
 /// A timestamp echo never sent, or older than the connection, yields no sample (RFC 7323 section 4.2).
+// Rule: A timestamp echo never sent is not a sample. [7323 4.2; state.rs]
 #[test]
 fn an_invalid_timestamp_echo_is_no_sample() {
     for flavour in FLAVOURS {
@@ -23,6 +24,7 @@ fn an_invalid_timestamp_echo_is_no_sample() {
 }
 
 /// SACK blocks of data never sent, or half the sequence space away, are ignored.
+// Rule: SACK blocks of data not outstanding are ignored. [2018 5; state/loss.rs recovery/prr/mod.rs]
 #[test]
 fn invalid_sack_blocks_are_ignored() {
     for flavour in [Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr] {
@@ -53,6 +55,7 @@ fn invalid_sack_blocks_are_ignored() {
 
 /// Data half the sequence space away, in either direction, are discarded and answered with an ACK of the
 /// expected sequence number.
+// Rule: Segments outside the window are discarded and answered. [9293 3.10.7.4; receiver.rs]
 #[test]
 fn data_far_outside_the_window_are_discarded() {
     for far in [1_u32 << 31, (1 << 31) - 1, (1 << 31) + 1, 3_000_000_000, 1_500_000_000] {
@@ -67,6 +70,7 @@ fn data_far_outside_the_window_are_discarded() {
 }
 
 /// The stream ends at the first FIN: later data and other FINs are ignored.
+// Rule: Data after FIN are ignored, and so is a FIN within received data. [9293 3.10.7.4; receiver.rs]
 #[test]
 fn data_after_fin_are_ignored() {
     let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });
@@ -78,6 +82,7 @@ fn data_after_fin_are_ignored() {
 }
 
 /// A FIN within received data is ignored.
+// Rule: as data_after_fin_are_ignored
 #[test]
 fn a_fin_within_received_data_is_ignored() {
     let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });

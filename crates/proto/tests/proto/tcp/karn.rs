@@ -10,6 +10,8 @@ const SAMPLES: [RttSamples; 2] = [RttSamples::OneAtATime, RttSamples::EveryAck];
 
 /// The acknowledgement of a segment that timed out gives no sample, and the backoff is kept for what is
 /// sent next, until data that were sent once give one (RFC 6298 section 5).
+// Rule: Karn: no sample of retransmitted data; backoff is kept until a valid sample. [6298 3, 5; samples.rs
+// rtt.rs]
 #[test]
 fn backoff_is_kept_until_a_valid_sample() {
     for flavour in FLAVOURS {
@@ -23,6 +25,7 @@ fn backoff_is_kept_until_a_valid_sample() {
 }
 
 /// The acknowledgement of a fast-retransmitted segment gives no sample.
+// Rule: as backoff_is_kept_until_a_valid_sample
 #[test]
 fn a_fast_retransmission_is_not_timed() {
     for flavour in FLAVOURS {
@@ -37,6 +40,7 @@ fn a_fast_retransmission_is_not_timed() {
 
 /// A segment being timed when a loss is detected is no longer timed, even if it was not lost: its
 /// acknowledgement may wait for the repair.
+// Rule: as backoff_is_kept_until_a_valid_sample
 #[test]
 fn a_loss_cancels_the_pending_sample() {
     for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
@@ -51,6 +55,7 @@ fn a_loss_cancels_the_pending_sample() {
 
 /// An acknowledgement that covers a segment retransmitted together with later ones gives no sample either: it
 /// may have waited for the hole.
+// Rule: as backoff_is_kept_until_a_valid_sample
 #[test]
 fn a_cumulative_ack_over_a_retransmission_is_no_sample() {
     let mut tcp =
@@ -63,6 +68,7 @@ fn a_cumulative_ack_over_a_retransmission_is_no_sample() {
 
 /// New data sent during a recovery may be lost and retransmitted in the same one; then they are timed no
 /// longer.
+// Rule: as backoff_is_kept_until_a_valid_sample
 #[test]
 fn new_data_retransmitted_in_the_same_recovery_are_not_timed() {
     for rtt_samples in SAMPLES {
@@ -77,6 +83,7 @@ fn new_data_retransmitted_in_the_same_recovery_are_not_timed() {
 }
 
 /// One segment is timed at a time; the next begins when that one is acknowledged.
+// Rule: One sample at a time, or one per acknowledgement. [6298 3; samples.rs]
 #[test]
 fn one_segment_is_timed_at_a_time() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -86,6 +93,7 @@ fn one_segment_is_timed_at_a_time() {
 }
 
 /// With every acknowledgement a sample, the latest segment that it covers is the one timed.
+// Rule: as one_segment_is_timed_at_a_time
 #[test]
 fn a_sample_per_acknowledgement() {
     let every = Settings { rtt_samples: RttSamples::EveryAck, ..settings(Flavour::NewReno, 4) };

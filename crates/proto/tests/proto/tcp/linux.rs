@@ -46,6 +46,7 @@ fn window(tcp: &mut Client, cwnd: u32, ssthresh: f64) -> &mut Client {
 
 /// One of ten segments is lost, and the window is reduced to seven, which are in flight: one segment per
 /// delivery (prr-ss-10pkt-lost-1).
+// Rule: Proportional rate reduction, segment by segment, as in Linux. [6937 3; recovery/prr/mod.rs]
 #[test]
 fn one_of_ten_segments_is_lost() {
     let mut tcp = open(100, 10);
@@ -70,6 +71,7 @@ fn one_of_ten_segments_is_lost() {
 
 /// The first four segments are lost: one is retransmitted per delivery, and data written later find the
 /// window at ssthresh (prr-ss-30pkt-lost1_4).
+// Rule: as one_of_ten_segments_is_lost
 #[test]
 fn the_first_four_segments_are_lost() {
     let mut tcp = open(10, 10);
@@ -94,6 +96,7 @@ fn the_first_four_segments_are_lost() {
 
 /// Four segments are lost, and one of the retransmissions: packet conservation, slow start up to ssthresh,
 /// and packet conservation again (prr-ss-30pkt-lost-1_4-11_16).
+// Rule: as one_of_ten_segments_is_lost
 #[test]
 fn a_retransmission_is_lost() {
     let mut tcp = open(10, 20);
@@ -118,6 +121,7 @@ fn a_retransmission_is_lost() {
 }
 
 /// SACK blocks of a reordered acknowledgement are processed (prr-ss-ack-below-snd_una-cubic).
+// Rule: SACK blocks of a reordered acknowledgement are processed. [2018 5; sender.rs]
 #[test]
 fn sack_blocks_of_an_old_acknowledgement_count() {
     let mut tcp = open(10, 10);
@@ -136,6 +140,8 @@ fn sack_blocks_of_an_old_acknowledgement_count() {
 }
 
 /// Limited transmit on the first two duplicates, which turn out to be reordering (limited-transmit-sack).
+// Rule: Limited transmit, application-limited slow start, and ssthresh after a timeout, as in Linux. [3042,
+// 7661, 9438 4.6; recovery/prr/mod.rs cc/cubic.rs]
 #[test]
 fn limited_transmit() {
     let mut tcp = open(100, 15);
@@ -156,6 +162,7 @@ fn limited_transmit() {
 
 /// One SACK block, and a quarter of a round trip later all segments below it are lost; blocks that arrive out
 /// of order release a segment each (sack-shift-sacked-7-5-6-8-9-fack, -7-3-4-8-9).
+// Rule: as one_of_ten_segments_is_lost
 #[test]
 fn sack_blocks_out_of_order() {
     for rest in [
@@ -174,6 +181,7 @@ fn sack_blocks_out_of_order() {
 
 /// In slow start an application-limited window grows up to twice the flight (slow-start-app-limited and
 /// -9-packets-out).
+// Rule: as limited_transmit
 #[test]
 fn slow_start_while_application_limited() {
     for (segments, end) in [(10, 20), (9, 18)] {
@@ -189,6 +197,7 @@ fn slow_start_while_application_limited() {
 
 /// HyStart leaves slow start at the ninth sample of a round that is longer by an eighth
 /// (cubic-hystart-delay-rtt-jumps-upward).
+// Rule: as records::hystart_leaves_slow_start_where_linux_does
 #[test]
 fn hystart_exits_on_a_longer_round_trip() {
     for (rtt, longer, found) in [(200, 240, true), (80, 91, true), (80, 89, false)] {
@@ -204,6 +213,7 @@ fn hystart_exits_on_a_longer_round_trip() {
 }
 
 /// A shorter round trip among them does not end slow start (cubic-hystart-delay-min-rtt-jumps-downward).
+// Rule: as records::hystart_leaves_slow_start_where_linux_does
 #[test]
 fn hystart_ignores_a_shorter_round_trip() {
     let mut tcp = open(200, 28);
@@ -217,6 +227,7 @@ fn hystart_ignores_a_shorter_round_trip() {
 
 /// After a timeout with ten segments in flight CUBIC's ssthresh is seven; it is kept for at least eight ACKs
 /// (cubic-rto-ss-ca-cwnd-bump).
+// Rule: as limited_transmit
 #[test]
 fn cubic_ssthresh_after_a_timeout() {
     let mut tcp = open(100, 1);

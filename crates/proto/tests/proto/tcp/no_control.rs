@@ -47,6 +47,8 @@ fn duplicates(tcp: &mut Client) -> &mut Client {
 }
 
 /// The initial flight is the receive window, with a handshake and without.
+// Rule: Without congestion control the window is constant: under losses, a lost SYN, idling, recovery,
+// classifications. [cc/none.rs state.rs state/loss.rs]
 #[test]
 fn the_initial_flight_is_the_receive_window() {
     each(|settings| {
@@ -59,6 +61,7 @@ fn the_initial_flight_is_the_receive_window() {
 
 /// A loss does not reduce the window: neither one detected by duplicates nor a timeout, also the second for
 /// the same data.
+// Rule: as the_initial_flight_is_the_receive_window
 #[test]
 fn losses_leave_the_window_unchanged() {
     each(|settings| {
@@ -73,6 +76,7 @@ fn losses_leave_the_window_unchanged() {
 }
 
 /// A lost SYN does not reduce the window.
+// Rule: as the_initial_flight_is_the_receive_window
 #[test]
 fn a_lost_syn_leaves_the_window_unchanged() {
     each(|settings| {
@@ -84,6 +88,7 @@ fn a_lost_syn_leaves_the_window_unchanged() {
 }
 
 /// An idle period does not reduce the window.
+// Rule: as the_initial_flight_is_the_receive_window
 #[test]
 fn idling_leaves_the_window_unchanged() {
     each(|settings| {
@@ -95,6 +100,7 @@ fn idling_leaves_the_window_unchanged() {
 
 /// NewReno's partial acknowledgements do not deflate the window, also after a timeout, and recovery ends with
 /// the previous window.
+// Rule: as the_initial_flight_is_the_receive_window
 #[test]
 fn recovery_leaves_the_window_unchanged() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -137,6 +143,7 @@ impl Reaction for Judge {
 }
 
 /// Source quench and classifications of losses have no effect.
+// Rule: as the_initial_flight_is_the_receive_window
 #[test]
 fn reactions_to_losses_leave_the_window_unchanged() {
     each(|settings| {
@@ -163,6 +170,7 @@ impl Reaction for Set {
 }
 
 /// A window set by a reaction is kept until it is set again.
+// Rule: as the_initial_flight_is_the_receive_window
 #[test]
 fn a_window_set_by_a_reaction_is_kept() {
     each(|settings| {

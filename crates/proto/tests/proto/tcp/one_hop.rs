@@ -38,6 +38,8 @@ fn under_way(settings: &Settings) -> Client {
 /// The delivery of one segment above the hole reveals the loss, and everything from the hole on is
 /// retransmitted. ACKs caused by the other originals reveal nothing more: they were sent before the hole was
 /// filled.
+// Rule: The delivery of a segment sent after the left edge shows that the edge is lost, once per copy;
+// go-back-N retransmits everything. [recovery/go_back_n.rs detection/copies.rs]
 #[test]
 fn go_back_n_goes_back_once_per_loss() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -51,6 +53,7 @@ fn go_back_n_goes_back_once_per_loss() {
 }
 
 /// A second loss of the same segment is detected by the delivery of a segment sent after its last copy.
+// Rule: as go_back_n_goes_back_once_per_loss
 #[test]
 fn go_back_n_detects_a_lost_retransmission() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -62,6 +65,7 @@ fn go_back_n_detects_a_lost_retransmission() {
 }
 
 /// An ACK of the hole caused by its own copy or by an earlier segment reveals no loss.
+// Rule: as go_back_n_goes_back_once_per_loss
 #[test]
 fn go_back_n_ignores_acks_of_the_hole_itself() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -71,6 +75,7 @@ fn go_back_n_ignores_acks_of_the_hole_itself() {
 
 /// Once the hole is filled, data buffered by the receiver advance the sender to the end or to the next hole;
 /// redundant retransmissions cause duplicate ACKs that reveal nothing.
+// Rule: Data buffered by the receiver advance the sender. [recovery/go_back_n.rs state.rs]
 #[test]
 fn go_back_n_skips_data_buffered_by_the_receiver() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -97,6 +102,7 @@ fn go_back_n_skips_data_buffered_by_the_receiver() {
 }
 
 /// The timer also goes back N; segments sent before it expired reveal nothing.
+// Rule: as go_back_n_goes_back_once_per_loss
 #[test]
 fn go_back_n_goes_back_on_a_timeout() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -109,6 +115,8 @@ fn go_back_n_goes_back_on_a_timeout() {
 
 /// A cumulative acknowledgement that replaces lost or delayed ones may be caused by a segment above the next
 /// hole: it advances the left edge and goes back at once.
+// Rule: A cumulative ACK may reveal a loss as well, and so may one with another window.
+// [recovery/go_back_n.rs recovery/selective_repeat.rs state/loss.rs]
 #[test]
 fn go_back_n_detects_a_loss_by_a_cumulative_ack() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -120,6 +128,7 @@ fn go_back_n_detects_a_loss_by_a_cumulative_ack() {
 }
 
 /// A simultaneous window change does not hide a loss.
+// Rule: as go_back_n_detects_a_loss_by_a_cumulative_ack
 #[test]
 fn a_window_change_does_not_hide_a_loss() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -132,6 +141,8 @@ fn a_window_change_does_not_hide_a_loss() {
 }
 
 /// FIN is retransmitted with the data before it or alone; a lost SYN is not a hole.
+// Rule: SYN and FIN are retransmitted like data. [9293 3.4; recovery/go_back_n.rs
+// recovery/selective_repeat.rs]
 #[test]
 fn syn_and_fin_are_retransmitted() {
     for flavour in ONE_HOP {
@@ -162,6 +173,8 @@ fn syn_and_fin_are_retransmitted() {
 
 /// Timestamps strictly increase, even for segments sent at the same instant and across the wrap of the clock,
 /// so they order transmissions.
+// Rule: Timestamps are unique; the echo identifies the latest arrival, across the wrap of the clock, and
+// gives the round-trip time. [7323 4, 5.4; detection/copies.rs receiver.rs state.rs]
 #[test]
 fn timestamps_strictly_increase() {
     for flavour in ONE_HOP {
@@ -198,6 +211,7 @@ fn timestamps_strictly_increase() {
 }
 
 /// The clock wraps between a segment and the one that reveals its loss.
+// Rule: as timestamps_strictly_increase
 #[test]
 fn a_loss_is_detected_across_the_clock_wrap() {
     for flavour in ONE_HOP {
@@ -212,6 +226,7 @@ fn a_loss_is_detected_across_the_clock_wrap() {
 
 /// Each acknowledgement is a round-trip time sample of the copy that caused it. In a burst a timestamp may be
 /// ahead of the clock: an immediate echo gives a sample of zero.
+// Rule: as timestamps_strictly_increase
 #[test]
 fn every_ack_is_a_round_trip_sample() {
     for flavour in ONE_HOP {
@@ -227,6 +242,8 @@ fn every_ack_is_a_round_trip_sample() {
 }
 
 /// Only lost segments are retransmitted, once; SACKed ones are not.
+// Rule: Selective repeat retransmits only lost segments; one delivery counts as one loss. [2018 4, 5;
+// recovery/selective_repeat.rs]
 #[test]
 fn selective_repeat_retransmits_lost_segments_only() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -243,6 +260,7 @@ fn selective_repeat_retransmits_lost_segments_only() {
 }
 
 /// Losses revealed by one delivery are retransmitted together and count as one loss.
+// Rule: as selective_repeat_retransmits_lost_segments_only
 #[test]
 fn selective_repeat_counts_one_loss_per_delivery() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -258,6 +276,7 @@ fn selective_repeat_counts_one_loss_per_delivery() {
 }
 
 /// A cumulative acknowledgement may also reveal a loss: of what its SACK blocks omit.
+// Rule: as go_back_n_detects_a_loss_by_a_cumulative_ack
 #[test]
 fn selective_repeat_detects_a_loss_by_a_cumulative_ack() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -268,6 +287,7 @@ fn selective_repeat_detects_a_loss_by_a_cumulative_ack() {
 }
 
 /// A lost SACK report is replaced by the next one; data missing from that one count as lost.
+// Rule: as selective_repeat_retransmits_lost_segments_only
 #[test]
 fn selective_repeat_uses_the_latest_sack_report() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -278,6 +298,7 @@ fn selective_repeat_uses_the_latest_sack_report() {
 }
 
 /// A timeout marks everything as lost, including SACKed data (RFC 2018 section 8).
+// Rule: A timeout marks everything as lost, SACKed data included. [2018 8; state/loss.rs]
 #[test]
 fn selective_repeat_marks_everything_lost_on_a_timeout() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -290,6 +311,7 @@ fn selective_repeat_marks_everything_lost_on_a_timeout() {
 
 /// A retransmission comes after segments sent before it and may be acknowledged earlier: it then does not
 /// count as lost.
+// Rule: as selective_repeat_retransmits_lost_segments_only
 #[test]
 fn selective_repeat_tolerates_acks_ahead_of_older_segments() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -305,6 +327,7 @@ fn selective_repeat_tolerates_acks_ahead_of_older_segments() {
 }
 
 /// SACK blocks cover data; a FIN is delivered with the data sent in its segment.
+// Rule: as selective_repeat_retransmits_lost_segments_only
 #[test]
 fn selective_repeat_does_not_retransmit_a_delivered_fin() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -328,6 +351,7 @@ impl Reaction for Cut {
 }
 
 /// Retransmissions use the current segment size, and each segment is a separate transmission.
+// Rule: Retransmissions use the current segment size. [9293 3.7.5; state/output.rs]
 #[test]
 fn retransmissions_use_the_current_segment_size() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -367,6 +391,7 @@ impl Reaction for Grow {
 
 /// A retransmission may contain a part that was delivered separately before the segment size increased: that
 /// part is not retransmitted again.
+// Rule: as retransmissions_use_the_current_segment_size
 #[test]
 fn sacked_parts_of_a_copy_are_not_retransmitted() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -379,6 +404,7 @@ fn sacked_parts_of_a_copy_are_not_retransmitted() {
 }
 
 /// Only the receive window limits the data in flight; it closes and opens with delivered data.
+// Rule: The receive window limits the flight. [9293 3.8.6; state/output.rs]
 #[test]
 fn the_receive_window_limits_the_flight() {
     for flavour in ONE_HOP {
@@ -393,6 +419,7 @@ fn the_receive_window_limits_the_flight() {
 
 /// The receiver echoes the timestamp of the latest segment, in order, out of order or duplicate, and never an
 /// older one; under the rules of RFC 7323 it would echo that of the segment that advanced its edge.
+// Rule: as timestamps_strictly_increase
 #[test]
 fn the_receiver_echoes_the_latest_timestamp() {
     for flavour in ONE_HOP {
@@ -413,6 +440,7 @@ fn the_receiver_echoes_the_latest_timestamp() {
 }
 
 /// The SYN carries a timestamp, and its acknowledgement echoes it.
+// Rule: as syn_and_fin_are_retransmitted
 #[test]
 fn the_handshake_carries_timestamps() {
     for flavour in ONE_HOP {

@@ -28,6 +28,8 @@ fn with_timestamp(segment: Segment, value: u32) -> Segment {
 
 /// Data with an older timestamp are discarded and answered; with an equal one they are accepted (section 5.3,
 /// R1). Also across the wrap of the clock.
+// Rule: Older segments are rejected before the window check, except RST; the receiver answers them, and
+// reports duplicates. [7323 5.2, 5.3; paws.rs receiver.rs sender.rs]
 #[test]
 fn old_data_are_rejected() {
     for base in [1_000, u32::MAX, 2] {
@@ -44,6 +46,7 @@ fn old_data_are_rejected() {
 }
 
 /// Old data are not buffered out of order, and an old FIN is ignored.
+// Rule: as old_data_are_rejected
 #[test]
 fn old_data_out_of_order_are_rejected() {
     let mut tcp = Server::start(&Settings { close: true, ..stamped(Flavour::Sack) });
@@ -55,6 +58,7 @@ fn old_data_out_of_order_are_rejected() {
 }
 
 /// The reply reports the duplicate, which is counted as such (RFC 2883; as in Linux).
+// Rule: as old_data_are_rejected
 #[test]
 fn an_old_duplicate_is_reported() {
     let mut tcp = Server::start(&Settings { dsack: true, ..stamped(Flavour::Sack) });
@@ -65,6 +69,7 @@ fn an_old_duplicate_is_reported() {
 
 /// After a duplicate, old or not, the next segments are acknowledged at once (as in Linux). Old data above the left edge
 /// have no such effect.
+// Rule: as old_data_are_rejected
 #[test]
 fn quick_acknowledgements_follow_an_old_duplicate() {
     let quick = Settings { quick_acks: 2, ack_every: 2, ..stamped(Flavour::Sack) };
@@ -83,6 +88,7 @@ fn quick_acknowledgements_follow_an_old_duplicate() {
 
 /// The window is checked before the timestamp is recorded (section 5.3, R2 and R3): a segment far outside the
 /// window does not make later ones look old.
+// Rule: A segment outside the window does not set the timestamp. [7323 5.3; receiver.rs]
 #[test]
 fn data_outside_the_window_do_not_set_the_timestamp() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno));
@@ -94,6 +100,7 @@ fn data_outside_the_window_do_not_set_the_timestamp() {
 }
 
 /// RST is accepted whatever its timestamp (section 5.2).
+// Rule: as old_data_are_rejected
 #[test]
 fn an_old_reset_is_accepted() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno));
@@ -109,6 +116,7 @@ fn an_old_reset_is_accepted() {
 }
 
 /// After half the span of the clock the order is undefined, and the next timestamp is accepted (section 5.5).
+// Rule: After half the span of the clock, 36 minutes, the timestamp expires. [7323 5.5; paws.rs]
 #[test]
 fn the_timestamp_of_an_idle_connection_expires() {
     for (milliseconds, taken) in [(HALF_SPAN_MS, false), (HALF_SPAN_MS + 1, true)] {
@@ -126,6 +134,7 @@ fn the_timestamp_of_an_idle_connection_expires() {
 }
 
 /// An acknowledgement with an older timestamp is discarded and not answered.
+// Rule: as old_data_are_rejected
 #[test]
 fn old_acknowledgements_are_rejected() {
     for flavour in [Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
@@ -138,6 +147,8 @@ fn old_acknowledgements_are_rejected() {
 }
 
 /// A reordered duplicate is processed for one RTO, since it may carry SACK blocks (as in Linux).
+// Rule: SACK blocks of a duplicate reordered by less than an RTO are processed; timestamps that number
+// transmissions are not compared. [sender.rs]
 #[test]
 fn sack_blocks_of_a_reordered_duplicate_count() {
     let mut tcp = Client::start(&stamped(Flavour::Sack));
@@ -149,6 +160,7 @@ fn sack_blocks_of_a_reordered_duplicate_count() {
 }
 
 /// Flavours that identify copies use timestamps as transmission numbers, which are not ordered by age.
+// Rule: as sack_blocks_of_a_reordered_duplicate_count
 #[test]
 fn transmission_ids_are_not_compared() {
     let mut tcp = Server::start(&stamped(Flavour::SelectiveRepeat));

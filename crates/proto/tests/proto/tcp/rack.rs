@@ -18,6 +18,7 @@ fn rack(tlp: bool) -> Settings {
 
 /// Section 3.4: the last three of four segments are lost. A probe reveals this; the loss of the first
 /// retransmission is revealed by the second.
+// Rule: RACK-TLP: the worked examples. [8985 3.4, 3.5, 3.3.1, 6.2; detection/rack.rs recovery/prr/mod.rs]
 #[test]
 fn fast_recovery() {
     let mut tcp = Client::start_with(&rack(true), Some(4000));
@@ -31,6 +32,7 @@ fn fast_recovery() {
 
 /// Section 3.5: the first of three segments is lost, and the others were sent just before its timeout. Only
 /// the first is retransmitted, since the others may still arrive.
+// Rule: as fast_recovery
 #[test]
 fn a_timeout_spares_recently_sent_segments() {
     let mut tcp = Client::supplied_without_nagle(&rack(false));
@@ -49,6 +51,7 @@ fn a_timeout_spares_recently_sent_segments() {
 
 /// Section 3.3.1: a segment overtaken by one other is not retransmitted if it arrives within a quarter of the
 /// minimum round-trip time, plus the 2 ms timer slack of Linux.
+// Rule: as fast_recovery
 #[test]
 fn reordering_within_the_window_causes_no_retransmission() {
     for (arrives, resent) in [(126, false), (128, true)] {
@@ -64,6 +67,7 @@ fn reordering_within_the_window_causes_no_retransmission() {
 /// Section 6.2 step 4: on a path that reorders, each DSACK widens the reordering window by a quarter of the
 /// minimum round-trip time, once per round trip and up to the smoothed one; after sixteen recoveries without
 /// DSACK it is reset.
+// Rule: as fast_recovery
 #[test]
 fn dsack_widens_the_reordering_window() {
     let patient = Settings { undo: false, rto_min: Duration::from_secs(1), ..rack(false) };

@@ -19,6 +19,8 @@ fn holding(settings: &Settings, bytes: u32) -> Server {
 }
 
 /// An unpaused application has read everything.
+// Rule: With explicit reading, the window grows by at least a segment or half the buffer; until then the
+// right edge is fixed. [9293 3.8.6.2.2; receiver.rs]
 #[test]
 fn data_are_read_at_once_by_default() {
     let mut tcp = Server::start(&base());
@@ -26,6 +28,7 @@ fn data_are_read_at_once_by_default() {
 }
 
 /// Only data received in order are read, and only once.
+// Rule: as data_are_read_at_once_by_default
 #[test]
 fn data_are_read_once_and_in_order() {
     let mut tcp = holding(&base(), 900);
@@ -36,6 +39,7 @@ fn data_are_read_once_and_in_order() {
 
 /// A window update is sent immediately when the window can grow by a full segment, and not before: small steps
 /// add up.
+// Rule: as data_are_read_at_once_by_default
 #[test]
 fn growth_by_a_segment_triggers_a_window_update() {
     let mut tcp = holding(&base(), 3500);
@@ -45,6 +49,7 @@ fn growth_by_a_segment_triggers_a_window_update() {
 }
 
 /// Half of a small buffer also triggers an update.
+// Rule: as data_are_read_at_once_by_default
 #[test]
 fn growth_by_half_the_buffer_triggers_a_window_update() {
     let mut tcp = holding(&Settings { window: Bytes(1401).into(), ..base() }, 1000);
@@ -54,6 +59,7 @@ fn growth_by_half_the_buffer_triggers_a_window_update() {
 }
 
 /// Until then the right edge does not move, in acknowledgements of arriving data as well.
+// Rule: as data_are_read_at_once_by_default
 #[test]
 fn the_right_edge_does_not_move_by_small_steps() {
     let mut tcp = holding(&base(), 1000);
@@ -64,6 +70,7 @@ fn the_right_edge_does_not_move_by_small_steps() {
 }
 
 /// A window update acknowledges received data and replaces a delayed acknowledgement.
+// Rule: as data_are_read_at_once_by_default
 #[test]
 fn a_window_update_replaces_a_delayed_ack() {
     let mut tcp = Server::start(&Settings { ack_every: 2, ..base() });
@@ -72,6 +79,7 @@ fn a_window_update_replaces_a_delayed_ack() {
 }
 
 /// Resuming opens the window at once; an update is sent if the growth is sufficient.
+// Rule: as data_are_read_at_once_by_default
 #[test]
 fn resuming_opens_the_window() {
     let mut tcp = holding(&base(), 1500);
@@ -86,6 +94,7 @@ fn resuming_opens_the_window() {
 
 /// The stream ends when FIN and all data before it have arrived (RFC 9293 section 3.10.7.4), read or not;
 /// afterwards there are no window updates.
+// Rule: The stream ends with FIN; no window updates follow. [9293 3.10.7.4; receiver.rs]
 #[test]
 fn the_stream_ends_with_fin() {
     let mut tcp = holding(&Settings { close: true, ..base() }, 1000);
@@ -98,6 +107,7 @@ fn the_stream_ends_with_fin() {
 }
 
 /// A FIN beyond the window is processed only with the data before it (RFC 9293 section 3.10.7.4).
+// Rule: as the_stream_ends_with_fin
 #[test]
 fn a_fin_beyond_the_window_is_not_processed() {
     let mut tcp = holding(&base(), 3500);

@@ -51,6 +51,8 @@ fn check(settings: &Settings, pieces: &[Range<u32>]) {
 
 /// Overlapping segments, cut differently each time, in every order, with the wrap of the sequence space
 /// at every place.
+// Rule: Any segmentation, duplicates and order give the intact stream. [9293 3.4, 3.10.7.4; receiver.rs
+// ranges.rs]
 #[test]
 fn overlapping_segments_reassemble_in_any_order() {
     let cuts: [&[Range<u32>]; 4] = [

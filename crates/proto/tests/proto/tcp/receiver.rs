@@ -11,6 +11,8 @@ fn base() -> Settings {
 
 /// At least every second segment is acknowledged immediately (RFC 5681 section 4.2), and a single one within the
 /// delay (RFC 9293 section 3.8.6.3).
+// Rule: Every second segment is acknowledged at once, a single one within the delay. [5681 4.2, 9293 3.8.6.3;
+// receiver.rs]
 #[test]
 fn every_second_segment_is_acknowledged() {
     let mut tcp = Server::start(&base());
@@ -20,6 +22,7 @@ fn every_second_segment_is_acknowledged() {
 }
 
 /// The delay counts from the first unacknowledged segment.
+// Rule: as every_second_segment_is_acknowledged
 #[test]
 fn the_ack_delay_starts_with_the_first_segment() {
     let mut tcp = Server::start(&Settings { ack_every: 4, ..base() });
@@ -28,6 +31,7 @@ fn the_ack_delay_starts_with_the_first_segment() {
 }
 
 /// Without delayed acknowledgements every segment is acknowledged immediately.
+// Rule: as every_second_segment_is_acknowledged
 #[test]
 fn delayed_acknowledgements_can_be_disabled() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
@@ -36,6 +40,7 @@ fn delayed_acknowledgements_can_be_disabled() {
 
 /// Out-of-order segments, those that fill a gap or part of it, and duplicates are acknowledged immediately (RFC
 /// 5681 section 4.2).
+// Rule: Out-of-order, gap-filling and duplicate segments are acknowledged at once. [5681 4.2; receiver.rs]
 #[test]
 fn out_of_order_segments_are_acknowledged_at_once() {
     let mut tcp = Server::start(&base());
@@ -45,6 +50,7 @@ fn out_of_order_segments_are_acknowledged_at_once() {
 }
 
 /// Once the gap is filled, acknowledgements are delayed again.
+// Rule: as out_of_order_segments_are_acknowledged_at_once
 #[test]
 fn delayed_acks_resume_after_a_gap() {
     let mut tcp = Server::start(&base());
@@ -54,6 +60,8 @@ fn delayed_acks_resume_after_a_gap() {
 
 /// ns-2's `DelAckSink`: the first segment is acknowledged immediately, and so are those around a gap;
 /// acknowledgement of the last one may be delayed, also for a duplicate.
+// Rule: ns-2's delayed ACKs: the segment that fills the last gap may be delayed, the first segment is not.
+// [delayed_ack.rs]
 #[test]
 fn ns2_acknowledges_the_first_segment_at_once() {
     let mut tcp = Server::start(&Settings { rules: Rules::Ns2, ..base() });
@@ -63,6 +71,7 @@ fn ns2_acknowledges_the_first_segment_at_once() {
 }
 
 /// An immediate acknowledgement replaces a delayed one.
+// Rule: as out_of_order_segments_are_acknowledged_at_once
 #[test]
 fn an_immediate_ack_replaces_a_delayed_one() {
     let mut tcp = Server::start(&base());
@@ -70,6 +79,7 @@ fn an_immediate_ack_replaces_a_delayed_one() {
 }
 
 /// A segment without data, SYN or FIN is not acknowledged (RFC 9293 section 3.10.7.4).
+// Rule: Pure ACKs are not acknowledged. [9293 3.10.7.4; receiver.rs]
 #[test]
 fn pure_acks_are_not_acknowledged() {
     let mut tcp = Server::start(&base());
@@ -77,6 +87,7 @@ fn pure_acks_are_not_acknowledged() {
 }
 
 /// Data beyond the window are discarded and acknowledged immediately (RFC 9293 section 3.10.7.4).
+// Rule: Data beyond the window are discarded. [9293 3.10.7.4; receiver.rs]
 #[test]
 fn data_beyond_the_window_are_discarded() {
     let mut tcp = Server::start(&Settings { window: Bytes(3000).into(), ..base() });
@@ -85,6 +96,8 @@ fn data_beyond_the_window_are_discarded() {
 
 /// While the application does not read, the window shrinks by the bytes received, so its right edge is fixed
 /// (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
+// Rule: The right edge of the window never moves left; window updates need growth by a segment. [9293
+// 3.8.6.2.2; receiver.rs]
 #[test]
 fn a_paused_application_closes_the_window() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -95,6 +108,7 @@ fn a_paused_application_closes_the_window() {
 }
 
 /// Out-of-order data do not reduce the window, since they are within it.
+// Rule: as a_paused_application_closes_the_window
 #[test]
 fn out_of_order_data_do_not_reduce_the_window() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -104,6 +118,7 @@ fn out_of_order_data_do_not_reduce_the_window() {
 
 /// When the application resumes reading, a window update is sent if the window grows by a segment or half of
 /// the buffer (RFC 9293 section 3.8.6.2.2).
+// Rule: as a_paused_application_closes_the_window
 #[test]
 fn a_window_update_needs_growth_by_a_segment() {
     let paused = |window, unread| {
@@ -119,6 +134,7 @@ fn a_window_update_needs_growth_by_a_segment() {
 }
 
 /// After the application resumes, the window is the whole buffer.
+// Rule: as a_paused_application_closes_the_window
 #[test]
 fn a_reading_application_keeps_the_window_open() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -127,6 +143,7 @@ fn a_reading_application_keeps_the_window_open() {
 }
 
 /// Segments and duplicates are counted.
+// Rule: as options_reduce_the_payload
 #[test]
 fn arrivals_are_counted() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
@@ -137,6 +154,7 @@ fn arrivals_are_counted() {
 }
 
 /// Sizes on the wire: options as real stacks pad them (RFC 2018 section 3, RFC 7323 section 3.2).
+// Rule: Options reduce the payload; arrivals are counted. [2018 3, 7323 3.2; mod.rs receiver.rs]
 #[test]
 fn options_reduce_the_payload() {
     use lasthop_base::Time;
@@ -168,6 +186,7 @@ fn options_reduce_the_payload() {
 }
 
 /// The delayed ACK timer follows the receiver's clock: exact, or on ticks as in Linux, whatever the sender's.
+// Rule: The delayed ACK timer has a clock of its own, whatever the sender's. [settings.rs]
 #[test]
 fn the_delayed_ack_timer_has_a_clock_of_its_own() {
     let sender = Settings { tick: Duration::from_millis(4), ..settings(Flavour::NewReno, 8) };
@@ -187,6 +206,7 @@ fn the_delayed_ack_timer_has_a_clock_of_its_own() {
 
 /// Segments beyond the window, after FIN, or more than 1 GiB behind are answered and not counted (RFC 9293 section
 /// 3.10.7.4). A FIN that comes again is counted.
+// Rule: as data_beyond_the_window_are_discarded
 #[test]
 fn unacceptable_segments_are_not_counted() {
     let settings = Settings { window: Bytes(10_000).into(), close: true, ..base() };

@@ -15,6 +15,7 @@ fn dsack() -> Settings {
 
 /// The first block contains the segment that triggered the acknowledgement; the others were reported before,
 /// most recent first (RFC 2018 section 4).
+// Rule: SACK: the latest block first, then by recency. [2018 4; receiver.rs]
 #[test]
 fn the_latest_block_comes_first() {
     let mut tcp = Server::start(&sack(3));
@@ -25,6 +26,7 @@ fn the_latest_block_comes_first() {
 }
 
 /// If the blocks do not fit, the oldest are omitted (RFC 2018 section 4).
+// Rule: as the_latest_block_comes_first
 #[test]
 fn the_oldest_block_is_omitted() {
     let mut tcp = Server::start(&sack(2));
@@ -34,6 +36,7 @@ fn the_oldest_block_is_omitted() {
 
 /// An omitted block is forgotten: it is not reported when others are acknowledged. The receiver keeps as many blocks
 /// as it reports, as Linux does.
+// Rule: as the_latest_block_comes_first
 #[test]
 fn an_omitted_block_is_not_reported_later() {
     let mut tcp = Server::start(&sack(2));
@@ -43,6 +46,7 @@ fn an_omitted_block_is_not_reported_later() {
 }
 
 /// Four blocks fit, three with timestamps (RFC 2018 section 3).
+// Rule: as a_window_update_carries_blocks
 #[test]
 fn timestamps_leave_room_for_three_blocks() {
     for (timestamps, most) in [(false, 4), (true, 3)] {
@@ -57,6 +61,7 @@ fn timestamps_leave_room_for_three_blocks() {
 }
 
 /// Contiguous blocks are merged (RFC 2018 section 3).
+// Rule: as the_latest_block_comes_first
 #[test]
 fn contiguous_blocks_are_merged() {
     let mut tcp = Server::start(&sack(3));
@@ -66,6 +71,7 @@ fn contiguous_blocks_are_merged() {
 
 /// Acknowledged data are no longer reported; data still out of order are, also when the segment filled an
 /// earlier gap (RFC 2018 section 4).
+// Rule: as the_latest_block_comes_first
 #[test]
 fn acknowledged_data_are_not_reported() {
     let mut tcp = Server::start(&sack(3));
@@ -75,6 +81,7 @@ fn acknowledged_data_are_not_reported() {
 
 /// Every acknowledgement sent while data are out of order carries the blocks, window updates included (RFC
 /// 2018 section 4).
+// Rule: SACK blocks on every ACK while data are out of order; as many as fit. [2018 3, 4; receiver.rs]
 #[test]
 fn a_window_update_carries_blocks() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..sack(3) });
@@ -84,6 +91,7 @@ fn a_window_update_carries_blocks() {
 }
 
 /// Only flavours with SACK send blocks.
+// Rule: as a_window_update_carries_blocks
 #[test]
 fn flavours_without_sack_send_no_blocks() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -93,6 +101,7 @@ fn flavours_without_sack_send_no_blocks() {
 
 /// A duplicate segment is reported in the first block although it is acknowledged (RFC 2883 section 4.1);
 /// without DSACK it is not.
+// Rule: DSACK: first block, once, exactly the duplicate part. [2883 4; receiver.rs]
 #[test]
 fn a_duplicate_is_reported_first() {
     let mut tcp = Server::start(&dsack());
@@ -104,6 +113,7 @@ fn a_duplicate_is_reported_first() {
 }
 
 /// An out-of-order duplicate is reported, followed by the block that contains it (RFC 2883 section 4.1).
+// Rule: as a_duplicate_is_reported_first
 #[test]
 fn a_duplicate_behind_a_gap_is_reported_with_its_block() {
     let mut tcp = Server::start(&dsack());
@@ -112,6 +122,7 @@ fn a_duplicate_behind_a_gap_is_reported_with_its_block() {
 }
 
 /// Only the part of a segment received before is a duplicate (RFC 2883 section 4.2).
+// Rule: as a_duplicate_is_reported_first
 #[test]
 fn only_the_duplicate_part_is_reported() {
     let mut tcp = Server::start(&dsack());
@@ -123,6 +134,7 @@ fn only_the_duplicate_part_is_reported() {
 }
 
 /// A duplicate is reported once, and the report uses the space of one block (RFC 2883 section 4).
+// Rule: as a_duplicate_is_reported_first
 #[test]
 fn a_duplicate_is_reported_once() {
     let mut tcp = Server::start(&Settings { sack_blocks: 2, ..dsack() });

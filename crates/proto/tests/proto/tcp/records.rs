@@ -22,6 +22,8 @@ fn records(initial: u32) -> Settings {
 
 /// Two segments above a hole are not enough: the reordering window, a quarter of the round-trip time, must
 /// pass (RFC 8985 section 6.2), plus the 2 ms timer slack of Linux.
+// Rule: RACK: a segment is lost a round trip after a later one was delivered, plus a quarter of one while few
+// were. [8985 6.2; detection/rack.rs]
 #[test]
 fn a_hole_is_lost_after_the_reordering_window() {
     let mut tcp = Client::start_with(&records(3), Some(3000));
@@ -31,6 +33,8 @@ fn a_hole_is_lost_after_the_reordering_window() {
 
 /// Three segments above it suffice at once, if no reordering was seen. Proportional rate reduction sends one
 /// segment per two delivered, and one for each once half the window is in flight.
+// Rule: Proportional rate reduction, with the slow-start bound. [6937 3; recovery/prr/reduction.rs
+// recovery/prr/mod.rs]
 #[test]
 fn prr_reduces_the_rate_in_proportion() {
     let mut tcp = Client::start(&records(10));
@@ -48,6 +52,7 @@ fn prr_reduces_the_rate_in_proportion() {
 /// RFC 6937 section 4, second figure: the first fifteen of twenty segments are lost. Two ACKs release new
 /// data, the third detects the loss. There is no burst of retransmissions: one segment per delivery while the
 /// left edge does not move, and two when it does (RFC 9937 section 6).
+// Rule: as prr_reduces_the_rate_in_proportion
 #[test]
 fn prr_repairs_a_burst_of_losses_without_a_burst() {
     let mut tcp = Client::start(&records(20));
@@ -65,6 +70,7 @@ fn prr_repairs_a_burst_of_losses_without_a_burst() {
 }
 
 /// A retransmission is lost like any segment, if a later transmission is delivered first.
+// Rule: RACK: a retransmission is lost like any other segment. [8985 3.2, 6.2; detection/rack.rs sent.rs]
 #[test]
 fn a_lost_retransmission_is_retransmitted() {
     let mut tcp = Client::start(&records(10));
@@ -80,6 +86,8 @@ fn a_lost_retransmission_is_retransmitted() {
 
 /// A loss detected during recovery and not repaired by its end starts the next recovery, as in Linux: the
 /// window is reduced again.
+// Rule: A loss detected during recovery and not repaired by its end starts the next recovery. [Linux;
+// recovery/prr/mod.rs sent.rs]
 #[test]
 fn an_unrepaired_loss_starts_the_next_recovery() {
     let mut tcp = Client::start(&records(10));
@@ -94,6 +102,8 @@ fn an_unrepaired_loss_starts_the_next_recovery() {
 }
 
 /// With loss detection by count, a lost retransmission is left to the timer.
+// Rule: By count (detection sack): a segment is lost with as many SACKed segments above it as the threshold;
+// lost retransmissions are left to the timer. [6675 4; detection/sack.rs]
 #[test]
 fn counting_does_not_detect_lost_retransmissions() {
     let mut tcp = Client::start(&Settings { detection: Detection::Sack, ..records(10) });
@@ -104,6 +114,8 @@ fn counting_does_not_detect_lost_retransmissions() {
 }
 
 /// Once reordering was seen, every loss waits for the reordering window.
+// Rule: RACK: once reordering was seen, the reordering window always applies. [8985 6.2 step 4;
+// detection/rack.rs]
 #[test]
 fn after_reordering_the_reordering_window_always_applies() {
     let mut tcp = Client::start(&records(10));
@@ -116,6 +128,8 @@ fn after_reordering_the_reordering_window_always_applies() {
 
 /// Tail losses are not followed by deliveries: a tail loss probe after two round trips retransmits the last
 /// segment, well before the RTO (RFC 8985 section 7).
+// Rule: Tail loss probe after two round trips: new data, or the last segment. [8985 7.2, 7.3;
+// recovery/prr/probe.rs]
 #[test]
 fn a_tail_loss_probe_repairs_the_tail() {
     let mut tcp = Client::start_with(&Settings { tlp: true, ..records(5) }, Some(5000));
@@ -128,6 +142,8 @@ fn a_tail_loss_probe_repairs_the_tail() {
 
 /// A redundant probe does not affect the loss repaired by an earlier one (RFC 8985 section 7.4): the window
 /// stays reduced.
+// Rule: A loss repaired by a probe reduces the window; a redundant probe undoes nothing. [8985 7.4;
+// recovery/prr/probe.rs]
 #[test]
 fn a_redundant_probe_undoes_nothing() {
     let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
@@ -142,6 +158,7 @@ fn a_redundant_probe_undoes_nothing() {
 }
 
 /// With new data available, the probe is a new segment, regardless of the window.
+// Rule: as a_tail_loss_probe_repairs_the_tail
 #[test]
 fn a_probe_sends_new_data_if_available() {
     let mut tcp = Client::start(&Settings { tlp: true, ..records(2) });
@@ -152,6 +169,8 @@ fn a_probe_sends_new_data_if_available() {
 
 /// The acknowledgements were delayed, not lost: the first releases new data, the second was caused by an
 /// original, and the window is restored (RFC 5682 section 3.1).
+// Rule: F-RTO: new data after a timeout; an original acknowledged next shows that the timeout was spurious.
+// [5682 3.1; recovery/prr/spurious.rs]
 #[test]
 fn a_spurious_timeout_is_undone() {
     let mut tcp = Client::start(&records(4));
@@ -164,6 +183,7 @@ fn a_spurious_timeout_is_undone() {
 }
 
 /// Without F-RTO and undo, everything is retransmitted.
+// Rule: as a_spurious_timeout_is_undone
 #[test]
 fn a_timeout_without_f_rto_retransmits_everything() {
     let mut tcp = Client::start(&Settings { frto: false, undo: false, ..records(4) });
@@ -172,6 +192,7 @@ fn a_timeout_without_f_rto_retransmits_everything() {
 }
 
 /// A duplicate after a genuine timeout: lost data are retransmitted in slow start.
+// Rule: as a_spurious_timeout_is_undone
 #[test]
 fn a_genuine_timeout_is_not_undone() {
     let mut tcp = Client::start(&records(4));
@@ -182,6 +203,8 @@ fn a_genuine_timeout_is_not_undone() {
 }
 
 /// The retransmission was redundant: nothing was lost, and the window is restored (RFC 3708).
+// Rule: A reduction is undone if all retransmissions were duplicates, or if an echo is older than the first
+// of them. [3708 3, 4015 3; recovery/prr/undo.rs]
 #[test]
 fn a_dsack_undoes_a_recovery() {
     let mut tcp = Client::start(&Settings { dsack: true, ..records(10) });
@@ -196,6 +219,7 @@ fn a_dsack_undoes_a_recovery() {
 }
 
 /// A second timeout, or one during recovery, does not reduce the window again for the same data.
+// Rule: The window is reduced once per window of data. [5681 3.2, 6298 5; recovery/prr/spurious.rs]
 #[test]
 fn repeated_timeouts_reduce_the_window_once() {
     let mut tcp = Client::start(&records(10));
@@ -205,6 +229,8 @@ fn repeated_timeouts_reduce_the_window_once() {
 }
 
 /// Pacing rate: twice the window per round trip in slow start, and 1.2 times the window afterwards.
+// Rule: Pacing: two windows per round trip in slow start, 1.2 afterwards; while no round-trip time is known,
+// the last rate. [cc/mod.rs state.rs]
 #[test]
 fn pacing_in_slow_start() {
     let mut tcp = Client::start(&Settings { pacing: true, ..records(10) });
@@ -223,6 +249,7 @@ fn pacing_in_slow_start() {
 }
 
 /// After slow start the pacing rate is 1.2 windows per round trip.
+// Rule: as pacing_in_slow_start
 #[test]
 fn pacing_after_slow_start() {
     let beyond = Settings { pacing: true, initial_ssthresh: InitialThreshold::Segments(10), ..records(10) };
@@ -234,6 +261,7 @@ fn pacing_after_slow_start() {
 
 /// Nothing is in flight because of pacing, not because of the receive window: a loss then leads to a timeout,
 /// not to a window probe.
+// Rule: as pacing_in_slow_start
 #[test]
 fn waiting_for_pacing_is_not_a_zero_window() {
     let mut tcp = Client::start(&Settings { pacing: true, ..records(1) });
@@ -247,6 +275,7 @@ fn waiting_for_pacing_is_not_a_zero_window() {
 }
 
 /// BSD's estimator forgets the round-trip time after several timeouts; the rate stays, and there is no burst.
+// Rule: as pacing_in_slow_start
 #[test]
 fn a_rate_outlasts_the_round_trip_time() {
     let ticks = Settings { rtt_arithmetic: RttArithmetic::Ticks, frto: false, ..records(4) };
@@ -264,6 +293,7 @@ fn a_rate_outlasts_the_round_trip_time() {
 
 /// A DSACK ends the probe's episode: a later acknowledgement does not indicate a loss (RFC 8985 section
 /// 7.4.2).
+// Rule: as a_redundant_probe_undoes_nothing
 #[test]
 fn a_dsack_ends_a_probe_episode() {
     let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
@@ -275,6 +305,7 @@ fn a_dsack_ends_a_probe_episode() {
 
 /// A timeout during loss recovery is not checked for being spurious: an original that arrives then shows
 /// nothing (RFC 5682 section 3.1 step 1).
+// Rule: as a_spurious_timeout_is_undone
 #[test]
 fn a_timeout_in_recovery_is_not_checked_by_f_rto() {
     let mut tcp = Client::start(&records(10));
@@ -302,6 +333,7 @@ fn grows_on_a_slow_path(slow_start_exit: SlowStartExit, windows: &[(u32, u32)]) 
 
 /// HyStart leaves slow start at 36 segments, and CUBIC grows: the windows of Linux 6.18.44 on google/packetdrill's
 /// cubic-bulk-166k.pkt, without the queue discipline fq.
+// Rule: HyStart leaves slow start where Linux does. [cc/hystart.rs]
 #[test]
 fn hystart_leaves_slow_start_where_linux_does() {
     let windows =
@@ -311,6 +343,7 @@ fn hystart_leaves_slow_start_where_linux_does() {
 
 /// Linux up to 6.13 leaves it at 48 segments, as the script expects: the round that began at a window of 16 segments
 /// ends later than one of the flight.
+// Rule: as hystart_leaves_slow_start_where_linux_does
 #[test]
 fn hystart_with_late_rounds_leaves_slow_start_later() {
     let windows = [(5, 20), (10, 30), (15, 40), (19, 48), (30, 49), (40, 50)];
@@ -319,6 +352,7 @@ fn hystart_with_late_rounds_leaves_slow_start_later() {
 
 /// Two copies of the first segment are lost, the second by a timeout. The third fills the gap before data
 /// SACKed earlier, which does not make the second timeout spurious.
+// Rule: as a_spurious_timeout_is_undone
 #[test]
 fn data_sacked_before_a_timeout_do_not_make_it_spurious() {
     let mut tcp = Client::start(&records(10));
@@ -335,6 +369,7 @@ fn data_sacked_before_a_timeout_do_not_make_it_spurious() {
 /// The timer runs from the last copy of the first segment: if the first retransmission is lost and
 /// retransmitted, the new copy has a full RTO. SACK blocks of segments sent before it restart the timer, too
 /// (Linux `tcp_xmit_retransmit_queue`, `tcp_clean_rtx_queue`).
+// Rule: The timer runs from the last copy of the first segment. [6298 5; recovery/prr/mod.rs]
 #[test]
 fn the_timer_runs_from_the_last_copy_of_the_first_segment() {
     let mut tcp = Client::start(&records(10));
@@ -356,6 +391,8 @@ fn the_timer_runs_from_the_last_copy_of_the_first_segment() {
 
 /// A flow limited by the receive window does not increase its congestion window, paced or not; it is not
 /// application-limited either.
+// Rule: A flow limited by the receive window neither increases cwnd nor counts as application-limited. [7661
+// 4.1; recovery/prr/mod.rs]
 #[test]
 fn a_receive_window_limited_flow_does_not_grow() {
     for pacing in [false, true] {
@@ -378,6 +415,7 @@ fn a_receive_window_limited_flow_does_not_grow() {
 }
 
 /// Detection by count waits for as many segments as reordering has spanned, rounded up, and for at most 300.
+// Rule: as counting_does_not_detect_lost_retransmissions
 #[test]
 fn reordering_raises_the_number_of_segments_that_indicate_a_loss() {
     let counting = |initial| Settings { detection: Detection::Sack, ..records(initial) };
@@ -398,6 +436,7 @@ fn reordering_raises_the_number_of_segments_that_indicate_a_loss() {
 }
 
 /// The reordering window is a quarter of the minimum round-trip time, which a shorter one replaces.
+// Rule: as a_hole_is_lost_after_the_reordering_window
 #[test]
 fn a_shorter_round_trip_shortens_the_reordering_window() {
     let mut tcp = Client::supplied(&records(10));
@@ -409,6 +448,7 @@ fn a_shorter_round_trip_shortens_the_reordering_window() {
 
 /// As in Linux, the variation grows with each sample, and shrinks only at the end of a round trip: with the first
 /// acknowledgement of data sent after the end of the round before. By hand, with a minimum RTO of 200 ms.
+// Rule: as timer::the_first_sample
 #[test]
 fn the_round_trip_variation_shrinks_once_per_round() {
     let settings = Settings { rtt_arithmetic: RttArithmetic::Linux, ..records(10) };

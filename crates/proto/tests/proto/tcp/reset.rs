@@ -21,6 +21,8 @@ fn rst(seq: SeqNum) -> Segment {
 /// In an open connection, a RST is accepted only with exactly the expected sequence number (RFC 5961 section
 /// 3.2), whatever it acknowledges; it is not answered. Any other RST is ignored, including its
 /// acknowledgement.
+// Rule: A sender accepts RST at exactly the expected sequence number or, before the connection is open, one
+// that acknowledges SYN. [9293 3.10.7.3, 3.10.7.4; 5961 3.2; sender.rs]
 #[test]
 fn a_sender_accepts_rst_at_the_expected_sequence_number_only() {
     let shaken = |seq: SeqNum, flags: Flags| {
@@ -41,6 +43,7 @@ fn a_sender_accepts_rst_at_the_expected_sequence_number_only() {
 }
 
 /// A rejected RST does not show that the peer is alive.
+// Rule: as giving_up::any_acceptable_segment_restarts_the_user_timeout
 #[test]
 fn a_rejected_rst_does_not_restart_the_user_timeout() {
     let user_timeout = Some(Duration::from_millis(1000));
@@ -50,6 +53,7 @@ fn a_rejected_rst_does_not_restart_the_user_timeout() {
 }
 
 /// Without a handshake both sides use the same initial sequence number.
+// Rule: as a_sender_accepts_rst_at_the_expected_sequence_number_only
 #[test]
 fn without_a_handshake_rst_uses_the_initial_sequence_number() {
     let mut tcp = Client::start(&base());
@@ -60,6 +64,7 @@ fn without_a_handshake_rst_uses_the_initial_sequence_number() {
 }
 
 /// Before the connection is open, a RST is accepted if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
+// Rule: as a_sender_accepts_rst_at_the_expected_sequence_number_only
 #[test]
 fn a_rst_may_refuse_the_syn() {
     let refused = |ack: u32, flags: Flags| {
@@ -77,6 +82,7 @@ fn a_rst_may_refuse_the_syn() {
 }
 
 /// A connection that has not started or is complete cannot be reset.
+// Rule: as a_sender_accepts_rst_at_the_expected_sequence_number_only
 #[test]
 fn a_rst_outside_a_connection_is_ignored() {
     let first = SeqNum(base().iss);
@@ -87,6 +93,8 @@ fn a_rst_outside_a_connection_is_ignored() {
 }
 
 /// The sender's RST closes the receiver and cancels its delayed ACK; it is not answered.
+// Rule: A receiver accepts RST within its window or just above it, and none while it is listening. [9293
+// 3.10.7.2, 3.10.7.4, 3.8.6.1; receiver.rs]
 #[test]
 fn a_rst_closes_the_receiver() {
     let mut tcp = Server::start(&base());
@@ -98,6 +106,7 @@ fn a_rst_closes_the_receiver() {
 /// The sender does not know how much arrived: its RST follows all data sent, and is accepted from `rcv_nxt`
 /// to the end of the window, plus one byte and FIN (RFC 9293 section 3.10.7.4, and section 3.8.6.1: a RST is
 /// accepted although the window is closed).
+// Rule: as a_rst_closes_the_receiver
 #[test]
 fn a_receiver_accepts_rst_within_the_window() {
     let settings = Settings { window: Bytes(4000).into(), ack_every: 1, ..base() };
@@ -115,6 +124,7 @@ fn a_receiver_accepts_rst_within_the_window() {
 }
 
 /// A RST to a listening receiver is ignored (RFC 9293 section 3.10.7.2).
+// Rule: as a_rst_closes_the_receiver
 #[test]
 fn a_listening_receiver_ignores_rst() {
     let settings = with_handshake();
@@ -125,6 +135,7 @@ fn a_listening_receiver_ignores_rst() {
 }
 
 /// An abort reaches the receiver despite earlier losses, and with a closed window.
+// Rule: as a_rst_closes_the_receiver
 #[test]
 fn an_aborting_sender_resets_the_receiver() {
     for arrive in 0..=4 {
@@ -144,6 +155,7 @@ fn an_aborting_sender_resets_the_receiver() {
 
 /// The receiver's owner may reset the connection: the RST carries the next sequence numbers and replaces a
 /// delayed ACK.
+// Rule: A receiver's owner may reset the connection; received data can be read. [9293 3.10.5; receiver.rs]
 #[test]
 fn the_receiver_may_abort() {
     let mut tcp = Server::start(&base());
@@ -154,6 +166,7 @@ fn the_receiver_may_abort() {
 }
 
 /// It may do so before a sender has opened the connection, which is then refused.
+// Rule: as the_receiver_may_abort
 #[test]
 fn the_receiver_may_abort_before_syn() {
     let settings = with_handshake();
@@ -169,6 +182,8 @@ fn the_receiver_may_abort_before_syn() {
 
 /// A lost RST is harmless: retransmissions of the sender are answered by another one, which it accepts (RFC
 /// 9293 section 3.5.2, group 1), in every state; only a RST is not answered.
+// Rule: A reset receiver answers each segment except RST with RST, so a lost RST is repeated. [9293 3.5.2,
+// 3.10.7.1; receiver.rs]
 #[test]
 fn a_lost_rst_is_repeated() {
     let settings = base();
@@ -199,6 +214,7 @@ fn a_lost_rst_is_repeated() {
 }
 
 /// The RST of a receiver whose SYN-ACK was lost acknowledges the SYN.
+// Rule: as a_lost_rst_is_repeated
 #[test]
 fn rst_replaces_a_lost_syn_ack() {
     let (mut client, mut server) = (Client::start(&with_handshake()), Server::start(&with_handshake()));
@@ -208,6 +224,7 @@ fn rst_replaces_a_lost_syn_ack() {
 }
 
 /// Data received in order can still be read, without window updates.
+// Rule: as the_receiver_may_abort
 #[test]
 fn received_data_can_be_read_after_a_reset() {
     for by_peer in [true, false] {

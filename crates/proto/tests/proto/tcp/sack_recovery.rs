@@ -26,6 +26,7 @@ fn grows(tcp: &mut Client, ack: u32, from: u32, to: Range<u32>) {
 /// A loss is detected at the duplicate threshold; it halves the flight, and the first segment is
 /// retransmitted. From then on new data are sent whenever the pipe (neither lost nor SACKed, plus
 /// retransmitted) is a segment below the window (section 5 steps 1, 4 and C).
+// Rule: SetPipe; transmission while cwnd − pipe ≥ SMSS. [6675 4, 5 C; recovery/sack.rs]
 #[test]
 fn the_pipe_limits_transmission() {
     let mut tcp = ten(&sack(), None);
@@ -39,6 +40,7 @@ fn the_pipe_limits_transmission() {
 }
 
 /// A SACKed retransmission leaves the pipe, so that another segment may be sent (section 4: SetPipe).
+// Rule: as the_pipe_limits_transmission
 #[test]
 fn a_sacked_retransmission_leaves_the_pipe() {
     let mut tcp = ten(&sack(), None);
@@ -51,6 +53,7 @@ fn a_sacked_retransmission_leaves_the_pipe() {
 
 /// IsLost by ranges: as many separate ranges above the hole as the threshold, however short, on the
 /// first duplicate (sections 4 and 5 step 2).
+// Rule: IsLost by ranges and by bytes; DupThresh duplicates. [6675 4, 5 steps 1-2; recovery/sack.rs]
 #[test]
 fn is_lost_by_ranges() {
     let two = [3000..3010, 1000..1010];
@@ -60,6 +63,7 @@ fn is_lost_by_ranges() {
 }
 
 /// IsLost by bytes: more than (threshold − 1) segments above the hole (section 4).
+// Rule: as is_lost_by_ranges
 #[test]
 fn is_lost_by_bytes() {
     ten(&sack(), None).sack(0, &[1000..3000]).sends_nothing().dupacks(1);
@@ -67,6 +71,7 @@ fn is_lost_by_bytes() {
 }
 
 /// Retransmissions end where SACK blocks begin (section 4: unSACKed data).
+// Rule: as lost_holes_come_before_new_data
 #[test]
 fn sacked_data_are_not_retransmitted() {
     ten(&sack(), None).sack(0, &[400..3000]).sends(&["0..400"]);
@@ -76,6 +81,7 @@ fn sacked_data_are_not_retransmitted() {
 }
 
 /// DupThresh duplicates suffice, even if IsLost() is false (section 5 step 1).
+// Rule: as is_lost_by_ranges
 #[test]
 fn dupthresh_duplicates_suffice() {
     let mut tcp = ten(&sack(), None);
@@ -86,6 +92,8 @@ fn dupthresh_duplicates_suffice() {
 /// Only an acknowledgement with new SACK information is a duplicate: a window change does not matter; one
 /// without news does not count (section 2), nor does a DSACK (RFC 2883 section 4) or a block of data never
 /// sent.
+// Rule: An ACK with new SACK information is a duplicate, cumulative ACKs included; DSACK is not new
+// information. [6675 2, 5; 2883 4; state/loss.rs recovery/sack.rs]
 #[test]
 fn only_new_sack_information_makes_a_duplicate() {
     let mut tcp = ten(&sack(), None);
@@ -97,6 +105,7 @@ fn only_new_sack_information_makes_a_duplicate() {
 
 /// A cumulative acknowledgement with new SACK information is a duplicate as well, and may reveal the loss by
 /// itself (section 5, DupAcks).
+// Rule: as only_new_sack_information_makes_a_duplicate
 #[test]
 fn a_cumulative_ack_may_reveal_a_loss() {
     let mut tcp = ten(&sack(), None);
@@ -104,6 +113,7 @@ fn a_cumulative_ack_may_reveal_a_loss() {
 }
 
 /// Such an acknowledgement also lets the sender use the window, like any of new data.
+// Rule: as only_new_sack_information_makes_a_duplicate
 #[test]
 fn a_cumulative_ack_with_sack_blocks_releases_the_window() {
     let mut tcp = ten(&sack(), None);
@@ -111,6 +121,7 @@ fn a_cumulative_ack_with_sack_blocks_releases_the_window() {
 }
 
 /// NextSeg rules 1 and 2: holes that are lost come first, lowest first, then new data (section 4).
+// Rule: NextSeg rules 1 and 2: lost holes, then new data. [6675 4; recovery/sack.rs]
 #[test]
 fn lost_holes_come_before_new_data() {
     let mut tcp = ten(&sack(), None);
@@ -124,6 +135,7 @@ fn lost_holes_come_before_new_data() {
 
 /// NextSeg rule 3: without new data a hole is retransmitted before it counts as lost (section 4); it is in
 /// the pipe twice then.
+// Rule: NextSeg rule 3: holes not known to be lost. [6675 4; recovery/sack.rs]
 #[test]
 fn holes_not_known_lost_come_last() {
     let mut tcp = ten(&sack(), Some(10_000));
@@ -135,6 +147,7 @@ fn holes_not_known_lost_come_last() {
 }
 
 /// Rule 2 yields to rule 3 as well if the receiver's window lets no new data out (section 4).
+// Rule: as holes_not_known_lost_come_last
 #[test]
 fn holes_not_known_lost_are_retransmitted_when_the_window_is_full() {
     let mut tcp = ten(&Settings { window: Bytes(10_000).into(), ..sack() }, None);
@@ -143,6 +156,8 @@ fn holes_not_known_lost_are_retransmitted_when_the_window_is_full() {
 
 /// NextSeg rule 4: tail losses are not followed by SACK blocks, so the highest segment is retransmitted once
 /// per recovery, but not before the first retransmission has arrived (sections 4 and 5 step 4.3).
+// Rule: NextSeg rule 4: one rescue retransmission, after the first retransmission has arrived. [6675 4, 5
+// step 4.3; recovery/sack.rs]
 #[test]
 fn rescue_retransmission_once_per_recovery() {
     let mut tcp = ten(&sack(), Some(10_000));
@@ -152,6 +167,7 @@ fn rescue_retransmission_once_per_recovery() {
 }
 
 /// An acknowledgement of exactly the first retransmission does not suffice: the second one is still awaited.
+// Rule: as rescue_retransmission_once_per_recovery
 #[test]
 fn no_rescue_before_data_beyond_the_first_retransmission_are_acknowledged() {
     let mut tcp = ten(&sack(), Some(10_000));
@@ -161,6 +177,7 @@ fn no_rescue_before_data_beyond_the_first_retransmission_are_acknowledged() {
 
 /// Rule 4 retransmits the highest hole, at any position, and FIN counts: a lost retransmission is repaired
 /// without a timeout (section 4).
+// Rule: as rescue_retransmission_once_per_recovery
 #[test]
 fn the_rescue_retransmits_the_highest_hole() {
     let mut tcp = ten(&sack(), Some(10_000));
@@ -175,6 +192,7 @@ fn the_rescue_retransmits_the_highest_hole() {
 
 /// Recovery ends when everything outstanding at its start is acknowledged; the window is constant until then,
 /// and grows as usual afterwards (section 5 step A).
+// Rule: Recovery ends at RecoveryPoint and keeps SACK information above it. [6675 5 A; recovery/sack.rs]
 #[test]
 fn recovery_ends_at_the_recovery_point() {
     let mut tcp = ten(&sack(), None);
@@ -187,6 +205,7 @@ fn recovery_ends_at_the_recovery_point() {
 
 /// SACK information above the recovery point is kept after recovery (section 5 step A), and a loss at the
 /// recovery point starts a new recovery, since SACK identifies it (section 5.1).
+// Rule: as recovery_ends_at_the_recovery_point
 #[test]
 fn a_loss_at_the_recovery_point_starts_a_new_recovery() {
     let mut tcp = ten(&sack(), None);
@@ -198,6 +217,8 @@ fn a_loss_at_the_recovery_point_starts_a_new_recovery() {
 
 /// A timeout clears SACK information (RFC 2018 section 5) and ends recovery: everything is retransmitted in
 /// order, except for data SACKed from then on.
+// Rule: A timeout clears the scoreboard; no recovery before RecoveryPoint. [2018 5, 6675 5.1; state/loss.rs
+// recovery/sack.rs]
 #[test]
 fn a_timeout_clears_the_scoreboard() {
     let mut tcp = ten(&sack(), None);
@@ -208,6 +229,7 @@ fn a_timeout_clears_the_scoreboard() {
 }
 
 /// After a timeout no recovery starts until all data outstanding at that time are acknowledged (section 5.1).
+// Rule: as a_timeout_clears_the_scoreboard
 #[test]
 fn no_recovery_of_data_outstanding_at_a_timeout() {
     let mut tcp = Client::start(&sack());
@@ -219,6 +241,7 @@ fn no_recovery_of_data_outstanding_at_a_timeout() {
 
 /// Limited transmit uses the pipe: as many segments are sent as were SACKed, and they do not count in the
 /// flight that a loss halves (section 5 steps 3 and 4.2).
+// Rule: Limited transmit by the pipe. [6675 5 step 3; recovery/sack.rs]
 #[test]
 fn limited_transmit_uses_the_pipe() {
     let mut tcp = ten(&Settings { limited_transmit: true, ..sack() }, None);
@@ -227,6 +250,7 @@ fn limited_transmit_uses_the_pipe() {
 }
 
 /// Limited transmit respects the receive window and sends new data only (section 5 step 3.3).
+// Rule: as limited_transmit_uses_the_pipe
 #[test]
 fn limited_transmit_respects_the_window_and_sends_new_data() {
     let limited = Settings { limited_transmit: true, ..sack() };

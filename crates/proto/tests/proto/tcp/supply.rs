@@ -27,6 +27,7 @@ fn dry(settings: &Settings, bytes: u32) -> Client {
 
 /// The connection opens on `open` or with the first supplied bytes, which are sent once it is established
 /// (RFC 9293 section 3.10.2: they are queued for transmission after entering the ESTABLISHED state).
+// Rule: A stream opens with the first data, or before; early data are queued. [9293 3.10.2; sender.rs]
 #[test]
 fn a_stream_opens() {
     let settings = Settings { handshake: true, ..base() };
@@ -41,6 +42,8 @@ fn a_stream_opens() {
 
 /// Nagle's algorithm: while data are outstanding, a short segment waits until it is full or everything is
 /// acknowledged (RFC 9293 section 3.7.4), for every flavour.
+// Rule: Nagle's algorithm, which can be disabled, delays short segments while data are outstanding, but not
+// the end of a transfer or of a closed stream. [9293 3.7.4, 3.8.6.2.1; state/output.rs]
 #[test]
 fn nagle_delays_a_short_segment() {
     for (flavour, rules) in both_rules() {
@@ -54,6 +57,7 @@ fn nagle_delays_a_short_segment() {
 
 /// Without Nagle's algorithm, supplied data are sent immediately if they fit (RFC 9293 section 3.7.4: there must
 /// be a way to disable it).
+// Rule: as nagle_delays_a_short_segment
 #[test]
 fn without_nagle_data_are_sent_at_once() {
     let mut tcp = Client::supplied_without_nagle(&base());
@@ -64,6 +68,7 @@ fn without_nagle_data_are_sent_at_once() {
 
 /// The last data are not delayed (RFC 9293 section 3.8.6.2.1: all queued data fit); FIN is sent with them or
 /// afterwards.
+// Rule: as nagle_delays_a_short_segment
 #[test]
 fn closing_sends_the_remaining_data() {
     let mut tcp = Client::supplied(&Settings { close: true, ..base() });
@@ -75,6 +80,8 @@ fn closing_sends_the_remaining_data() {
 
 /// A stream without pending data ends only on close, with a FIN alone if FINs are enabled (RFC 9293 section
 /// 3.6); the FIN is retransmitted until it is acknowledged.
+// Rule: Closing sends FIN, with or without data, and only closing ends the stream. [9293 3.6, 3.10.4;
+// sender.rs state/output.rs]
 #[test]
 fn an_idle_stream_ends_on_close() {
     for (flavour, rules) in both_rules() {
@@ -87,6 +94,7 @@ fn an_idle_stream_ends_on_close() {
 }
 
 /// A stream may be closed before any data are supplied, and before its connection is open.
+// Rule: as an_idle_stream_ends_on_close
 #[test]
 fn a_stream_may_be_empty() {
     let mut tcp = Client::supplied(&Settings { handshake: true, close: true, ..base() });
@@ -96,6 +104,7 @@ fn a_stream_may_be_empty() {
 
 /// A transfer of given size is closed from the start.
 #[should_panic(expected = "the stream is closed")]
+// Rule: as an_idle_stream_ends_on_close
 #[test]
 fn supplying_data_to_a_transfer_panics() {
     Client::start_with(&base(), Some(1000)).sends_full(0..1).supply(1);
@@ -103,6 +112,8 @@ fn supplying_data_to_a_transfer_panics() {
 
 /// A stream without pending data continues with new data. Meanwhile no timer runs: nothing is outstanding
 /// (RFC 6298 section 5.2), and no data wait for a window (RFC 9293 section 3.8.6.1).
+// Rule: An idle stream has no timer and may continue; after an idle period it restarts from the initial
+// window. [6298 5.2, 5681 4.1; sender.rs state.rs]
 #[test]
 fn an_idle_stream_continues_with_new_data() {
     for flavour in FLAVOURS {
@@ -114,6 +125,7 @@ fn an_idle_stream_continues_with_new_data() {
 
 /// After an idle period longer than the RTO it restarts from the initial window (RFC 5681 section 4.1), for
 /// every flavour.
+// Rule: as an_idle_stream_continues_with_new_data
 #[test]
 fn a_stream_restarts_from_the_initial_window_after_idling() {
     for (flavour, rules) in both_rules() {
@@ -131,6 +143,8 @@ fn a_stream_restarts_from_the_initial_window_after_idling() {
 
 /// A repeated acknowledgement while nothing is outstanding does not indicate a loss of later data; ns-2
 /// counts it nevertheless.
+// Rule: Duplicate ACKs while nothing is outstanding do not count, and do not delay new data; in recovery the
+// pipe applies. [5681 2, 3.2; 6675 5 C; sender.rs state.rs]
 #[test]
 fn repeated_acks_while_idle_are_not_duplicates() {
     for flavour in FLAVOURS {
@@ -143,6 +157,7 @@ fn repeated_acks_while_idle_are_not_duplicates() {
 
 /// Data supplied after an early duplicate ACK are sent if the window has room (RFC 5681 section 3.2: the
 /// limit is cwnd, not the duplicate).
+// Rule: as repeated_acks_while_idle_are_not_duplicates
 #[test]
 fn an_early_duplicate_does_not_delay_new_data() {
     let mut tcp = Client::supplied(&base());
@@ -151,6 +166,7 @@ fn an_early_duplicate_does_not_delay_new_data() {
 }
 
 /// During SACK recovery, supplied data are limited by the pipe (RFC 6675 section 5 C).
+// Rule: as repeated_acks_while_idle_are_not_duplicates
 #[test]
 fn data_supplied_in_recovery_are_limited_by_the_pipe() {
     let mut tcp = Client::supplied(&settings(Flavour::Sack, 8));
@@ -162,6 +178,7 @@ fn data_supplied_in_recovery_are_limited_by_the_pipe() {
 
 /// Data wait for a closed window under the persist timer (RFC 9293 section 3.8.6.1), which starts with the
 /// first pending data; a window update releases them.
+// Rule: The persist timer runs only while data wait for the window. [9293 3.8.6.1, 3.8.6.2.1; sender.rs]
 #[test]
 fn supplied_data_wait_under_the_persist_timer() {
     let shut = || {
@@ -178,6 +195,7 @@ fn supplied_data_wait_under_the_persist_timer() {
 }
 
 /// A window that closes without pending data is not probed.
+// Rule: as supplied_data_wait_under_the_persist_timer
 #[test]
 fn an_idle_stream_does_not_probe() {
     let mut tcp = dry(&base(), 1000);
@@ -189,6 +207,7 @@ fn an_idle_stream_does_not_probe() {
 
 /// A receive window of at least half its maximum is used even if it is below a full segment (RFC 9293 section
 /// 3.8.6.2.1), for data supplied before or later.
+// Rule: as supplied_data_wait_under_the_persist_timer
 #[test]
 fn a_window_of_half_its_maximum_is_used() {
     let mut tcp = dry(&Settings { window: Bytes(1600).into(), ..base() }, 1000);
@@ -199,6 +218,7 @@ fn a_window_of_half_its_maximum_is_used() {
 
 /// A retransmission includes new data up to a full segment (RFC 9293 section 3.7.5: it may be segmented
 /// differently).
+// Rule: A retransmission is filled with new data. [9293 3.7.5; state/output.rs]
 #[test]
 fn a_retransmission_is_filled_with_new_data() {
     let mut tcp = Client::supplied(&base());
@@ -214,6 +234,7 @@ fn a_retransmission_is_filled_with_new_data() {
 
 /// Retransmissions are not delayed by Nagle's algorithm, however short (RFC 9293 section 3.7.4 is about new
 /// data).
+// Rule: as a_retransmission_is_filled_with_new_data
 #[test]
 fn nagle_does_not_delay_retransmissions() {
     let mut tcp = Client::supplied(&base());
@@ -223,6 +244,7 @@ fn nagle_does_not_delay_retransmissions() {
 
 /// Segments sent by partial acknowledgements in ns-2's SACK respect a reduced window, and a short last
 /// segment leaves no gap before data supplied later.
+// Rule: Partial ACKs in ns-2's SACK respect the window and leave no gap. [recovery/ns2/sack.rs]
 #[test]
 fn ns2_partial_acks_respect_window_and_data() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 5) };
@@ -241,6 +263,7 @@ fn ns2_partial_acks_respect_window_and_data() {
 
 /// The number of acknowledged bytes exceeds the sequence space (RFC 9293 section 3.4) and excludes SYN and
 /// FIN.
+// Rule: Acknowledged bytes are counted beyond the sequence space. [9293 3.4; state/output.rs]
 #[test]
 fn acknowledged_bytes_exceed_the_sequence_space() {
     let settings = Settings {
@@ -261,6 +284,7 @@ fn acknowledged_bytes_exceed_the_sequence_space() {
 }
 
 /// An unbounded transfer always has data to send, and counts acknowledged bytes.
+// Rule: as acknowledged_bytes_exceed_the_sequence_space
 #[test]
 fn an_unbounded_transfer_counts_acknowledged_bytes() {
     let mut tcp = Client::start(&base());
@@ -274,6 +298,7 @@ fn an_unbounded_transfer_counts_acknowledged_bytes() {
 }
 
 /// `open` starts a waiting transfer, and has no effect on a started one.
+// Rule: as a_stream_opens
 #[test]
 fn opening_twice_has_no_effect() {
     let mut tcp = Client::waiting(&base(), Transfer { bytes: Some(1000), start: ms(500) });

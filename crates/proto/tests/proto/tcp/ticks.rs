@@ -35,6 +35,7 @@ fn check(rtt: &mut RttEstimator, table: &[Row]) {
 /// A sample m moves srtt/8 by an eighth of the error e = m − srtt/8, and rttvar/4 by a quarter of |e| −
 /// rttvar/4, all truncated; the RTO is srtt/8 + rttvar, or 4 deviations. The sample is the number of clock
 /// ticks in between.
+// Rule: Whole ticks as in BSD, of a running clock or to the nearest tick. [Jacobson 1988 A; rtt.rs]
 #[test]
 fn ticks_of_a_running_clock() {
     let mut rtt = estimator(RttArithmetic::Ticks);
@@ -58,6 +59,7 @@ fn ticks_of_a_running_clock() {
 }
 
 /// The alternative measurement: the elapsed time, rounded to the nearest tick.
+// Rule: as ticks_of_a_running_clock
 #[test]
 fn the_nearest_tick() {
     let table = [
@@ -74,6 +76,7 @@ fn the_nearest_tick() {
 }
 
 /// The RTO is at least two ticks, whatever its bounds: one tick could end just after it began.
+// Rule: as ticks_of_a_running_clock
 #[test]
 fn the_timeout_is_at_least_two_ticks() {
     let tick = Duration::from_millis(100);
@@ -83,6 +86,7 @@ fn the_timeout_is_at_least_two_ticks() {
 
 /// Backoff doubles the RTO up to 64 times and 64 s. From a factor of sixteen on the estimate is discarded,
 /// and the next sample counts as the first.
+// Rule: as ticks_of_a_running_clock
 #[test]
 fn high_backoff_discards_the_estimate() {
     let mut rtt = estimator(RttArithmetic::Ticks);
@@ -98,6 +102,7 @@ fn high_backoff_discards_the_estimate() {
 }
 
 /// The RTO is at most 64 s.
+// Rule: as ticks_of_a_running_clock
 #[test]
 fn the_timeout_is_at_most_64_s() {
     let mut rtt = estimator(RttArithmetic::Ticks);

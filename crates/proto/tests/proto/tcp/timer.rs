@@ -22,12 +22,14 @@ fn timeouts(settings: &Settings, samples: &[u64]) -> Vec<u64> {
 }
 
 /// Before the first sample the RTO is one second (section 2.1).
+// Rule: RTO of one second before the first sample. [6298 2.1; rtt.rs]
 #[test]
 fn the_initial_timeout_is_one_second() {
     Client::start(&one()).sends_full(0..1).timer_at(1000);
 }
 
 /// The first sample R gives SRTT = R, RTTVAR = R/2, RTO = SRTT + 4·RTTVAR (section 2.2).
+// Rule: First and later samples, granularity. [6298 2.2, 2.3; rtt.rs]
 #[test]
 fn the_first_sample() {
     let mut tcp = Client::start(&one());
@@ -37,6 +39,7 @@ fn the_first_sample() {
 
 /// Later samples: RTTVAR moves by a quarter of |SRTT − R|, computed before SRTT moves by an eighth of R −
 /// SRTT (section 2.3).
+// Rule: as the_first_sample
 #[test]
 fn later_samples() {
     assert_eq!(timeouts(&one(), &[400, 800]), [1200, 450 + 4 * 250]);
@@ -53,6 +56,7 @@ fn later_samples() {
 }
 
 /// The variance term is at least one clock tick (sections 2.2, 2.3: G).
+// Rule: as the_first_sample
 #[test]
 fn the_clock_granularity_counts() {
     let settings = Settings { tick: Duration::from_millis(500), rto_min: Duration::ZERO, ..one() };
@@ -62,6 +66,7 @@ fn the_clock_granularity_counts() {
 }
 
 /// The RTO is at least one second and, with backoff, at most sixty (sections 2.4, 2.5).
+// Rule: Minimum and maximum RTO. [6298 2.4, 2.5; rtt.rs]
 #[test]
 fn the_timeout_is_bounded() {
     assert_eq!(timeouts(&one(), &[100]), [1000]);
@@ -75,6 +80,7 @@ fn the_timeout_is_bounded() {
 }
 
 /// Before the first sample, the RTO of every arithmetic is the initial one, doubled up to the maximum (section 2.1).
+// Rule: as the_timeout_is_bounded
 #[test]
 fn the_initial_timeout_is_bounded_in_every_arithmetic() {
     for rtt_arithmetic in [RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::Linux] {
@@ -87,6 +93,7 @@ fn the_initial_timeout_is_bounded_in_every_arithmetic() {
 }
 
 /// Above a factor of 64, backoff continues only until the RTO reaches its maximum.
+// Rule: as the_timeout_is_bounded
 #[test]
 fn backoff_reaches_the_maximum_timeout() {
     let mut rtt = RttEstimator::new(&Settings { rto_min: Duration::from_millis(200), ..one() });
@@ -99,6 +106,7 @@ fn backoff_reaches_the_maximum_timeout() {
 }
 
 /// Backoff doubles the RTO after its minimum is applied (section 5.5).
+// Rule: as the_timeout_is_bounded
 #[test]
 fn backoff_doubles_the_minimum_timeout() {
     let mut rtt = RttEstimator::new(&one());
@@ -110,6 +118,7 @@ fn backoff_doubles_the_minimum_timeout() {
 }
 
 /// The settings may limit the backoff factor.
+// Rule: as the_timeout_is_bounded
 #[test]
 fn backoff_may_be_limited() {
     let mut rtt = RttEstimator::new(&Settings { backoff_max: 4, ..one() });
@@ -120,6 +129,7 @@ fn backoff_may_be_limited() {
 /// The estimator of Linux, by hand, in quarters of a millisecond: the deviation in use is the largest of a
 /// round trip and at least 200 ms; it grows at once, and decays by a quarter of the excess at the end of a
 /// round trip.
+// Rule: as the_first_sample
 #[test]
 fn the_deviation_of_linux_decays_once_per_round_trip() {
     let settings = Settings {
@@ -156,6 +166,8 @@ fn the_deviation_of_linux_decays_once_per_round_trip() {
 }
 
 /// Transmission does not restart a running timer (section 5.1).
+// Rule: Starts on transmission if it is not running; stops when all is acknowledged; restarts on new ACKs.
+// [6298 5.1-5.3; state.rs state/output.rs]
 #[test]
 fn sending_does_not_restart_a_running_timer() {
     let mut tcp = Client::start(&Settings { limited_transmit: true, ..settings(Flavour::NewReno, 4) });
@@ -163,6 +175,7 @@ fn sending_does_not_restart_a_running_timer() {
 }
 
 /// The timer stops when nothing is outstanding (section 5.2), and starts with the next transmission (5.1).
+// Rule: as sending_does_not_restart_a_running_timer
 #[test]
 fn the_timer_stops_when_all_is_acknowledged() {
     let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(3000));
@@ -170,6 +183,7 @@ fn the_timer_stops_when_all_is_acknowledged() {
 }
 
 /// An acknowledgement of new data restarts the timer (section 5.3); a duplicate does not.
+// Rule: as sending_does_not_restart_a_running_timer
 #[test]
 fn acknowledged_data_restart_the_timer() {
     for flavour in FLAVOURS {
@@ -182,6 +196,8 @@ fn acknowledged_data_restart_the_timer() {
 /// On expiry the earliest segment is retransmitted, the RTO doubles and the timer restarts (sections
 /// 5.4-5.6); the window becomes one segment and ssthresh half the flight, and ssthresh is kept if the same
 /// segment times out again (RFC 5681 section 3.1 and equation 4).
+// Rule: Timeout: the earliest segment is retransmitted, the RTO doubles, the window is one segment; a
+// repeated timeout keeps ssthresh. [6298 5.4-5.6, 5681 3.1; state/loss.rs cc/aimd.rs]
 #[test]
 fn a_timeout_retransmits_and_backs_off() {
     for flavour in FLAVOURS {
@@ -193,6 +209,7 @@ fn a_timeout_retransmits_and_backs_off() {
 }
 
 /// Half the flight, but at least two segments (RFC 5681 equation 4).
+// Rule: as windows::limited_transmit
 #[test]
 fn ssthresh_is_at_least_two_segments() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 3));
@@ -201,6 +218,7 @@ fn ssthresh_is_at_least_two_segments() {
 
 /// After a timeout all unacknowledged data are retransmitted in slow start up to ssthresh. A timeout of
 /// another segment halves again (RFC 5681 sections 3.1, 4.3).
+// Rule: as a_timeout_retransmits_and_backs_off
 #[test]
 fn slow_start_after_a_timeout() {
     for flavour in FLAVOURS {
@@ -215,6 +233,8 @@ fn slow_start_after_a_timeout() {
 
 /// A late backoff restarts the timer before it doubles the RTO: the first retransmission waits for the undoubled
 /// one, and each further one for what the timeout before would have set.
+// Rule: With the late backoff the timer of a retransmission is set before the backoff doubles, so that
+// doubling begins with the second timeout. [TR-96-014, reading of its traces; state/loss.rs]
 #[test]
 fn a_late_backoff_doubles_from_the_second_timeout_on() {
     for (late_backoff, timeouts) in [(false, [1000, 3000, 7000]), (true, [1000, 2000, 4000])] {

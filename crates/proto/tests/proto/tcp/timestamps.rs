@@ -12,6 +12,8 @@ fn stamped(flavour: Flavour, initial: u32) -> Settings {
 
 /// The echo is the timestamp of the earliest segment acknowledged: with delayed ACKs the sender then measures
 /// the delay (section 4.3 case A).
+// Rule: The echo is that of the earliest segment acknowledged or the last in order, and never moves back.
+// [7323 4.3; receiver.rs state.rs]
 #[test]
 fn the_earliest_segment_is_echoed() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno, 4));
@@ -21,6 +23,7 @@ fn the_earliest_segment_is_echoed() {
 
 /// An out-of-order segment does not change the echo; the one that fills the hole does (section 4.3 cases B
 /// and C).
+// Rule: as the_earliest_segment_is_echoed
 #[test]
 fn holes_do_not_change_the_echo() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
@@ -31,6 +34,7 @@ fn holes_do_not_change_the_echo() {
 
 /// A reordered segment does not move the echo back (section 4.3: TSval ≥ TS.Recent), across the wrap of the
 /// clock too.
+// Rule: as the_earliest_segment_is_echoed
 #[test]
 fn a_reordered_segment_does_not_move_the_echo_back() {
     for base in [100, u32::MAX - 5] {
@@ -42,6 +46,7 @@ fn a_reordered_segment_does_not_move_the_echo_back() {
 }
 
 /// The first timestamp is accepted with any value.
+// Rule: as the_earliest_segment_is_echoed
 #[test]
 fn the_first_timestamp_is_accepted() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
@@ -50,6 +55,7 @@ fn the_first_timestamp_is_accepted() {
 
 /// Every acknowledgement of new data is a sample, also for retransmitted data, because the echo identifies
 /// the copy (sections 3.1, 4.1); it ends the backoff.
+// Rule: Each ACK of new data is a sample, retransmitted data included; others are not. [7323 4.1; state.rs]
 #[test]
 fn retransmissions_give_samples() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
@@ -58,6 +64,7 @@ fn retransmissions_give_samples() {
 }
 
 /// The delivered copy may be the first one, if the timeout was spurious.
+// Rule: as retransmissions_give_samples
 #[test]
 fn the_echo_identifies_the_delivered_copy() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
@@ -66,6 +73,7 @@ fn the_echo_identifies_the_delivered_copy() {
 }
 
 /// Partial acknowledgements are samples as well, since they acknowledge new data (section 4.1).
+// Rule: as retransmissions_give_samples
 #[test]
 fn partial_acknowledgements_give_samples() {
     for flavour in [Flavour::NewReno, Flavour::Sack] {
@@ -77,6 +85,7 @@ fn partial_acknowledgements_give_samples() {
 }
 
 /// An acknowledgement of nothing new is not a sample (section 4.1).
+// Rule: as retransmissions_give_samples
 #[test]
 fn duplicates_give_no_sample() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 4));
@@ -85,6 +94,7 @@ fn duplicates_give_no_sample() {
 
 /// The microsecond clock wraps after 71 minutes; a round trip across the wrap is measured correctly (section
 /// 5.4).
+// Rule: The clock wraps; an echo ahead of the clock is a sample of zero. [7323 5.4; state.rs]
 #[test]
 fn the_clock_wraps() {
     let wrap = Time::from_nanos((1 << 32) * 1_000);
@@ -102,6 +112,7 @@ fn the_clock_wraps() {
 }
 
 /// Segments echo the latest timestamp of the peer (section 3.2).
+// Rule: as the_earliest_segment_is_echoed
 #[test]
 fn segments_echo_the_latest_timestamp_of_the_peer() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
@@ -113,6 +124,7 @@ fn segments_echo_the_latest_timestamp_of_the_peer() {
 }
 
 /// An echo ahead of the clock, from a misbehaving peer, counts as a round trip of zero, not of an age.
+// Rule: as the_clock_wraps
 #[test]
 fn an_echo_ahead_of_the_clock_is_a_zero_sample() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));

@@ -74,6 +74,7 @@ fn reorders(tcp: &mut Client) -> &mut Client {
 
 /// Eifel: after a fast retransmit of a delayed segment, the ACK echoes the timestamp of the original, which
 /// is older than that of the retransmission.
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn eifel_undoes_a_recovery() {
     for (congestion, threshold) in CONTROLS {
@@ -96,6 +97,9 @@ fn eifel_undoes_a_recovery() {
 
 /// After a spurious timeout the originals arrive one by one, later than a copy could have. An echo from before the copy
 /// is not its delivery, which would make all earlier segments lost (RFC 8985 section 6.2 step 2).
+// Rule: RACK: an acknowledgement that echoes a timestamp from before a copy, or comes faster than the path
+// allows, does not deliver the copy; as in Linux, the echo counts for cumulative acknowledgements only. [8985
+// 6.2 step 2; detection/rack.rs]
 #[test]
 fn an_original_is_not_the_delivery_of_its_copy() {
     for (congestion, threshold) in CONTROLS {
@@ -116,6 +120,7 @@ fn an_original_is_not_the_delivery_of_its_copy() {
 }
 
 /// Without timestamps: the receiver reports the retransmission as a duplicate (DSACK).
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn dsack_undoes_a_recovery() {
     for (congestion, threshold) in CONTROLS {
@@ -133,6 +138,7 @@ fn dsack_undoes_a_recovery() {
 }
 
 /// One of two retransmissions was a duplicate, the other was not: there was a loss.
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn one_redundant_retransmission_of_two_undoes_nothing() {
     for (congestion, _) in CONTROLS {
@@ -147,6 +153,7 @@ fn one_redundant_retransmission_of_two_undoes_nothing() {
 }
 
 /// Each recovery has its own first retransmission: an original sent after that of an earlier recovery counts.
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn eifel_uses_the_first_retransmission_of_each_recovery() {
     let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
@@ -163,6 +170,7 @@ fn eifel_uses_the_first_retransmission_of_each_recovery() {
 }
 
 /// A DSACK for a copy sent before the recovery does not count.
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn a_dsack_for_an_earlier_copy_undoes_nothing() {
     let mut tcp = Client::start(&Settings { dsack: true, ..records(Congestion::Reno, 10) });
@@ -178,6 +186,7 @@ fn a_dsack_for_an_earlier_copy_undoes_nothing() {
 
 /// The flight's acknowledgements arrive after the timeout. The first releases new data, and the second
 /// acknowledges an original: the timeout was spurious (RFC 5682 section 3.1, step 3b).
+// Rule: as records::a_spurious_timeout_is_undone
 #[test]
 fn f_rto_undoes_a_spurious_timeout() {
     for (congestion, threshold) in CONTROLS {
@@ -202,6 +211,7 @@ fn f_rto_undoes_a_spurious_timeout() {
 
 /// The second acknowledgement after the timeout may report the original by SACK, up to the last segment sent before
 /// the timeout (step 3b); data sent since show nothing.
+// Rule: as records::a_spurious_timeout_is_undone
 #[test]
 fn f_rto_accepts_a_sack_of_the_last_original() {
     for (last, spurious) in [(12_000, 1), (13_000, 0)] {
@@ -215,6 +225,7 @@ fn f_rto_accepts_a_sack_of_the_last_original() {
 }
 
 /// The second acknowledgement after the timeout is a duplicate: the segment was lost (step 3a).
+// Rule: as records::a_spurious_timeout_is_undone
 #[test]
 fn a_genuine_timeout_is_not_undone() {
     for (congestion, _) in CONTROLS {
@@ -230,6 +241,7 @@ fn a_genuine_timeout_is_not_undone() {
 
 /// The acknowledgement that ends the recovery may also show that it was spurious: it echoes an original, or a DSACK
 /// follows.
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn a_recovery_is_undone_at_its_end_and_after_it() {
     let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
@@ -246,6 +258,7 @@ fn a_recovery_is_undone_at_its_end_and_after_it() {
 }
 
 /// Segments that a spurious recovery took for lost are not retransmitted after it was undone.
+// Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn an_undone_recovery_retransmits_nothing_more() {
     let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });

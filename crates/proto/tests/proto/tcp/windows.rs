@@ -10,6 +10,7 @@ use crate::tcp::dialogue::{Client, settings};
 
 /// RFC 5681 section 3.1: four segments up to 1095 bytes, three up to 2190, else two. RFC 6928 section 2: ten
 /// segments, but at most 14,600 bytes or two segments.
+// Rule: Initial window of ten segments, or of two to four. [6928 2, 5681 3.1; settings.rs]
 #[test]
 fn initial_windows() {
     let table = [
@@ -33,6 +34,7 @@ fn initial_windows() {
 
 /// Slow start: each acknowledgement opens the window by what it acknowledges, by one segment at most
 /// (RFC 5681 equation 2).
+// Rule: Slow start: growth by the bytes acknowledged, at most a segment. [5681 3.1 eq. 2; cc/aimd.rs]
 #[test]
 fn slow_start() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -44,6 +46,7 @@ fn slow_start() {
 
 /// Congestion avoidance: each acknowledgement opens the window by SMSS²/cwnd, about a segment per round
 /// trip (RFC 5681 equation 3).
+// Rule: Congestion avoidance: SMSS²/cwnd per acknowledgement. [5681 3.1 eq. 3; cc/aimd.rs]
 #[test]
 fn congestion_avoidance() {
     let initial_ssthresh = InitialThreshold::Segments(4);
@@ -57,6 +60,8 @@ fn congestion_avoidance() {
 }
 
 /// BSD up to Net/3 adds an eighth of a segment per acknowledgement, but not in slow start (RFC 2525).
+// Rule: The additive constant of BSD up to Net/3, which is forbidden today, with net3 only. [2525, 5681 3.1;
+// cc/aimd.rs]
 #[test]
 fn net3_adds_a_constant() {
     let settings = Settings { congestion: Congestion::Net3, ..settings(Flavour::Reno, 4) };
@@ -69,6 +74,8 @@ fn net3_adds_a_constant() {
 }
 
 /// The data in flight never exceed the receive window (RFC 9293 section 3.8.6).
+// Rule: The flight never exceeds the receive window, inflation included. [9293 3.8.6, 5681 3.2;
+// state/output.rs]
 #[test]
 fn the_receive_window_limits_the_flight() {
     let mut tcp = Client::start(&Settings { window: Bytes(3000).into(), ..settings(Flavour::NewReno, 10) });
@@ -77,6 +84,7 @@ fn the_receive_window_limits_the_flight() {
 }
 
 /// A window in packets holds their payload, whatever the window in bytes would permit.
+// Rule: as the_receive_window_limits_the_flight
 #[test]
 fn a_window_may_be_in_packets() {
     for window_counts in [WindowCounts::Payload, WindowCounts::Packets] {
@@ -95,6 +103,7 @@ fn a_window_may_be_in_packets() {
 
 /// Sender-side silly window avoidance: a window too small for a full segment is not used, unless it is half
 /// of the largest window seen (RFC 9293 section 3.8.6.2.1).
+// Rule: Silly window avoidance; a short last segment is sent. [9293 3.8.6.2.1; state/output.rs]
 #[test]
 fn silly_window_avoidance() {
     let mut tcp = Client::start(&Settings { window: Bytes(1500).into(), ..settings(Flavour::NewReno, 10) });
@@ -105,6 +114,7 @@ fn silly_window_avoidance() {
 
 /// The largest window seen is that of the receiver, announced in the SYN-ACK; its buffer may be smaller than
 /// the sender's (RFC 9293 section 3.8.6.2.1: Max(SND.WND)).
+// Rule: as silly_window_avoidance
 #[test]
 fn silly_window_avoidance_uses_the_largest_advertised_window() {
     for flavour in [Flavour::Reno, Flavour::Sack, Flavour::GoBackN, Flavour::SelectiveRepeat] {
@@ -117,6 +127,7 @@ fn silly_window_avoidance_uses_the_largest_advertised_window() {
 }
 
 /// The last segment may be short (RFC 9293 section 3.8.6.2.1: all queued data fit).
+// Rule: as silly_window_avoidance
 #[test]
 fn a_short_last_segment_is_sent() {
     let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(2300));
@@ -125,6 +136,7 @@ fn a_short_last_segment_is_sent() {
 
 /// After an idle period longer than the RTO the window restarts from the initial window (RFC 5681 section
 /// 4.1). Here the sender is idle because the receive window is closed.
+// Rule: Restart after an idle period, never with a larger window. [5681 4.1; state.rs cc/mod.rs]
 #[test]
 fn the_window_restarts_after_idling() {
     let grown = |idle_restart| {
@@ -139,6 +151,7 @@ fn the_window_restarts_after_idling() {
 }
 
 /// A restart never increases the window: it is min(initial, cwnd) (RFC 5681 section 4.1).
+// Rule: as the_window_restarts_after_idling
 #[test]
 fn a_restart_does_not_increase_the_window() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -148,6 +161,7 @@ fn a_restart_does_not_increase_the_window() {
 }
 
 /// With a burst limit, an acknowledgement releases at most that many segments.
+// Rule: Bursts can be limited. [state/output.rs]
 #[test]
 fn bursts_can_be_limited() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
@@ -163,6 +177,8 @@ fn limited(flavour: Flavour) -> Settings {
 /// Limited transmit: each of the first two duplicate ACKs releases a new segment beyond the unchanged
 /// congestion window (RFC 3042 section 2). These segments do not count in the flight that a loss halves, and
 /// the half is at least two segments (RFC 5681 section 3.2 step 2, equation 4).
+// Rule: A loss reduces ssthresh to half the flight, at least two segments. [5681 3.1 eq. 4; cc/aimd.rs]
+// Rule: as limited_transmit_respects_the_receive_window
 #[test]
 fn limited_transmit() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -174,6 +190,8 @@ fn limited_transmit() {
 }
 
 /// Limited transmit respects the receive window (RFC 3042 section 2).
+// Rule: Limited transmit: new data, at most two segments, within the receive window, not part of the flight.
+// [3042 2, 5681 3.2 step 2; state/output.rs]
 #[test]
 fn limited_transmit_respects_the_receive_window() {
     let mut tcp = Client::start(&Settings { window: Bytes(4000).into(), ..limited(Flavour::NewReno) });
@@ -182,6 +200,7 @@ fn limited_transmit_respects_the_receive_window() {
 
 /// With a higher duplicate threshold, still at most two segments are sent beyond the window (RFC 3042 section
 /// 2).
+// Rule: as limited_transmit_respects_the_receive_window
 #[test]
 fn limited_transmit_sends_at_most_two_segments() {
     let mut tcp = Client::start(&Settings { dupthresh: 5, ..limited(Flavour::NewReno) });
@@ -190,6 +209,7 @@ fn limited_transmit_sends_at_most_two_segments() {
 }
 
 /// Limited transmit sends new data only, never retransmissions after a timeout (RFC 3042 section 2).
+// Rule: as limited_transmit_respects_the_receive_window
 #[test]
 fn limited_transmit_does_not_retransmit() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -200,6 +220,7 @@ fn limited_transmit_does_not_retransmit() {
 }
 
 /// Limited transmit has no effect without new data.
+// Rule: as limited_transmit_respects_the_receive_window
 #[test]
 fn limited_transmit_needs_new_data() {
     let mut tcp = Client::start_with(&Settings { close: true, ..limited(Flavour::NewReno) }, Some(3000));
@@ -209,6 +230,7 @@ fn limited_transmit_needs_new_data() {
 
 /// RFC 5681 section 3.1: after the loss of a SYN the initial window is one segment, also when it is used again after an
 /// idle period.
+// Rule: as the_window_restarts_after_idling
 #[test]
 fn a_lost_syn_also_limits_the_window_after_an_idle_period() {
     let mut tcp = Client::supplied(&Settings { handshake: true, ..settings(Flavour::NewReno, 4) });

@@ -10,6 +10,7 @@ const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno,
 
 /// A loss is repaired and the transfer completes at every position of the wrap: before, within and after the
 /// hole, and within SACKed data.
+// Rule: Sequence numbers are modulo 2³². [9293 3.4; seq.rs]
 #[test]
 fn losses_around_the_wrap_are_repaired() {
     for flavour in FLAVOURS {
@@ -30,6 +31,7 @@ fn losses_around_the_wrap_are_repaired() {
 }
 
 /// The recovery point stays in the past after 2 GiB: the next loss is still detected by duplicate ACKs.
+// Rule: as losses_around_the_wrap_are_repaired
 #[test]
 fn the_recovery_point_stays_in_the_past_after_2_gib() {
     for flavour in FLAVOURS {

@@ -17,6 +17,8 @@ fn closed(flavour: Flavour) -> Client {
 
 /// Window probe: a byte is sent into a closed window after one RTO, and again at intervals that double up to
 /// the maximum RTO.
+// Rule: Probes after one RTO, then at doubling intervals, independent of the backoff. [9293 3.8.6.1;
+// sender.rs]
 #[test]
 fn a_closed_window_is_probed() {
     for flavour in FLAVOURS {
@@ -30,6 +32,7 @@ fn a_closed_window_is_probed() {
 
 /// Responses to probes are not duplicate acknowledgements: the congestion window is unchanged, and nothing is
 /// sent before the next probe.
+// Rule: ACKs of probes are not duplicates. [5681 2; sender.rs]
 #[test]
 fn acks_of_probes_are_not_duplicates() {
     for flavour in FLAVOURS {
@@ -44,6 +47,8 @@ fn acks_of_probes_are_not_duplicates() {
 
 /// A window update releases data at once, in whole segments, including the probe's; the timer starts with the
 /// RTO unchanged, since probes are not timeouts (RFC 6298 section 5.1).
+// Rule: An open window releases whole segments; an accepted probe byte is not repeated. [9293 3.8.6;
+// sender.rs]
 #[test]
 fn a_window_update_ends_probing() {
     for flavour in FLAVOURS {
@@ -56,6 +61,7 @@ fn a_window_update_ends_probing() {
 
 /// A window that opens long after the last probe finds an idle connection, which restarts (RFC 5681 section
 /// 4.1).
+// Rule: as a_window_update_ends_probing
 #[test]
 fn probes_do_not_prevent_an_idle_restart() {
     let mut tcp = closed(Flavour::NewReno);
@@ -65,6 +71,7 @@ fn probes_do_not_prevent_an_idle_restart() {
 
 /// With halving in whole segments, ns-2's congestion window may become zero as well: a one-byte probe
 /// respects that too.
+// Rule: as a_small_window_is_used_after_one_timeout
 #[test]
 fn probes_respect_a_zero_congestion_window() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
@@ -76,6 +83,7 @@ fn probes_respect_a_zero_congestion_window() {
 
 /// The byte of a probe may be accepted, and data continue after it. Sent once it gives an RTT sample,
 /// retransmitted it does not (Karn).
+// Rule: as a_window_update_ends_probing
 #[test]
 fn data_continue_after_an_accepted_probe() {
     let mut tcp = closed(Flavour::NewReno);
@@ -87,6 +95,7 @@ fn data_continue_after_an_accepted_probe() {
 }
 
 /// When the byte is accepted and the window is still closed, probing restarts.
+// Rule: as a_closed_window_is_probed
 #[test]
 fn probing_restarts_after_an_accepted_byte() {
     let mut tcp = closed(Flavour::NewReno);
@@ -96,6 +105,7 @@ fn probing_restarts_after_an_accepted_byte() {
 
 /// A persistently small window is used after one RTO as far as it permits, not byte by byte (RFC 9293 section
 /// 3.8.6.2.1: override timeout; RFC 1122 section 4.2.3.4).
+// Rule: A small window is used after one RTO. [9293 3.8.6.2.1, 1122 4.2.3.4; sender.rs]
 #[test]
 fn a_small_window_is_used_after_one_timeout() {
     let mut tcp = Client::start(&Settings { window: Bytes(2500).into(), ..settings(Flavour::NewReno, 4) });
@@ -110,6 +120,8 @@ fn a_small_window_is_used_after_one_timeout() {
 }
 
 /// ns-2's SACK sends whole segments into a window, and shorter ones only as probes; it does not stall.
+// Rule: In ns-2's SACK, which does not split segments, a small window is used by probes. [state/output.rs
+// recovery/ns2/sack.rs]
 #[test]
 fn ns2_uses_a_small_window_for_probes() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
@@ -121,6 +133,7 @@ fn ns2_uses_a_small_window_for_probes() {
 }
 
 /// A window too small for a segment does not end probing.
+// Rule: as a_small_window_is_used_after_one_timeout
 #[test]
 fn a_small_window_does_not_end_probing() {
     let mut tcp = closed(Flavour::NewReno);
@@ -130,6 +143,7 @@ fn a_small_window_does_not_end_probing() {
 
 /// A window that closes over outstanding data is probed like any other, where a timeout would never send
 /// anything; this does not count as a loss (RFC 9293 section 3.8.6, RFC 1122 section 4.2.2.16).
+// Rule: The window may shrink below outstanding data. [9293 3.8.6, 1122 4.2.2.16; sender.rs]
 #[test]
 fn a_shrunk_window_is_probed() {
     for flavour in FLAVOURS {
@@ -145,6 +159,7 @@ fn a_shrunk_window_is_probed() {
 }
 
 /// With only FIN outstanding the retransmission timer runs, even if the window is zero.
+// Rule: as a_shrunk_window_is_probed
 #[test]
 fn a_fin_alone_uses_the_retransmission_timer() {
     let mut tcp = Client::start_with(&Settings { close: true, ..settings(Flavour::NewReno, 4) }, Some(1000));
@@ -153,6 +168,7 @@ fn a_fin_alone_uses_the_retransmission_timer() {
 }
 
 /// A connection may open with a closed window.
+// Rule: as a_closed_window_is_probed
 #[test]
 fn the_initial_window_may_be_zero() {
     let initial_window = InitialWindow::Segments(4);
@@ -163,6 +179,7 @@ fn the_initial_window_may_be_zero() {
 }
 
 /// Data segmented by a small window are retransmitted with other boundaries when there is more room.
+// Rule: Retransmissions may be resegmented. [9293 3.7.5; state/output.rs]
 #[test]
 fn retransmissions_may_be_resegmented() {
     let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..settings(Flavour::NewReno, 4) });

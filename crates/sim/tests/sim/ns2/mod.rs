@@ -27,6 +27,7 @@ fn difference(case: &Case, directory: &Path) -> Result<(), String> {
     trace::compare(&expected, &found)
 }
 
+// Rule: With the profile ns2, the same events and state as ns-2.35. []
 #[test]
 fn traces_are_equal() {
     let directory = directory();

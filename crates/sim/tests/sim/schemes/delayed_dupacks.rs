@@ -14,6 +14,8 @@ fn receiver() -> Server {
 
 /// TR 99-003: the first two duplicates are sent immediately and later ones are held. Local recovery fills the gap
 /// within the delay, so the held ones are never sent.
+// Rule: The third and later duplicates of a run are held; an arrival within the delay that fills the gap
+// cancels them. [2757 4.8; ../scheme/delayed_dupacks.rs]
 #[test]
 fn local_recovery_within_the_delay_leaves_two_duplicates() {
     let mut tcp = receiver();
@@ -24,6 +26,7 @@ fn local_recovery_within_the_delay_leaves_two_duplicates() {
 }
 
 /// After the delay, counted from the first held duplicate, all held ones are sent, and further ones immediately.
+// Rule: After the delay all of them are sent. [2757 4.8; ../scheme/delayed_dupacks.rs]
 #[test]
 fn held_duplicates_are_sent_after_the_delay() {
     let mut tcp = receiver();
@@ -36,6 +39,7 @@ fn held_duplicates_are_sent_after_the_delay() {
 }
 
 /// The delay applies to each run of duplicates, the first included.
+// Rule: as local_recovery_within_the_delay_leaves_two_duplicates
 #[test]
 fn a_new_acknowledgement_restarts_the_delay() {
     let mut tcp = receiver();
@@ -46,6 +50,7 @@ fn a_new_acknowledgement_restarts_the_delay() {
 }
 
 /// A duplicate segment without a gap is acknowledged immediately.
+// Rule: Only a gap makes duplicates. [../scheme/delayed_dupacks.rs]
 #[test]
 fn needless_retransmissions_are_acknowledged_at_once() {
     let mut tcp = receiver();

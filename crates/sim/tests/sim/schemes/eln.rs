@@ -92,6 +92,7 @@ impl Marker {
 }
 
 /// Section 3.1: acknowledgements that request a segment that arrived with errors are marked until it is acknowledged.
+// Rule: ACKs that request a segment that arrived corrupted are marked. [3.1; ../scheme/eln.rs]
 #[test]
 fn requests_of_corrupted_segments_are_marked() {
     for end in [LinkEnd::MobileHost, LinkEnd::BaseStation] {
@@ -104,6 +105,7 @@ fn requests_of_corrupted_segments_are_marked() {
 }
 
 /// An acknowledgement of a part of the segment requests the rest.
+// Rule: as requests_of_corrupted_segments_are_marked
 #[test]
 fn a_request_within_a_corrupted_segment_is_marked() {
     let mut marker = Marker::at(LinkEnd::MobileHost);
@@ -112,6 +114,7 @@ fn a_request_within_a_corrupted_segment_is_marked() {
 }
 
 /// Packets towards the host pass unchanged, and so do acknowledgements without data before them.
+// Rule: as requests_of_corrupted_segments_are_marked
 #[test]
 fn everything_else_passes_unchanged() {
     let mut marker = Marker::at(LinkEnd::MobileHost);
@@ -154,6 +157,8 @@ impl Marker {
 }
 
 /// Requests of a byte in a gap are marked until a copy has passed, wherever that is lost later.
+// Rule: By holes: ACKs that request what is missing in the data from the mobile host are marked, from its SYN
+// on. [../scheme/eln.rs]
 #[test]
 fn requests_of_holes_are_marked() {
     let mut marker = by_holes();
@@ -166,6 +171,7 @@ fn requests_of_holes_are_marked() {
 }
 
 /// A copy that fills the middle of a gap, or several gaps, leaves the rest.
+// Rule: as requests_of_holes_are_marked
 #[test]
 fn a_hole_is_filled_in_parts() {
     let mut marker = by_holes();
@@ -181,6 +187,7 @@ fn a_hole_is_filled_in_parts() {
 }
 
 /// Segments in any order, against a list of those that have arrived.
+// Rule: as requests_of_holes_are_marked
 #[test]
 fn holes_are_what_has_not_arrived() {
     let mut random = Streams::new(1, 0).stream("holes");
@@ -211,6 +218,7 @@ fn holes_are_what_has_not_arrived() {
 }
 
 /// A SYN begins a connection, whose first data segment may be lost; the answer to it ends none. A reset does.
+// Rule: as requests_of_holes_are_marked
 #[test]
 fn holes_are_counted_from_the_syn() {
     let mut marker = by_holes();
@@ -229,6 +237,7 @@ fn holes_are_counted_from_the_syn() {
 }
 
 /// Segments with errors are no signals for a base station that goes by holes.
+// Rule: as requests_of_holes_are_marked
 #[test]
 fn only_base_stations_go_by_holes() {
     let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
@@ -239,6 +248,7 @@ fn only_base_stations_go_by_holes() {
 }
 
 /// What a host sends over another base station is not missing here.
+// Rule: as requests_of_holes_are_marked
 #[test]
 fn holes_are_forgotten_at_a_hand_off() {
     let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
@@ -257,6 +267,7 @@ fn holes_are_forgotten_at_a_hand_off() {
 }
 
 /// Memory is bounded for one connection and for a long time.
+// Rule: The state is bounded and soft. [../scheme/eln.rs]
 #[test]
 fn idle_connections_are_forgotten() {
     let mut marker = Marker::at(LinkEnd::MobileHost);
@@ -284,6 +295,7 @@ fn marked<'a>(tcp: &'a mut Client, offset: u32, blocks: &[std::ops::Range<u32>])
 }
 
 /// Section 3.1: the third marked duplicate causes the retransmission, and the window stays as it is.
+// Rule: A marked loss leaves the window; others, and timeouts, are congestion. [3.1; ../scheme/eln.rs]
 #[test]
 fn a_marked_loss_keeps_the_window() {
     for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
@@ -299,6 +311,7 @@ fn a_marked_loss_keeps_the_window() {
 }
 
 /// E2E-ELN-RXMT: the first one does.
+// Rule: The first marked duplicate may cause the retransmission. [3.1; ../scheme/eln.rs]
 #[test]
 fn early_retransmission_needs_one_marked_duplicate() {
     let mut tcp = source(Flavour::Reno, true);
@@ -309,6 +322,7 @@ fn early_retransmission_needs_one_marked_duplicate() {
 }
 
 /// A loss without the mark, and a timeout with it, are congestion.
+// Rule: as a_marked_loss_keeps_the_window
 #[test]
 fn other_losses_halve_the_window() {
     let mut tcp = source(Flavour::Reno, true);
@@ -320,6 +334,7 @@ fn other_losses_halve_the_window() {
 }
 
 /// The echo of a congestion mark is answered even if the requested segment is corrupted.
+// Rule: as a_marked_loss_keeps_the_window
 #[test]
 fn congestion_marks_are_answered() {
     let schemes = schemes(false);

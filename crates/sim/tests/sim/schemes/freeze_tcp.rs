@@ -13,6 +13,8 @@ fn receiver() -> Server {
     Server::installed(&settings, installed(&Schemes::default(), "freeze-tcp").receiver_reactions())
 }
 
+// Rule: The window is zero from the warning until the signal is back; three ACKs then open it. [3;
+// ../scheme/freeze_tcp.rs]
 #[test]
 fn the_window_is_closed_from_the_warning_until_the_signal_is_back() {
     let mut tcp = receiver();
@@ -25,6 +27,7 @@ fn the_window_is_closed_from_the_warning_until_the_signal_is_back() {
 }
 
 /// Without a warning the window is closed once the signal is lost, for what arrives before it is.
+// Rule: as the_window_is_closed_from_the_warning_until_the_signal_is_back
 #[test]
 fn a_loss_without_a_warning_closes_the_window_silently() {
     let mut tcp = receiver();
@@ -33,6 +36,7 @@ fn a_loss_without_a_warning_closes_the_window_silently() {
 }
 
 /// A closed window: no loss is assumed, however long it lasts, and the window is as before when it opens.
+// Rule: The source probes, and keeps its window. [3]
 #[test]
 fn a_frozen_source_probes_and_keeps_its_window() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));

@@ -6,6 +6,7 @@ use lasthop_proto::tcp::{Flavour, Settings};
 use lasthop_testing::dialogue::{Client, Server, settings};
 use lasthop_testing::schemes::installed;
 
+// Rule: The receiver sends three duplicate ACKs when the signal is back. [../scheme/handoff_rxmt.rs]
 #[test]
 fn the_receiver_sends_duplicates_when_the_signal_is_back() {
     let settings = Settings { ack_every: 1, ..settings(Flavour::NewReno, 8) };
@@ -17,6 +18,7 @@ fn the_receiver_sends_duplicates_when_the_signal_is_back() {
 }
 
 /// The oldest segment is retransmitted immediately, the window is halved, and the timer is restarted.
+// Rule: The sender retransmits its oldest segment, with half the window. [../scheme/handoff_rxmt.rs]
 #[test]
 fn the_sender_retransmits_when_the_signal_is_back() {
     let schemes = Schemes::default();
@@ -32,6 +34,7 @@ fn the_sender_retransmits_when_the_signal_is_back() {
 }
 
 /// The minimum window is two segments.
+// Rule: as the_sender_retransmits_when_the_signal_is_back
 #[test]
 fn the_window_is_two_segments_at_least() {
     let schemes = Schemes::default();

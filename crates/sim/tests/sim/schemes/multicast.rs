@@ -83,6 +83,7 @@ fn discards(packet: Packet) -> Effect {
 }
 
 /// Section 6: what arrived before the last packet that the host reports is freed; the rest is transmitted.
+// Rule: as the_receiver_reports_when_its_signal_is_back
 #[test]
 fn the_host_gets_what_came_after_its_last_segment() {
     let mut station = Station::new(12);
@@ -101,6 +102,7 @@ fn the_host_gets_what_came_after_its_last_segment() {
     assert_eq!(station.receive(Port::RADIO, ack), [Effect::Send(Port::WIRED, ack)]);
 }
 
+// Rule: A host that is not heard gets everything. [6; ../scheme/multicast.rs]
 #[test]
 fn a_host_that_is_not_heard_gets_everything_after_the_wait() {
     let mut station = Station::new(12);
@@ -119,6 +121,7 @@ fn a_host_that_is_not_heard_gets_everything_after_the_wait() {
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
+// Rule: A base station that the host is not at keeps the last packets. [4, 6; ../scheme/multicast.rs]
 #[test]
 fn the_buffer_holds_the_latest_packets() {
     let mut station = Station::new(2);
@@ -132,6 +135,7 @@ fn the_buffer_holds_the_latest_packets() {
 }
 
 /// Only TCP segments are copied to other base stations, and of these only data are worth keeping.
+// Rule: as the_buffer_holds_the_latest_packets
 #[test]
 fn what_cannot_be_kept_is_discarded_or_forwarded() {
     let mut station = Station::new(12);
@@ -143,6 +147,7 @@ fn what_cannot_be_kept_is_discarded_or_forwarded() {
     assert_eq!(station.receive(Port::WIRED, ack), [sends(ack)]);
 }
 
+// Rule: A host that does not move gets everything at once. [../scheme/multicast.rs]
 #[test]
 fn a_host_that_does_not_move_gets_everything_at_once() {
     let mut agent = agent(&Schemes::default(), "multicast");
@@ -152,6 +157,8 @@ fn a_host_that_does_not_move_gets_everything_at_once() {
 }
 
 /// Without SACK the report names the last three segments, the latest first; other acknowledgements are unchanged.
+// Rule: The host reports its last three segments; what came after them is transmitted. [6;
+// ../scheme/multicast.rs]
 #[test]
 fn the_receiver_reports_when_its_signal_is_back() {
     let schemes = Schemes::default();

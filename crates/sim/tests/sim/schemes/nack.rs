@@ -126,6 +126,8 @@ fn numbers(nack: &Packet) -> Vec<(u32, u32)> {
 }
 
 /// MobiCom 1995, section 3.2: after a threshold of segments. The NACK acknowledges nothing new.
+// Rule: A gap in the data from the mobile host is requested after enough later segments; a NACK acknowledges
+// nothing new. [3.2; ../scheme/nack.rs]
 #[test]
 fn a_gap_is_requested_after_three_segments() {
     let mut station = Station::new("");
@@ -155,6 +157,8 @@ fn a_gap_is_requested_after_three_segments() {
 }
 
 /// A SACK option holds four blocks, three beside timestamps; those of the latest acknowledgement are repeated.
+// Rule: A NACK names up to four gaps, three with timestamps; further gaps take further NACKs. [3.2;
+// ../scheme/nack.rs]
 #[test]
 fn many_gaps_take_several_nacks() {
     let mut station = Station::new("");
@@ -177,6 +181,8 @@ fn many_gaps_take_several_nacks() {
 
 /// MobiCom 1995, section 3.2: after a time without new packets from the mobile host; not before the first
 /// acknowledgement, which a NACK repeats.
+// Rule: Silence of the mobile host makes every gap due; slow links are silent for longer. [3.2;
+// ../scheme/nack.rs]
 #[test]
 fn silence_makes_every_gap_due() {
     let mut station = Station::new("");
@@ -196,6 +202,7 @@ fn silence_makes_every_gap_due() {
 
 /// On a slow link, 200 ms without a segment are normal: a NACK of 52 B and an answer of 1040 B take 52 ms and 1040 ms
 /// at 8 kb/s, and 2 ms for propagation.
+// Rule: as silence_makes_every_gap_due
 #[test]
 fn a_slow_link_is_silent_for_longer() {
     let rate = BitRate::from_bps(8_000).expect("not zero");
@@ -205,6 +212,8 @@ fn a_slow_link_is_silent_for_longer() {
 
 /// A NACK without an answer is repeated after twice the smoothed time to an answer, but at least 40 ms; then the time
 /// doubles.
+// Rule: A NACK without an answer is repeated after two round trips, a limited number of times.
+// [../scheme/nack.rs]
 #[test]
 fn unanswered_requests_are_repeated() {
     let mut station = Station::new("silence = \"10 s\"\nattempts = 4");
@@ -227,6 +236,8 @@ fn unanswered_requests_are_repeated() {
 
 /// Segments in any order: what is requested has not arrived, and every gap is requested once, as soon as three
 /// segments above it have arrived.
+// Rule: Only what has not arrived is requested; a hand-off, a reset and idle time end the state.
+// [../scheme/nack.rs ../scheme/holes.rs]
 #[test]
 fn requests_are_what_has_not_arrived() {
     let mut random = Streams::new(1, 0).stream("nacks");
@@ -265,6 +276,7 @@ fn requests_are_what_has_not_arrived() {
 }
 
 /// What a host sends over another base station is not missing here, and a reset ends a connection.
+// Rule: as requests_are_what_has_not_arrived
 #[test]
 fn gaps_are_forgotten_at_a_hand_off_and_a_reset() {
     let mut station = Station::at(&Site { station: Some(0), ..site() }, "");
@@ -306,6 +318,8 @@ const FLAVOURS: [Flavour; 6] =
 
 /// All missing segments are retransmitted, whatever the sender; and a NACK is neither a duplicate ACK nor a report of
 /// data that have arrived.
+// Rule: The mobile host retransmits at once what is requested and not acknowledged or reported, FIN included;
+// a NACK is no duplicate ACK. [3.2; ../scheme/nack.rs]
 #[test]
 fn missing_segments_are_retransmitted_at_once() {
     for flavour in FLAVOURS {
@@ -325,6 +339,7 @@ fn missing_segments_are_retransmitted_at_once() {
 }
 
 /// Data that the destination has reported need no retransmission.
+// Rule: as missing_segments_are_retransmitted_at_once
 #[test]
 fn reported_data_are_not_retransmitted() {
     for flavour in [Flavour::Sack, Flavour::Prr] {
@@ -337,6 +352,8 @@ fn reported_data_are_not_retransmitted() {
 
 /// The destination's duplicates request data that were lost on the air: the window stays as it is, or is halved as
 /// without a NACK. Other losses halve it, and so does a timeout.
+// Rule: A requested loss leaves the window, until it is acknowledged; others, and timeouts, are congestion.
+// [../scheme/nack.rs]
 #[test]
 fn requested_losses_keep_the_window() {
     for (keys, number, ssthresh) in
@@ -353,6 +370,7 @@ fn requested_losses_keep_the_window() {
 }
 
 /// Forgotten when it is acknowledged: the same numbers may be lost again after a wrap.
+// Rule: as requested_losses_keep_the_window
 #[test]
 fn acknowledged_requests_are_forgotten() {
     let mut tcp = sender(Flavour::Reno, "");
@@ -362,6 +380,7 @@ fn acknowledged_requests_are_forgotten() {
 }
 
 /// Data of a finite transfer end with FIN, which may be missing, too.
+// Rule: as missing_segments_are_retransmitted_at_once
 #[test]
 fn a_missing_fin_is_retransmitted() {
     let schemes = schemes("");
@@ -374,6 +393,7 @@ fn a_missing_fin_is_retransmitted() {
 }
 
 /// Idle connections take no memory for ever.
+// Rule: as requests_are_what_has_not_arrived
 #[test]
 fn idle_connections_are_forgotten() {
     let mut station = Station::new("");

@@ -29,6 +29,7 @@ fn start(parameters: &str, settings: &Settings, bytes: Option<u64>) -> Client {
 const SELECTIVE: &str = "";
 
 /// The link recovers by its ARQ and codes packets with the source's DSCP, which is one for local use.
+// Rule: The source marks, and the link protects the marked packets. [II; ../scheme/selective_fec.rs]
 #[test]
 fn the_link_requirements_match_the_marking() {
     let marked = link(SELECTIVE);
@@ -51,6 +52,7 @@ fn the_link_requirements_match_the_marking() {
     }
 }
 
+// Rule: as the_link_requirements_match_the_marking
 #[test]
 fn omitted_parameters_default_to_the_paper() {
     assert_eq!(schemes(SELECTIVE), Schemes::default());
@@ -79,6 +81,8 @@ trait MarkSteps: Steps {
 impl MarkSteps for Client {}
 
 /// The first three and the last three, so all of six; a short last segment counts as one of the last.
+// Rule: The first and the last segments of a transfer are marked, whenever they are sent. [II;
+// ../scheme/selective_fec.rs]
 #[test]
 fn both_ends_of_a_transfer_are_marked() {
     for (bytes, marks) in [
@@ -113,6 +117,7 @@ fn both_ends_of_a_transfer_are_marked() {
 }
 
 /// The number of marked segments at each end is a parameter.
+// Rule: as both_ends_of_a_transfer_are_marked
 #[test]
 fn the_number_of_marked_segments_is_a_parameter() {
     for (segments, marks) in
@@ -132,6 +137,7 @@ fn the_number_of_marked_segments_is_a_parameter() {
 }
 
 /// Segments count regardless of options, which reduce the payload, and of FIN.
+// Rule: as both_ends_of_a_transfer_are_marked
 #[test]
 fn handshakes_and_fin_do_not_count_as_segments() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
@@ -154,6 +160,7 @@ fn handshakes_and_fin_do_not_count_as_segments() {
 }
 
 /// After three duplicates the left edge is retransmitted, marked; the other segments of the window are not.
+// Rule: A retransmission at the left edge of the window is marked. [II; ../scheme/selective_fec.rs]
 #[test]
 fn a_fast_retransmission_is_marked() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -168,6 +175,7 @@ fn a_fast_retransmission_is_marked() {
 }
 
 /// Each partial acknowledgement reveals the next hole at the left edge.
+// Rule: as a_fast_retransmission_is_marked
 #[test]
 fn a_retransmission_by_partial_acknowledgement_is_marked() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -182,6 +190,7 @@ fn a_retransmission_by_partial_acknowledgement_is_marked() {
 }
 
 /// A hole beyond the left edge is retransmitted unmarked.
+// Rule: as a_fast_retransmission_is_marked
 #[test]
 fn holes_beyond_the_left_edge_are_not_marked() {
     let mut tcp = start(SELECTIVE, &settings(Flavour::Sack, 12), None);
@@ -201,6 +210,7 @@ fn holes_beyond_the_left_edge_are_not_marked() {
 }
 
 /// After a timeout, only segments at the left edge when sent are marked.
+// Rule: as a_fast_retransmission_is_marked
 #[test]
 fn only_the_first_retransmission_after_a_timeout_is_marked() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -223,6 +233,7 @@ fn only_the_first_retransmission_after_a_timeout_is_marked() {
 }
 
 /// The first and the last three segments are marked when retransmitted too, at the left edge or not.
+// Rule: as both_ends_of_a_transfer_are_marked
 #[test]
 fn both_ends_of_a_transfer_are_marked_when_retransmitted() {
     for flavour in FLAVOURS {
@@ -238,6 +249,7 @@ fn both_ends_of_a_transfer_are_marked_when_retransmitted() {
 }
 
 /// With `protect = all`, everything but acknowledgements is marked.
+// Rule: All segments, or all retransmissions. [IV, V; ../scheme/selective_fec.rs]
 #[test]
 fn protecting_all_marks_all_but_acknowledgements() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
@@ -251,6 +263,7 @@ fn protecting_all_marks_all_but_acknowledgements() {
 
 /// With `protect = retransmitted`, new segments are unmarked, also at the ends; all retransmissions are
 /// marked.
+// Rule: as protecting_all_marks_all_but_acknowledgements
 #[test]
 fn protecting_retransmissions_marks_every_retransmission() {
     let parameters = "protect = \"retransmitted\"";
@@ -269,6 +282,7 @@ fn protecting_retransmissions_marks_every_retransmission() {
 }
 
 /// Sequence numbers may wrap before, within and after each end of the transfer.
+// Rule: as both_ends_of_a_transfer_are_marked
 #[test]
 fn marks_survive_sequence_wrap() {
     for wrap in (0..=11_000).step_by(500).chain([1, 999, 1001, 2999, 3001, 6999, 9499, 9501]) {
@@ -286,6 +300,7 @@ fn marks_survive_sequence_wrap() {
 
 /// The end of the first segments is not mistaken for a future one after 2 GiB, and the first segments do not
 /// recur after 4 GiB.
+// Rule: as both_ends_of_a_transfer_are_marked
 #[test]
 fn only_the_first_segments_of_a_long_transfer_are_marked() {
     let settings = Settings {

@@ -26,6 +26,8 @@ fn report(tcp: &mut Client, edge: u32, number: u32) -> &mut Client {
 }
 
 /// Section 2: the sequence number of the segment that triggered the acknowledgement, not merged with others.
+// Rule: An ACK reports the segment out of order that caused it; a receiver with SACK reports blocks. [2;
+// ../scheme/smart.rs]
 #[test]
 fn duplicates_name_the_segment_that_caused_them() {
     let mut tcp = receiver(Flavour::Reno);
@@ -39,6 +41,7 @@ fn duplicates_name_the_segment_that_caused_them() {
 }
 
 /// A receiver with SACK reports whole blocks, as always.
+// Rule: as duplicates_name_the_segment_that_caused_them
 #[test]
 fn a_receiver_with_sack_reports_blocks() {
     let mut tcp = receiver(Flavour::Sack);
@@ -48,6 +51,8 @@ fn a_receiver_with_sack_reports_blocks() {
 
 /// Section 3.1 and 4.6: the first duplicate with loss information causes the retransmission, and the window
 /// is halved.
+// Rule: The first duplicate that reports a segment above a gap causes the retransmission, and halves the
+// window. [3.1, 4.6; ../scheme/smart.rs]
 #[test]
 fn the_first_report_above_a_gap_causes_its_retransmission() {
     let mut tcp = source();
@@ -59,6 +64,7 @@ fn the_first_report_above_a_gap_causes_its_retransmission() {
 }
 
 /// Every gap below a report counts as lost immediately; for congestion control they are a single loss.
+// Rule: All gaps are retransmitted at once, and are one loss. [2; ../scheme/smart.rs]
 #[test]
 fn all_gaps_below_a_report_are_retransmitted_at_once() {
     let mut tcp = source();
@@ -71,6 +77,8 @@ fn all_gaps_below_a_report_are_retransmitted_at_once() {
 }
 
 /// Section 3.1: a retransmission is repeated on a report a round-trip time later, not before.
+// Rule: A retransmission is repeated on a report a round-trip time later, otherwise by the timer. [3.1;
+// ../scheme/smart.rs]
 #[test]
 fn a_lost_retransmission_is_repeated_after_a_round_trip_time() {
     let mut tcp = source();
@@ -84,6 +92,7 @@ fn a_lost_retransmission_is_repeated_after_a_round_trip_time() {
 }
 
 /// Without reports, the retransmission timer expires and everything is retransmitted.
+// Rule: as a_lost_retransmission_is_repeated_after_a_round_trip_time
 #[test]
 fn a_timeout_forgets_the_reports() {
     let mut tcp = source();
@@ -96,6 +105,7 @@ fn a_timeout_forgets_the_reports() {
 }
 
 /// Duplicates without a report count as usual.
+// Rule: as the_first_report_above_a_gap_causes_its_retransmission
 #[test]
 fn duplicates_without_reports_count_as_usual() {
     let mut tcp = source();
@@ -103,6 +113,7 @@ fn duplicates_without_reports_count_as_usual() {
 }
 
 /// A report of data that were never sent, or that are acknowledged, is ignored.
+// Rule: as the_first_report_above_a_gap_causes_its_retransmission
 #[test]
 fn impossible_reports_are_ignored() {
     let mut tcp = source();
@@ -112,6 +123,7 @@ fn impossible_reports_are_ignored() {
 }
 
 /// A report of the last segment does not cover its FIN, which has arrived as well.
+// Rule: as duplicates_name_the_segment_that_caused_them
 #[test]
 fn a_report_of_the_last_segment_includes_its_fin() {
     let mut tcp = receiver(Flavour::Reno);
@@ -126,6 +138,7 @@ fn a_report_of_the_last_segment_includes_its_fin() {
 
 /// A window update is not a duplicate ACK: the gaps that it reports are repaired at the next duplicate ACK,
 /// which halves the window.
+// Rule: as a_lost_retransmission_is_repeated_after_a_round_trip_time
 #[test]
 fn a_window_update_repairs_nothing() {
     let mut tcp = source();

@@ -85,6 +85,7 @@ fn eight() -> Vec<u32> {
 
 /// Method 1 with a window of eight packets: each acknowledgement adds an eighth of the step of 128 B. The
 /// window is eight packets of any size.
+// Rule: A step per window of ACKs, or per ACK, up to the largest size. [IV-B.1; ../scheme/vs_tcp.rs]
 #[test]
 fn the_size_grows_by_one_step_per_window() {
     let mut tcp = start("", PACKETS);
@@ -97,6 +98,7 @@ fn the_size_grows_by_one_step_per_window() {
 
 /// A window of 4096 B of payload is 4096/s packets of size s, so an acknowledgement adds s/32: 16, then 16.5,
 /// then 17.015625, ... Sizes are rounded down to multiples of eight.
+// Rule: as the_size_grows_by_one_step_per_window
 #[test]
 fn a_payload_window_is_converted_to_packets() {
     let mut tcp = start("", PAYLOAD);
@@ -110,6 +112,7 @@ fn a_payload_window_is_converted_to_packets() {
 }
 
 /// The literal reading: one step per acknowledgement, up to the largest size.
+// Rule: as the_size_grows_by_one_step_per_window
 #[test]
 fn growth_per_acknowledgement_is_an_option() {
     let mut tcp = start("growth = \"per-ack\"", PACKETS);
@@ -122,6 +125,7 @@ fn growth_per_acknowledgement_is_an_option() {
 }
 
 /// One step per window of acknowledgements, for any window; growth stops at the largest size.
+// Rule: as the_size_grows_by_one_step_per_window
 #[test]
 fn growth_ends_at_the_largest_size() {
     let mut tcp = start("initial_size = \"1000 B\"", PACKETS);
@@ -132,6 +136,7 @@ fn growth_ends_at_the_largest_size() {
 
 /// Method 1 halves the size on each loss, down to the smallest. Duplicates of one loss count once;
 /// retransmissions have the current size, and the window counts packets of that size.
+// Rule: Method 1: each loss halves the size, down to the smallest. [IV-B.1; ../scheme/vs_tcp.rs]
 #[test]
 fn method_1_halves_the_size_on_each_loss() {
     let mut tcp = start("", PACKETS);
@@ -153,6 +158,7 @@ fn full(numbers: Range<u32>, size: u32) -> Vec<&'static str> {
 }
 
 /// A halved size is rounded down to a multiple of eight, and not below the smallest size.
+// Rule: as method_1_halves_the_size_on_each_loss
 #[test]
 fn halved_sizes_are_rounded_down_and_bounded() {
     let mut tcp = start("initial_size = \"600 B\"", PACKETS);
@@ -167,6 +173,7 @@ fn halved_sizes_are_rounded_down_and_bounded() {
 }
 
 /// A timeout is a loss like any other.
+// Rule: as method_1_halves_the_size_on_each_loss
 #[test]
 fn a_timeout_is_a_loss() {
     for method in [1, 2] {
@@ -181,6 +188,7 @@ fn a_timeout_is_a_loss() {
 }
 
 /// The acknowledgement of SYN does not count as a segment: the first data have the initial size.
+// Rule: as the_size_grows_by_one_step_per_window
 #[test]
 fn the_first_size_is_the_initial_one() {
     for growth in ["per-ack", "per-window"] {
@@ -199,6 +207,7 @@ fn the_first_size_is_the_initial_one() {
 }
 
 /// A cumulative acknowledgement is one packet in method 2, and one growth increment.
+// Rule: as the_size_grows_by_one_step_per_window
 #[test]
 fn a_cumulative_acknowledgement_counts_once() {
     let mut tcp = start("", PACKETS);
@@ -210,6 +219,7 @@ fn a_cumulative_acknowledgement_counts_once() {
 /// Method 2 by hand, with the loss rate over the last five packets: one loss is 0.2, above 0.1. A size above
 /// half the largest is halved; otherwise it is reduced by a step, also on each acknowledgement while the loss
 /// is among the last five; afterwards it grows.
+// Rule: Method 2: the loss rate over the last packets moves the size. [IV-B.1; ../scheme/vs_tcp.rs]
 #[test]
 fn method_2_follows_the_loss_rate() {
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\ninitial_size = \"1024 B\"", PACKETS);
@@ -230,6 +240,7 @@ fn method_2_follows_the_loss_rate() {
 }
 
 /// A size just above half the largest is halved, not reduced by a step.
+// Rule: as method_2_follows_the_loss_rate
 #[test]
 fn method_2_halves_sizes_above_half_the_largest() {
     for (initial, after) in [(520, 256), (512, 384), (136, 128), (1024, 512)] {
@@ -246,6 +257,7 @@ fn method_2_halves_sizes_above_half_the_largest() {
 
 /// At the target loss rate the size is unchanged; one more loss reduces it. With L_w = 5 and e_w = 0.2, one
 /// loss of five is the target.
+// Rule: as method_2_follows_the_loss_rate
 #[test]
 fn method_2_keeps_the_size_at_the_target_loss_rate() {
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\nwanted_loss = 0.2", PACKETS);
@@ -263,6 +275,7 @@ fn method_2_keeps_the_size_at_the_target_loss_rate() {
 
 /// With L_w = 1 a loss is forgotten at the next packet; with 20, one loss is 0.05, below 0.1, and does not
 /// reduce the size.
+// Rule: as method_2_follows_the_loss_rate
 #[test]
 fn the_loss_window_is_a_parameter() {
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\nloss_window = 1", PACKETS);
@@ -280,6 +293,7 @@ fn the_loss_window_is_a_parameter() {
 
 /// The low-pass filter by hand: with L_w = 5 each packet has a weight of a third. A loss is 1/3, then 2/9 and
 /// 4/27; with the third delivery, 8/81 is below 0.1. The average takes five deliveries.
+// Rule: as method_2_follows_the_loss_rate
 #[test]
 fn a_low_pass_filter_is_an_option() {
     let parameters = "method = 2\ngrowth = \"per-ack\"\ninitial_size = \"1024 B\"\nloss_rate = \"low-pass\"";
@@ -303,6 +317,7 @@ fn a_low_pass_filter_is_an_option() {
 }
 
 /// With selective repeat one arrival indicates at most one loss, and retransmissions have the new size.
+// Rule: as method_1_halves_the_size_on_each_loss
 #[test]
 fn selective_repeat_counts_one_loss_per_arrival() {
     let mut tcp = start("recovery = \"selective-repeat\"", PACKETS);
@@ -314,6 +329,7 @@ fn selective_repeat_counts_one_loss_per_arrival() {
 
 /// The wireless part has the scheme's recovery and sizes and no congestion control; a window of packets holds
 /// that many of the largest size. Other settings are those of the wired part, or of `wireless`.
+// Rule: The wireless part, and the defaults of its parameters. [V-A, table 3; ../scheme/vs_tcp.rs]
 #[test]
 fn the_wireless_part_has_the_schemes_settings() {
     let of = |parameters: &str| installed(&schemes(parameters), "vs-tcp").split(&tcp()).expect("it splits");
@@ -330,6 +346,7 @@ fn the_wireless_part_has_the_schemes_settings() {
 }
 
 /// Omitted parameters have the values of the paper's table 3.
+// Rule: as the_wireless_part_has_the_schemes_settings
 #[test]
 fn omitted_parameters_default_to_the_paper() {
     let stated = "method = 1\ninitial_size = \"512 B\"\nlargest_size = \"1024 B\"\nsmallest_size = \"128 B\"\n\
@@ -339,6 +356,7 @@ fn omitted_parameters_default_to_the_paper() {
 }
 
 /// Sizes at and beyond the limits: each fault names one parameter, once.
+// Rule: as the_wireless_part_has_the_schemes_settings
 #[test]
 fn invalid_sizes_are_rejected() {
     let keys = |parameters: &str| -> Vec<String> {
@@ -359,6 +377,7 @@ fn invalid_sizes_are_rejected() {
 
 /// A window below one packet is reported in the unit of the file: packets of the wired size, or of the
 /// scheme's largest size.
+// Rule: as the_wireless_part_has_the_schemes_settings
 #[test]
 fn a_window_below_one_packet_is_rejected_in_its_own_unit() {
     let fault = |wireless: &str| {

@@ -51,6 +51,8 @@ fn with_rate(tcp: &Client, offset: u32, rate: u32, blocks: &[std::ops::Range<u32
 }
 
 /// 1,000 B in 250 ms; segments of later pairs are not.
+// Rule: The first two segments are sent back to back; the time between their arrivals gives the first rate.
+// [../scheme/wtcp/receiver.rs ../scheme/wtcp/sender.rs]
 #[test]
 fn a_packet_pair_sets_the_first_rate() {
     let mut tcp = receiver();
@@ -61,6 +63,8 @@ fn a_packet_pair_sets_the_first_rate() {
 
 /// Four packets, each 250 ms after the one before it, raise the rate by 5 % of the first one. If they arrive 400 ms apart, a
 /// queue grows: a ratio of 1.6 leaves 0.75 / 1.6 of the rate.
+// Rule: The rate grows by a constant in each epoch, and is reduced if arrivals are farther apart than
+// departures. [../scheme/wtcp/receiver.rs]
 #[test]
 fn the_rate_follows_the_spacing_of_packets() {
     let mut tcp = receiver();
@@ -79,6 +83,8 @@ fn the_rate_follows_the_spacing_of_packets() {
 }
 
 /// A gap of one segment in an epoch is random; one of three is not. The rate takes the place of the oldest block.
+// Rule: Losses reduce the rate only if they are more than usual; the rate is an empty SACK block, which takes
+// the place of the oldest one. [../scheme/wtcp/receiver.rs]
 #[test]
 fn random_losses_leave_the_rate() {
     let mut tcp = receiver();
@@ -98,6 +104,7 @@ fn random_losses_leave_the_rate() {
 }
 
 /// A packet that others have overtaken, and one without timestamps, say nothing about the path.
+// Rule: as the_rate_follows_the_spacing_of_packets
 #[test]
 fn overtaken_packets_do_not_count() {
     let mut tcp = receiver();
@@ -111,6 +118,8 @@ fn overtaken_packets_do_not_count() {
 }
 
 /// 4,000 B/s: a segment each 250 ms, whatever the window.
+// Rule: The source is paced at the rate; losses neither reduce it nor the window. [../scheme/wtcp/sender.rs
+// state.rs]
 #[test]
 fn the_source_is_paced_at_the_rate() {
     let mut tcp = source();
@@ -128,6 +137,7 @@ fn the_source_is_paced_at_the_rate() {
 }
 
 /// A loss is repaired at the rate, and changes neither window nor rate.
+// Rule: as the_source_is_paced_at_the_rate
 #[test]
 fn losses_do_not_slow_the_source_down() {
     let mut tcp = source();
@@ -146,6 +156,8 @@ fn losses_do_not_slow_the_source_down() {
 }
 
 /// Without acknowledgements the source stops and probes, each time after the same silence, and never times out.
+// Rule: Without acknowledgements the source stops and probes, each time after the same silence.
+// [../scheme/wtcp/sender.rs]
 #[test]
 fn a_blackout_is_probed_without_backoff() {
     let mut tcp = source();
@@ -176,6 +188,7 @@ fn a_blackout_is_probed_without_backoff() {
 }
 
 /// A source without the scheme ignores the rate.
+// Rule: Other sources ignore the rate; sources that cannot be paced are refused. [../scheme/wtcp/mod.rs]
 #[test]
 fn an_empty_block_reports_nothing_to_other_sources() {
     let reported = |block: bool| {
@@ -188,6 +201,7 @@ fn an_empty_block_reports_nothing_to_other_sources() {
     assert_eq!(reported(true), reported(false));
 }
 
+// Rule: as an_empty_block_reports_nothing_to_other_sources
 #[test]
 fn sources_that_cannot_be_paced_are_refused() {
     let schemes = Schemes::default();

@@ -39,6 +39,8 @@ fn within(found: f64, expected: f64, tolerance: f64, what: &str) {
 }
 
 /// Throughput = window / RTT if the window is the bottleneck. Slow start costs less than 0.1 %.
+// Rule: Throughput is window / RTT or the link rate; under losses it follows the square-root and PFTK
+// formulas. []
 #[test]
 fn throughput_is_window_limited() {
     for window in [4 * 1460, 20 * 1460, 65_535] {
@@ -51,6 +53,7 @@ fn throughput_is_window_limited() {
 }
 
 /// Throughput is the link rate less headers if the link is the bottleneck.
+// Rule: as throughput_is_window_limited
 #[test]
 fn throughput_is_link_limited() {
     for bps in [64_000, 384_000, 2_000_000] {
@@ -68,6 +71,7 @@ fn unlimited(flavour: Flavour, ack_every: u32) -> Settings {
 /// Square-root law, MSS/RTT · C/√p (Mathis, Semke, Mahdavi, Ott 1997). For random loss C is 1.31 with an
 /// acknowledgement per segment and 0.93 with one for two (their table 1). Valid if timeouts are rare and
 /// windows are large, here twenty segments and more. Tolerance 10 %, the scatter of their simulations.
+// Rule: as throughput_is_window_limited
 #[test]
 fn throughput_follows_the_square_root_law() {
     for (ack_every, c) in [(1, 1.31), (2, 0.93)] {
@@ -84,6 +88,7 @@ fn throughput_follows_the_square_root_law() {
 /// PFTK with timeouts (Padhye, Firoiu, Towsley, Kurose 1998, equation 31). The model is of Reno and counts
 /// all losses of a round as one, so under independent losses it underestimates Reno by at most its fitting
 /// error. Tolerance 25 %, for losses that leave a window of more than three segments.
+// Rule: as throughput_is_window_limited
 #[test]
 fn throughput_follows_pftk_with_timeouts() {
     for b in [1u32, 2] {

@@ -251,6 +251,8 @@ fn world(number: u64) {
     relay_invariants.check_end(bytes);
 }
 
+// Rule: The same in random worlds, with random supply and reading; the right edge of each window obeys its
+// rule. []
 #[test]
 fn supplied_and_relayed_streams_arrive_intact() {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));

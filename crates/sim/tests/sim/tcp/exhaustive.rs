@@ -49,6 +49,8 @@ fn variants() -> Vec<(String, Settings)> {
     variants
 }
 
+// Rule: Any losses of the first twelve data packets or of their ACKs, any one of a retransmission: the stream
+// arrives intact, windows are respected, the timer runs. []
 #[test]
 fn any_loss_of_the_first_twelve_data_packets() {
     for (name, settings) in variants() {
@@ -62,6 +64,8 @@ fn any_loss_of_the_first_twelve_data_packets() {
 }
 
 /// With per-segment records: every congestion control and loss detector, paced or not.
+// Rule: The stream arrives intact under any loss of nine packets or ACKs, with every controller and detector,
+// paced or not. []
 #[test]
 fn any_loss_of_the_first_nine_packets_under_every_control() {
     for (name, settings) in controls() {
@@ -77,6 +81,7 @@ fn any_loss_of_the_first_nine_packets_under_every_control() {
     }
 }
 
+// Rule: as any_loss_of_the_first_twelve_data_packets
 #[test]
 fn any_loss_of_the_first_twelve_acknowledgements() {
     for (name, settings) in variants() {
@@ -101,6 +106,7 @@ fn controls() -> Vec<(String, Settings)> {
 }
 
 /// Loses one of the first twelve packets, and one of the retransmissions that follow.
+// Rule: as any_loss_of_the_first_twelve_data_packets
 #[test]
 fn any_single_loss_of_a_retransmission() {
     for (name, settings) in variants().into_iter().chain(controls()) {
@@ -148,6 +154,7 @@ impl Reaction for Recut {
 }
 
 /// Retransmissions have other boundaries than the originals; the stream arrives intact.
+// Rule: Retransmissions may be resegmented. [9293 3.8.6, 1122 4.2.2.15; state.rs]
 #[test]
 fn resegmentation_survives_any_loss_of_the_first_twelve() {
     for flavour in FLAVOURS {
@@ -178,6 +185,7 @@ impl Reaction for Fickle {
 }
 
 /// Losses are repaired and windows are respected for every classification.
+// Rule: as reactions::corruption_leaves_the_window_unchanged
 #[test]
 fn losses_are_repaired_for_any_classification() {
     for (name, settings) in variants() {
@@ -192,6 +200,7 @@ fn losses_are_repaired_for_any_classification() {
 }
 
 /// A transfer across the end of the sequence space, with a loss on either side.
+// Rule: as wrap::losses_around_the_wrap_are_repaired
 #[test]
 fn the_sequence_space_wraps() {
     for flavour in FLAVOURS {

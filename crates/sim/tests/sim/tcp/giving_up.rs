@@ -85,6 +85,7 @@ fn source(engine: &Engine<NoTap>, sender: ComponentId) -> &Sender {
 /// One or both directions fail permanently at any point of a connection: either everything was acknowledged,
 /// or the source aborts after the user timeout plus at most one timer. The run ends then, and the receiver is
 /// notified if the forward path works.
+// Rule: as unanswered_data_abort_the_connection
 #[test]
 fn a_sender_on_a_dead_path_aborts() {
     let timeout = Duration::from_secs(10);
@@ -114,6 +115,7 @@ fn a_sender_on_a_dead_path_aborts() {
 }
 
 /// A reset by the receiver reaches the sender, whichever of the first segments in either direction are lost.
+// Rule: as reset::a_lost_rst_is_repeated
 #[test]
 fn a_reset_reaches_the_sender() {
     for settings in variants() {

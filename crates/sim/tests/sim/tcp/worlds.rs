@@ -332,6 +332,8 @@ fn worlds_of_each_kind() -> u64 {
     env::var("LASTHOP_WORLDS").map_or(WORLDS, |text| text.parse().expect("a number"))
 }
 
+// Rule: The same in random worlds: every scheme, controller and recovery, links, queues, channel, reordering,
+// settings; pacing respects its rate, an undone window is restored, counters match the segments sent. []
 #[test]
 fn invariants_hold_in_random_worlds() {
     let schemes = Schemes::default();
@@ -357,6 +359,7 @@ fn invariants_hold_in_random_worlds() {
     assert_eq!(failed, 0, "worlds failed");
 }
 
+// Rule: as invariants_hold_in_random_worlds
 #[test]
 fn invariants_hold_in_worlds_with_rare_events() {
     let schemes = Schemes::default();

@@ -41,6 +41,8 @@ pub(super) fn three_duplicates(tcp: &mut Client) -> &mut Client {
 
 /// A corruption loss is repaired with window and ssthresh unchanged, at detection and at the end of recovery;
 /// each segment that leaves the network allows another.
+// Rule: Each repaired hole and each timeout is classified separately; corruption leaves the window unchanged.
+// [state/loss.rs recovery/newreno.rs recovery/sack.rs]
 #[test]
 fn corruption_leaves_the_window_unchanged() {
     for flavour in FLAVOURS {
@@ -58,6 +60,7 @@ fn corruption_leaves_the_window_unchanged() {
 }
 
 /// The same with records of the segments in flight, where each of several holes is judged.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn corruption_of_several_segments_leaves_the_window_unchanged() {
     let settings = Settings { congestion: Congestion::Reno, tlp: false, ..settings(Flavour::Prr, 8) };
@@ -75,6 +78,7 @@ fn corruption_of_several_segments_leaves_the_window_unchanged() {
 
 /// The same under ns-2's rules, where the acknowledgement that ends recovery increases the window, except
 /// with SACK.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn corruption_leaves_the_window_of_ns2_unchanged() {
     for flavour in FLAVOURS {
@@ -88,6 +92,7 @@ fn corruption_leaves_the_window_of_ns2_unchanged() {
 }
 
 /// NewReno: partial acknowledgements do not deflate a window that was not reduced.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn partial_acks_do_not_deflate_an_unreduced_window() {
     let mut tcp = judged(&settings(Flavour::NewReno, 8), |_, _| Response::Corruption);
@@ -104,6 +109,7 @@ fn partial_acks_do_not_deflate_an_unreduced_window() {
 
 /// Each hole is classified separately, and the first congestion loss reduces the window. NewReno: at the
 /// partial acknowledgement that reveals it.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn a_later_newreno_hole_may_be_congestion() {
     let first_is_corrupted = |seq, evidence| match (seq, evidence) {
@@ -119,6 +125,7 @@ fn a_later_newreno_hole_may_be_congestion() {
 }
 
 /// SACK: when the second hole counts as lost.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn a_later_sack_hole_may_be_congestion() {
     let first_is_corrupted = |seq, evidence| match (seq, evidence) {
@@ -134,6 +141,7 @@ fn a_later_sack_hole_may_be_congestion() {
 
 /// A reaction may choose a reduction other than a half of the window in use; Tahoe still restarts from one
 /// segment.
+// Rule: A reduction other than one half. [cc/aimd.rs]
 #[test]
 fn a_reaction_may_choose_the_reduction() {
     for flavour in FLAVOURS {
@@ -145,6 +153,7 @@ fn a_reaction_may_choose_the_reduction() {
 
 /// After a timeout slow start follows in any case. For corruption it returns to the previous window, however
 /// often the timer expires for the same data; another factor applies to ssthresh.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn a_reaction_may_classify_a_timeout() {
     for flavour in FLAVOURS {
@@ -161,6 +170,8 @@ fn a_reaction_may_classify_a_timeout() {
 
 /// Several reactions are called in order. The first classification other than congestion applies; the others
 /// are called nevertheless.
+// Rule: Several reactions: all are notified, the first classification other than congestion applies,
+// thresholds compose. [reaction.rs state/loss.rs]
 #[test]
 fn the_first_classification_other_than_congestion_applies() {
     let settings = settings(Flavour::Reno, 8);
@@ -189,6 +200,7 @@ fn the_first_classification_other_than_congestion_applies() {
 }
 
 /// With per-segment records, each hole is classified once as well.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn with_records_each_hole_is_classified_once() {
     #[derive(Debug)]
@@ -209,6 +221,7 @@ fn with_records_each_hole_is_classified_once() {
 
 /// A window set by a reaction during recovery with records is kept at its end: here one segment, plus the
 /// growth by the final acknowledgement.
+// Rule: as corruption_leaves_the_window_unchanged
 #[test]
 fn a_window_set_during_a_reduction_is_kept() {
     #[derive(Debug)]

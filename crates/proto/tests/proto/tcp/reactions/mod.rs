@@ -70,6 +70,8 @@ fn heard(witness: &Arc<Mutex<Vec<String>>>) -> Vec<String> {
 
 /// A reaction is notified of each segment sent, each acknowledgement before it is processed, and each notice,
 /// and sees the sender's current state.
+// Rule: A reaction is notified of each segment sent, each valid ACK and each notice, and sees the sender's
+// state. [reaction.rs state.rs]
 #[test]
 fn a_reaction_is_notified_and_sees_the_state() {
     let settings = settings(Flavour::Tahoe, 2);
@@ -94,6 +96,7 @@ fn a_reaction_is_notified_and_sees_the_state() {
 
 /// After a notice the sender sends what the window permits, as after any event; here the burst limit is one
 /// segment and the window four.
+// Rule: After a notice the sender sends what the window permits. [sender.rs]
 #[test]
 fn a_notice_triggers_transmission() {
     let settings = Settings { max_burst: 1, ..settings(Flavour::Reno, 4) };
@@ -105,6 +108,7 @@ fn a_notice_triggers_transmission() {
 }
 
 /// Acknowledgements of data never sent are not reported, and a notice does not open a connection.
+// Rule: as a_reaction_is_notified_and_sees_the_state
 #[test]
 fn a_reaction_is_notified_of_valid_events_only() {
     let settings = Settings { handshake: true, ..settings(Flavour::Reno, 2) };
@@ -145,6 +149,7 @@ impl Reaction for Metronome {
 
 /// A reaction has its own timer, independent of those of TCP and of other reactions, and may request segments
 /// when it expires. It is not called after everything is acknowledged.
+// Rule: A reaction has a timer. [state.rs timers.rs]
 #[test]
 fn a_reaction_has_a_timer() {
     let every = |milliseconds, left| -> Box<dyn Reaction> {
@@ -164,6 +169,7 @@ fn a_reaction_has_a_timer() {
 }
 
 #[should_panic(expected = "did not move its timer forward")]
+// Rule: as a_reaction_has_a_timer
 #[test]
 fn a_reaction_timer_left_expired_panics() {
     #[derive(Debug)]

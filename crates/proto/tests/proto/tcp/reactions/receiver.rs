@@ -56,6 +56,8 @@ impl ReceiverReaction for Withholds {
 
 /// A receiver's reaction changes and requests acknowledgements, receives notices, and has a timer independent
 /// of the delayed ACK timer.
+// Rule: A receiver's reaction changes, suppresses and requests ACKs, receives notices and has a timer.
+// [receiver_reaction.rs receiver.rs]
 #[test]
 fn a_receiver_reaction_changes_and_requests_acks() {
     let settings = Settings { ack_every: 2, ..settings(Flavour::Reno, 8) };
@@ -70,6 +72,7 @@ fn a_receiver_reaction_changes_and_requests_acks() {
 }
 
 /// A suppressed acknowledgement does not count as sent, and is not passed to the next reaction.
+// Rule: as a_receiver_reaction_changes_and_requests_acks
 #[test]
 fn a_receiver_reaction_may_suppress_acks() {
     let settings = Settings { ack_every: 1, ..settings(Flavour::Reno, 8) };
@@ -83,6 +86,8 @@ fn a_receiver_reaction_may_suppress_acks() {
 
 /// A duplicate whose report is withheld is reported by the next acknowledgement, once, as in Linux; duplicates
 /// that touch are reported as one.
+// Rule: A duplicate whose report a scheme withholds is reported by the next acknowledgement. [Linux;
+// receiver.rs]
 #[test]
 fn a_withheld_report_of_a_duplicate_is_sent_later() {
     let settings = Settings { ack_every: 1, dsack: true, ..settings(Flavour::Sack, 8) };

@@ -40,6 +40,7 @@ fn asking(settings: &Settings, offsets: &[u32]) -> (Client, Arc<Mutex<Vec<String
 /// Requested retransmissions are sent before new data, in the order requested, and reported to the reaction.
 /// They count as retransmissions, but not as fast retransmits or losses: windows are unchanged. That of the
 /// left edge restarts the timer.
+// Rule: Requested segments are retransmitted if they are in flight. [state.rs state/output.rs sender.rs]
 #[test]
 fn a_reaction_may_request_retransmissions() {
     for flavour in FLAVOURS {
@@ -56,6 +57,7 @@ fn a_reaction_may_request_retransmissions() {
 }
 
 /// Above the left edge the timer is not restarted.
+// Rule: as a_reaction_may_request_retransmissions
 #[test]
 fn only_the_left_edge_restarts_the_timer() {
     let (mut tcp, _) = asking(&settings(Flavour::NewReno, 4), &[1000]);
@@ -65,6 +67,7 @@ fn only_the_left_edge_restarts_the_timer() {
 
 /// Requests are refused for data that are acknowledged, never sent, to be retransmitted after a timeout
 /// anyway, or SACKed; a segment ends where such data begin.
+// Rule: as a_reaction_may_request_retransmissions
 #[test]
 fn requests_for_data_not_in_flight_are_refused() {
     let (mut tcp, log) = asking(&settings(Flavour::NewReno, 4), &[0, 1500, 3999, 4000]);
@@ -80,6 +83,7 @@ fn requests_for_data_not_in_flight_are_refused() {
 }
 
 /// Requests are refused before the connection is open and after its end.
+// Rule: as a_reaction_may_request_retransmissions
 #[test]
 fn requests_outside_a_connection_are_refused() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) };
@@ -99,6 +103,7 @@ fn requests_outside_a_connection_are_refused() {
 
 /// A timed segment gives no sample after a requested retransmission (Karn's rule), of itself or of one before
 /// it.
+// Rule: as a_reaction_may_request_retransmissions
 #[test]
 fn requested_retransmissions_give_no_sample() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -127,6 +132,7 @@ impl Reaction for AsksOnAck {
 
 /// A retransmission requested on an acknowledgement is sent with the data that it releases, unless it is
 /// acknowledged by it.
+// Rule: as a_reaction_may_request_retransmissions
 #[test]
 fn segments_may_be_requested_on_an_acknowledgement() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {

@@ -48,6 +48,7 @@ impl Reaction for Marks {
 
 /// Before each segment with data, SYN or FIN is sent, a reaction returns its DSCP, and knows whether part of
 /// it is a retransmission. It is not called for pure ACKs.
+// Rule: A reaction sets the DSCP of each segment, and can query the remaining data. [state/output.rs]
 #[test]
 fn a_reaction_sets_the_dscp_of_segments() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 3) };
@@ -65,6 +66,7 @@ fn a_reaction_sets_the_dscp_of_segments() {
 
 /// The data left are counted from any offset to the end: before the first transmission and after the last,
 /// with or without FIN, for data acknowledged and not yet sent; FIN does not count.
+// Rule: as a_reaction_sets_the_dscp_of_segments
 #[test]
 fn the_remaining_data_are_counted_from_any_offset() {
     for (close, handshake) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -96,6 +98,7 @@ fn the_remaining_data_are_counted_from_any_offset() {
 }
 
 /// An unbounded transfer has no data left to report, however much was sent; a long finite one does.
+// Rule: as a_reaction_sets_the_dscp_of_segments
 #[test]
 fn an_unbounded_transfer_has_no_remaining_data() {
     for (bytes, places) in [

@@ -22,6 +22,7 @@ impl Reaction for Threshold {
 }
 
 /// A reaction may lower the duplicate threshold; a run of duplicates triggers one retransmission.
+// Rule: as a_reaction_may_raise_the_duplicate_threshold
 #[test]
 fn a_reaction_may_lower_the_duplicate_threshold() {
     for flavour in FLAVOURS {
@@ -36,6 +37,8 @@ fn a_reaction_may_lower_the_duplicate_threshold() {
 
 /// A reaction may raise the duplicate threshold without limit. Limited transmit continues below it: for two
 /// segments under RFC 3042, for all under ns-2's rules, and with SACK as far as the pipe permits.
+// Rule: Another duplicate threshold; a run of duplicates triggers one retransmission. [state/loss.rs
+// recovery/sack.rs]
 #[test]
 fn a_reaction_may_raise_the_duplicate_threshold() {
     for flavour in FLAVOURS {
@@ -63,6 +66,7 @@ fn a_reaction_may_raise_the_duplicate_threshold() {
 }
 
 /// A threshold lowered below the current count is met by the next duplicate.
+// Rule: as a_reaction_may_raise_the_duplicate_threshold
 #[test]
 fn a_threshold_lowered_below_the_count_applies_to_the_next_duplicate() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -88,6 +92,7 @@ impl Reaction for Extends {
 
 /// In a fast recovery without a window reduction, a reaction may determine the extension of the window;
 /// duplicates then do not inflate it, and partial acknowledgements do not change it.
+// Rule: Extension of an unreduced window during fast recovery. [state/output.rs]
 #[test]
 fn a_reaction_may_extend_an_unreduced_window() {
     for partial_deflation in [true, false] {
@@ -105,6 +110,7 @@ fn a_reaction_may_extend_an_unreduced_window() {
 }
 
 /// The extension is not used after a reduction, by Tahoe, by SACK, or after a timeout.
+// Rule: as a_reaction_may_extend_an_unreduced_window
 #[test]
 fn the_extension_applies_to_an_unreduced_fast_recovery_only() {
     for flavour in FLAVOURS {
@@ -125,6 +131,7 @@ fn the_extension_applies_to_an_unreduced_fast_recovery_only() {
 
 /// ns-2: at most two segments leave at each acknowledgement while duplicates are counted, however far the
 /// window is extended.
+// Rule: as a_reaction_may_extend_an_unreduced_window
 #[test]
 fn the_extension_respects_the_burst_limit_of_ns2() {
     let settings = Settings { rules: Rules::Ns2, ..settings(Flavour::NewReno, 8) };
@@ -135,6 +142,7 @@ fn the_extension_respects_the_burst_limit_of_ns2() {
 }
 
 /// Each reaction changes the threshold returned by the previous one, and none makes it zero.
+// Rule: as the_first_classification_other_than_congestion_applies
 #[test]
 fn reactions_compose_the_duplicate_threshold() {
     #[derive(Debug)]

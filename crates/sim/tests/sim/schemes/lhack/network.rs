@@ -35,6 +35,7 @@ fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
 const WORLDS: u64 = 5_000;
 
 /// The stream arrives intact, windows are respected and the timer runs, whatever is lost.
+// Rule: as any_loss_of_the_first_eight_on_either_side
 #[test]
 fn streams_arrive_intact_in_random_worlds() {
     for number in 0..WORLDS {
@@ -59,6 +60,8 @@ fn assert_like_the_standard(settings: &Settings, bytes: u64, stages: impl Fn() -
 
 /// "If no lhacks are received, [...] the source should behave as in the standard TCP protocol" (section 4):
 /// equal packets at equal times, in any world.
+// Rule: Without lhacks, and with congestion losses only, identical to the standard source. [4;
+// ../scheme/lhack/reaction.rs]
 #[test]
 fn without_lhacks_the_source_is_standard() {
     for number in 0..WORLDS {
@@ -81,6 +84,7 @@ fn without_lhacks_the_source_is_standard() {
 /// no losses beyond the base station, none of acknowledgements, and no early timeouts. With SACK more is
 /// retransmitted than was lost (RFC 6675: the rescue; ns-2: losses missing from the blocks), and an lhack of
 /// such a segment may precede the acknowledgement.
+// Rule: as without_lhacks_the_source_is_standard
 #[test]
 fn with_congestion_losses_only_the_source_is_standard() {
     for number in 0..WORLDS {
@@ -120,6 +124,8 @@ fn variants() -> impl Iterator<Item = Settings> {
 }
 
 /// Each of the first eight packets arrives, is lost before the base station, or is lost beyond it.
+// Rule: Any losses on either side of base stations at either end: the stream arrives intact, windows are
+// respected, the timer runs. []
 #[test]
 fn any_loss_of_the_first_eight_on_either_side() {
     for settings in variants() {
@@ -136,6 +142,7 @@ fn any_loss_of_the_first_eight_on_either_side() {
 
 /// Each of the first eight packets in the reverse direction, mostly notices, arrives or is lost, and one data
 /// packet is lost on either side.
+// Rule: as any_loss_of_the_first_eight_on_either_side
 #[test]
 fn any_loss_of_the_first_eight_notices() {
     for settings in variants() {

@@ -53,6 +53,8 @@ impl HopSteps for Client {}
 /// Section 4: duplicates for a message whose lhack arrived mean corruption; window and threshold are
 /// unchanged, and the message is retransmitted. Without its lhack the window is halved, whatever other lhacks
 /// arrived.
+// Rule: An lhack distinguishes corruption from congestion, by duplicates, partial ACKs and SACK, and after a
+// timeout. [4; ../scheme/lhack/reaction.rs]
 #[test]
 fn an_lhack_distinguishes_corruption_from_congestion() {
     for flavour in FLAVOURS {
@@ -67,6 +69,8 @@ fn an_lhack_distinguishes_corruption_from_congestion() {
 
 /// Section 4: "the number of lhacks received is used, rather than the number of duplicate dacks". An lhack
 /// releases a segment at once, a duplicate none; the lhack of the retransmission does not count.
+// Rule: Lhacks, not duplicates, extend a window that corruption left unreduced. [4;
+// ../scheme/lhack/reaction.rs]
 #[test]
 fn lhacks_extend_the_window() {
     for flavour in FAST_RECOVERY {
@@ -81,6 +85,7 @@ fn lhacks_extend_the_window() {
 
 /// Only segments known to be past the bottleneck count: without lhacks for the segments behind the hole, only
 /// the hole is sent, whatever the number of duplicates.
+// Rule: as lhacks_extend_the_window
 #[test]
 fn duplicates_do_not_extend_the_window() {
     for flavour in FAST_RECOVERY {
@@ -90,6 +95,7 @@ fn duplicates_do_not_extend_the_window() {
 }
 
 /// After a congestion loss duplicates extend the window, as in standard TCP.
+// Rule: as lhacks_extend_the_window
 #[test]
 fn a_closed_window_is_extended_by_duplicates() {
     for flavour in FAST_RECOVERY {
@@ -100,6 +106,7 @@ fn a_closed_window_is_extended_by_duplicates() {
 }
 
 /// A source that never received an lhack uses duplicates, also after a loss on the first hop.
+// Rule: as lhacks_extend_the_window
 #[test]
 fn without_any_lhack_duplicates_extend_the_window() {
     for flavour in FAST_RECOVERY {
@@ -112,6 +119,7 @@ fn without_any_lhack_duplicates_extend_the_window() {
 
 /// A partial acknowledgement reveals the next hole, which is judged by its own lhack, and takes what was
 /// acknowledged out of the extension; the first hole without an lhack turns the episode into congestion.
+// Rule: as an_lhack_distinguishes_corruption_from_congestion
 #[test]
 fn each_hole_is_judged_by_its_own_lhack() {
     let mut tcp = eight(Flavour::NewReno);
@@ -127,6 +135,7 @@ fn each_hole_is_judged_by_its_own_lhack() {
 }
 
 /// The same with the scoreboard, which extends the window itself.
+// Rule: as an_lhack_distinguishes_corruption_from_congestion
 #[test]
 fn each_scoreboard_hole_is_judged_by_its_own_lhack() {
     let mut tcp = eight(Flavour::Sack);
@@ -137,6 +146,7 @@ fn each_scoreboard_hole_is_judged_by_its_own_lhack() {
 }
 
 /// Section 4: slow start after every timeout; with the lhack up to the previous window.
+// Rule: as an_lhack_distinguishes_corruption_from_congestion
 #[test]
 fn an_lhack_classifies_a_timeout() {
     for flavour in FLAVOURS {
@@ -154,6 +164,8 @@ fn an_lhack_classifies_a_timeout() {
 
 /// An lhack is valid until its message is retransmitted: a lost retransmission is judged by its own lhack.
 /// Notices do not identify copies, so a late one for the first copy counts for the second.
+// Rule: An lhack is valid until its message, or a part of it, is retransmitted. [4;
+// ../scheme/lhack/reaction.rs]
 #[test]
 fn a_retransmission_invalidates_the_lhack() {
     for flavour in FLAVOURS {
@@ -172,6 +184,7 @@ fn a_retransmission_invalidates_the_lhack() {
 }
 
 /// Retransmissions may have other boundaries: the range they cover loses its lhack, the rest keeps it.
+// Rule: as a_retransmission_invalidates_the_lhack
 #[test]
 fn a_partial_retransmission_invalidates_its_part_of_the_lhack() {
     for (ack, cwnd) in [(1400, 8000.0), (1300, 3850.0), (900, 4050.0)] {
@@ -183,6 +196,7 @@ fn a_partial_retransmission_invalidates_its_part_of_the_lhack() {
 
 /// Segments marked lost by a timeout are not in flight: lhacks of their copies extend nothing until they are
 /// retransmitted.
+// Rule: as lhacks_extend_the_window
 #[test]
 fn segments_lost_by_timeout_do_not_extend_the_window() {
     let mut tcp = source(&Settings { careful: false, ..settings(Flavour::NewReno, 8) });
@@ -200,6 +214,8 @@ fn segments_lost_by_timeout_do_not_extend_the_window() {
 
 /// A message shown to be missing by an fhack for a later one is retransmitted immediately, once, and the window
 /// is unchanged; only the left edge restarts the timer.
+// Rule: A later fhack reveals a loss on the first hop, which is repaired at once, repeatedly if necessary.
+// [4; ../scheme/lhack/reaction.rs]
 #[test]
 fn a_gap_between_fhacks_is_retransmitted() {
     for flavour in FLAVOURS {
@@ -214,6 +230,7 @@ fn a_gap_between_fhacks_is_retransmitted() {
 }
 
 /// If part of a message has arrived, the remainder is retransmitted, once.
+// Rule: as a_gap_between_fhacks_is_retransmitted
 #[test]
 fn the_missing_part_of_a_message_is_retransmitted() {
     let mut tcp = eight(Flavour::NewReno);
@@ -222,6 +239,7 @@ fn the_missing_part_of_a_message_is_retransmitted() {
 
 /// Segments sent before the repair overtake it and cause duplicates. Three more than those mean that the
 /// repair was lost: in the network if its fhack arrived, otherwise on the first hop.
+// Rule: Segments that overtake a repair do not indicate its loss. [../scheme/lhack/reaction.rs]
 #[test]
 fn duplicates_of_overtaking_segments_do_not_count() {
     for flavour in FLAVOURS {
@@ -240,6 +258,7 @@ fn duplicates_of_overtaking_segments_do_not_count() {
 }
 
 /// A second repair is overtaken by all segments sent since the first loss.
+// Rule: as duplicates_of_overtaking_segments_do_not_count
 #[test]
 fn a_second_repair_is_overtaken_by_all_segments_since_the_loss() {
     for flavour in FLAVOURS {
@@ -254,6 +273,7 @@ fn a_second_repair_is_overtaken_by_all_segments_since_the_loss() {
 
 /// A lost repair is revealed by the next fhack for a segment sent after it; then all segments sent since the
 /// first loss overtake.
+// Rule: as a_gap_between_fhacks_is_retransmitted
 #[test]
 fn a_lost_repair_is_retransmitted() {
     for flavour in FLAVOURS {
@@ -266,6 +286,7 @@ fn a_lost_repair_is_retransmitted() {
 
 /// A message retransmitted while its fhack may still arrive says nothing about segments sent between its
 /// copies; one sent later does.
+// Rule: as a_gap_between_fhacks_is_retransmitted
 #[test]
 fn fhacks_of_earlier_copies_do_not_count() {
     for flavour in FAST_RECOVERY {
@@ -276,6 +297,7 @@ fn fhacks_of_earlier_copies_do_not_count() {
 }
 
 /// Nor after a repair: retransmissions for another reason are not repairs.
+// Rule: as a_gap_between_fhacks_is_retransmitted
 #[test]
 fn fhacks_of_earlier_copies_do_not_count_after_a_repair() {
     for flavour in FAST_RECOVERY {
@@ -287,6 +309,8 @@ fn fhacks_of_earlier_copies_do_not_count_after_a_repair() {
 
 /// At a mobile source, a message without its fhack was lost on the first hop or in a hand-off (section 6):
 /// slow start returns to the previous window. With its fhack, the loss is congestion.
+// Rule: At a mobile source a missing fhack means corruption or a hand-off; with both ends mobile, a missing
+// lhack means congestion. [4, 6; ../scheme/lhack/reaction.rs]
 #[test]
 fn an_fhack_classifies_a_timeout() {
     for flavour in FLAVOURS {
@@ -301,6 +325,7 @@ fn an_fhack_classifies_a_timeout() {
 
 /// Section 4, both ends mobile: with fhack and lhack the loss is on the last hop; with the fhack alone it
 /// counts as congestion, although the lhack may have been lost.
+// Rule: as an_fhack_classifies_a_timeout
 #[test]
 fn with_both_ends_mobile_both_notices_are_needed() {
     for flavour in FLAVOURS {
@@ -313,6 +338,7 @@ fn with_both_ends_mobile_both_notices_are_needed() {
 
 /// The same at every position of the sequence wrap: a repair on the first hop, then a loss on the last, and
 /// duplicates of segments that overtook neither.
+// Rule: At every position of the sequence wrap. [../scheme/lhack/reaction.rs]
 #[test]
 fn sequence_numbers_wrap() {
     for flavour in FLAVOURS {
@@ -330,6 +356,7 @@ fn sequence_numbers_wrap() {
 }
 
 /// Acknowledged ranges are forgotten: after a full sequence cycle no old lhack counts or hides a new one.
+// Rule: as sequence_numbers_wrap
 #[test]
 fn stale_lhacks_are_forgotten_after_a_full_sequence_cycle() {
     let mut tcp = source(&Settings {

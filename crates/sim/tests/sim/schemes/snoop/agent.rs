@@ -225,6 +225,8 @@ impl Station {
 }
 
 /// Figure 1, common case; figure 2, common case.
+// Rule: Segments in sequence are cached and forwarded; a new ACK frees them and is forwarded. [3.1.1, 3.1.2;
+// ../scheme/snoop/connection.rs]
 #[test]
 fn segments_are_cached_until_they_are_acknowledged() {
     let mut station = Station::with("");
@@ -235,6 +237,8 @@ fn segments_are_cached_until_they_are_acknowledged() {
 }
 
 /// The first duplicate triggers the retransmission; further duplicates by segments sent before it are suppressed.
+// Rule: The first duplicate (the second in 1997) retransmits the segment; those expected are suppressed, the
+// next unexpected one retransmits again. [3.1.2; 1997 4.5; ../scheme/snoop/connection.rs]
 #[test]
 fn a_duplicate_retransmits_and_later_ones_are_suppressed() {
     let mut station = Station::with("");
@@ -245,12 +249,14 @@ fn a_duplicate_retransmits_and_later_ones_are_suppressed() {
 }
 
 /// The first acknowledgement seen is a duplicate if it acknowledges nothing: the first segment was lost.
+// Rule: as a_duplicate_retransmits_and_later_ones_are_suppressed
 #[test]
 fn the_first_segment_may_be_lost() {
     Station::with("").sends(0..3).repairs(0, nth(0)).suppresses(0).passes(3 * LEN);
 }
 
 /// A duplicate beyond those expected was caused by a segment sent after the copy: the copy was lost, too.
+// Rule: as a_duplicate_retransmits_and_later_ones_are_suppressed
 #[test]
 fn a_lost_copy_is_retransmitted() {
     let mut station = Station::with("");
@@ -260,6 +266,7 @@ fn a_lost_copy_is_retransmitted() {
 
 /// ToN 1997: the second duplicate indicates the loss. The first one is forwarded, since it may be due to
 /// reordering; during a repair, all are suppressed.
+// Rule: as a_duplicate_retransmits_and_later_ones_are_suppressed
 #[test]
 fn two_duplicates_are_awaited() {
     let mut station = Station::with("dupacks = 2");
@@ -268,6 +275,7 @@ fn two_duplicates_are_awaited() {
 }
 
 /// LL of ToN 1997 suppresses nothing.
+// Rule: LL suppresses no duplicate. [1997 3.2; ../scheme/snoop/connection.rs]
 #[test]
 fn without_suppression_duplicates_pass() {
     let mut station = Station::with("suppress = false");
@@ -275,6 +283,8 @@ fn without_suppression_duplicates_pass() {
 }
 
 /// Figure 1, congestion loss: the source repairs segments that were lost or delayed before the base station.
+// Rule: A segment out of sequence that was not cached was lost or reordered before the base station: it is
+// marked, and the source repairs it. [3.1.1; ../scheme/snoop/connection.rs]
 #[test]
 fn losses_before_the_base_station_are_left_to_the_source() {
     let mut station = Station::with("");
@@ -287,6 +297,8 @@ fn losses_before_the_base_station_are_left_to_the_source() {
 
 /// Figure 1, sender retransmission: a cached segment is forwarded, its duplicates pass from then on, and its
 /// attempts begin anew.
+// Rule: A segment that was cached before is forwarded, and its duplicates are the source's from then on; its
+// attempts begin anew. [3.1.1; ../scheme/snoop/connection.rs]
 #[test]
 fn a_retransmission_by_the_source_takes_over() {
     let mut station = Station::measured("attempts = 1", 4);
@@ -297,6 +309,8 @@ fn a_retransmission_by_the_source_takes_over() {
 }
 
 /// The base station answers a segment that the mobile host has acknowledged: that acknowledgement was lost.
+// Rule: A segment below the last ACK is answered with that ACK; not a probe of a closed window, nor with data
+// in both directions. [3.1.1; ../scheme/snoop/connection.rs]
 #[test]
 fn acknowledged_segments_are_answered() {
     let mut station = Station::with("");
@@ -307,6 +321,7 @@ fn acknowledged_segments_are_answered() {
 
 /// A segment below the acknowledgement may probe a closed window, or carry an acknowledgement to a mobile host
 /// that sends data itself: only the mobile host can answer.
+// Rule: as acknowledged_segments_are_answered
 #[test]
 fn probes_and_two_way_traffic_are_not_answered() {
     let mut station = Station::with("");
@@ -317,6 +332,7 @@ fn probes_and_two_way_traffic_are_not_answered() {
 }
 
 /// Figure 2, spurious: acknowledgements below the last one are discarded, but not with data or a FIN.
+// Rule: Spurious ACKs are discarded. [3.1.2; ../scheme/snoop/connection.rs]
 #[test]
 fn spurious_acknowledgements_are_suppressed() {
     let mut station = Station::with("");
@@ -328,6 +344,7 @@ fn spurious_acknowledgements_are_suppressed() {
 }
 
 /// Window updates, data and closed windows are not duplicates.
+// Rule: as a_duplicate_retransmits_and_later_ones_are_suppressed
 #[test]
 fn what_is_no_duplicate_passes() {
     let mut station = Station::with("");
@@ -341,6 +358,8 @@ fn what_is_no_duplicate_passes() {
 
 /// RFC 6675 section 2: with a report of later segments, also an ACK with another window is a duplicate. Linux opens its
 /// window further with every segment, as long as its buffer grows. A window that was closed is news.
+// Rule: With SACK, a duplicate may have another window; with timestamps as well, it reports what the ACK
+// before it did not. [RFC 6675 2; ../scheme/snoop/connection.rs]
 #[test]
 fn a_report_with_another_window_is_a_duplicate() {
     let mut station = Station::with("");
@@ -362,6 +381,7 @@ fn a_report_with_another_window_is_a_duplicate() {
 
 /// RFC 6675 section 2: with SACK and timestamps, a duplicate reports what no ACK before it did. Data that arrive again, and copies that the
 /// mobile host rejects as old, cause ACKs without such a report, which show no loss: neither now nor with the next new ACK.
+// Rule: as a_report_with_another_window_is_a_duplicate
 #[test]
 fn duplicates_without_news_show_no_loss() {
     let report = |number: u32, blocks: &[Range<u32>]| {
@@ -394,6 +414,8 @@ fn duplicates_without_news_show_no_loss() {
 
 /// A new acknowledgement after a repair that covers less than what had arrived reveals the next loss at once
 /// (ToN 1997, section 4.5); one that covers it does not.
+// Rule: A new ACK that covers less than what has arrived reveals the next loss. [1997 4.5;
+// ../scheme/snoop/connection.rs]
 #[test]
 fn the_next_loss_of_a_burst_is_repaired_at_once() {
     // 1, 2 and 4 are lost; 3 and 5 arrive.
@@ -412,6 +434,8 @@ fn the_next_loss_of_a_burst_is_repaired_at_once() {
 }
 
 /// Section 4: the next copy follows after twice the smoothed round-trip time. The first is caused by duplicates only.
+// Rule: Twice that time, and at least 40 ms, after a retransmission that duplicates caused, the next. [4;
+// ../scheme/snoop/connection.rs]
 #[test]
 fn copies_are_repeated_after_two_round_trip_times() {
     let mut station = Station::measured("persist = \"60 s\"", 3);
@@ -422,6 +446,7 @@ fn copies_are_repeated_after_two_round_trip_times() {
 
 /// Segments sent before a copy cause duplicates after it, also if the timeout caused that copy: these are suppressed
 /// and cause no other. Those of later segments show that this copy was lost as well.
+// Rule: as copies_are_repeated_after_two_round_trip_times
 #[test]
 fn duplicates_after_a_timeout_are_expected() {
     let mut station = Station::measured("persist = \"60 s\"", 3);
@@ -433,6 +458,8 @@ fn duplicates_after_a_timeout_are_expected() {
 }
 
 /// The gain is a quarter, one segment is timed at a time, and retransmissions cancel the sample.
+// Rule: The round-trip time is sampled once a window, not from retransmissions, and smoothed with a gain of
+// 1/4. [3.1.2, 4; ../scheme/snoop/connection.rs]
 #[test]
 fn the_round_trip_time_is_smoothed() {
     let mut station = Station::measured("persist = \"60 s\"", 3);
@@ -448,6 +475,7 @@ fn the_round_trip_time_is_smoothed() {
 }
 
 /// The timeout has a lower bound, and a default before the first sample.
+// Rule: as copies_are_repeated_after_two_round_trip_times
 #[test]
 fn the_timeout_is_bounded() {
     let mut station = Station::with("");
@@ -459,6 +487,7 @@ fn the_timeout_is_bounded() {
 
 /// After 200 ms of silence from both ends the oldest segment is retransmitted, if it is cached. It is repeated
 /// until its attempts are exhausted, and the duplicates of earlier segments are unexpected again.
+// Rule: After 200 ms without packets the oldest segment is retransmitted. [4; ../scheme/snoop/connection.rs]
 #[test]
 fn silence_is_answered() {
     let mut station = Station::measured("attempts = 3", 3);
@@ -471,6 +500,7 @@ fn silence_is_answered() {
 }
 
 /// On a slow link silence lasts for round-trip times.
+// Rule: as silence_is_answered
 #[test]
 fn silence_is_relative_to_the_round_trip_time() {
     let mut station = Station::with("");
@@ -480,12 +510,14 @@ fn silence_is_relative_to_the_round_trip_time() {
 }
 
 /// An uncached segment is not retransmitted after silence.
+// Rule: as silence_is_answered
 #[test]
 fn silence_after_a_loss_before_the_base_station() {
     Station::with("").sends([0, 2]).passes(LEN).at(60_000);
 }
 
 /// The source repairs a segment whose local attempts are exhausted.
+// Rule: as a_duplicate_retransmits_and_later_ones_are_suppressed
 #[test]
 fn attempts_are_limited() {
     let mut station = Station::measured("attempts = 2", 3);
@@ -495,6 +527,8 @@ fn attempts_are_limited() {
 
 /// What arrives twice causes a duplicate, which is no reason for a copy: the copy would overtake its queued original,
 /// which would cause the next duplicate, and so on for as long as data flow.
+// Rule: The duplicate of a segment that arrives twice, copied or repeated by the source, causes no copy.
+// [../scheme/snoop/connection.rs]
 #[test]
 fn needless_copies_do_not_propagate() {
     // Segment 1 is lost, and the source repeats 2 as well, which arrives twice, and the second time while 3 is queued.
@@ -519,6 +553,7 @@ fn needless_copies_do_not_propagate() {
 
 /// What was sent after a needless transmission arrives after it: from then on duplicates show losses again. So do
 /// those that report later segments, at any time.
+// Rule: as needless_copies_do_not_propagate
 #[test]
 fn duplicates_of_needless_copies_come_before_later_segments() {
     let mut station = Station::with("");
@@ -535,6 +570,7 @@ fn duplicates_of_needless_copies_come_before_later_segments() {
 }
 
 /// In silence everything under way has arrived or is lost: a copy after it is needed.
+// Rule: as needless_copies_do_not_propagate
 #[test]
 fn copies_after_silence_cause_no_duplicates() {
     let mut station = Station::measured("", 4);
@@ -542,6 +578,7 @@ fn copies_after_silence_cause_no_duplicates() {
 }
 
 /// At the high-water mark segments in sequence are forwarded but not cached; earlier ones displace the last.
+// Rule: At the high-water mark only earlier segments are cached. [4; ../scheme/snoop/connection.rs]
 #[test]
 fn the_cache_prefers_earlier_segments() {
     let mut station = Station::with("cache = 3");
@@ -551,6 +588,7 @@ fn the_cache_prefers_earlier_segments() {
 }
 
 /// The latest boundaries are cached; overlaps are allowed, containment is not.
+// Rule: as a_retransmission_by_the_source_takes_over
 #[test]
 fn resegmented_data_are_the_source_s_retransmissions() {
     let mut station = Station::with("");
@@ -561,6 +599,8 @@ fn resegmented_data_are_the_source_s_retransmissions() {
 }
 
 /// FIN is cached like data. Its acknowledgement ends the connection.
+// Rule: FIN is repaired; SYN, RST, impossible ACKs and idle time remove the state; tables are bounded;
+// sequence numbers wrap. [../scheme/snoop/agent.rs]
 #[test]
 fn the_fin_is_repaired() {
     let mut station = Station::measured("", 2);
@@ -571,6 +611,7 @@ fn the_fin_is_repaired() {
 }
 
 /// SYN and RST, in either direction, remove the state and pass.
+// Rule: as the_fin_is_repaired
 #[test]
 fn resets_and_restarts_remove_the_connection() {
     for flags in [Flags::SYN, Flags::RST, Flags::RST | Flags::ACK, Flags::SYN | Flags::ACK] {
@@ -582,6 +623,7 @@ fn resets_and_restarts_remove_the_connection() {
 }
 
 /// An acknowledgement of data that have not passed, or from another window, shows that the state is wrong.
+// Rule: as the_fin_is_repaired
 #[test]
 fn impossible_acknowledgements_remove_the_connection() {
     for number in [3 * LEN + 1, 1 << 30, 1 << 31, (1 << 31) + 1, u32::MAX - (1 << 30)] {
@@ -593,6 +635,7 @@ fn impossible_acknowledgements_remove_the_connection() {
 
 /// A new connection on the same flow, whose numbers lie far from the acknowledged or cached ones, starts anew, even
 /// if they are within a window of the highest one.
+// Rule: as the_fin_is_repaired
 #[test]
 fn a_new_connection_on_the_same_flow_replaces_the_old_one() {
     const FAR: u32 = 1 << 30;
@@ -610,6 +653,7 @@ fn a_new_connection_on_the_same_flow_replaces_the_old_one() {
 
 /// Idle connections are removed: on their own next packet, and when another needs room. A full table loses the
 /// connection that was idle longest.
+// Rule: as the_fin_is_repaired
 #[test]
 fn the_table_is_bounded() {
     let mut station = Station::with("connections = 2\nidle = \"10 s\"\nattempts = 1");
@@ -629,6 +673,7 @@ fn the_table_is_bounded() {
 }
 
 /// Connections are told apart by addresses and flow.
+// Rule: as the_fin_is_repaired
 #[test]
 fn connections_are_independent() {
     let mut station = Station::with("");
@@ -637,6 +682,7 @@ fn connections_are_independent() {
 }
 
 /// Sequence numbers wrap.
+// Rule: as the_fin_is_repaired
 #[test]
 fn sequence_numbers_wrap() {
     for offset in [0, 500, 1000, 1500, 2000, 2500] {
@@ -656,6 +702,7 @@ fn sequence_numbers_wrap() {
 }
 
 /// Packets other than TCP segments pass, as do all packets with encrypted headers.
+// Rule: as the_fin_is_repaired
 #[test]
 fn the_rest_passes() {
     let bodies = [
@@ -729,6 +776,7 @@ fn random_segment(random: &mut Stream) -> Segment {
 /// Any packets at any times: what arrives is forwarded unchanged or suppressed; only acknowledgements without data,
 /// and data that were acknowledged, are suppressed; copies are of packets that arrived; tables are bounded; the
 /// agent sleeps when nothing is due.
+// Rule: as the_fin_is_repaired
 #[test]
 fn arbitrary_packets_do_no_harm() {
     for seed in 0..300 {
@@ -787,6 +835,8 @@ fn arbitrary_packets_do_no_harm() {
 
 /// While the host is elsewhere, its packets are cached and not retransmitted. When it arrives, its first
 /// acknowledgement removes what it has, and losses are repaired as usual.
+// Rule: Without its host a base station only caches, the latest segments if there are too many; the first ACK
+// after a hand-off removes what has arrived. [WINET 5; ../scheme/snoop/agent.rs]
 #[test]
 fn a_base_station_without_its_host_only_caches() {
     let mut station = Station::of_moving_host("bursts = false");
@@ -804,6 +854,7 @@ fn a_base_station_without_its_host_only_caches() {
 }
 
 /// The oldest segments are evicted: the host still lacks some of the latest.
+// Rule: as a_base_station_without_its_host_only_caches
 #[test]
 fn without_its_host_a_base_station_caches_the_latest_segments() {
     let mut station = Station::of_moving_host("cache = 4");
@@ -813,6 +864,7 @@ fn without_its_host_a_base_station_caches_the_latest_segments() {
 
 /// A packet of 1,040 bytes takes 4.16 ms on the air and 1 ms there and back. An acknowledgement after more than that may
 /// be of the copy, however long round trips were that were measured in a full queue.
+// Rule: as a_base_station_without_its_host_only_caches
 #[test]
 fn after_a_hand_off_copies_are_acknowledged_within_any_possible_round_trip() {
     let mut station = Station::of_moving_host("bursts = false");

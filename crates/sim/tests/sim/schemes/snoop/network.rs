@@ -216,6 +216,7 @@ fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
 }
 
 /// The stream arrives intact, windows are respected and the timer runs, whatever is lost.
+// Rule: as any_loss_of_the_first_eight_on_either_side
 #[test]
 fn streams_arrive_intact_in_random_worlds() {
     for number in 0..WORLDS {
@@ -234,6 +235,8 @@ fn streams_arrive_intact_in_random_worlds() {
 
 /// Each of the first eight packets arrives, is lost before the base station, or is lost beyond it, with every
 /// flavour and both rule sets, and either number of duplicates.
+// Rule: Any losses on either side of base stations at either end: the stream arrives intact, and every copy
+// and suppressed packet is accounted for. []
 #[test]
 fn any_loss_of_the_first_eight_on_either_side() {
     let mut schemes = Schemes::default();
@@ -256,6 +259,7 @@ fn any_loss_of_the_first_eight_on_either_side() {
 
 /// With encrypted headers, a mobile source, or without losses and delayed acknowledgements, the ends see what they
 /// would see without an agent.
+// Rule: as any_loss_of_the_first_eight_on_either_side
 #[test]
 fn without_losses_to_the_mobile_host_nothing_changes() {
     for number in 0..WORLDS {
@@ -323,6 +327,7 @@ impl Component for Repeater {
 /// On a link without losses, with a standing queue in which copies go first, nothing is lost: a packet that arrives
 /// twice causes one duplicate and no copy. Otherwise each copy would overtake a queued original, whose late arrival
 /// would cause the next one.
+// Rule: as needless_copies_do_not_propagate
 #[test]
 fn without_losses_there_are_no_copies() {
     let rate = |bps| BitRate::from_bps(bps).expect("not zero");
@@ -364,6 +369,7 @@ fn completion(settings: &Settings, loss: f64, number: u64, scheme: &str) -> (f64
 
 /// At 2 % loss in both directions every flavour without SACK is at least 1.3 times faster, and its source hardly
 /// notices a loss: less than a tenth of the fast retransmits and timeouts.
+// Rule: The source does not notice losses on the air; every other packet may be lost. [5]
 #[test]
 fn losses_are_hidden_from_the_source() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -388,6 +394,7 @@ fn losses_are_hidden_from_the_source() {
 
 /// "Completed the run even when every other packet was being dropped" (MobiCom 1995, section 5), where plain TCP
 /// makes hardly any progress.
+// Rule: as losses_are_hidden_from_the_source
 #[test]
 fn every_other_packet_may_be_lost() {
     let settings = Settings { flavour: Flavour::Reno, window: Bytes(64 << 10).into(), ..Settings::default() };

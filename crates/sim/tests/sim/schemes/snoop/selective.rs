@@ -28,6 +28,8 @@ fn repairs(station: &mut Station, came: Segment, forward: bool, numbers: &[u32])
 
 /// Every unreported segment below a report counts as lost immediately; duplicate ACKs are suppressed during
 /// the repair.
+// Rule: Reports of later segments show every earlier one as lost, and a copy if what was sent after it is
+// reported. [1997 3.2, 4.5; ../scheme/snoop/connection.rs]
 #[test]
 fn all_gaps_below_a_report_are_repaired_at_once() {
     let mut station = Station::with("selective = true");
@@ -45,6 +47,7 @@ fn all_gaps_below_a_report_are_repaired_at_once() {
 }
 
 /// A receiver with SACK reports blocks, also on new acknowledgements.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn blocks_are_reports_and_new_acknowledgements_report_too() {
     let mut station = Station::with("selective = true");
@@ -55,6 +58,7 @@ fn blocks_are_reports_and_new_acknowledgements_report_too() {
 }
 
 /// A copy is lost once a later transmission is reported.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn a_lost_copy_is_repeated_on_a_report_of_a_later_transmission() {
     let mut station = Station::with("selective = true");
@@ -72,6 +76,7 @@ fn a_lost_copy_is_repeated_on_a_report_of_a_later_transmission() {
 }
 
 /// The source repairs its own retransmissions, and segments whose attempts are exhausted.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn the_source_repairs_the_rest() {
     let mut station = Station::with("selective = true\nattempts = 1");
@@ -88,6 +93,7 @@ fn the_source_repairs_the_rest() {
 }
 
 /// LL-SMART suppresses nothing.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn reports_without_suppression() {
     let mut station = Station::with("selective = true\nsuppress = false");
@@ -97,6 +103,7 @@ fn reports_without_suppression() {
 
 /// Duplicate ACKs without a report do not indicate losses: an unnecessary copy or retransmission triggered
 /// them.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn duplicates_without_a_report_pass() {
     let mut station = Station::with("selective = true");
@@ -106,6 +113,7 @@ fn duplicates_without_a_report_pass() {
 
 /// The timeout of a segment that was retransmitted before it became the oldest counts from the
 /// retransmission.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn a_copy_has_its_timeout_when_it_becomes_the_oldest() {
     let mut station = Station::measured("selective = true\npersist = \"10 s\"", 4);
@@ -120,6 +128,7 @@ fn a_copy_has_its_timeout_when_it_becomes_the_oldest() {
 
 /// A segment that the source has retransmitted may have arrived the first time, so its report proves nothing
 /// about segments sent in between.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn a_report_of_a_segment_sent_twice_proves_nothing() {
     let mut station = Station::with("selective = true");
@@ -129,6 +138,7 @@ fn a_report_of_a_segment_sent_twice_proves_nothing() {
 }
 
 /// Reports that contradict the state are ignored.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn impossible_reports_are_ignored() {
     let mut station = Station::with("selective = true");
@@ -144,6 +154,7 @@ fn impossible_reports_are_ignored() {
 }
 
 /// The receiver gets the reports of the scheme `smart`.
+// Rule: as all_gaps_below_a_report_are_repaired_at_once
 #[test]
 fn the_receiver_reports_if_the_base_station_is_selective() {
     for selective in [false, true] {

@@ -241,6 +241,9 @@ fn any_loss_of_the_first_six(cases: &[Case]) {
     }
 }
 
+// Rule: Two connections joined by a proxy, any loss of the first six packets on either side, data or ACKs,
+// with every scheme that splits connections: every byte arrives, the buffer bound is respected, FIN is
+// relayed. []
 #[test]
 fn i_tcp_delivers_the_stream() {
     any_loss_of_the_first_six(&i_tcp());
@@ -251,17 +254,20 @@ fn m_tcp_delivers_the_stream() {
     any_loss_of_the_first_six(&m_tcp());
 }
 
+// Rule: as i_tcp_delivers_the_stream
 #[test]
 fn metp_delivers_the_stream() {
     any_loss_of_the_first_six(&metp());
 }
 
+// Rule: as i_tcp_delivers_the_stream
 #[test]
 fn vs_tcp_delivers_the_stream() {
     any_loss_of_the_first_six(&vs_tcp());
 }
 
 /// Every loss pattern of data among the first six packets of both sides, with and without resegmentation.
+// Rule: as i_tcp_delivers_the_stream
 #[test]
 fn any_data_losses_on_both_sides() {
     for case in [&metp()[0], &vs_tcp()[0]] {
@@ -276,6 +282,7 @@ fn any_data_losses_on_both_sides() {
 
 /// A buffer below two segments, of either part, does not make the transfer wait for timers: if a whole
 /// segment does not fit, a part of one is sent. The SACK of ns-2 sends partial segments as probes only.
+// Rule: A buffer below two segments causes no timeouts. [9293 3.8.6.2.1; state/output.rs]
 #[test]
 fn a_small_buffer_does_not_stall() {
     let whole = |case: &&Case| case.wired.rules == Rules::Rfc || case.wired.flavour != Flavour::Sack;
@@ -297,6 +304,7 @@ fn a_small_buffer_does_not_stall() {
 }
 
 /// A component that is not awaited does not end the run, and one that finished is not awaited again.
+// Rule: A run waits for the awaited components. []
 #[test]
 fn a_run_ends_with_the_awaited_components() {
     let case = &i_tcp()[4];

@@ -101,6 +101,7 @@ fn transfer(schemes: &Schemes, settings: &Settings, bytes: u64, stages: Vec<Stag
 
 /// The stream arrives intact, windows are respected and the timer runs, whatever is lost; base stations only
 /// mark.
+// Rule: as any_loss_of_the_first_eight_on_either_side
 #[test]
 fn streams_arrive_intact_in_random_worlds() {
     for number in 0..WORLDS {
@@ -134,6 +135,8 @@ fn with_and_without(
 
 /// "Standard otherwise": without feedback the source sends equal packets at equal times, in any world. Here
 /// the base station cannot read headers, or is at the side of a mobile source.
+// Rule: Without feedback, or with standard parameters, identical to the standard source; with congestion
+// losses only, up to the first timeout. [V-B; ../scheme/wenp/reaction.rs]
 #[test]
 fn without_feedback_the_source_is_standard() {
     for number in 0..WORLDS {
@@ -152,6 +155,7 @@ fn without_feedback_the_source_is_standard() {
 }
 
 /// With alpha = 0.5 and TCP's own threshold feedback changes nothing, whatever is marked.
+// Rule: as without_feedback_the_source_is_standard
 #[test]
 fn with_standard_parameters_the_source_is_standard() {
     let marked = AtomicUsize::new(0);
@@ -176,6 +180,8 @@ fn with_standard_parameters_the_source_is_standard() {
 
 /// Each of the first eight packets arrives, is lost before the base station, or is lost beyond it, with every
 /// flavour and both rule sets.
+// Rule: Any losses on either side of base stations at either end: the stream arrives intact, windows are
+// respected, the timer runs; base stations only mark. []
 #[test]
 fn any_loss_of_the_first_eight_on_either_side() {
     let schemes = Schemes::default();
@@ -197,6 +203,7 @@ fn any_loss_of_the_first_eight_on_either_side() {
 
 /// With losses before the base station only, marks refer to repairs already forwarded and change nothing up
 /// to the first timeout. Redundant retransmissions after it cause duplicates that request segments in flight.
+// Rule: as without_feedback_the_source_is_standard
 #[test]
 fn with_congestion_losses_only_the_source_is_standard() {
     for number in 0..WORLDS {
@@ -264,6 +271,7 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
 /// logarithm of the ratio of times is below zero by more than 3.47 standard errors, at a confidence of 99.95
 /// % (Student's t, 59 degrees of freedom). The largest possible gain is a factor of 1.5: (1 + alpha) / (1 -
 /// alpha) is 7 instead of 3, and throughput grows with its square root.
+// Rule: Every flavour is faster over a lossy hop. [VII]
 #[test]
 fn feedback_makes_every_flavour_faster() {
     const RUNS: u64 = 60;

@@ -63,6 +63,8 @@ impl FeedbackSteps for Client {}
 
 /// Section V-B: the second duplicate with the bit indicates the loss and leaves 0.75 of the window, inflated
 /// by duplicates during recovery.
+// Rule: Two duplicates with the feedback bit indicate a wireless loss, at any position in their run; with
+// fewer the standard threshold applies. [V-B; ../scheme/wenp/reaction.rs]
 #[test]
 fn two_marked_duplicates_indicate_a_wireless_loss() {
     for flavour in FLAVOURS {
@@ -92,6 +94,7 @@ fn two_marked_duplicates_indicate_a_wireless_loss() {
 }
 
 /// After recovery NewReno has 0.75 of the flight, if that much is in flight.
+// Rule: as alpha_is_a_parameter
 #[test]
 fn recovery_ends_with_alpha_times_the_flight() {
     let mut tcp = eight(Flavour::NewReno);
@@ -104,6 +107,7 @@ fn recovery_ends_with_alpha_times_the_flight() {
 
 /// Runs of duplicates with and without the bit: which one triggers retransmission, and what remains of eight
 /// segments. Two with the bit are needed, at any position; otherwise dupthresh applies, and half remains.
+// Rule: as two_marked_duplicates_indicate_a_wireless_loss
 #[test]
 fn marked_and_unmarked_duplicates_may_be_mixed() {
     let rows = [
@@ -137,6 +141,8 @@ fn marked_and_unmarked_duplicates_may_be_mixed() {
 }
 
 /// The window becomes exactly alpha times the flight, but at least two segments.
+// Rule: A wireless loss leaves alpha times the window, at least two segments; any other leaves half. [V-B;
+// ../scheme/wenp/reaction.rs]
 #[test]
 fn alpha_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -156,6 +162,7 @@ fn alpha_is_a_parameter() {
 }
 
 /// The number of marked duplicates needed is a parameter.
+// Rule: as two_marked_duplicates_indicate_a_wireless_loss
 #[test]
 fn the_threshold_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -169,6 +176,7 @@ fn the_threshold_is_a_parameter() {
 }
 
 /// Only the configured bit counts.
+// Rule: as two_marked_duplicates_indicate_a_wireless_loss
 #[test]
 fn the_bit_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -179,6 +187,7 @@ fn the_bit_is_a_parameter() {
 
 /// SACK: one duplicate that reports three segments indicates the loss (RFC 6675) but not its cause. After one
 /// with the bit, two reported segments suffice.
+// Rule: as two_marked_duplicates_indicate_a_wireless_loss
 #[test]
 fn a_single_sack_report_is_not_a_wireless_loss() {
     let block = std::slice::from_ref(&(1000..4000));
@@ -194,6 +203,7 @@ fn a_single_sack_report_is_not_a_wireless_loss() {
 }
 
 /// Acknowledgements that are not duplicates do not count: here with another window, with data, or reordered.
+// Rule: Only TCP's duplicates count, and a run ends when TCP resets its count. [../scheme/wenp/reaction.rs]
 #[test]
 fn only_duplicates_count() {
     for flavour in &FLAVOURS[..3] {
@@ -210,6 +220,7 @@ fn only_duplicates_count() {
 }
 
 /// An acknowledgement of new data resets the count, with the bit or without.
+// Rule: as only_duplicates_count
 #[test]
 fn a_new_acknowledgement_resets_the_count() {
     for flavour in FLAVOURS {
@@ -227,6 +238,7 @@ fn a_new_acknowledgement_resets_the_count() {
 
 /// SACK: an acknowledgement of new data may count as a duplicate (RFC 6675), but does not refer to the next
 /// hole, with the bit or without.
+// Rule: as only_duplicates_count
 #[test]
 fn a_new_acknowledgement_with_sack_blocks_does_not_count() {
     let mut tcp = flight(&settings(Flavour::Sack, 7), |_| {});
@@ -243,6 +255,7 @@ fn a_new_acknowledgement_with_sack_blocks_does_not_count() {
 }
 
 /// A timeout is answered as in standard TCP, whatever duplicates preceded it, and resets the count.
+// Rule: Timeouts are answered as in standard TCP. [V-B; ../scheme/wenp/reaction.rs]
 #[test]
 fn timeouts_are_answered_as_in_standard_tcp() {
     for flavour in FLAVOURS {
@@ -262,6 +275,7 @@ fn timeouts_are_answered_as_in_standard_tcp() {
 }
 
 /// Duplicates after the response change nothing: a forwarded repair has the remaining ones marked.
+// Rule: Duplicates after the response change nothing. [../scheme/wenp/reaction.rs]
 #[test]
 fn duplicates_after_the_response_are_ignored() {
     for flavour in FLAVOURS {
@@ -281,6 +295,7 @@ fn duplicates_after_the_response_are_ignored() {
 
 /// SACK: nor do they mark other holes lost earlier. Two segments are beyond the second hole: in a recovery
 /// triggered by two duplicates it is lost; in one triggered by three it is not, and new data are sent first.
+// Rule: as duplicates_after_the_response_are_ignored
 #[test]
 fn one_threshold_applies_to_all_holes_of_a_recovery() {
     for kind in ["u", "m"] {
@@ -302,6 +317,8 @@ fn one_threshold_applies_to_all_holes_of_a_recovery() {
 
 /// NewReno: one reduction for all holes of a window, determined by the duplicates of the first. Partial
 /// acknowledgements have no bit; if they had, it would change nothing.
+// Rule: The window is reduced once, as determined by the duplicates of its first hole; the next loss is
+// classified anew. [../scheme/wenp/reaction.rs]
 #[test]
 fn newreno_reduces_the_window_once() {
     for (row, ssthresh) in [("mm", 6000.0), ("uuu", 4000.0)] {
@@ -327,6 +344,7 @@ fn newreno_reduces_the_window_once() {
 }
 
 /// The same with SACK.
+// Rule: as newreno_reduces_the_window_once
 #[test]
 fn sack_reduces_the_window_once() {
     for (row, ssthresh) in [("mm", 6000.0), ("uuu", 4000.0)] {
@@ -341,6 +359,7 @@ fn sack_reduces_the_window_once() {
 }
 
 /// A loss after recovery starts a new episode.
+// Rule: as newreno_reduces_the_window_once
 #[test]
 fn each_recovery_is_classified_anew() {
     for flavour in FLAVOURS {
@@ -363,6 +382,7 @@ fn each_recovery_is_classified_anew() {
 
 /// Early duplicates send by limited transmit: one segment, since the second duplicate indicates a loss. It is
 /// not part of the flight.
+// Rule: as two_marked_duplicates_indicate_a_wireless_loss
 #[test]
 fn limited_transmit_precedes_fast_retransmit() {
     for flavour in &FLAVOURS[..3] {
@@ -372,6 +392,7 @@ fn limited_transmit_precedes_fast_retransmit() {
 }
 
 /// ns-2's rules round the threshold to whole segments; the window is exact.
+// Rule: as alpha_is_a_parameter
 #[test]
 fn ns2_rules_round_the_threshold_to_segments() {
     let settings = Settings { rules: Rules::Ns2, ..settings(Flavour::NewReno, 6) };
@@ -381,6 +402,7 @@ fn ns2_rules_round_the_threshold_to_segments() {
 }
 
 /// Zero window: the acknowledgement of a probe does not indicate a loss, with the bit or without.
+// Rule: as only_duplicates_count
 #[test]
 fn acknowledgements_of_probes_do_not_count() {
     let settings = Settings { window: Bytes(8000).into(), ..settings(Flavour::NewReno, 8) };
