@@ -1,7 +1,9 @@
 # Lasthop. Needs Python 3.11 or later, cargo, a C compiler and make; everything else goes into .venv and target.
 #
 #   make run     set up, and run the worked example into out/
-#   make test    set up, and run every check and test
+#   make check   the linters and the quick tests: while working
+#   make test    set up, and run every linter and test: before a change is committed, and in CI
+#   make test-all  the same with the long campaigns: every combination, and many more random worlds
 #   make release build the wheel and the source distribution into dist, and check both
 #   make web     compile the simulator to WebAssembly, for pages
 #   make docs    build the documentation site into out/site
@@ -28,35 +30,65 @@ export CARGO_PROFILE_TEST_DEBUG := false
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
 
-.PHONY: run web docs release test lint test-rust test-python bench bench-record clean
+# Numbers of random worlds, scenarios and inputs; each test has its own by default.
+FEW := LASTHOP_HOSTILE=60 LASTHOP_ENDPOINT_WORLDS=50
+MANY := LASTHOP_HOSTILE=5000 LASTHOP_ENDPOINT_WORLDS=5000 LASTHOP_WORLDS=400 LASTHOP_FUZZ_INPUTS=1000000 LASTHOP_TRANSFERS=0..10
+RUST_TESTS := $(BIN)/python scripts/rust_tests.py
+# Each file of tests runs in one process, since those of a file share what they have computed.
+PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
+
+.PHONY: run web docs release check test test-all lint lint-python lint-rust doc check-rust test-rust test-python pages bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
 	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
 
-# The last step of building the extension module uses one core, so Rust's tests run beside it and the linters. Python's tests,
-# some of which measure time, run alone.
+# The last step of building the extension module uses one core, as does that of the module for pages, so Rust's tests run
+# beside them and the linters. Python's tests, some of which measure time, run alone.
 test:
-	$(MAKE) --jobs=2 lint test-rust
+	$(MAKE) --jobs=2 test-rust lint pages
 	$(MAKE) test-python
 
-lint: $(TOOLS)
+test-all:
+	$(MAKE) --jobs=2 lint pages
+	$(MANY) $(MAKE) test-rust
+	$(MAKE) test-python
+
+# The extension module is built as for Rust's tests, with which it shares all crates, and not optimised across them; the next
+# `make run` or `make test` replaces it.
+check: $(if $(wildcard $(TOOLS)),,$(TOOLS))
+	@rm -f $(BUILT)
+	. $(BIN)/activate && maturin develop --profile test --skip-install
+	$(MAKE) --jobs=2 --old-file=$(TOOLS) lint-python lint-rust check-rust
+	$(PYTEST) -m 'not slow'
+
+lint: lint-python lint-rust doc
+
+lint-python: $(TOOLS)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest lasthop._lasthop
+
+lint-rust:
 	$(call if_there,fmt,--all --check)
 	$(if $(shell command -v rustfmt),rustfmt --check --edition 2024 $(SCHEMES),@echo "skipped: there is no rustfmt")
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
+
+doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
-# rustdoc warns of the job server in MAKEFLAGS.
-test-rust:
-	MAKEFLAGS= cargo test --quiet --workspace
+test-rust: | $(VENV)/.made
+	$(RUST_TESTS)
+
+check-rust: | $(VENV)/.made
+	$(FEW) $(RUST_TESTS) --workspace --tests
 
 test-python: $(TOOLS)
+	$(PYTEST)
+
+pages: | $(VENV)/.made
 	@if $(BIN)/python scripts/web.py --check; then $(MAKE) web; else echo "skipped: tests of pages"; fi
-	$(BIN)/pytest --quiet --numprocesses auto --dist loadfile
 
 web: $(MODULE)
 

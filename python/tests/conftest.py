@@ -31,6 +31,29 @@ EXAMPLE = "scenarios/ebsn-example.toml"
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
+SLOW = {
+    "test_bench": "instructions under Valgrind",
+    "test_contributing": "builds of the how-tos",
+    "test_emulate": "emulation in real time",
+    "test_emulate_between": "emulation in real time",
+    "test_jupyter": "notebooks in their kernel",
+    "test_mutations": "experiments of all papers",
+    "test_packaging": "builds of packages",
+    "test_page": "pages in a browser",
+    "test_papers": "experiments of all papers",
+    "test_site": "the site in a browser",
+    "test_widget": "notebooks in a browser",
+}
+"""The files of tests that `make check` leaves out, and why they take long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files, and put them first: begun last, one would keep a single core busy."""
+    for item in items:
+        if item.path.stem in SLOW:
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.path.stem not in SLOW)
+
 
 def results(directory: Path) -> list[str]:
     """Return the sorted names of the files that a command wrote into a directory, without its list."""
@@ -98,6 +121,12 @@ def run_command(
     printed, said = (stream.buffer.getvalue().decode() for stream in (out, err))
     said += "".join(f"{each.category.__name__}: {each.message}\n" for each in warned)
     return subprocess.CompletedProcess(line, code, printed, said)
+
+
+def run_process(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run `lasthop` with arguments in a process of its own, from the root of the repository."""
+    line = [sys.executable, "-m", "lasthop", *map(str, arguments)]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
 def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) -> tuple[int, str, str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT, Command, results
+from conftest import ROOT, Command, results, run_process
 
 import lasthop
 from lasthop import fitting, measurement
@@ -42,6 +42,13 @@ def _refusal() -> str:
 
 REFUSAL = _refusal()
 in_namespaces = pytest.mark.skipif(bool(REFUSAL), reason=REFUSAL)
+
+
+@pytest.fixture(scope="module")
+def command() -> Command:
+    """Return `lasthop` in a process of its own: emulation handles signals and enters namespaces."""
+    return run_process
+
 
 PATIENT = ("--lateness", "500")
 """Tests share the machine."""

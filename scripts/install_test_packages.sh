@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what tests use beside Python, Rust, a C compiler and make, where this user may: with apt, as root. Tests whose
+# program is not installed are skipped, and say so.
+set -euo pipefail
+
+packages=(
+    bash zsh fish man-db            # completion; the manual page
+    chromium nodejs                 # pages
+    rustc-web rust-web-src lld-22   # the simulator as WebAssembly
+    irtt iputils-ping tshark        # measurements and captures, beside the programs that make and read them
+    iproute2 util-linux             # network namespaces
+    valgrind                        # instruction counts
+)
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "packages for tests: not installed, which needs apt and root: ${packages[*]}"
+    exit
+fi
+missing=()
+for package in "${packages[@]}"; do
+    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+if [ ${#missing[@]} = 0 ]; then
+    echo "packages for tests: all installed"
+    exit
+fi
+echo "packages for tests: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update --quiet=2 || echo "packages for tests: the lists of packages are not up to date"
+for package in "${missing[@]}"; do
+    # One that this distribution lacks costs its own tests alone.
+    apt-get install --quiet=2 --no-install-recommends "$package" >/dev/null || echo "packages for tests: no $package"
+done
