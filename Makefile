@@ -19,7 +19,7 @@ MODULE := python/lasthop/web/simulator.wasm.gz
 CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*' -o -name build.rs) $(wildcard scenarios/*.toml)
 DEVELOP := . $(BIN)/activate && maturin develop --release
 # Declared by a macro, so cargo fmt does not find them.
-SCHEMES := $(shell find crates/proto/src/scheme -name '*.rs')
+REGISTERED := $(shell find crates/proto/src/scheme crates/proto/src/arq -name '*.rs')
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What only a next build or a debugger would use slows down the first build, which is the only one on a fresh machine.
@@ -72,7 +72,7 @@ lint-python: $(TOOLS)
 
 lint-rust:
 	$(call if_there,fmt,--all --check)
-	$(if $(shell command -v rustfmt),rustfmt --check --edition 2024 $(SCHEMES),@echo "skipped: there is no rustfmt")
+	$(if $(shell command -v rustfmt),rustfmt --check --edition 2024 $(REGISTERED),@echo "skipped: there is no rustfmt")
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
 
 doc:

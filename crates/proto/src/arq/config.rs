@@ -1,12 +1,10 @@
-//! The ARQ of a link as a scenario describes it, and the list of all protocols.
+//! The ARQ of a link as a scenario describes it.
 
 use alloc::boxed::Box;
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::{Arq, Retransmissions, rlp, selective_repeat, status_window, stop_and_wait};
+use super::{Arq, Config, Retransmissions};
 
 /// Parameters of an ARQ protocol, as in scenario files.
 pub trait Protocol {
@@ -30,49 +28,6 @@ pub trait Protocol {
     fn frame(&self) -> Option<Bytes> {
         None
     }
-}
-
-macro_rules! register {
-    ($($(#[$doc:meta])* $module:ident: $variant:ident,)*) => {
-        /// Link-layer retransmission (ARQ, local recovery), in both directions. Every scheme runs over it, except
-        /// `basic` with `arq = false`; some schemes require it. The output names the schemes that run without it.
-        /// The scheme `arq` adds an ARQ to links without one.
-        ///
-        /// ```toml
-        /// [radio.arq.stop-and-wait]
-        /// retransmissions = 13
-        /// backoff.uniform = "700 ms"
-        /// ```
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case")]
-        #[schemars(rename = "LinkArq")]
-        pub enum Config {
-            /// No ARQ: each unit is sent once. The default, and the papers' baseline ("basic" TCP).
-            #[default]
-            None,
-            $($(#[$doc])* $variant($module::Params),)*
-        }
-
-        impl Config {
-            fn protocol(&self) -> Option<&dyn Protocol> {
-                match self {
-                    Config::None => None,
-                    $(Config::$variant(params) => Some(params),)*
-                }
-            }
-        }
-    };
-}
-
-register! {
-    /// One unit at a time, retransmitted until it arrives, with random waits in between.
-    stop_and_wait: StopAndWait,
-    /// New units are sent while the feedback on failed ones is pending.
-    selective_repeat: SelectiveRepeat,
-    /// A window of units, and status messages about all of them.
-    status_window: StatusWindow,
-    /// Frames cut from the bytes of packets, with selective reject; their size may adapt to the channel.
-    rlp: Rlp,
 }
 
 impl Config {

@@ -9,7 +9,7 @@
 //! # Adding an ARQ
 //!
 //! Any number of packets may be in transmission, their units may be interleaved in any order, and the ARQ may
-//! wait until any instant. An ARQ is one module with a [`Protocol`], and one line in the list of [`Config`]; the link does
+//! wait until any instant. An ARQ is one module with a [`Protocol`], and one line in the list below; the link does
 //! not change. [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many, and the
 //! [window with status messages](status_window) a limited number. The [radio link protocol](rlp) cuts the bytes of packets
 //! into frames itself: its units are single bytes. The last two have the optional part [`Statuses`].
@@ -17,23 +17,27 @@
 mod backoff;
 mod config;
 pub mod frame_size;
+mod registry;
 mod retransmissions;
-pub mod rlp;
-pub mod selective_repeat;
-pub mod status_window;
-pub mod stop_and_wait;
 
 use lasthop_base::{Bytes, Time};
 
 pub use backoff::Backoff;
-pub use config::{Config, Protocol};
+pub use config::Protocol;
 pub use retransmissions::Retransmissions;
-pub use rlp::Rlp;
-pub use selective_repeat::SelectiveRepeat;
-pub use status_window::StatusWindow;
-pub use stop_and_wait::StopAndWait;
 
 use crate::component::LinkOutcome;
+
+registry::register! {
+    /// One unit at a time, retransmitted until it arrives, with random waits in between.
+    stop_and_wait: StopAndWait,
+    /// New units are sent while the feedback on failed ones is pending.
+    selective_repeat: SelectiveRepeat,
+    /// A window of units, and status messages about all of them.
+    status_window: StatusWindow,
+    /// Frames cut from the bytes of packets, with selective reject; their size may adapt to the channel.
+    rlp: Rlp,
+}
 
 /// The ARQ of the sending end, for one direction of a link.
 ///
