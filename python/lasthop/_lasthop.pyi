@@ -22,6 +22,7 @@ __all__ = [
     "Link",
     "LossFit",
     "LossRecord",
+    "MetricDefinition",
     "Notice",
     "Out",
     "Packet",
@@ -46,13 +47,14 @@ __all__ = [
     "__version__",
     "better",
     "congestion_controls",
-    "counts",
     "decode",
     "links",
+    "metric_definitions",
     "queue_disciplines",
     "read_packets",
     "schemes",
     "simulate_losses",
+    "unit",
 ]
 
 LOSS_FAMILIES: tuple[str, ...]
@@ -193,7 +195,25 @@ class QueueDiscipline:
 
 def queue_disciplines() -> list[QueueDiscipline]: ...
 def better(name: str) -> Literal["higher", "lower"] | None: ...
-def counts(name: str) -> bool: ...
+def unit(
+    name: str,
+) -> Literal["bps", "B", "bit", "s", "J", "count", "truth", "share", "index", "number"]: ...
+@final
+class MetricDefinition:
+    @property
+    def set(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def optional(self) -> bool: ...
+    @property
+    def better(self) -> Literal["higher", "lower"] | None: ...
+    @property
+    def doc(self) -> str: ...
+
+def metric_definitions() -> list[MetricDefinition]: ...
 def decode(cells: bytes, runs: int) -> NDArray[np.int64] | NDArray[np.float64]: ...
 
 @final

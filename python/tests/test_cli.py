@@ -15,68 +15,17 @@ import pytest
 from conftest import EXAMPLE, ROOT, Command, results
 
 import lasthop
+from lasthop._lasthop import metric_definitions
 
-CONNECTION_METRICS = [
-    "throughput_bps",
-    "goodput",
-    "completion_time_s",
-    "finished",
-    "aborted",
-    "delivered_bytes",
-    "segments_sent",
-    "retransmitted_segments",
-    "retransmitted_bytes",
-    "timeouts",
-    "fast_retransmits",
-    "tail_loss_probes",
-    "spurious_timeouts",
-    "undone_reductions",
-    "ecn_echoes",
-    "pacing_wait_s",
-    "notices",
-    "acks_sent",
-    "relay_segments_sent",
-    "relay_payload_bytes",
-    "relay_retransmitted_segments",
-    "relay_timeouts",
-    "relay_peak_bytes",
-    "relay_held_bytes",
-    "acknowledged_undelivered_bytes",
-    "link_discards",
-    "lost_on_air",
-    "queue_drops",
-    "aqm_drops",
-]
-METRICS = [
-    *CONNECTION_METRICS,
-    "link_attempts",
-    "link_failures",
-    "link_bits",
-    "ecn_marks",
-    "collisions",
-    "busy_time_s",
-    "fairness",
-    "air_time_s",
-    "uplink_air_time_s",
-    "mobile_energy_j",
-    "energy_per_bit_j",
-]
-TRAFFIC_METRICS = [
-    "sent_packets",
-    "delivered_packets",
-    "lost_packets",
-    "throughput_bps",
-    "mean_delay_s",
-    "p50_delay_s",
-    "p95_delay_s",
-    "p99_delay_s",
-    "jitter_s",
-    "late_packets",
-    "burst_ratio",
-    "mouth_to_ear_s",
-    "r_factor",
-    "mos",
-]
+
+def of_set(name: str) -> list[str]:
+    """The names of a set of metrics; docs/reference/metrics.md lists them."""
+    return [metric.name for metric in metric_definitions() if metric.set == name]
+
+
+CONNECTION_METRICS = of_set("ConnectionMetrics")
+METRICS = [*CONNECTION_METRICS, *of_set("NetworkMetrics")]
+TRAFFIC_METRICS = of_set("TrafficMetrics")
 SPLIT = "scenarios/split-wlan.toml"
 TWO_FLOWS = "scenarios/two-flows.toml"
 SCHEMES = ["basic", "source-quench", "local-recovery", "ebsn"]

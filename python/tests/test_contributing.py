@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-TOYS = """//! What the how-tos of CONTRIBUTING.md add.
-use lasthop_experiment::{Experiment, Observe};
+TOYS = r"""//! What the how-tos of CONTRIBUTING.md add.
+use lasthop_experiment::{Experiment, Observe, Unit, report};
 use lasthop_scenario::Scenario;
 
 #[test]
@@ -30,7 +30,8 @@ fn the_counter_of_a_new_scheme_is_a_metric() {
 fn a_new_control_is_a_sender_over_a_new_channel_and_a_new_queue() {
     let text = include_str!("../../../scenarios/last-mile.toml");
     let metrics = |overrides: &[&str]| {
-        let overrides = [&["limit=20 s", "radio.channel.every-nth.frames=40"], overrides].concat();
+        let every_nth = ["radio.channel.every-nth.frames=40", "radio.uplink.channel.every-nth.frames=40"];
+        let overrides = [&["limit=20 s"], &every_nth[..], overrides].concat();
         let scenario = Scenario::parse(text, "toy.toml", &overrides).unwrap();
         scenario.run("basic", 1, 0, Observe::default()).unwrap().metrics
     };
@@ -44,24 +45,32 @@ fn a_new_control_is_a_sender_over_a_new_channel_and_a_new_queue() {
     let dropped = metrics(&queue);
     assert!(dropped.connections.queue_drops > 0);
 }
+
+#[test]
+fn a_new_metric_is_in_every_result() {
+    let text = include_str!("../../../scenarios/ebsn-example.toml");
+    let scenario = Scenario::parse::<&str>(text, "toy.toml", &[]).unwrap();
+    let run = scenario.run("local-recovery", 1, 0, Observe::default()).unwrap();
+    // Timeouts during local recovery retransmit what arrives all the same.
+    let duplicates = run.metrics.connections.duplicate_segments;
+    assert!(0 < duplicates && duplicates <= run.metrics.connections.retransmitted_segments, "{duplicates}");
+    let report = report::to_json(&scenario, &[&run]).unwrap();
+    assert!(report.contains(&format!("\"duplicate_segments\": {duplicates}")));
+    assert_eq!(Unit::of("duplicate_segments"), Unit::Count);
+}
 """
 
 
-def additions() -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return the files that the how-tos add, and the lines that they add to the registries in other files."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    files = dict(re.findall(r"^1\. Write `([^`]+)`:\n\n```rust\n(.*?)```", text, re.DOTALL | re.MULTILINE))
-    lines: dict[str, list[str]] = {}
-    for path, added in re.findall(
-        r"^\d\. [^\n]* in `([^`]+)`:\n\n```text\n(.*?)```", text, re.DOTALL | re.MULTILINE
-    ):
-        lines.setdefault(path, []).append(added)
-    return files, lines
+ADDITIONS = re.compile(
+    r"^\d\. [^\n]* in `([^`]+)`(?:, after `(\w+)`)?:\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE
+)
+"""A place, and the lines that a how-to adds there."""
 
 
-def with_line(text: str, line: str) -> str:
-    """Add a line at the end of a registry."""
-    return re.sub(r"(register! \{.*?)(\n\})", rf"\1\n{line.rstrip()}\2", text, count=1, flags=re.DOTALL)
+def with_lines(text: str, after: str, lines: str) -> str:
+    """Add lines after the first one of a field, or at the end of a registry."""
+    place = rf"(^ +{after}: [^\n]*\n)" if after else r"(register! \{.*?\n)(?=\})"
+    return re.sub(place, lambda found: found[1] + lines, text, count=1, flags=re.DOTALL | re.MULTILINE)
 
 
 def arrange(tree: Path, wanted: dict[str, bytes]) -> None:
@@ -113,15 +122,16 @@ def test_what_the_how_tos_add_works() -> None:
             path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
         ]
     wanted = {str(path.relative_to(ROOT)): path.read_bytes() for path in rust}
-    files, lines = additions()
-    assert len(files) == 4
-    for path, text in files.items():
+    how_tos = (ROOT / "CONTRIBUTING.md").read_text()
+    files = re.findall(r"^1\. Write `([^`]+)`:\n\n```rust\n(.*?)```", how_tos, re.DOTALL | re.MULTILINE)
+    additions = ADDITIONS.findall(how_tos)
+    assert (len(files), len(additions)) == (4, 6)
+    for path, text in files:
         assert path not in wanted, f"{path} has been added"
         wanted[path] = text.encode()
-    for path, added in lines.items():
-        (line,) = added
+    for path, after, lines in additions:
         text = wanted[path].decode()
-        wanted[path] = with_line(text, line).encode()
+        wanted[path] = with_lines(text, after, lines).encode()
         assert wanted[path] != text.encode(), path
     wanted["crates/experiment/tests/toys.rs"] = TOYS.encode()
     made = ROOT / "target" / "contributing"
@@ -132,4 +142,4 @@ def test_what_the_how_tos_add_works() -> None:
     result = subprocess.run(
         command, cwd=made / "tree", env=os.environ | settings, capture_output=True, text=True
     )
-    assert (result.returncode, result.stderr) == (0, ""), result.stdout
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout + result.stderr

@@ -16,9 +16,9 @@ pub use lasthop_proto::application::Wait;
 pub use lasthop_sim::Ended;
 
 pub use measure::{
-    ActivityMetrics, ApplicationMetrics, ApplicationRun, Better, ConnectionMetrics, Delays, Events,
-    MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics, PartKind,
-    SchemeCounter, Series, TrafficMetrics, UnknownMetric, Value, VideoMetrics, Way,
+    ActivityMetrics, ApplicationMetrics, ApplicationRun, Better, ConnectionMetrics, DEFINITIONS, Definition,
+    Delays, Events, MetricName, MetricNames, MetricPlace, Metrics, Misnamed, NetworkMetrics, PageMetrics,
+    PartKind, SchemeCounter, Series, TrafficMetrics, Unit, UnknownMetric, Value, VideoMetrics, Way,
 };
 pub use run::{
     AgentRun, ConnectionRun, Experiment, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup,

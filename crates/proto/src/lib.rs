@@ -19,6 +19,7 @@ extern crate alloc;
 pub mod application;
 pub mod arq;
 mod component;
+mod counters;
 pub mod fec;
 pub mod frag;
 mod packet;

@@ -20,6 +20,7 @@ mod emulator;
 mod error;
 mod fit;
 mod link;
+mod metric;
 mod pool;
 mod python_scheme;
 mod run;
@@ -58,7 +59,9 @@ mod _lasthop {
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]
-    use crate::pool::{Pool, better, counts, decode};
+    use crate::metric::{MetricDefinition, better, metric_definitions, unit};
+    #[pymodule_export]
+    use crate::pool::{Pool, decode};
     #[pymodule_export]
     use crate::python_scheme::{
         PyHole, PyInstaller, PyNotice, PyOut, PyPacket, PyPort, PyReceiver, PySegment, PySenderState,
@@ -77,7 +80,7 @@ mod _lasthop {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("LOSS_FAMILIES", PyTuple::new(module.py(), Family::ALL.map(Family::name))?)?;
-        module.add("METRICS", crate::pool::metrics(module.py())?)?;
+        module.add("METRICS", crate::metric::metrics(module.py())?)?;
         module.add("PROFILES", PyTuple::new(module.py(), Profile::ALL.map(Profile::name))?)?;
         module.add("SCENARIOS", SCENARIOS.into_py_dict(module.py())?)?;
         module.add("__version__", lasthop_experiment::report::VERSION)

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lasthop_experiment::Value;
 use lasthop_experiment::report::ended_key;
-use lasthop_experiment::{Better, MetricName, Metrics, Misnamed, Value};
 use lasthop_study::{Batch, Cells, Chunk, Column, Failure, Row};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::scenario_error;
+use crate::metric::metric_name;
 use crate::python_scheme::scheme_error;
 use crate::scenario::Scenario;
 
@@ -207,74 +208,6 @@ impl Pool {
             py.detach(|| drop(pool));
         }
     }
-}
-
-/// The names of the metrics, in the order of a row's values.
-pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-    PyTuple::new(py, Metrics::names().collect::<Vec<_>>())
-}
-
-/// Return which values of a metric are better.
-///
-/// Parameters
-/// ----------
-/// name : str
-///     The metric, of whatever it is.
-///
-/// Returns
-/// -------
-/// str or None
-///     ``"higher"`` or ``"lower"``; None if it depends on the question, as for counters of schemes.
-///
-/// Raises
-/// ------
-/// ValueError
-///     If the name is quoted wrongly.
-///
-/// Examples
-/// --------
-/// >>> from lasthop._lasthop import better
-/// >>> better("throughput_bps"), better("application.web.mean_response_time_s"), better("notices")
-/// ('higher', 'lower', None)
-#[pyfunction]
-pub(crate) fn better(name: &str) -> PyResult<Option<&'static str>> {
-    Ok(match metric_name(name)?.better() {
-        Better::Higher => Some("higher"),
-        Better::Lower => Some("lower"),
-        Better::Depends => None,
-    })
-}
-
-/// Return whether the values of a metric are whole numbers.
-///
-/// Parameters
-/// ----------
-/// name : str
-///     The metric, of whatever it is.
-///
-/// Returns
-/// -------
-/// bool
-///     True also for counters of schemes.
-///
-/// Raises
-/// ------
-/// ValueError
-///     If the name is quoted wrongly.
-///
-/// Examples
-/// --------
-/// >>> from lasthop._lasthop import counts
-/// >>> counts("timeouts"), counts("traffic.voice.mos"), counts("snoop.connections")
-/// (True, False, True)
-#[pyfunction]
-pub(crate) fn counts(name: &str) -> PyResult<bool> {
-    Ok(metric_name(name)?.counts())
-}
-
-/// Reads the name of a metric.
-pub(crate) fn metric_name(name: &str) -> PyResult<MetricName> {
-    name.parse().map_err(|error: Misnamed| PyValueError::new_err(error.to_string()))
 }
 
 /// Decode the cells of a metric over consecutive runs.

@@ -10,7 +10,8 @@ use pyo3::types::{IntoPyDict, PyDict};
 use serde::Serialize;
 
 use crate::columns;
-use crate::pool::{Plain, metric_name};
+use crate::metric::metric_name;
+use crate::pool::Plain;
 
 /// The result of a run. Created by `Scenario.run`.
 ///

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
 
 use crate::error::{run_error, scenario_error};
-use crate::pool::metric_name;
+use crate::metric::metric_name;
 use crate::python_scheme::{self, NameOrScheme, PythonScheme};
 use crate::run::Run;
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from lasthop._lasthop import better, counts
+from lasthop._lasthop import better, unit
 
 if TYPE_CHECKING:
     from lasthop.core.statistics import Kind
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
 SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
 _TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
-_SHARES = frozenset({"goodput", "finished", "aborted"})
-_BELOW_ONE = _SHARES | {"fairness"}
-_AMOUNTS = ("_bps", "_bytes", "_s", "_bits", "_j")
 _ENERGIES = (("nJ", 1e-9), ("µJ", 1e-6), ("mJ", 1e-3), ("J", 1.0))
-_SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]), ("_j", _ENERGIES))
+_SCALES = {"bps": RATES, "B": SIZES, "s": _TIMES[2:], "J": _ENERGIES}
+"""The units in which amounts are shown, by their basic unit, which ends the name of a metric."""
+_KINDS: Mapping[str, Kind] = {"share": "share", "truth": "share", "index": "share", "count": "count"}
 
 _SETTINGS = {
     "good": "good period",
@@ -70,9 +69,7 @@ def metric_kind(metric: str) -> Kind:
     name = metric.rpartition(".")[2]
     if name == "throughput_total_bps":
         return "signed"
-    if name in _BELOW_ONE:
-        return "share"
-    return "amount" if name.endswith(_AMOUNTS) or not counts(metric) else "count"
+    return _KINDS.get(unit(name), "amount")
 
 
 def better_of(metric: str) -> Literal["higher", "lower"] | None:
@@ -130,13 +127,13 @@ def metric_reading(metric: str, greatest: float) -> Reading:
         plain = json.loads(part) if part.startswith('"') else part
         of = f"{kind} {plain}"
     whose = f"{of}: " if of else ""
-    if name in _SHARES:
+    basic = unit(name)
+    if basic in ("share", "truth"):
         return Reading(f"{whose}{name}", "%", 0.01)
-    for suffix, units in _SUFFIXES:
-        if name.endswith(suffix):
-            unit, size = _suitable(units, greatest)
-            return Reading(f"{whose}{_words(name.removesuffix(suffix))}", unit, size)
-    return Reading(f"{whose}{_words(name)}", "", 1.0)
+    if basic not in _SCALES:
+        return Reading(f"{whose}{_words(name)}", "", 1.0)
+    symbol, size = _suitable(_SCALES[basic], greatest)
+    return Reading(f"{whose}{_words(name.rpartition('_')[0])}", symbol, size)
 
 
 def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
@@ -173,12 +170,12 @@ def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
         name = _words(last if alone else f"{table.rpartition('.')[2]} {last}")
     if basic == "B":
         # Packet sizes are given in bytes, even large ones.
-        unit, size = ("B", 1.0) if greatest < 10_000 else _suitable(SIZES, greatest)
+        symbol, size = ("B", 1.0) if greatest < 10_000 else _suitable(SIZES, greatest)
     elif basic in ("bps", "s"):
-        unit, size = _suitable(RATES if basic == "bps" else _TIMES, greatest)
+        symbol, size = _suitable(RATES if basic == "bps" else _TIMES, greatest)
     else:
-        unit, size = basic, 1.0
-    return Reading(name, unit, size)
+        symbol, size = basic, 1.0
+    return Reading(name, symbol, size)
 
 
 def aligned(

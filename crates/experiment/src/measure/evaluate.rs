@@ -116,9 +116,9 @@ impl Measured<'_> {
     /// Metrics of all connections together.
     pub(crate) fn total(&self, connections: &[MeasuredConnection], radios: RadioUse) -> Metrics {
         let metrics = || connections.iter().map(|each| &each.metrics);
-        let sum = |count: fn(&ConnectionMetrics) -> u64| metrics().map(count).sum();
+        let totals = ConnectionMetrics::total(metrics());
         let with_an_end = || connections.iter().filter(|each| each.ends).map(|each| &each.metrics);
-        let delivered = Bytes(sum(|each| each.delivered_bytes));
+        let delivered = Bytes(totals.delivered_bytes);
         let sent = Bytes(connections.iter().map(|each| each.payload_sent.0).sum());
         let span = connections.iter().map(|each| each.span).reduce(Interval::and).unwrap_or_default();
         let times = with_an_end().map(|each| each.completion_time_s);
@@ -129,31 +129,8 @@ impl Measured<'_> {
                 goodput: share(delivered, sent),
                 completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
                 finished: with_an_end().count() > 0 && with_an_end().all(|each| each.finished),
-                aborted: metrics().any(|each| each.aborted),
-                delivered_bytes: delivered.0,
-                segments_sent: sum(|each| each.segments_sent),
-                retransmitted_segments: sum(|each| each.retransmitted_segments),
-                retransmitted_bytes: sum(|each| each.retransmitted_bytes),
-                timeouts: sum(|each| each.timeouts),
-                fast_retransmits: sum(|each| each.fast_retransmits),
-                tail_loss_probes: sum(|each| each.tail_loss_probes),
-                spurious_timeouts: sum(|each| each.spurious_timeouts),
-                undone_reductions: sum(|each| each.undone_reductions),
-                ecn_echoes: sum(|each| each.ecn_echoes),
-                pacing_wait_s: metrics().map(|each| each.pacing_wait_s).sum(),
-                notices: sum(|each| each.notices),
-                acks_sent: sum(|each| each.acks_sent),
-                relay_segments_sent: sum(|each| each.relay_segments_sent),
-                relay_payload_bytes: sum(|each| each.relay_payload_bytes),
-                relay_retransmitted_segments: sum(|each| each.relay_retransmitted_segments),
-                relay_timeouts: sum(|each| each.relay_timeouts),
                 relay_peak_bytes: metrics().map(|each| each.relay_peak_bytes).max().unwrap_or(0),
-                relay_held_bytes: sum(|each| each.relay_held_bytes),
-                acknowledged_undelivered_bytes: sum(|each| each.acknowledged_undelivered_bytes),
-                link_discards: sum(|each| each.link_discards),
-                lost_on_air: sum(|each| each.lost_on_air),
-                queue_drops: sum(|each| each.queue_drops),
-                aqm_drops: sum(|each| each.aqm_drops),
+                ..totals
             },
             network: NetworkMetrics {
                 link_attempts: self.on_air(|radio| radio.attempts) + self.in_bsses(|bss| bss.attempts),

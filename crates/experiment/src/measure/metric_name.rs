@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::agents::SchemeCounter;
 use super::applications::ApplicationRun;
 use super::metrics::{
-    ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, counts, direction,
+    ApplicationMetrics, Better, ConnectionMetrics, Metrics, TrafficMetrics, Value, direction,
 };
 
 /// The kinds of parts of a run that have separate metrics.
@@ -82,14 +82,6 @@ impl MetricName {
             MetricName::Whole(metric) => direction(metric),
             MetricName::Part { kind: PartKind::Agent, .. } => Better::Depends,
             MetricName::Part { metric, .. } => direction(metric),
-        }
-    }
-
-    /// Whether its values are whole numbers; counters are.
-    pub fn counts(&self) -> bool {
-        match self {
-            MetricName::Part { kind: PartKind::Agent, .. } => true,
-            MetricName::Whole(metric) | MetricName::Part { metric, .. } => counts(metric).unwrap_or(true),
         }
     }
 }
@@ -371,21 +363,6 @@ mod tests {
         // A counter has no direction, even if it has the name of a metric.
         assert_eq!(name("agent.base-mobile.timeouts").better(), Better::Depends);
         assert_eq!(name("snoop.timeouts").better(), Better::Depends);
-    }
-
-    #[test]
-    fn whole_numbers_are_counts() {
-        for (text, expected) in [
-            ("timeouts", true),
-            ("snoop.connections", true),
-            ("agent.base-mobile.connections", true),
-            ("traffic.voice.lost_packets", true),
-            ("traffic.voice.mos", false),
-            ("connection.a.finished", false),
-            ("fairness", false),
-        ] {
-            assert_eq!(name(text).counts(), expected, "{text}");
-        }
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub use applications::ApplicationRun;
 pub use delays::{Delays, Way};
 pub use metric_name::{MetricName, MetricNames, MetricPlace, Misnamed, PartKind, UnknownMetric};
 pub use metrics::{
-    ActivityMetrics, ApplicationMetrics, Better, ConnectionMetrics, Metrics, NetworkMetrics, PageMetrics,
-    TrafficMetrics, Value, VideoMetrics,
+    ActivityMetrics, ApplicationMetrics, Better, ConnectionMetrics, DEFINITIONS, Definition, Metrics,
+    NetworkMetrics, PageMetrics, TrafficMetrics, Unit, Value, VideoMetrics,
 };
 pub use series::Series;
 pub use trace::Events;

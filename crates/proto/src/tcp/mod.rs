@@ -24,6 +24,7 @@ mod timers;
 
 use lasthop_base::{Bytes, Duration, Time};
 
+use crate::counters::counters;
 use crate::packet::{FlowId, HostId};
 
 pub use cc::Congestion;
@@ -62,101 +63,63 @@ pub struct Transfer {
     pub start: Time,
 }
 
-/// Counters of a sender. Wire bytes are those of IP packets, headers included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderStats {
-    /// Segments sent, of any kind.
-    pub segments_sent: u64,
-    /// Total size of `segments_sent` as IP packets.
-    pub wire_bytes_sent: Bytes,
-    /// Total payload of `segments_sent`, retransmissions included.
-    pub payload_sent: Bytes,
-    /// Segments of which any part had been sent before.
-    pub retransmitted_segments: u64,
-    /// Total size of `retransmitted_segments` as IP packets, minus their new payload.
-    pub retransmitted_bytes: Bytes,
-    /// `retransmitted_segments` that reactions requested.
-    pub requested_segments: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Losses detected by acknowledgements.
-    pub fast_retransmits: u64,
-    /// Probes of a closed window.
-    pub window_probes: u64,
-    /// Tail loss probes (RFC 8985 section 7).
-    pub tail_loss_probes: u64,
-    /// Spurious timeouts, which were undone.
-    pub spurious_timeouts: u64,
-    /// Window reductions that were undone, those of timeouts included.
-    pub undone_reductions: u64,
-    /// Acknowledgements with ECE; the sender responds to one per round trip.
-    pub echoes: u64,
-    /// Time for which pacing delayed segments that the windows allowed.
-    pub pacing_wait: Duration,
-    /// Control messages received.
-    pub notices: u64,
-    /// Start of the connection, normally the first transmission.
-    pub started: Option<Time>,
-    /// When all data were acknowledged.
-    pub completed: Option<Time>,
-    /// When the connection was aborted: by the user timeout, or by a reset of the peer.
-    pub aborted: Option<Time>,
-}
-
-/// Counters of a receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverStats {
-    /// Payload received in order, ready for the application.
-    pub delivered: Bytes,
-    /// Time of the last in-order arrival.
-    pub last_delivery: Time,
-    /// Segments with payload received.
-    pub segments: u64,
-    /// Segments with payload, none of it new.
-    pub duplicate_segments: u64,
-    /// Segments with payload rejected by PAWS: an older timestamp than one received before (RFC 7323 section 5).
-    pub outdated_segments: u64,
-    /// Acknowledgements sent, segments with RST included.
-    pub acks_sent: u64,
-}
-
-impl SenderStats {
-    /// The difference to `earlier` counters.
-    pub fn since(&self, earlier: &SenderStats) -> SenderStats {
-        SenderStats {
-            segments_sent: self.segments_sent - earlier.segments_sent,
-            wire_bytes_sent: self.wire_bytes_sent - earlier.wire_bytes_sent,
-            payload_sent: self.payload_sent - earlier.payload_sent,
-            retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
-            retransmitted_bytes: self.retransmitted_bytes - earlier.retransmitted_bytes,
-            requested_segments: self.requested_segments - earlier.requested_segments,
-            timeouts: self.timeouts - earlier.timeouts,
-            fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
-            window_probes: self.window_probes - earlier.window_probes,
-            tail_loss_probes: self.tail_loss_probes - earlier.tail_loss_probes,
-            spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
-            undone_reductions: self.undone_reductions - earlier.undone_reductions,
-            echoes: self.echoes - earlier.echoes,
-            pacing_wait: self.pacing_wait - earlier.pacing_wait,
-            notices: self.notices - earlier.notices,
-            started: self.started,
-            completed: self.completed,
-            aborted: self.aborted,
-        }
+counters! {
+    /// Counters of a sender. Wire bytes are those of IP packets, headers included.
+    pub struct SenderStats {
+        /// Segments sent, of any kind.
+        pub segments_sent: u64,
+        /// Total size of `segments_sent` as IP packets.
+        pub wire_bytes_sent: Bytes,
+        /// Total payload of `segments_sent`, retransmissions included.
+        pub payload_sent: Bytes,
+        /// Segments of which any part had been sent before.
+        pub retransmitted_segments: u64,
+        /// Total size of `retransmitted_segments` as IP packets, minus their new payload.
+        pub retransmitted_bytes: Bytes,
+        /// `retransmitted_segments` that reactions requested.
+        pub requested_segments: u64,
+        /// Retransmission timeouts.
+        pub timeouts: u64,
+        /// Losses detected by acknowledgements.
+        pub fast_retransmits: u64,
+        /// Probes of a closed window.
+        pub window_probes: u64,
+        /// Tail loss probes (RFC 8985 section 7).
+        pub tail_loss_probes: u64,
+        /// Spurious timeouts, which were undone.
+        pub spurious_timeouts: u64,
+        /// Window reductions that were undone, those of timeouts included.
+        pub undone_reductions: u64,
+        /// Acknowledgements with ECE; the sender responds to one per round trip.
+        pub echoes: u64,
+        /// Time for which pacing delayed segments that the windows allowed.
+        pub pacing_wait: Duration,
+        /// Control messages received.
+        pub notices: u64,
+        /// Start of the connection, normally the first transmission.
+        pub started: Option<Time>,
+        /// When all data were acknowledged.
+        pub completed: Option<Time>,
+        /// When the connection was aborted: by the user timeout, or by a reset of the peer.
+        pub aborted: Option<Time>,
     }
 }
 
-impl ReceiverStats {
-    /// The difference to `earlier` counters.
-    pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
-        ReceiverStats {
-            delivered: self.delivered - earlier.delivered,
-            last_delivery: self.last_delivery,
-            segments: self.segments - earlier.segments,
-            duplicate_segments: self.duplicate_segments - earlier.duplicate_segments,
-            outdated_segments: self.outdated_segments - earlier.outdated_segments,
-            acks_sent: self.acks_sent - earlier.acks_sent,
-        }
+counters! {
+    /// Counters of a receiver.
+    pub struct ReceiverStats {
+        /// Payload received in order, ready for the application.
+        pub delivered: Bytes,
+        /// Time of the last in-order arrival.
+        pub last_delivery: Time,
+        /// Segments with payload received.
+        pub segments: u64,
+        /// Segments with payload, none of it new.
+        pub duplicate_segments: u64,
+        /// Segments with payload rejected by PAWS: an older timestamp than one received before (RFC 7323 section 5).
+        pub outdated_segments: u64,
+        /// Acknowledgements sent, segments with RST included.
+        pub acks_sent: u64,
     }
 }
 

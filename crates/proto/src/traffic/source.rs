@@ -5,6 +5,7 @@ use lasthop_base::{Bytes, Invalid, Stream, Time};
 use super::departures::Departures;
 use super::{HEADERS, Pattern};
 use crate::component::{Component, Out, Port};
+use crate::counters::counters;
 use crate::packet::{Body, Datagram, Dscp, Ecn, Handle, Packet};
 use crate::tcp::Connection;
 
@@ -37,19 +38,13 @@ impl Config {
     }
 }
 
-/// Counters of a source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SourceStats {
-    /// Packets sent.
-    pub packets: u64,
-    /// Bytes sent, headers included.
-    pub bytes: Bytes,
-}
-
-impl SourceStats {
-    /// The difference to `earlier` counters.
-    pub fn since(&self, earlier: &SourceStats) -> SourceStats {
-        SourceStats { packets: self.packets - earlier.packets, bytes: self.bytes - earlier.bytes }
+counters! {
+    /// Counters of a source.
+    pub struct SourceStats {
+        /// Packets sent.
+        pub packets: u64,
+        /// Bytes sent, headers included.
+        pub bytes: Bytes,
     }
 }
 

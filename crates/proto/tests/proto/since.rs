@@ -12,21 +12,10 @@ fn sender(factor: u64, instant: u64) -> SenderStats {
         segments_sent: 2 * factor,
         wire_bytes_sent: Bytes(3 * factor),
         payload_sent: Bytes(5 * factor),
-        retransmitted_segments: 7 * factor,
-        retransmitted_bytes: Bytes(11 * factor),
-        requested_segments: 47 * factor,
-        timeouts: 13 * factor,
-        fast_retransmits: 17 * factor,
-        window_probes: 19 * factor,
-        tail_loss_probes: 23 * factor,
-        spurious_timeouts: 29 * factor,
-        undone_reductions: 31 * factor,
-        notices: 37 * factor,
-        echoes: 41 * factor,
         pacing_wait: Duration::from_nanos(43 * factor),
         started: Some(Time::from_nanos(instant)),
         completed: Some(Time::from_nanos(instant + 1)),
-        aborted: Some(Time::from_nanos(instant + 2)),
+        ..SenderStats::default()
     }
 }
 
@@ -35,9 +24,7 @@ fn receiver(factor: u64, instant: u64) -> ReceiverStats {
         delivered: Bytes(2 * factor),
         last_delivery: Time::from_nanos(instant),
         segments: 3 * factor,
-        duplicate_segments: 5 * factor,
-        outdated_segments: 11 * factor,
-        acks_sent: 7 * factor,
+        ..ReceiverStats::default()
     }
 }
 
