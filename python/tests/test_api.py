@@ -64,6 +64,32 @@ def test_an_error_has_a_location(text: str, line: int | None, message: str) -> N
     assert message in error.message
 
 
+@pytest.mark.parametrize(
+    ("overrides", "kind", "key"),
+    [
+        (["radio.rate"], "syntax", None),
+        (["radio.rat=1 Mbps"], "key", None),
+        (["limit=0 s"], "value", "limit"),
+        (["schemes=['basic', 'esbn']"], "scheme", "schemes[1]"),
+    ],
+)
+def test_an_error_has_a_kind_and_a_key(overrides: list[str], kind: str, key: str | None) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        lasthop.load(ROOT / EXAMPLE, overrides)
+    error = caught.value
+    assert (error.kind, error.key) == (kind, key)
+    assert error.message == (error.problem if key is None else f"{key}: {error.problem}")
+
+
+def test_an_error_of_a_request_and_of_a_file_have_kinds() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        lasthop.load("/nowhere/absent.toml")
+    assert caught.value.kind == "unreadable"
+    with pytest.raises(ScenarioError) as caught:
+        lasthop.load(ROOT / EXAMPLE).packet_loss("552 B", "fixed-base")
+    assert caught.value.kind == "request"
+
+
 def test_an_invalid_dictionary_is_refused() -> None:
     with pytest.raises(ScenarioError, match="missing key wired"):
         lasthop.build({"transfer": {"size": "1 KB"}, "radio": {"rate": "1 Mbps"}})

@@ -129,7 +129,7 @@ impl Failure {
 
 /// Worker threads that execute batches of runs.
 ///
-/// The order of rows is unspecified, but each row equals the result of [`Scenario::run`] for its scenario,
+/// The order of rows is unspecified, but each row equals the result of [`Experiment::run`] for its scenario,
 /// scheme, seed and run number, for any number of threads. Workers wait while many rows are uncollected, so
 /// memory does not grow with the number of runs. Dropping the pool cancels pending runs and waits for the
 /// threads.
