@@ -1,4 +1,4 @@
-//! JSON format of results: the struct [`Report`], whose doc comments define the keys. Keys may be added, but never change
+//! JSON format of results: the struct `Report`, whose doc comments define the keys. Keys may be added, but never change
 //! their meaning. [`json_schema`] describes it to programs and to the reference.
 
 use std::fmt;
@@ -122,7 +122,7 @@ pub fn ended_key(ended: Ended) -> &'static str {
     }
 }
 
-/// Runs of a scenario as one JSON document in the format of [`Report`].
+/// Runs of a scenario as one JSON document in the format of `Report`.
 ///
 /// # Errors
 /// If `runs` is empty, or their seeds or run numbers differ.

@@ -292,12 +292,12 @@ impl Network {
         self.flows.iter().filter(|flow| flow.is_extended()).map(|flow| &flow.tcp)
     }
 
-    /// The wireless links that connections and applications cross, each in the direction of the data.
+    /// Like [`crossed`](Network::crossed), without the ids.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         self.crossed().map(|(_, radio)| radio)
     }
 
-    /// Like [`radios`](Network::radios), with the link ids.
+    /// The wireless links that connections and applications cross, each with its id and in the direction of the data.
     pub fn crossed(&self) -> impl Iterator<Item = (LinkId, &Radio)> {
         self.steps().filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
             NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some((link, &hop.up)),
