@@ -149,10 +149,13 @@ class Broken:
     def judge(self, evidence: Evidence) -> Judgement:
         """Judge the claim without the mechanism."""
         mutation = self.mutation
-        sweeps = {name: Mutated(sweep, mutation) for name, sweep in evidence.sweeps.items()}
+        sweeps = {
+            name: Mutated(evidence.sweeps[mutation.experiments.get(name, name)], mutation)
+            for name in evidence.sweeps
+        }
         traces = {}
-        for name in evidence.runs_of:
-            there = evidence.runs_of[mutation.experiments.get(name, name)]
+        for name in evidence.traced:
+            there = evidence.traced[mutation.experiments.get(name, name)]
             traces[name] = {scheme: there[mutation.schemes.get(scheme, scheme)] for scheme in there}
         return self.claim.judge(Evidence(sweeps, traces, evidence.scenarios))
 

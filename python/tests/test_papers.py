@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,10 @@ from conftest import ROOT, Command, results
 import lasthop
 from lasthop.core.statistics import Sample, estimate
 from lasthop.core.units import metric_kind
-from lasthop.engine.stopping import Rule
 from lasthop.papers import names, paper, papers
 from lasthop.papers.comparison.network import BURSTS, FIGURE_12, PRINTED, PROTOCOLS, TABLE_5
 from lasthop.papers.evidence import Evidence, Sweep, total
-from lasthop.papers.paper import Campaign, Paper
-from lasthop.papers.replications import make_runs
-from lasthop.papers.run_store import Measured, RunStore, StoredRun, values
+from lasthop.papers.paper import Campaign, Experiment, Judgement, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.snoop.network import INTERVALS, NEVER, RATES, SENDERS, moving
 from lasthop.papers.verdicts import AGREES, CANNOT_TELL, CONTRADICTS, DIFFERS, VERDICTS
@@ -435,110 +431,146 @@ def test_basic_tcp_in_the_worked_example_has_no_chance_in_it() -> None:
     assert times[0] == times[1] == times[2]
 
 
-def test_kept_runs_stop_by_the_metrics_of_connections() -> None:
-    found = paper("wenp")
-    table = next(each for each in found.experiments if each.name == "table")
-    scenario = found.scenario(
-        replace(table, overrides=(*table.overrides, "limit=30 s", "warmup=5 s")), found.choose({})
-    )
-    targets = [Target("1.throughput_bps", relative=0.02), Target("8.throughput_bps", relative=0.3)]
-    rule = Rule(4, 20, targets)
+class Captured:
+    """A claim that takes something from the evidence."""
+
+    definition, id = False, "captured"
+
+    def __init__(self, experiment: str, take: Callable[[Evidence], Any]) -> None:
+        self.experiments, self.take = (experiment,), take
+        self.taken: Any = None
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        self.taken = self.take(evidence)
+        return Judgement(AGREES, "")
+
+
+def _run(
+    experiment: Experiment,
+    take: Callable[[Evidence], Any],
+    stores: Path | None = None,
+    *,
+    full: bool = False,
+    jobs: int | None = None,
+    run: int = 0,
+    progress: Callable[[str, Progress | None], None] | None = None,
+) -> Any:
+    """Run one experiment of the paper of WENP, shortened, and return what is taken from its evidence."""
+    short = replace(experiment, overrides=(*experiment.overrides, "limit=30 s", "warmup=5 s"))
+    found = replace(paper("wenp"), experiments=[short])
+    claim: Any = Captured(short.name, take)
+    run_paper(Plan(found, found.choose({}), full, (), (claim,), run=run), stores, jobs, progress)
+    return claim.taken
+
+
+TABLE = next(each for each in paper("wenp").experiments if each.name == "table")
+
+
+def test_an_experiment_stops_by_the_metrics_of_connections() -> None:
+    metrics = ["connection.1.throughput_bps", "connection.8.throughput_bps"]
+    targets = [Target(metrics[0], relative=0.02), Target(metrics[1], relative=0.3)]
+    experiment = replace(TABLE, full=Campaign("for a test", targets, least=4, most=20))
     told: list[tuple[int, int]] = []
-    kept = make_runs(scenario, False, rule, 1, 5, 2, lambda now: told.append((now.done, now.expected)))
-    again = make_runs(scenario, False, rule, 1, 5, 1, lambda now: None)
-    for scheme, runs in kept.items():
-        assert [run.run for run in runs] == list(range(5, 5 + len(runs)))
-        assert [run.connections for run in runs] == [run.connections for run in again[scheme]]
+
+    def tell(what: str, now: Progress | None) -> None:
+        if now is not None:
+            told.append((now.done, now.expected))
+
+    def take(evidence: Evidence) -> dict[str, list[Sample]]:
+        sweep = evidence.sweep("table")
+        return {scheme: [sweep.sample(each, scheme, {}) for each in metrics] for scheme in sweep.schemes}
+
+    samples, again = (_run(experiment, take, full=True, jobs=jobs, progress=tell) for jobs in (1, 2))
+    for scheme, found in samples.items():
+        assert all(np.array_equal(*pair) for pair in zip(found, again[scheme], strict=True))
+        runs = len(found[0])
         excess = [
-            max(target.excess(estimate(values(runs[:n], target.metric), "amount")) for target in targets)
+            max(
+                target.excess(estimate(sample[:n], "amount"))
+                for target, sample in zip(targets, found, strict=True)
+            )
             for n in (4, 6, 9, 14, 20)
-            if n <= len(runs)
+            if n <= runs
         ]
         assert all(each > 1 for each in excess[:-1])
-        assert excess[-1] <= 1 or len(runs) == 20
-    assert told[-1][0] == sum(map(len, kept.values()))
+        assert excess[-1] <= 1 or runs == 20
+    assert told[-1][0] == sum(len(found[0]) for found in samples.values())
     assert all(done <= expected for done, expected in told)
 
 
-def test_kept_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Path) -> None:
-    found = paper("wenp")
-    table = next(each for each in found.experiments if each.name == "table")
-    short = replace(table, overrides=(*table.overrides, "limit=30 s", "warmup=5 s"))
-    scenario = found.scenario(short, found.choose({}))
-    path = tmp_path / "table.runs.sqlite"
+def test_stored_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Path) -> None:
     made: list[int] = []
 
-    def make(runs: int, jobs: int) -> dict[str, list[Measured]]:
+    def take(evidence: Evidence) -> list[float]:
+        return [*evidence.values("table", "wenp", "connection.8.throughput_bps")]
+
+    def make(runs: int, jobs: int) -> list[float]:
         told = Progress()
 
-        def tell(now: Progress) -> None:
-            told.made, told.done = now.made, now.done
+        def tell(what: str, now: Progress | None) -> None:
+            told.made = told.made if now is None else now.made
 
-        kept = make_runs(scenario, False, Rule(runs, runs), 1, 0, jobs, tell, path)
+        found: list[float] = _run(replace(TABLE, quick=runs), take, tmp_path, jobs=jobs, progress=tell)
         made.append(told.made)
-        assert told.done == 2 * runs
-        return kept
+        assert len(found) == runs
+        return found
 
     make(2, jobs=1)
     again = make(3, jobs=2)
-    assert make(3, jobs=1) == again
+    assert make(3, jobs=1) == again == _run(replace(TABLE, quick=3), take)
     # Two runs of two schemes, then one more of each, then none.
     assert made == [4, 2, 0]
-    fresh = make_runs(scenario, False, Rule(3, 3), 1, 0, 2, lambda now: None)
-    assert again == fresh
-    other = found.scenario(short, found.choose({"divisor": "7"}))
-    with pytest.raises(StudyError, match=r"another scenario; use another directory \(--out DIR\), or delete"):
-        make_runs(other, False, Rule(1, 1), 1, 0, 1, lambda now: None, path)
-    with pytest.raises(StudyError, match="another seed; "):
-        make_runs(scenario, False, Rule(1, 1), 2, 0, 1, lambda now: None, path)
+    changed = replace(TABLE, overrides=(*TABLE.overrides, "wired.delay=9 ms"))
+    with pytest.raises(StudyError, match=r"holds another study: .*the scenario .* has changed; store this"):
+        _run(changed, take, tmp_path)
 
 
 def test_counters_of_schemes_and_metrics_of_connections_are_told_apart() -> None:
-    metrics = {"timeouts": 3, "wenp.lookups": 7, "fairness": None}
-    run = StoredRun("wenp", 1, 0, metrics, {"1": {"timeouts": 2}})
-    assert [values([run], name)[0] for name in ("timeouts", "wenp.lookups", "1.timeouts")] == [3, 7, 2]
-    assert np.isnan(values([run], "fairness")[0])
+    names = ("timeouts", "wenp.marked_acks", "connection.1.timeouts")
+
+    def take(evidence: Evidence) -> list[tuple[list[float], Any]]:
+        run = evidence.scenario("table").run("wenp", seed=1, run=0)
+        assert np.isnan(evidence.values("table", "basic", "wenp.marked_acks")).all()
+        return [(evidence.values("table", "wenp", name).tolist(), run.value(name)) for name in names]
+
+    found = _run(replace(TABLE, quick=1, metrics=["connection.1.timeouts"]), take)
+    assert all(values == [alone] for values, alone in found)
+    assert len({alone for _, alone in found}) == len(names)
 
 
-def test_a_file_that_is_no_store_is_refused_and_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "table.runs.sqlite"
-    path.write_text("This is not a database. " * 100)
-    opened = []
-    connect = sqlite3.connect
+def test_runs_with_traces_begin_with_the_one_that_figures_show() -> None:
+    experiment = next(each for each in paper("wenp").experiments if each.name == "trace")
+    seen: list[int] = []
 
-    def remember(*arguments: object, **options: object) -> sqlite3.Connection:
-        connection: sqlite3.Connection = connect(*arguments, **options)  # type: ignore[call-overload]
-        opened.append(connection)
-        return connection
+    def tell(what: str, now: Progress | None) -> None:
+        if now is not None:
+            seen.append(now.done)
 
-    monkeypatch.setattr("lasthop.papers.run_store.sqlite3.connect", remember)
-    found = paper("wenp")
-    scenario = found.scenario(found.experiments[0], found.choose({}))
-    with pytest.raises(StudyError, match=r"file is not a database; use another directory"):
-        RunStore(path, scenario, 1)
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        opened[0].execute("SELECT 1")
+    traced = _run(
+        replace(experiment, quick=2), lambda evidence: evidence.traced["trace"], run=5, jobs=2, progress=tell
+    )
+    for scheme, runs in traced.items():
+        assert [(run.scheme, run.run) for run in runs] == [(scheme, 5), (scheme, 6)]
+        assert len(runs[0].events("1")["time_s"])
+    assert seen[-1] == sum(map(len, traced.values()))
 
 
 def test_an_interrupted_campaign_keeps_its_runs(tmp_path: Path) -> None:
-    found = paper("wenp")
-    table = next(each for each in found.experiments if each.name == "table")
-    scenario = found.scenario(
-        replace(table, overrides=(*table.overrides, "limit=30 s", "warmup=5 s")), found.choose({})
-    )
-    path = tmp_path / "table.runs.sqlite"
-
-    def interrupt(now: Progress) -> None:
-        if now.done == 3:
+    def interrupt(what: str, now: Progress | None) -> None:
+        if now is not None and now.done >= 3:
             raise KeyboardInterrupt
 
+    made: list[int] = []
+
+    def tell(what: str, now: Progress | None) -> None:
+        if now is not None:
+            made.append(now.made)
+
+    experiment = replace(TABLE, quick=4)
     with pytest.raises(KeyboardInterrupt):
-        make_runs(scenario, False, Rule(4, 4), 1, 0, 1, interrupt, path)
-    last = Progress()
-    make_runs(scenario, False, Rule(4, 4), 1, 0, 1, lambda now: setattr(last, "made", now.made), path)
-    assert last.made == 8 - 3
+        _run(experiment, lambda evidence: None, tmp_path, jobs=1, progress=interrupt)
+    _run(experiment, lambda evidence: None, tmp_path, jobs=1, progress=tell)
+    assert made[-1] <= 8 - 3
 
 
 def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:

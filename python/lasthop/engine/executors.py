@@ -1,18 +1,27 @@
-"""Runs on the workers of any `concurrent.futures.Executor`: processes, or other machines."""
+"""Executors of runs beside `lasthop._lasthop.Pool`: workers of a cluster, and threads that keep traces."""
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from functools import lru_cache
+from threading import Event
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from lasthop import _lasthop
-from lasthop._lasthop import Scenario
+from lasthop._lasthop import METRICS, Run, Scenario
 from lasthop.results.error import StudyError
 
 SECONDS_OF_WORK = 1.0
@@ -249,6 +258,62 @@ class ExecutorPool:
     ) -> None:
         """Drop what is not done."""
         self.cancel()
+
+
+class _CancelledError(Exception):
+    """Raised within a run to cancel it."""
+
+
+class TracingPool:
+    """The interface of `lasthop._lasthop.Pool`, on threads that keep each run with its traces and series.
+
+    Parameters
+    ----------
+    jobs : int, optional
+        The number of threads, by default one for each core.
+
+    Attributes
+    ----------
+    runs : dict of str to dict of int to Run
+        The collected runs, by scheme and number.
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.runs: dict[str, dict[int, Run]] = {}
+        self._threads = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
+        self._flying: dict[Future[Run], int] = {}
+        self._cancelled = Event()
+
+    def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
+        """Enqueue `runs` runs, numbered from `first_run`."""
+
+        def make(number: int) -> Run:
+            return scenario.run(
+                scheme, seed=seed, run=number, trace=True, series=True, progress=self._keep_going
+            )
+
+        for number in range(first_run, first_run + runs):
+            self._flying[self._threads.submit(make, number)] = key
+
+    def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
+        """Wait for results, and return them in chunks of one run, with `METRICS`."""
+        done, _ = wait(self._flying, timeout_s, FIRST_COMPLETED)
+        found = []
+        for future in done:
+            key, run = self._flying.pop(future), future.result()
+            self.runs.setdefault(run.scheme, {})[run.run] = run
+            found.append((key, run.run, 1, run.ended, tuple(run.metrics[name] for name in METRICS)))
+        return found
+
+    def cancel(self) -> None:
+        """Drop all runs that are enqueued or running."""
+        self._cancelled.set()
+        self._threads.shutdown(cancel_futures=True)
+        self._flying.clear()
+
+    def _keep_going(self, _: float) -> None:
+        if self._cancelled.is_set():
+            raise _CancelledError
 
 
 def _said(error: BaseException) -> str:

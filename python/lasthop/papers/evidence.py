@@ -11,7 +11,6 @@ import numpy.typing as npt
 from lasthop._lasthop import Run, Scenario
 from lasthop.core.statistics import Estimate, Sample
 from lasthop.core.units import metric_kind
-from lasthop.papers.run_store import Measured, values
 from lasthop.papers.verdicts import Quantity, ratio, share_of
 from lasthop.results.samples import Samples
 from lasthop.study import Study
@@ -103,8 +102,8 @@ class Evidence:
     ----------
     sweeps : mapping of str to Sweep
         The studies, by experiment.
-    runs_of : mapping of str to mapping of str to sequence of Run or StoredRun
-        The runs of experiments without axes, by experiment and scheme.
+    traced : mapping of str to mapping of str to sequence of Run
+        The runs with traces, by experiment and scheme.
     scenarios : mapping of str to Scenario
         The scenarios, by experiment.
     """
@@ -112,11 +111,11 @@ class Evidence:
     def __init__(
         self,
         sweeps: Mapping[str, Sweep],
-        runs_of: Mapping[str, Mapping[str, Sequence[Measured]]],
+        traced: Mapping[str, Mapping[str, Sequence[Run]]],
         scenarios: Mapping[str, Scenario],
     ) -> None:
         self.sweeps = sweeps
-        self.runs_of = runs_of
+        self.traced = traced
         self.scenarios = scenarios
 
     def sweep(self, experiment: str) -> Sweep:
@@ -133,7 +132,7 @@ class Evidence:
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
         """Return the first traced run of each scheme, for figures."""
-        return {scheme: self.runs(experiment, scheme)[0] for scheme in self.runs_of[experiment]}
+        return {scheme: self.runs(experiment, scheme)[0] for scheme in self.traced[experiment]}
 
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
         """Estimate the mean of a function of each traced run of a scheme."""
@@ -149,14 +148,11 @@ class Evidence:
 
     def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
         """Return all traced runs of a scheme."""
-        made = self.runs_of[experiment][scheme]
-        traced = [run for run in made if isinstance(run, Run)]
-        assert len(traced) == len(made), f"the runs of {experiment} are kept without traces"
-        return traced
+        return self.traced[experiment][scheme]
 
     def values(self, experiment: str, scheme: str, metric: str) -> Sample:
-        """Return a metric, or `CONNECTION.METRIC`, of each run of an experiment without axes."""
-        return values(self.runs_of[experiment][scheme], metric)
+        """Return a metric of each run of an experiment without axes; NaN for runs without it."""
+        return self.sweeps[experiment].sample(metric, scheme, {})
 
     def measured(self, experiment: str, scheme: str, metric: str) -> Quantity:
         """Return the mean of a metric, as in `values`, over the runs that have it."""

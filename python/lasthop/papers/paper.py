@@ -66,8 +66,7 @@ class Campaign:
     needs : str
         Why the figures and claims need this precision and no higher one.
     targets : sequence of Target
-        The required precisions. In an experiment without axes, `CONNECTION.METRIC` is a metric of one
-        connection.
+        The required precisions.
     least, most : int
         Minimum and maximum runs of each scheme at each point.
     """
@@ -80,7 +79,7 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A sweep, or a set of replications without axes.
+    """A study, or a set of runs with traces.
 
     Attributes
     ----------
@@ -100,7 +99,9 @@ class Experiment:
     fixed : sequence of str
         Readings that do not apply, since the experiment sets these keys itself.
     traced : bool
-        Whether runs have traces and series.
+        Whether runs of an experiment without axes have traces and series; their number is fixed.
+    metrics : sequence of str
+        Metrics of parts that figures and claims need, such as those of connections.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Experiment:
     overrides: Sequence[str] = ()
     fixed: Sequence[str] = ()
     traced: bool = True
+    metrics: Sequence[str] = ()
 
     def rule(self, full: bool) -> Rule:
         """Return the stopping rule of each scheme at each point."""

@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lasthop import notebook
+from lasthop._lasthop import METRICS, Run, Scenario
+from lasthop.engine.executors import TracingPool
+from lasthop.engine.scheduler import Scheduler
+from lasthop.engine.stopping import Rule
 from lasthop.papers.evidence import Evidence, Sweep
 from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
 from lasthop.papers.precision import Reached, reached
-from lasthop.papers.replications import make_runs
-from lasthop.papers.run_store import values
 from lasthop.papers.verdicts import VERDICTS
+from lasthop.results.run_numbers import RunNumbers
+from lasthop.results.store import MemoryStore
 from lasthop.study import Progress, Study
+from lasthop.study.points import PointPolicy
 
 if TYPE_CHECKING:
     from lasthop.plots import DataFigure
@@ -124,54 +129,39 @@ def run_paper(
     outcome = Outcome(plan)
     notify = progress or (lambda what, now: None)
     with ExitStack() as open_studies:
-        sweeps, runs_of, scenarios = {}, {}, {}
+        sweeps, traced, scenarios = {}, {}, {}
         for experiment in plan.experiments():
             scenario = plan.paper.scenario(experiment, plan.readings)
             scenarios[experiment.name] = scenario
-            rule = experiment.rule(plan.full)
-            if not experiment.axes:
-                made = make_runs(
+            rule, report = experiment.rule(plan.full), partial(notify, experiment.name)
+            if experiment.traced and not experiment.axes:
+                runs = traced[experiment.name] = _traced(scenario, rule.most, plan, jobs, report)
+                outcome.runs += sum(map(len, runs.values()))
+                continue
+            study = open_studies.enter_context(
+                Study(
                     scenario,
-                    experiment.traced,
-                    rule,
-                    plan.seed,
-                    plan.run,
-                    jobs,
-                    partial(notify, experiment.name),
-                    None if stores is None else stores / f"{_name(plan, experiment)}.runs.sqlite",
+                    seed=plan.seed,
+                    precision=None,
+                    runs=(rule.least, rule.most),
+                    metrics=experiment.metrics,
+                    targets=rule.targets,
+                    each_scheme=plan.full,
+                    store=None if stores is None else stores / f"{_name(plan, experiment)}.sqlite",
                 )
-                runs_of[experiment.name] = made
-                outcome.runs += sum(len(runs) for runs in made.values())
-                samples = [
-                    {target.metric: values(runs, target.metric) for target in rule.targets}
-                    for runs in made.values()
-                ]
-                counts = [len(runs) for runs in made.values()]
-            else:
-                store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
-                study = open_studies.enter_context(
-                    Study(
-                        scenario,
-                        seed=plan.seed,
-                        precision=None,
-                        runs=(rule.least, rule.most),
-                        targets=rule.targets,
-                        each_scheme=plan.full,
-                        store=store,
-                    )
-                )
-                study.run(jobs, partial(notify, experiment.name))
-                sweep = sweeps[experiment.name] = Sweep(study, experiment.axes)
-                cells = [(scheme, at) for at in sweep.points() for scheme in sweep.schemes]
+            )
+            study.run(jobs, report)
+            sweep = sweeps[experiment.name] = Sweep(study, experiment.axes)
+            cells = [(scheme, at) for at in sweep.points() for scheme in sweep.schemes]
+            counts = [sweep.runs(*cell) for cell in cells]
+            outcome.runs += sum(counts)
+            if rule.targets:
                 samples = [
                     {target.metric: sweep.sample(target.metric, *cell) for target in rule.targets}
                     for cell in cells
                 ]
-                counts = [sweep.runs(*cell) for cell in cells]
-                outcome.runs += sum(counts)
-            if rule.targets:
                 outcome.reached[experiment.name] = reached(rule, counts, samples)
-        evidence = Evidence(sweeps, runs_of, scenarios)
+        evidence = Evidence(sweeps, traced, scenarios)
         for plot in plan.figures:
             notify(f"drawing figure {plot.id}", None)
             outcome.figures.append((plot, plot.draw(evidence)))
@@ -179,6 +169,18 @@ def run_paper(
             notify(f"judging claim {claim.id}", None)
             outcome.judgements.append((claim, claim.judge(evidence)))
     return outcome
+
+
+def _traced(
+    scenario: Scenario, runs: int, plan: Plan, jobs: int | None, report: Callable[[Progress], None]
+) -> dict[str, list[Run]]:
+    """Make runs with traces, by scheme and in order, from the run that packet traces show."""
+    have = {scheme: RunNumbers() for scheme in scenario.schemes}
+    share = (plan.run, plan.run + runs)
+    point = PointPolicy(Rule(runs, runs), 0, scenario, have, lambda *_: (), share)
+    pool = TracingPool(jobs)
+    Scheduler(MemoryStore(METRICS), [point], plan.seed).run(pool, report)
+    return {scheme: [pool.runs[scheme][number] for number in range(*share)] for scheme in scenario.schemes}
 
 
 def _name(plan: Plan, experiment: Experiment) -> str:

@@ -4,7 +4,7 @@ import json
 
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.papers.wenp.claims import CLAIMS
-from lasthop.papers.wenp.figures import ALPHAS, DIVISORS, FIGURES, FLAVOURS, THRESHOLDS
+from lasthop.papers.wenp.figures import ALPHAS, DIVISORS, FIGURES, FLAVOURS, THRESHOLDS, throughput
 from lasthop.papers.wenp.network import DIVISOR, SEVERAL, STATIONS, drops, uploads
 from lasthop.papers.wenp.readings import READINGS
 from lasthop.study import Target
@@ -23,7 +23,7 @@ _CELL = ("divisor", "careful", "direction", "queue", "control-rate")
 
 def _stations(relative: float) -> list[Target]:
     # An absolute precision for stations with very low throughput.
-    return [Target(f"{station}.throughput_bps", relative, absolute=3e3) for station in STATIONS]
+    return [Target(throughput(station), relative, absolute=3e3) for station in STATIONS]
 
 
 _TABLE = Campaign(
@@ -49,7 +49,14 @@ def _experiment(
 ) -> Experiment:
     overrides = (*drops(DIVISOR), *overrides)
     return Experiment(
-        name, quick=quick, full=full, scenario=_FILE, overrides=overrides, fixed=fixed, traced=False
+        name,
+        quick=quick,
+        full=full,
+        scenario=_FILE,
+        overrides=overrides,
+        fixed=fixed,
+        traced=False,
+        metrics=[throughput(station) for station in STATIONS],
     )
 
 

@@ -34,7 +34,7 @@ _X = [float(drop) for drop in DROPS]
 
 def throughput(station: str) -> str:
     """Return the name of a station's throughput, in bits per second."""
-    return f"{station}.throughput_bps"
+    return f"connection.{station}.throughput_bps"
 
 
 def mean(evidence: Evidence, experiment: str, scheme: str, station: str) -> Estimate:
