@@ -43,7 +43,7 @@ def _(mo):
 
 @app.cell
 def _(lasthop, scenario):
-    runs = lasthop.compare(scenario, trace=True, series=True)
+    runs = lasthop.run_each(scenario, trace=True, series=True)
     runs
     return (runs,)
 
@@ -100,7 +100,7 @@ def _(mo):
 @app.cell
 def _(fade, lasthop):
     changed = lasthop.load("ebsn-example", [f"radio.channel.fixed-periods.bad={fade.value} s"])
-    lasthop.compare(changed, ["basic", "ebsn"])
+    lasthop.run_each(changed, ["basic", "ebsn"])
     return
 
 

@@ -54,7 +54,7 @@ def _(explorer, page):
 def _(explorer, lasthop, page):
     _ = page.value
     scenario = explorer.scenario
-    lasthop.compare(scenario)
+    lasthop.run_each(scenario)
     return (scenario,)
 
 

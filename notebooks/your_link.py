@@ -63,7 +63,7 @@ def _(lasthop, preset):
     results = {}
     for sender in ("linux", "linux-bbr"):
         settings = [f"radio.preset={preset.value}", 'title="A download"', "limit=30 s", f"sender={sender}"]
-        results[sender] = lasthop.compare(lasthop.load("starlink", settings), ["basic", "arq", "snoop"])
+        results[sender] = lasthop.run_each(lasthop.load("starlink", settings), ["basic", "arq", "snoop"])
     results["linux"]
     return (results,)
 
@@ -129,7 +129,7 @@ def _(folder, lasthop, trace):
     '''
     )
     my_link = lasthop.load(mine)
-    lasthop.compare(my_link)
+    lasthop.run_each(my_link)
     return (my_link,)
 
 
@@ -215,7 +215,7 @@ def _(mo):
 
 @app.cell
 def _(fitted, lasthop):
-    lasthop.compare(fitted.scenario(), ["basic", "arq", "snoop"])
+    lasthop.run_each(fitted.scenario(), ["basic", "arq", "snoop"])
     return
 
 

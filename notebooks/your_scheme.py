@@ -44,7 +44,7 @@ def _(mo):
 @app.cell
 def _(lasthop):
     lossy = lasthop.load("last-mile", ["limit=20 s", "sender=linux-reno"])
-    lasthop.compare(lossy, ["basic", "arq", "snoop", "snoop + arq", "snoop + eln"])
+    lasthop.run_each(lossy, ["basic", "arq", "snoop", "snoop + arq", "snoop + eln"])
     return
 
 
@@ -99,7 +99,7 @@ def _(lasthop):
         "last-mile",
         ["limit=20 s", 'senders.patient={profile="linux", detection="sack", dupthresh=10}', "sender=patient"],
     )
-    lasthop.compare(patient, ["basic", "arq"])
+    lasthop.run_each(patient, ["basic", "arq"])
     return
 
 
@@ -130,7 +130,7 @@ def _(lasthop, mo):
     own = "ebsn-once"
     known = [scheme.name for scheme in lasthop.schemes()]
     (
-        lasthop.compare("ebsn-example", ["ebsn", own])
+        lasthop.run_each("ebsn-example", ["ebsn", own])
         if own in known
         else mo.md(f"`{own}` is not registered in this installation.")
     )

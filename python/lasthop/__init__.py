@@ -12,6 +12,7 @@ Examples
 (0, 0)
 """
 
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -29,11 +30,11 @@ from lasthop._lasthop import (
     links,
     schemes,
 )
+from lasthop.core import display
 from lasthop.core.packaged import scenarios
 from lasthop.core.scenarios import build, load
-from lasthop.notebook import Runs
 from lasthop.python_scheme import Agent, PythonScheme, Reaction, ReceiverReaction
-from lasthop.results.runs import compare, events_frame, run, series_frame
+from lasthop.results.runs import Runs, events_frame, run, run_each, series_frame
 
 if TYPE_CHECKING:
     # `as` makes them public for type checkers, without a part in `import *`.
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from lasthop import plots as plots
     from lasthop import race as race
     from lasthop import study as study
+
+display.present_by(partial(import_module, "lasthop.show.notebook"))
 
 __all__ = [
     "Agent",
@@ -61,11 +64,11 @@ __all__ = [
     "Scheme",
     "__version__",
     "build",
-    "compare",
     "events_frame",
     "links",
     "load",
     "run",
+    "run_each",
     "scenarios",
     "schemes",
     "series_frame",

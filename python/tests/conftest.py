@@ -166,4 +166,4 @@ def example() -> Scenario:
 @pytest.fixture(scope="session")
 def runs(example: Scenario) -> dict[str, Run]:
     """Return a run of the worked example with each scheme, everything recorded."""
-    return {run.scheme: run for run in lasthop.compare(example, trace=True, series=True)}
+    return {run.scheme: run for run in lasthop.run_each(example, trace=True, series=True)}

@@ -315,7 +315,7 @@ def test_modules_are_there_without_being_imported() -> None:
 
 
 def test_delays_are_recorded_on_request() -> None:
-    (one,) = lasthop.compare("ebsn-example", ["ebsn"], delays=True)
+    (one,) = lasthop.run_each("ebsn-example", ["ebsn"], delays=True)
     other = lasthop.run("ebsn-example", "ebsn", delays=True)
     assert one.delays()["delay_s"].tolist() == other.delays()["delay_s"].tolist() != []
 

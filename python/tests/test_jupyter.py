@@ -27,7 +27,7 @@ ADVICE = "lasthop.advice.advise(lasthop.fitting.stated_link(8e6, 0.06, loss=0.02
 SHOWN = {
     'scenario = lasthop.load("ebsn-example")\nscenario': ("every setting", "Scenario"),
     'lasthop.run(scenario, "ebsn")': ("8.54 kbps", "with ebsn, seed 1, run 0: finished; 8.54 kbps"),
-    'lasthop.compare(scenario, ["basic", "ebsn"])': ("73.4 %", "23 timeouts"),
+    'lasthop.run_each(scenario, ["basic", "ebsn"])': ("73.4 %", "23 timeouts"),
     STUDY: ("4 schemes, seed 1", "16 runs, finished"),
     COMPARISON: ("linux-bbr basic", "linux-bbr basic is best"),
     ADVICE: ("what limits downloads", "<Advice for a link of 8 Mbps"),

@@ -61,7 +61,7 @@ def test_a_run_shows_its_results(runs: dict[str, Run]) -> None:
 
 
 def test_runs_show_themselves_as_a_table(runs: dict[str, Run]) -> None:
-    table = lasthop.compare("ebsn-example", ["basic", "ebsn"])
+    table = lasthop.run_each("ebsn-example", ["basic", "ebsn"])
     assert isinstance(table, list)
     cells = texts(table)
     assert cells[cells.index("basic") :][:6] == ["basic", "3.11 kbps", "73.4 %", "38.9 KB", "23", "257.3 s"]

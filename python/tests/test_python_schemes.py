@@ -223,7 +223,7 @@ def test_studies_and_comparisons_take_them(tmp_path: Path) -> None:
     )
     comparison.run()
     assert len(comparison.arms) == 3
-    _, ours = lasthop.compare(scenario("arq"), ["basic", SourceQuench()], series=True)
+    _, ours = lasthop.run_each(scenario("arq"), ["basic", SourceQuench()], series=True)
     assert lasthop.plots.cwnd(ours).axes
     assert ours.label == "my-source-quench"
 

@@ -93,7 +93,7 @@ def test_the_module_runs_as_the_command_line_does(module: bytes, command: Comman
         stale = f"{name}: if the core has changed, `make web` compiles the module anew"
         assert f"{reply['report']}\n" == command("run", name, *options).stdout, stale
         scenario_run = lasthop.load(name, ["limit=8 s", "warmup=0 s"])
-        traced = lasthop.compare(scenario_run, seed=7, run=3, trace=True)
+        traced = lasthop.run_each(scenario_run, seed=7, run=3, trace=True)
         assert reply["sent"] == [len(run.events()["time_s"]) for run in traced]
 
 

@@ -76,7 +76,7 @@ def test_what_the_page_shows_is_there_in_python(cell: Page, explorer: Explorer, 
         setattr(explorer, name, cell.evaluate("name => model.get(name)", name))
     assert shlex.split(explorer.command)[:3] == ["lasthop", "run", "ebsn-example"]
     assert explorer.scenario.schemes == ["basic", "ebsn"]
-    for run in lasthop.compare(explorer.scenario, run=3):
+    for run in lasthop.run_each(explorer.scenario, run=3):
         assert explorer.metrics[run.scheme].items() >= run.metrics.items()
     printed = command(*shlex.split(explorer.command)[1:], "--json")
     assert printed.stdout == f"{explorer.results}\n"

@@ -33,7 +33,7 @@ impl Link {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("lasthop.notebook")?.call_method1("link_html", (slf,))
+        slf.py().import("lasthop.core.display")?.call_method1("html", (slf,))
     }
 }
 

@@ -384,11 +384,11 @@ impl Run {
     }
 
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("lasthop.notebook")?.call_method1("run_text", (slf,))
+        slf.py().import("lasthop.core.display")?.call_method1("text", (slf,))
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("lasthop.notebook")?.call_method1("run_html", (slf,))
+        slf.py().import("lasthop.core.display")?.call_method1("html", (slf,))
     }
 }
 

@@ -43,7 +43,7 @@ impl Scheme {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("lasthop.notebook")?.call_method1("scheme_html", (slf,))
+        slf.py().import("lasthop.core.display")?.call_method1("html", (slf,))
     }
 }
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lasthop import notebook
 from lasthop.advice.judgement import VARIANTS, Effect, Judge, Judgement, Limit, Remedy
 from lasthop.advice.uses import USES
 from lasthop.core import formats
+from lasthop.core.display import Shown, activity_bar, chosen
 from lasthop.core.formats import plural
 from lasthop.core.names import unknown
 from lasthop.engine.stopping import Progress
@@ -25,8 +25,8 @@ OTHERS = ("bulk", "web", "video", "call", "shell")
 """Uses on which effects are simulated. Uploads are left out, since they load the other direction."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Advice:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Advice(Shown):
     """Advice on a link.
 
     Attributes
@@ -56,13 +56,6 @@ class Advice:
     effects: Mapping[Arm, tuple[Effect, ...]]
     measure: ProbePlan
     runs: int
-
-    def __repr__(self) -> str:
-        """Return the link and the verdict."""
-        return notebook.advice_text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.advice_html(self)
 
     @property
     def first(self) -> Judgement:
@@ -203,7 +196,7 @@ def advise(
                 f"found a link of {formats.rate(rate_bps)}, expected at most {formats.rate(FASTEST_BPS)}: "
                 "advice is for last hops; check the unit of the rate, which is bits per second"
             )
-    with notebook.chosen(progress, notebook.activity_bar("advice")) as report:
+    with chosen(progress, activity_bar("advice")) as report:
         judge = Judge(link, sender, seed=seed, jobs=jobs, report=report or (lambda what, done: None))
         return _advise(judge, stated, runs, effects=effects)
 

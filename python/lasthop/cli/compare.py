@@ -21,9 +21,9 @@ from lasthop.cli.table import Table, printable
 from lasthop.core.formats import plural
 from lasthop.core.paired_quantiles import runs_to_reject
 from lasthop.core.units import metric_reading, quantile_name
-from lasthop.notebook import comparison_columns
 from lasthop.race import Arm, Race, RaceError, grid
 from lasthop.show import race_report
+from lasthop.show.experiments import race_columns
 
 if TYPE_CHECKING:
     from lasthop import Scenario
@@ -236,7 +236,7 @@ def _print(comparison: Race, most: int) -> None:
     columns = list(every.columns)
     settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
     named = every["sender"].notna().any()
-    heads, cells = comparison_columns(comparison, shown)
+    heads, cells = race_columns(comparison, shown)
     right = [f">{head}" for head in heads]
     sender_head = ["sender"] if named else []
     table = Table(">rank", *sender_head, "scheme", *settings, *right, ">p (Holm)", ">runs", "")

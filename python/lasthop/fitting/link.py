@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lasthop import notebook
 from lasthop._lasthop import Scenario
 from lasthop.core import formats
+from lasthop.core.display import Shown
 from lasthop.core.quantity import quantity
 from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
@@ -58,8 +58,8 @@ class StatedLosses:
     words: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FittedLink:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FittedLink(Shown):
     """A link fitted to measurements, or stated by the user.
 
     Attributes
@@ -94,13 +94,6 @@ class FittedLink:
     last_hop_rtt_s: float
     notes: tuple[str, ...]
     stated: StatedLosses | None
-
-    def __repr__(self) -> str:
-        """Return the files, rate, round-trip time and losses."""
-        return notebook.fitted_text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.fitted_html(self)
 
     @property
     def unmeasured(self) -> bool:

@@ -98,7 +98,7 @@ def reproduce(
     >>> [plot.title for plot, figure in outcome.figures]
     ['Packet trace: basic TCP']
     """
-    from lasthop import notebook
+    from lasthop.core.display import activity_bar, chosen
     from lasthop.papers.runner import Plan, run_paper
 
     found = paper(name)
@@ -109,7 +109,7 @@ def reproduce(
     plots = [plot for plot in found.figures if figures is None or plot.id in figures]
     claims = found.claims if figures is None else ()
     plan = Plan(found, found.choose(readings or {}), full, plots, claims, seed, run)
-    with notebook.chosen(progress, notebook.activity_bar(found.title)) as report:
+    with chosen(progress, activity_bar(found.title)) as report:
         return run_paper(plan, None if store is None else Path(store), jobs, report)
 
 

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lasthop import notebook
 from lasthop._lasthop import METRICS, Run, Scenario
+from lasthop.core.display import Shown
 from lasthop.engine.executors import TracingPool
 from lasthop.engine.scheduler import Scheduler
 from lasthop.engine.stopping import Rule
@@ -65,7 +65,7 @@ class Plan:
 
 
 @dataclass(slots=True, repr=False)
-class Outcome:
+class Outcome(Shown):
     """The figures and verdicts of one paper run.
 
     Attributes
@@ -87,13 +87,6 @@ class Outcome:
     judgements: list[tuple[Claim, Judgement]] = field(default_factory=list)
     runs: int = 0
     reached: dict[str, Reached] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """Return the counts of the verdicts."""
-        return notebook.outcome_text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.outcome_html(self)
 
     def counts(self) -> dict[str, int]:
         """Return the number of claims with each verdict, without definitions."""

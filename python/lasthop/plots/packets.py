@@ -176,7 +176,7 @@ def packet_traces(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> runs = lasthop.compare("ebsn-example", ["basic", "ebsn"], trace=True)
+    >>> runs = lasthop.run_each("ebsn-example", ["basic", "ebsn"], trace=True)
     >>> fig = lasthop.plots.packet_traces(runs)
     >>> [axes.get_title(loc="left") for axes in fig.axes]
     ['basic', 'ebsn']

@@ -296,7 +296,7 @@ def windows(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> runs = lasthop.compare("ebsn-example", ["basic", "ebsn"], series=True)
+    >>> runs = lasthop.run_each("ebsn-example", ["basic", "ebsn"], series=True)
     >>> fig = lasthop.plots.windows({run.scheme: run for run in runs}, mss=536)
     >>> fig.axes[0].get_ylabel()
     'congestion window (segments)'

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lasthop import notebook
 from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
 from lasthop.core import statistics
+from lasthop.core.display import Shown, chosen, progress_bar
 from lasthop.core.metrics import find_metric
 from lasthop.core.paired_quantiles import Span
 from lasthop.core.scenarios import load
@@ -61,7 +61,7 @@ class Refusal:
     same: Arm | None = None
 
 
-class Race:
+class Race(Shown):
     """A comparison of many arms over the same fades, each paired with a baseline; worse arms stop early.
 
     Run `r` of every arm has the same seed and run number, so it meets the same fades. The number of runs
@@ -266,13 +266,6 @@ class Race:
         """Return a key that is equal for arms with equal runs."""
         return self._scenario(arm, 0).hash, arm.scheme
 
-    def __repr__(self) -> str:
-        """Return the number of arms and the best one so far."""
-        return notebook.comparison_text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.comparison_html(self)
-
     # -- Running -------------------------------------------------------------------------------------
 
     @property
@@ -326,9 +319,9 @@ class Race:
             return 0
         # Import scipy now: later it would delay handling Ctrl-C.
         statistics.prepare()
-        bar = notebook.progress_bar(self.scenario.title or "comparison")
+        bar = progress_bar(self.scenario.title or "comparison")
         with ExitStack() as stack:
-            report = stack.enter_context(notebook.chosen(progress, bar))
+            report = stack.enter_context(chosen(progress, bar))
             if executor is None:
                 executor = stack.enter_context(Pool(jobs, self.metrics[len(METRICS) :]))
             scheduler.run(executor, report)

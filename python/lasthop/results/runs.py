@@ -7,13 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lasthop._lasthop import Run, Scenario
+from lasthop.core.display import Shown
 from lasthop.core.scenarios import load
-from lasthop.notebook import Runs
 
 if TYPE_CHECKING:
     import pandas
 
     from lasthop.python_scheme import PythonScheme
+
+
+class Runs(Shown, list[Run]):
+    """Runs of one scenario: a list that a notebook shows as a table.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> lasthop.run_each("ebsn-example", ["basic", "ebsn"])
+    basic   3.11 kbps   goodput 73.4 %    38.9 KB retransmitted   23 timeouts   257.3 s
+    ebsn    8.54 kbps   goodput 100.0 %   0 B retransmitted       0 timeouts    93.6 s
+    """
 
 
 def run(
@@ -77,7 +89,7 @@ def run(
     return scenario.run(scheme, seed=seed, run=run, trace=trace, series=series, delays=delays, pcap=pcap)
 
 
-def compare(
+def run_each(
     scenario: Scenario | str | Path,
     schemes: Sequence[str | PythonScheme] | None = None,
     *,
@@ -106,7 +118,7 @@ def compare(
     Examples
     --------
     >>> import lasthop
-    >>> basic, ebsn = lasthop.compare("ebsn-example", ["basic", "ebsn"])
+    >>> basic, ebsn = lasthop.run_each("ebsn-example", ["basic", "ebsn"])
     >>> ebsn.metrics["throughput_bps"] > basic.metrics["throughput_bps"]
     True
     """

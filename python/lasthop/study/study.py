@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from lasthop import _lasthop, notebook
+from lasthop import _lasthop
 from lasthop._lasthop import Scenario
 from lasthop.core import statistics
+from lasthop.core.display import Shown, chosen, progress_bar
 from lasthop.core.metrics import find_metric, is_of_part
 from lasthop.core.names import unknown
 from lasthop.core.scenarios import load
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from lasthop.python_scheme import PythonScheme
 
 
-class Study:
+class Study(Shown):
     """A study: scenario x grid of parameters x schemes x replications, stored in one file.
 
     The results depend only on the scenario, the seed and the stopping rule: not on the number of threads, nor
@@ -333,8 +334,8 @@ class Study:
             statistics.prepare()
             further = self._identity.metrics[len(_lasthop.METRICS) :]
             with ExitStack() as stack:
-                bar = notebook.progress_bar(self.scenario.title or "study")
-                report = stack.enter_context(notebook.chosen(progress, bar))
+                bar = progress_bar(self.scenario.title or "study")
+                report = stack.enter_context(chosen(progress, bar))
                 pool: _lasthop.Pool | ExecutorPool
                 if executor is None:
                     pool = stack.enter_context(_lasthop.Pool(jobs, further))
@@ -489,13 +490,6 @@ class Study:
     ) -> None:
         """Close the file."""
         self.close()
-
-    def __repr__(self) -> str:
-        """Return its size, and how far it is."""
-        return notebook.study_text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.study_html(self)
 
     def _find(self, metric: str) -> str:
         """Return the canonical name of a metric that exists.
