@@ -35,7 +35,7 @@ class Made:
             self.submitted.append((key, run))
             self.scenarios[key, run] = scenario
 
-    def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
+    def collect(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
         if self.fails is not None and len(self.submitted) > self.fails:
             raise KeyboardInterrupt
         # The last first: the order in which runs finish must not matter.

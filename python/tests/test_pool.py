@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
+from lasthop.results.cells import decoded, words
 
 LINKS = """
 [transfer]
@@ -25,12 +29,16 @@ loss = 0.01
 """
 ENDLESS = ["transfer.size=unlimited", "limit=1000000 s"]
 
-Row = tuple[int, int, str, tuple[float | int | bool | None, ...]]
+Row = tuple[int, int, str, tuple[Any, ...]]
 
 
 def collected(pool: Pool) -> Iterator[Row]:
+    """Yield each run of the chunks that a pool returns."""
     while pool.pending:
-        yield from pool.collect(0.2)
+        for key, first, runs, ended, metrics in pool.collect(0.2):
+            columns = [decoded([cells], [runs]) for cells in metrics]
+            for place, how in enumerate(words(ended, runs)):
+                yield key, first + place, how, tuple(column[place] for column in columns)
 
 
 @pytest.fixture
@@ -48,14 +56,17 @@ def test_rows_are_those_of_single_runs(scenario: Scenario, jobs: int | None) -> 
     alone = [(-6, scenario.run(seed=4, run=0))] + [
         (5, scenario.run(seed=3, run=run)) for run in range(10, 50)
     ]
-    assert rows == [(key, run.run, run.ended, tuple(run.metrics.values())) for key, run in alone]
+    for (key, run), row in zip(alone, rows, strict=True):
+        assert row[:3] == (key, run.run, run.ended)
+        expected = [math.nan if value is None else value for value in run.metrics.values()]
+        np.testing.assert_array_equal(row[3], expected)
     assert tuple(scenario.run().metrics) == METRICS
 
 
 def test_values_keep_their_kinds(scenario: Scenario) -> None:
     with Pool(1) as pool:
         pool.submit(0, scenario, "basic", 1, 0, 1)
-        ((_, _, ended, values),) = collected(pool)
+        ((_, _, _, ended, values),) = pool.collect(60)
     kinds = {name: type(value) for name, value in zip(METRICS, values, strict=True)}
     assert (ended, kinds["finished"], kinds["timeouts"], kinds["goodput"]) == ("finished", bool, int, float)
 

@@ -583,11 +583,11 @@ def test_runs_that_are_finished_when_ctrl_c_is_pressed_are_kept(
         def cancel(self) -> None:
             self.pool.cancel()
 
-        def collect_chunks(self, timeout_s: float) -> list[Any]:
+        def collect(self, timeout_s: float) -> list[Any]:
             if timeout_s == 0.0:
                 # A moment in which runs finish.
                 time.sleep(0.2)
-            chunks = self.pool.collect_chunks(timeout_s)
+            chunks = self.pool.collect(timeout_s)
             taken.append((timeout_s, sum(runs for _, _, runs, *_ in chunks)))
             return chunks
 

@@ -180,7 +180,7 @@ def test_an_internal_error_of_a_run_is_reported_without_a_traceback(
         def cancel(self) -> None:
             pass
 
-        def collect_chunks(self, timeout_s: float) -> None:
+        def collect(self, timeout_s: float) -> None:
             raise RuntimeError("run 3 failed; to replay it, ...")
 
     monkeypatch.setattr(_lasthop, "Pool", Faulty)

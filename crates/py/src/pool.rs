@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lasthop_experiment::Value;
-use lasthop_experiment::report::ended_key;
-use lasthop_study::{Batch, Cells, Chunk, Column, Failure, Row};
+use lasthop_study::{Batch, Cells, Chunk, Column, Failure};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -50,13 +49,13 @@ use crate::scenario::Scenario;
 /// ...     [radio]
 /// ...     rate = "2 Mbps"
 /// ... ''')
-/// >>> rows = []
+/// >>> chunks = []
 /// >>> with Pool(jobs=2) as pool:
 /// ...     pool.submit(7, scenario, "basic", 1, 0, 10)
 /// ...     while pool.pending:
-/// ...         rows += pool.collect(0.2)
-/// >>> key, run, ended, values = min(rows)
-/// >>> key, run, ended, dict(zip(METRICS, values))["delivered_bytes"]
+/// ...         chunks += pool.collect(0.2)
+/// >>> key, first, runs, ended, metrics = min(chunks)
+/// >>> key, first, ended, dict(zip(METRICS, metrics))["delivered_bytes"]
 /// (7, 0, 'finished', 100000)
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Pool(Mutex<Option<Arc<lasthop_study::Pool>>>);
@@ -121,7 +120,7 @@ impl Pool {
         pool.submit(batch).map_err(|error| scenario_error(py, &error))
     }
 
-    /// Wait for rows and return all available ones.
+    /// Wait for rows and return all available ones by columns, as stores keep them.
     ///
     /// Other Python threads continue meanwhile. Signals are handled after the return.
     ///
@@ -133,8 +132,9 @@ impl Pool {
     /// Returns
     /// -------
     /// list of tuple
-    ///     For each newly finished run: its key, its run number, why it ended (``"finished"``,
-    ///     ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS` and `metrics`.
+    ///     For each stretch of consecutive runs of one key: the key, the number of the first run, how many there
+    ///     are, why they ended (``"finished"``, ``"time-limit"`` or ``"idle"``), and a tuple with `METRICS` and
+    ///     `metrics`. The last two are cells: one value for all runs, or bytes, which `decode` decodes.
     ///
     /// Raises
     /// ------
@@ -144,33 +144,6 @@ impl Pool {
     /// PythonSchemeError
     ///     If a callback of a scheme written in Python raised an exception; the rest is the same.
     fn collect<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let patience = patience(timeout_s)?;
-        let Some(pool) = self.open() else { return Ok(Vec::new()) };
-        match py.detach(|| pool.collect(patience)) {
-            Ok(rows) => rows.iter().map(|row| tuple(py, row)).collect(),
-            Err(failure) => Err(raised(py, &failure)),
-        }
-    }
-
-    /// Wait for rows and return all available ones by columns, as a study's store keeps them.
-    ///
-    /// Parameters
-    /// ----------
-    /// timeout_s : float
-    ///     How long to wait for at least one row.
-    ///
-    /// Returns
-    /// -------
-    /// list of tuple
-    ///     For each stretch of consecutive runs of one key: the key, the number of the first run, how many there
-    ///     are, why they ended, and each of `METRICS` and `metrics`. The last two are cells: one value for all runs, or bytes,
-    ///     which `decode` decodes.
-    ///
-    /// Raises
-    /// ------
-    /// RuntimeError
-    ///     As `collect`.
-    fn collect_chunks<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let patience = patience(timeout_s)?;
         let Some(pool) = self.open() else { return Ok(Vec::new()) };
         match py.detach(|| pool.collect(patience).map(|rows| Chunk::pack(&rows))) {
@@ -275,11 +248,6 @@ impl<'py> IntoPyObject<'py> for Packed<'_> {
             Cells::Each(cells) => Ok(PyBytes::new(py, cells).into_any()),
         }
     }
-}
-
-fn tuple<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyTuple>> {
-    let values: Vec<Plain> = row.values().map(Plain).collect();
-    (row.key, row.run, ended_key(row.ended), PyTuple::new(py, values)?).into_pyobject(py)
 }
 
 /// A metric value as a Python object.

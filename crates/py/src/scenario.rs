@@ -799,7 +799,7 @@ impl Scenario {
     /// --------
     /// >>> from lasthop import Scenario
     /// >>> scenario = Scenario.load("scenarios/split-wlan.toml")
-    /// >>> round(lasthop_predict::packet_loss(&scenario, "552 B"), 4)
+    /// >>> round(scenario.packet_loss("552 B"), 4)
     /// 0.0478
     #[pyo3(signature = (size, link = None))]
     fn packet_loss(&self, py: Python<'_>, size: Size, link: Option<&str>) -> PyResult<f64> {
@@ -824,6 +824,24 @@ impl Scenario {
     /// 10000.0
     fn packet_bound(&self) -> f64 {
         lasthop_predict::packet_bound(&self.0)
+    }
+
+    /// Return the longest time over which a run measures throughput.
+    ///
+    /// It is the time from the start of the first transfer, or the end of the warm-up if later, until the limit.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     The time in seconds.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> lasthop.load("last-mile", ["limit=12 s", "warmup=2 s"]).measured_time_s()
+    /// 10.0
+    fn measured_time_s(&self) -> f64 {
+        lasthop_predict::measured_time_s(&self.0)
     }
 
     /// Return the capabilities of the wireless links that a scheme disables.
@@ -967,6 +985,6 @@ impl Scenario {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("lasthop.notebook")?.call_method1("scenario_html", (slf,))
+        slf.py().import("lasthop.core.display")?.call_method1("html", (slf,))
     }
 }

@@ -247,7 +247,7 @@ def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
                 for key, (scenario, scheme) in enumerate(cells):
                     pool.submit(key, scenario, scheme, request.seed, rounds, 1)
                 rounds += 1
-            made += len(pool.collect(SECONDS_TO_TIME - spent))
+            made += sum(runs for _, _, runs, *_ in pool.collect(SECONDS_TO_TIME - spent))
     return made / (time.monotonic() - began)
 
 

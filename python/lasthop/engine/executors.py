@@ -114,7 +114,7 @@ def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
     with _lasthop.Pool(1, item.metrics) as pool:
         pool.submit(0, scenario, item.scheme, item.seed, item.first, item.runs)
         while pool.pending:
-            chunks += [chunk[1:] for chunk in pool.collect_chunks(1.0)]
+            chunks += [chunk[1:] for chunk in pool.collect(1.0)]
     return time.monotonic() - began, chunks
 
 
@@ -177,7 +177,7 @@ class ExecutorPool:
         about = (scenario.to_toml(), scenario.file, scenario.hash, _lasthop.__version__, self._metrics)
         self._waiting.append((key, WorkItem(*about, scheme, seed, first_run, runs, schemes)))
 
-    def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
+    def collect(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
         """Wait for results, and return them in chunks: (key, first run, number of runs, ended, metrics).
 
         Raises
@@ -295,7 +295,7 @@ class TracingPool:
         for number in range(first_run, first_run + runs):
             self._flying[self._threads.submit(make, number)] = key
 
-    def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
+    def collect(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:
         """Wait for results, and return them in chunks of one run, with `METRICS`."""
         done, _ = wait(self._flying, timeout_s, FIRST_COMPLETED)
         found = []

@@ -28,7 +28,7 @@ class Executor(Protocol):
     def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
         """Enqueue `runs` runs, numbered from `first_run`."""
 
-    def collect_chunks(self, timeout_s: float) -> Sequence[tuple[int, int, int, Any, tuple[Any, ...]]]:
+    def collect(self, timeout_s: float) -> Sequence[tuple[int, int, int, Any, tuple[Any, ...]]]:
         """Wait for results, and return them in chunks: (key, first run, number of runs, ended, metrics).
 
         `Store.add` defines the last two.
@@ -190,7 +190,7 @@ class Scheduler:
     def _receive(self, executor: Executor, timeout_s: float) -> Iterable[Policy]:
         """Collect results, and return the policies that they belong to."""
         touched: dict[Policy, None] = {}
-        for key, first, runs, ended, metrics in executor.collect_chunks(timeout_s):
+        for key, first, runs, ended, metrics in executor.collect(timeout_s):
             policy, point, scheme = self._cells[key]
             # The requested metrics are the last ones.
             known = len(metrics) - self._asked

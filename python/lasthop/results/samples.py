@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 
 import numpy as np
 
 from lasthop._lasthop import Scenario
-from lasthop.core.quantity import number
 from lasthop.core.statistics import Sample, linearised_ratio
 from lasthop.results.store import Store
 
@@ -71,7 +69,7 @@ class Samples:
             delivered, rate = self._store.columns(point, scheme, ("delivered_bytes", "throughput_bps"), below)
             bits = 8.0 * delivered.astype(np.float64)
             # A run that delivered nothing lasted until the limit.
-            time = np.full(len(bits), self._longest(point))
+            time = np.full(len(bits), self._scenarios[point].measured_time_s())
             np.divide(bits, rate, out=time, where=rate > 0)
             return linearised_ratio(bits, time)
         (column,) = self._store.columns(point, scheme, (metric,), below)
@@ -81,19 +79,3 @@ class Samples:
         """Return how many of the counted runs did not finish their transfer."""
         (finished,) = self._store.columns(point, scheme, ("finished",), self.runs(point, scheme))
         return int(np.count_nonzero(finished == 0))
-
-    def _longest(self, point: int) -> float:
-        """Return the longest time in seconds over which throughput is measured at a point."""
-        said = tomllib.loads(self._scenarios[point].to_toml())
-        limit, warmup = number(said["limit"]), number(said["warmup"])
-        if "transfer" not in said:
-            # Traffic alone.
-            return limit - warmup
-        usual, named = said["transfer"]["start"], said.get("connection", {})
-        starts = [each.get("start", usual) for each in named.values()]
-        shape = said["topology"]
-        pairs = shape["dumbbell"]["pairs"] if "dumbbell" in shape else 1
-        if len(named) < pairs and all(name.isdecimal() for name in named):
-            # Pairs without their own table start at the usual time.
-            starts.append(usual)
-        return limit - max(warmup, min(map(number, starts)))
