@@ -19,9 +19,10 @@ from lasthop.advice import USES, Advice, Measure, Remedy, advise, judgement, rem
 from lasthop.advice import advice as advices
 from lasthop.advice.trial import Outcome, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
+from lasthop.core.paired_quantiles import Span
 from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes
-from lasthop.race import Arm, Race, RaceError
+from lasthop.race import Arm, Race, RaceError, Ranked
 from lasthop.show.advice_page import document, html
 
 FAIR = ("radio.queue", "{ fq-codel = {} }")
@@ -226,15 +227,24 @@ def test_gains_are_in_the_users_words() -> None:
 
 
 def test_a_ratio_of_times_is_how_much_faster() -> None:
-    row = {"ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8}
-    web = USES["web"].measures[0]
-    assert judgement._gain(row, web) == (2.0, 1.25, 2.5)
-    lower = Measure("x", "x", "lower", str, min_difference=1.0)
-    assert judgement._gain({"difference": -3.0, "difference_low": -4.0, "difference_high": -1.0}, lower) == (
-        3.0,
-        1.0,
-        4.0,
+    ranked = Ranked(
+        arm=Arm(None, "arq"),
+        rank=1,
+        status="best",
+        baseline=False,
+        metric="x",
+        runs=8,
+        missing=0,
+        unfinished=0,
+        mean=Span(1.0, 0.9, 1.1),
+        quantile=None,
+        ratio=Span(0.5, 0.4, 0.8),
+        difference=Span(-3.0, -4.0, -1.0),
+        p_value=0.01,
+        stopped_early=False,
     )
+    assert judgement._gain(ranked, USES["web"].measures[0]) == (2.0, 1.25, 2.5)
+    assert judgement._gain(ranked, Measure("x", "x", "lower", str, min_difference=1.0)) == (3.0, 1.0, 4.0)
 
 
 def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from lasthop.core.statistics import Sample
 from lasthop.engine.stopping import Progress
 from lasthop.fitting import FittedLink
 from lasthop.fitting.scenario import channel_of
-from lasthop.race import Arm, Race, RaceError
+from lasthop.race import Arm, NoValuesError, Race, RaceError, Ranked
 
 VARIANTS = 32
 """Number of draws of the fitted link's parameters. Runs cycle through them, so means are over all draws."""
@@ -261,9 +261,7 @@ class Judge:
         """
         try:
             return self._judge(use, runs)
-        except RaceError as error:
-            if "none finished" not in str(error):
-                raise
+        except NoValuesError as error:
             reason = f"{use.title}: over this link none is possible, with any remedy"
             raise RaceError(reason) from error
 
@@ -307,11 +305,11 @@ class Judge:
                 runs=(use.rounds * VARIANTS, use.rounds * VARIANTS),
                 precision=None,
             )
-            tables = {measure: _rows(compared, measure) for measure in use.measures}
+            tables = {measure: _ranked(compared, measure) for measure in use.measures}
         except RaceError:
             return {}
         return {
-            arm: Effect(use, tuple(_change(*each, arm.label) for each in tables.items()))
+            arm: Effect(use, tuple(_change(*each, arm) for each in tables.items()))
             for arm in compared.arms
             if arm != compared.baseline
         }
@@ -347,8 +345,8 @@ class Judge:
             return self.link.stated.channel
         return channel_of(self.link.down)
 
-    def _short(self, arms: Sequence[Arm]) -> Mapping[str, float]:
-        """Return the time within which 9 of 10 short downloads end, by the labels of arms.
+    def _short(self, arms: Sequence[Arm]) -> Mapping[Arm, float]:
+        """Return the time within which 9 of 10 short downloads end, for each arm.
 
         A mean would be that of a few runs in which a burst swallowed one SYN after the other.
         """
@@ -367,7 +365,7 @@ class Judge:
         except RaceError:
             # No transfer ends.
             return {}
-        return {arm.label: _most(short.values(arm)) for arm in short.arms}
+        return {arm: _most(short.values(arm)) for arm in short.arms}
 
     # -- Limits --------------------------------------------------------------------------------------
 
@@ -396,13 +394,13 @@ class Judge:
         return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
 
     def _measured(self, without: Race, use: Use, measure: Measure) -> list[Limit]:
-        names = {arm.label: name for arm, name in self._limits(use)}
+        names = dict(self._limits(use))
         limits = []
-        for row in _rows(without, measure).values():
-            if row["arm"] in names:
-                gain, low, high = _gain(row, measure)
-                name, matters = names[row["arm"]], bool(low > measure.threshold)
-                limits.append(Limit(name, row["mean"], gain, low, high, matters))
+        for arm, ranked in _ranked(without, measure).items():
+            if arm in names:
+                gain, low, high = _gain(ranked, measure)
+                matters = bool(low > measure.threshold)
+                limits.append(Limit(names[arm], ranked.mean.value, gain, low, high, matters))
         return sorted(limits, key=lambda limit: limit.value, reverse=measure.better == "higher")
 
     # -- Remedies ------------------------------------------------------------------------------------
@@ -414,78 +412,82 @@ class Judge:
         measure: Measure,
         further: Sequence[Measure],
         limits: Sequence[Limit],
-        short: Mapping[str, float],
+        short: Mapping[Arm, float],
     ) -> list[Remedy]:
         """Return the remedies, the best first."""
-        arms = {arm.label: arm for arm in long.arms}
-        rows = _rows(long, measure)
-        others = [_rows(long, each) for each in further]
-        now = next(row for row in rows.values() if row["baseline"])
+        ranking = _ranked(long, measure)
+        others = [_ranked(long, each) for each in further]
+        now = ranking[long.baseline]
         found = []
-        for label, row in rows.items():
-            arm = arms[label]
-            gains, ends = self._interval(long, arm, row, now, measure)
+        for arm, ranked in ranking.items():
+            gains, ends = self._interval(long, ranked, now, measure)
             # The mean over draws of an undetermined link may be that of a few absurd ones.
             unknown = bool(self.link.cannot_tell) and math.isfinite(gains[0]) and math.isinf(gains[2])
-            shown = tuple(each[label]["mean"] for each in others)
+            shown = tuple(each[arm].mean.value for each in others)
             remedy = Remedy(
                 arm=arm,
                 title=remedies.title(arm, self.sender),
                 meaning=remedies.meaning(arm),
                 deployment=remedies.deployment(arm, self.sender, _source(use)),
-                value=_then(now["mean"], gains[0], measure) if math.isfinite(gains[0]) else row["mean"],
+                value=_then(now.mean.value, gains[0], measure)
+                if math.isfinite(gains[0])
+                else ranked.mean.value,
                 low=ends[0],
                 high=ends[1],
                 gain=gains[0],
                 gain_low=gains[1],
                 gain_high=gains[2],
-                further=(*shown, short.get(label, math.nan)) if short else shown,
-                status=row["status"],
-                worth=bool(row["significant"])
+                further=(*shown, short.get(arm, math.nan)) if short else shown,
+                status=ranked.status,
+                worth=ranked.significant
                 and not unknown
-                and (row["ci_low"] > 0 if math.isinf(gains[0]) else gains[0] >= measure.threshold),
-                useless=row is not now and gains[2] < measure.negligible,
+                and (ranked.mean.low > 0 if math.isinf(gains[0]) else gains[0] >= measure.threshold),
+                useless=ranked is not now and gains[2] < measure.negligible,
             )
             found.append(replace(remedy, why=_why(remedy, use, measure, limits)))
         return sorted(found, key=lambda each: each.value, reverse=measure.better == "higher")
 
     def _interval(
-        self, long: Race, arm: Arm, row: Any, now: Any, measure: Measure
+        self, long: Race, ranked: Ranked, now: Ranked, measure: Measure
     ) -> tuple[list[float], list[float]]:
         """Return the gain of an arm with its interval, and the interval of its value."""
-        if row is now:
-            return [measure.no_change] * 3, [now["ci_low"], now["ci_high"]]
-        gain, low, high = _gain(row, measure)
+        if ranked is now:
+            return [measure.no_change] * 3, [now.mean.low, now.mean.high]
+        gain, low, high = _gain(ranked, measure)
         if not math.isfinite(gain):
             # The baseline is not significantly above zero, so there is no ratio.
-            return [math.inf, math.nan, math.nan], [row["ci_low"], row["ci_high"]]
+            return [math.inf, math.nan, math.nan], [ranked.mean.low, ranked.mean.high]
         # A remedy that stopped early has only the first runs, so its gain is taken over those. The interval
         # of the comparison is for the mean over the draws; that for the true link is at least as wide.
-        ours, theirs = (long.sample(each, measure.metric) for each in (arm, long.baseline))
+        ours, theirs = (long.sample(each, measure.metric) for each in (ranked.arm, long.baseline))
         least, most = _spread(ours, theirs[: len(ours)], self._variants, measure)
         gains = [gain, min(least, low), max(most, high)]
-        ends = sorted(_then(now["mean"], each, measure) for each in gains[1:])
+        ends = sorted(_then(now.mean.value, each, measure) for each in gains[1:])
         return gains, ends
 
 
-def _rows(comparison: Race, measure: Measure) -> dict[str, Any]:
-    """Return the rows of a measure by the labels of their arms."""
-    return {row["arm"]: row for row in comparison.results(measure.metric).to_dict("records")}
+def _ranked(race: Race, measure: Measure) -> dict[Arm, Ranked]:
+    """Return the ranking of a race with the numbers of a measure, by arm."""
+    return {each.arm: each for each in race.ranking(measure.metric)}
 
 
-def _gain(row: Any, measure: Measure) -> tuple[float, float, float]:
-    """Return the gain of an arm with the comparison's interval; infinite if there is no ratio."""
+def _gain(ranked: Ranked, measure: Measure) -> tuple[float, float, float]:
+    """Return the gain of an arm with the race's interval; infinite if there is no ratio."""
     if measure.min_difference is not None:
-        ends = [row[name] for name in ("difference", "difference_low", "difference_high")]
-        if any(math.isnan(each) for each in ends):
+        value, low, high = ranked.difference.value, ranked.difference.low, ranked.difference.high
+        if math.isnan(value) or math.isnan(low) or math.isnan(high):
             return 0.0, 0.0, 0.0
-        return (ends[0], ends[1], ends[2]) if measure.better == "higher" else (-ends[0], -ends[2], -ends[1])
-    ratio, low, high = (row[name] for name in ("ratio", "ratio_low", "ratio_high"))
-    if not math.isfinite(ratio):
+        return (value, low, high) if measure.better == "higher" else (-value, -high, -low)
+    ratio = ranked.ratio
+    if not math.isfinite(ratio.value):
         return math.inf, math.nan, math.nan
     if measure.better == "higher":
-        return ratio, low, high
-    return tuple(1 / each if each > 0 else math.inf for each in (ratio, high, low))  # type: ignore[return-value]
+        return ratio.value, ratio.low, ratio.high
+    return _inverse(ratio.value), _inverse(ratio.high), _inverse(ratio.low)
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio > 0 else math.inf
 
 
 def _then(now: float, gain: float, measure: Measure) -> float:
@@ -539,14 +541,14 @@ def _most(times: Sample) -> float:
     return most if math.isfinite(most) else math.nan
 
 
-def _change(measure: Measure, rows: Mapping[str, Any], label: str) -> Change:
-    now = next(row for row in rows.values() if row["baseline"])
-    row = rows[label]
-    gain, low, high = _gain(row, measure)
-    significant = bool(row["significant"]) and math.isfinite(gain)
+def _change(measure: Measure, ranking: Mapping[Arm, Ranked], arm: Arm) -> Change:
+    now = next(each for each in ranking.values() if each.baseline)
+    then = ranking[arm]
+    gain, low, high = _gain(then, measure)
+    significant = then.significant and math.isfinite(gain)
     harms = significant and not measure.tolerable(gain)
     helps = significant and gain >= measure.threshold
-    return Change(measure, now["mean"], row["mean"], gain, low, high, harms, helps)
+    return Change(measure, now.mean.value, then.mean.value, gain, low, high, harms, helps)
 
 
 def _source(use: Use) -> remedies.Source:

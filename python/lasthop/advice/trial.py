@@ -163,8 +163,8 @@ def _brute_force(
         runs=(runs, runs),
     )
     comparison.run(jobs)
-    means = {row["arm"]: row["mean"] for row in comparison.results().to_dict("records")}
-    return {arm: means[arm.label] for arm in arms}
+    means = {each.arm: each.mean.value for each in comparison.ranking()}
+    return {arm: means[arm] for arm in arms}
 
 
 def main() -> None:

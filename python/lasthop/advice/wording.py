@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from lasthop.advice.advice import Advice
 from lasthop.advice.judgement import Effect, Judgement, Remedy
 from lasthop.advice.uses import USES
+from lasthop.fitting import Assumption
 
 
 def further(judgement: Judgement, remedy: Remedy) -> list[str]:
@@ -82,9 +83,9 @@ def effects(advice: Advice) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 def assumptions(advice: Advice) -> list[str]:
     """Return the assumptions about the link and its uses."""
-    notes = [note for note in advice.link.notes if note.startswith("Assumed")]
+    notes = [note for note in advice.link.notes if isinstance(note, Assumption)]
     if advice.link.up is None and any(each.use.upward for each in advice.judgements):
-        notes.append("Assumed: the uplink loses as many packets as the downlink.")
+        notes.append(Assumption("the uplink loses as many packets as the downlink."))
     return [*notes, *_shortened(advice)]
 
 

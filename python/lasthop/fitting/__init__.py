@@ -1,11 +1,12 @@
 """Models of a link, fitted to measurements. docs/guide/fit.md describes the method and its limits."""
 
-from lasthop.fitting.link import FittedLink, NoRateError, StatedLosses, fit, stated_link
+from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses, fit, stated_link
 from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.timing import Timing, Variation
 
 __all__ = [
+    "Assumption",
     "Candidate",
     "Check",
     "FittedLink",

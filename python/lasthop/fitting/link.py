@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -58,6 +59,16 @@ class StatedLosses:
     words: str
 
 
+class Assumption(str):
+    """A note that states an assumption: `Assumed: ` and what."""
+
+    __slots__ = ()
+
+    def __new__(cls, what: str) -> Self:
+        """Return the note."""
+        return super().__new__(cls, f"Assumed: {what}")
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FittedLink(Shown):
     """A link fitted to measurements, or stated by the user.
@@ -77,7 +88,7 @@ class FittedLink(Shown):
     rtt_s, last_hop_rtt_s : float
         Round-trip time without queueing, and the share of the last hop: measured, stated or assumed.
     notes : tuple of str
-        Warnings about the files, and assumptions.
+        Warnings about the files, and each `Assumption`.
     stated : StatedLosses or None
         The losses of the downlink, if stated instead of measured.
     """
@@ -242,7 +253,7 @@ def fit(
     notes = [note for each in known for note in each.notes]
     parts = _losses(known, notes)
     if not parts:
-        notes.append("Assumed: no losses, since no usable measurement has any.")
+        notes.append(Assumption("no losses, since no usable measurement has any."))
     fitted = {
         direction: fit_losses(data, seed=seed, replicates=replicates, jobs=jobs)
         for direction, data in parts.items()
@@ -342,24 +353,27 @@ def _assembled(
     up_rate = found.up_bps if up_rate_bps is None else up_rate_bps
     if up_rate is None and rate is not None:
         up_rate = rate
-        notes.append("Assumed: the uplink has the rate of the downlink.")
+        notes.append(Assumption("the uplink has the rate of the downlink."))
     rtt = found.rtt_s if rtt_s is None else rtt_s
     if rtt is None:
         rtt = RTT_S
         notes.append(
-            f"Assumed: a round-trip time of {formats.seconds(rtt)}, since no measurement has one; "
-            "state --rtt."
+            Assumption(
+                f"a round-trip time of {formats.seconds(rtt)}, since no measurement has one; state --rtt."
+            )
         )
     last_hop = last_hop_rtt_s
     if last_hop is None:
         last_hop = min(LAST_HOP_RTT_S, rtt / 2)
         notes.append(
-            f"Assumed: the last hop takes {formats.seconds(last_hop)} of the round-trip time of "
-            f"{formats.seconds(rtt)}. State --last-hop-rtt: the ping time to its far end, often the first "
-            "hop of traceroute."
+            Assumption(
+                f"the last hop takes {formats.seconds(last_hop)} of the round-trip time of "
+                f"{formats.seconds(rtt)}. State --last-hop-rtt: the ping time to its far end, often the "
+                "first hop of traceroute."
+            )
         )
     if found.queue_s is None:
-        notes.append("Assumed: a queue of 100 ms, or of one round-trip time if that is longer.")
+        notes.append(Assumption("a queue of 100 ms, or of one round-trip time if that is longer."))
     return FittedLink(
         files=files,
         down=down,
@@ -391,8 +405,10 @@ def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, P
     if not calm:
         calm = filled
         notes += [
-            f"Assumed: the {direction} losses happened on the channel. The test filled the link, so its "
-            "queue may also have dropped packets."
+            Assumption(
+                f"the {direction} losses happened on the channel. The test filled the link, so its "
+                "queue may also have dropped packets."
+            )
             for direction in filled
         ]
 
@@ -405,11 +421,13 @@ def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, P
         chosen.pop(Direction.ROUND_TRIP, None)
         for direction in (Direction.DOWN, Direction.UP):
             if direction not in chosen:
-                notes.append(f"Assumed: no {direction} losses, since no measurement has any.")
+                notes.append(Assumption(f"no {direction} losses, since no measurement has any."))
     elif Direction.ROUND_TRIP in chosen and bool(np.any(chosen[Direction.ROUND_TRIP].lost)):
         notes.append(
-            "Assumed: all losses happened on the downlink. Round-trip probes do not show the direction of a "
-            "loss; irtt does."
+            Assumption(
+                "all losses happened on the downlink. Round-trip probes do not show the direction of a "
+                "loss; irtt does."
+            )
         )
     return chosen
 

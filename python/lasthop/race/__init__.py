@@ -5,7 +5,7 @@ are clearly worse stop early, and each is compared with a baseline. docs/guide/c
 """
 
 from lasthop.race.arm import Arm, grid
-from lasthop.race.error import RaceError
-from lasthop.race.race import Race, Refusal
+from lasthop.race.error import NoValuesError, RaceError
+from lasthop.race.race import Race, Ranked, Refusal
 
-__all__ = ["Arm", "Race", "RaceError", "Refusal", "grid"]
+__all__ = ["Arm", "NoValuesError", "Race", "RaceError", "Ranked", "Refusal", "grid"]

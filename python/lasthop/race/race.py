@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +23,7 @@ from lasthop.engine.scheduler import Batch, Executor, Policy, Scheduler
 from lasthop.engine.stopping import MOST_RUNS, Progress
 from lasthop.race.arm import Arm
 from lasthop.race.elimination import FEWEST_TO_STOP, independent, looks
-from lasthop.race.error import RaceError
+from lasthop.race.error import NoValuesError, RaceError
 from lasthop.race.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
 from lasthop.results.samples import Samples
 from lasthop.results.store import MemoryStore
@@ -59,6 +59,61 @@ class Refusal:
     arm: Arm
     reason: str
     same: Arm | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An arm with its rank and its numbers.
+
+    Attributes
+    ----------
+    arm : Arm
+        The arm.
+    rank : int
+        The rank, from 1; arms that may be the best share the first.
+    status : {"best", "as good", "cannot tell", "worse"}
+        The status.
+    baseline : bool
+        Whether it is the baseline.
+    metric : str
+        The metric of the numbers.
+    runs : int
+        The number of runs that count.
+    missing, unfinished : int
+        Runs without the metric, and runs that did not finish.
+    mean : Span
+        The mean over runs, with its interval.
+    quantile : Span or None
+        The quantile over runs, if the race is by a quantile.
+    ratio, difference : Span
+        The ratio and the difference to the baseline over paired runs; NaN for the baseline, and where there
+        is none.
+    p_value, p_holm : float
+        The p-value of the difference, for all looks, and adjusted for all arms; NaN if it was not tested.
+    stopped_early : bool
+        Whether other arms have more runs.
+    """
+
+    arm: Arm
+    rank: int
+    status: Status
+    baseline: bool
+    metric: str
+    runs: int
+    missing: int
+    unfinished: int
+    mean: Span
+    quantile: Span | None
+    ratio: Span
+    difference: Span
+    p_value: float
+    stopped_early: bool
+    p_holm: float = math.nan
+
+    @property
+    def significant(self) -> bool:
+        """Whether the arm differs significantly from the baseline."""
+        return self.p_holm < SIGNIFICANT
 
 
 class Race(Shown):
@@ -431,7 +486,7 @@ class Race(Shown):
         seen = np.concatenate(every)
         seen = seen[~np.isnan(seen)]
         if len(seen) == 0:
-            raise RaceError(f"no run has a {self.metric}: none finished; raise the scenario's limit")
+            raise NoValuesError(f"no run has a {self.metric}: none finished; raise the scenario's limit")
         return float(seen.min() if self.better == "higher" else seen.max())
 
     def _leader(self) -> Arm:
@@ -501,84 +556,88 @@ class Race(Shown):
         pair = self._pair(arm, leader)
         return not self._tests.worse(*pair) or self._tests.as_good(*pair, self.margin)
 
-    def results(self, metric: str | None = None) -> pandas.DataFrame:
-        """Return a row for each arm, the best first.
+    def ranking(self, metric: str | None = None) -> list[Ranked]:
+        """Return the arms with their numbers, the best first.
 
         Parameters
         ----------
         metric : str, optional
-            Another metric, such as a cost. Ranks and statuses remain by the comparison's metric.
-
-        Returns
-        -------
-        pandas.DataFrame
-            docs/reference/comparisons.md defines the columns.
+            Another metric, such as a cost. Ranks and statuses remain by the race's metric.
 
         Raises
         ------
         RaceError
             If no look is complete yet, or the metric does not exist.
         """
-        import pandas
-
         shown = self.metric if metric is None else self._find(metric)
         if shown not in self.metrics:
             raise RaceError(f"this comparison does not have {shown}; state it with metrics=")
-        rows: list[dict[str, Any]] = []
+        unknown = Span(math.nan, math.nan, math.nan)
         most = max(self._counted.values())
+        found = []
         for arm, (rank, status) in self.standing().items():
             runs = self._counted[arm]
             sample = self._sample(arm, runs, shown)
-            mean = Mean().found(sample[np.isfinite(sample)], shown)
             itself = arm == self.baseline
             against = self._statistic.against(*paired(sample, self._sample(self.baseline, runs, shown)))
-            ratio = Span(math.nan, math.nan, math.nan) if itself or against.ratio is None else against.ratio
-            apart = Span(math.nan, math.nan, math.nan) if itself else against.difference
             p_value = math.nan if itself else against.p_value
-            rows.append(
-                {
-                    "rank": rank,
-                    "arm": arm.label,
-                    "sender": arm.sender,
-                    "scheme": arm.scheme,
-                    **dict(arm.settings),
-                    "baseline": itself,
-                    "metric": shown,
-                    "n": runs,
-                    "missing": int(np.isnan(self._values(arm, shown, runs)).sum()),
-                    "unfinished": int((self._values(arm, "finished", runs) == 0).sum()),
-                    "mean": mean.value,
-                    "ci_low": mean.low,
-                    "ci_high": mean.high,
-                    **self._quantile_columns(sample, shown),
-                    "ratio": ratio.value,
-                    "ratio_low": ratio.low,
-                    "ratio_high": ratio.high,
-                    "difference": apart.value,
-                    "difference_low": apart.low,
-                    "difference_high": apart.high,
+            by_quantile = self.quantile is not None
+            found.append(
+                Ranked(
+                    arm=arm,
+                    rank=rank,
+                    status=status,
+                    baseline=itself,
+                    metric=shown,
+                    runs=runs,
+                    missing=int(np.isnan(self._values(arm, shown, runs)).sum()),
+                    unfinished=int((self._values(arm, "finished", runs) == 0).sum()),
+                    mean=Mean().found(sample[np.isfinite(sample)], shown),
+                    quantile=self._statistic.found(finite(sample), shown) if by_quantile else None,
+                    ratio=unknown if itself or against.ratio is None else against.ratio,
+                    difference=unknown if itself else against.difference,
                     # An arm may have stopped at any look, so each look counts as a test.
-                    "p_value": math.nan if math.isnan(p_value) else min(1.0, p_value * len(self.looks)),
-                    "status": status,
-                    "stopped_early": runs < most,
-                }
+                    p_value=math.nan if math.isnan(p_value) else min(1.0, p_value * len(self.looks)),
+                    stopped_early=runs < most,
+                )
             )
-        adjusted = holm([row["p_value"] for row in rows])
-        for row, p_holm in zip(rows, adjusted, strict=True):
-            row |= {"p_holm": p_holm, "significant": p_holm < SIGNIFICANT}
-        return pandas.DataFrame(rows)
+        adjusted = holm([each.p_value for each in found])
+        return [replace(each, p_holm=p_holm) for each, p_holm in zip(found, adjusted, strict=True)]
 
-    def _quantile_columns(self, sample: Sample, metric: str) -> dict[str, float]:
-        """Return the columns of a comparison by a quantile."""
-        if self.quantile is None:
-            return {}
-        found = self._statistic.found(finite(sample), metric)
+    def results(self, metric: str | None = None) -> pandas.DataFrame:
+        """Return the `ranking` as a data frame; docs/guide/compare.md defines the columns."""
+        import pandas
+
+        return pandas.DataFrame([self._columns(each) for each in self.ranking(metric)])
+
+    def _columns(self, each: Ranked) -> dict[str, Any]:
         return {
-            "quantile": self.quantile,
-            "value": found.value,
-            "value_low": found.low,
-            "value_high": found.high,
+            "rank": each.rank,
+            "arm": each.arm.label,
+            "sender": each.arm.sender,
+            "scheme": each.arm.scheme,
+            **dict(each.arm.settings),
+            "baseline": each.baseline,
+            "metric": each.metric,
+            "n": each.runs,
+            "missing": each.missing,
+            "unfinished": each.unfinished,
+            **_span(each.mean, "mean", "ci"),
+            **({} if each.quantile is None else {"quantile": self.quantile, **_span(each.quantile, "value")}),
+            **_span(each.ratio, "ratio"),
+            **_span(each.difference, "difference"),
+            "p_value": each.p_value,
+            "status": each.status,
+            "stopped_early": each.stopped_early,
+            "p_holm": each.p_holm,
+            "significant": each.significant,
         }
+
+
+def _span(span: Span, name: str, ends: str | None = None) -> dict[str, float]:
+    """Return the columns of a number with its interval."""
+    ends = ends or name
+    return {name: span.value, f"{ends}_low": span.low, f"{ends}_high": span.high}
 
 
 class _Looks(Policy):

@@ -12,6 +12,7 @@ from lasthop.advice.judgement import Effect, Judgement, Remedy
 from lasthop.advice.uses import SHORT_TRANSFER
 from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
 from lasthop.core import formats
+from lasthop.fitting import Assumption
 
 
 def document(advice: Advice) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def html(advice: Advice, command: str) -> str:
         advice=advice,
         link=advice.link,
         losses=losses_in_words(advice.link),
-        notes=[note for note in advice.link.notes if not note.startswith("Assumed")],
+        notes=[note for note in advice.link.notes if not isinstance(note, Assumption)],
         assumptions=assumptions(advice),
         command=command,
         version=__version__,

@@ -12,8 +12,9 @@ from typing import Any
 
 from lasthop._lasthop import __version__
 from lasthop.core.files import write_text
+from lasthop.core.paired_quantiles import Span
 from lasthop.race.arm import Arm
-from lasthop.race.race import Race
+from lasthop.race.race import Race, Ranked
 from lasthop.results.export import to_csv
 
 
@@ -30,7 +31,6 @@ def document(comparison: Race) -> dict[str, Any]:
     dict
         What `lasthop compare --json` prints.
     """
-    rows: list[Any] = comparison.results().to_dict("records")
     scenario = comparison.scenario
     return {
         "lasthop": __version__,
@@ -45,7 +45,7 @@ def document(comparison: Race) -> dict[str, Any]:
         "precision": comparison.precision,
         "runs": {"min": comparison.looks[0], "max": comparison.looks[-1]},
         "finished": comparison.finished,
-        "results": [_result(arm, row) for arm, row in zip(comparison.standing(), rows, strict=True)],
+        "results": [_result(each) for each in comparison.ranking()],
         "refused": [{**_arm(refusal.arm), "reason": refusal.reason} for refusal in comparison.refused],
     }
 
@@ -87,42 +87,33 @@ def _arm(arm: Arm) -> dict[str, Any]:
     }
 
 
-def _result(arm: Arm, row: dict[str, Any]) -> dict[str, Any]:
+def _result(each: Ranked) -> dict[str, Any]:
     return {
-        "rank": row["rank"],
-        **_arm(arm),
-        "baseline": row["baseline"],
-        "status": row["status"],
-        "stopped_early": row["stopped_early"],
-        "runs": row["n"],
-        "missing": row["missing"],
-        "unfinished": row["unfinished"],
-        "mean": _interval(row["mean"], row["ci_low"], row["ci_high"]),
-        "quantile": _quantile(row),
-        "ratio": _interval(row["ratio"], row["ratio_low"], row["ratio_high"]),
-        "difference": _interval(row["difference"], row["difference_low"], row["difference_high"]),
-        "p_value": _number(row["p_value"]),
-        "p_holm": _number(row["p_holm"]),
-        "significant": row["significant"],
+        "rank": each.rank,
+        **_arm(each.arm),
+        "baseline": each.baseline,
+        "status": each.status,
+        "stopped_early": each.stopped_early,
+        "runs": each.runs,
+        "missing": each.missing,
+        "unfinished": each.unfinished,
+        "mean": _interval(each.mean, "mean"),
+        "quantile": None if each.quantile is None else _numbers(each.quantile, "value"),
+        "ratio": _interval(each.ratio, "mean"),
+        "difference": _interval(each.difference, "mean"),
+        "p_value": _number(each.p_value),
+        "p_holm": _number(each.p_holm),
+        "significant": each.significant,
     }
 
 
-def _quantile(row: dict[str, Any]) -> dict[str, float | None] | None:
-    """Return the quantile with its interval, or None if the comparison is by means."""
-    if "value" not in row:
-        return None
-    return {"value": _number(row["value"]), **_ends(row["value_low"], row["value_high"])}
+def _interval(span: Span, name: str) -> dict[str, float | None] | None:
+    """Return a number with the ends of its interval, or None if there is none."""
+    return None if math.isnan(span.value) else _numbers(span, name)
 
 
-def _interval(mean: float, low: float, high: float) -> dict[str, float | None] | None:
-    """Return a mean with the ends of its interval, or None if there is none."""
-    if math.isnan(mean):
-        return None
-    return {"mean": _number(mean), **_ends(low, high)}
-
-
-def _ends(low: float, high: float) -> dict[str, float | None]:
-    return {"low": _number(low), "high": _number(high)}
+def _numbers(span: Span, name: str) -> dict[str, float | None]:
+    return {name: _number(span.value), "low": _number(span.low), "high": _number(span.high)}
 
 
 def _number(value: float) -> float | None:
