@@ -18,12 +18,13 @@ import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
-from lasthop import Run, Runs, Scenario, notebook, papers, plots, web
+from lasthop import Run, Runs, Scenario, papers, plots, web
 from lasthop.advice import advise
 from lasthop.core import formats
 from lasthop.fitting import fit, fit_losses, stated_link
 from lasthop.measurement import Direction, Measurement, Probes
 from lasthop.race import Race, grid
+from lasthop.show import notebook
 from lasthop.study import Progress, Study
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))

@@ -11,6 +11,7 @@ from conftest import Command, results
 
 from lasthop.core.units import Reading
 from lasthop.plots.curves import Line, curve
+from lasthop.show.packet_size import figures
 from lasthop.study import Study, StudyError, packet_size
 
 SPLIT = "scenarios/split-wlan.toml"
@@ -49,9 +50,9 @@ def test_each_scheme_has_a_figure_with_a_line_for_each_error_rate() -> None:
     with study(RATES) as swept:
         swept.run()
         table = packet_size.table(swept, key=KEY)
-        figures = packet_size.figures(swept, key=KEY)
-    assert list(figures) == ["packet-size-metp"]
-    (figure,) = figures.values()
+        drawn = figures(swept, key=KEY)
+    assert list(drawn) == ["packet-size-metp"]
+    (figure,) = drawn.values()
     axes = figure.axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("packet size (B)", "throughput (kbps)")
     assert list(dict.fromkeys(figure.data["line"])) == ["error rate 0.003", "error rate 0.01"]
@@ -66,11 +67,11 @@ def test_each_scheme_has_a_figure_with_a_line_for_each_error_rate() -> None:
 def test_without_other_settings_there_is_a_line_for_each_scheme() -> None:
     with study('schemes=["metp", "vs-tcp"]', key="tcp.packet_size") as swept:
         swept.run()
-        (name,) = packet_size.figures(swept)
+        (name,) = figures(swept)
         assert name == "packet-size"
-        assert set(packet_size.figures(swept)[name].data["line"]) == {"metp", "vs-tcp"}
+        assert set(figures(swept)[name].data["line"]) == {"metp", "vs-tcp"}
         with pytest.raises(StudyError, match=f"does not sweep {KEY}"):
-            packet_size.figures(swept, key=KEY)
+            figures(swept, key=KEY)
 
 
 def test_the_highest_of_a_line_is_marked_and_explained() -> None:

@@ -16,6 +16,7 @@ from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.study import check_runs
 from lasthop.cli.table import Table, in_common, printable
 from lasthop.core.units import RATES
+from lasthop.show.packet_size import figures
 from lasthop.study import Study, StudyError, packet_size
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _draw(study: Study, key: str, directory: Path) -> list[Path]:
     """Draw throughput against packet size."""
     from lasthop import plots
 
-    drawn = packet_size.figures(study, key=key)
+    drawn = figures(study, key=key)
     with Output(directory) as output:
         return [path for stem, figure in drawn.items() for path in plots.save(figure, output.staging / stem)]
 

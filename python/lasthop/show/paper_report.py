@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lasthop import __version__, plots
+from lasthop import plots
+from lasthop._lasthop import __version__
 from lasthop.core.files import write_text
 from lasthop.papers.claims import Contradiction
 from lasthop.papers.paper import Claim, Plot

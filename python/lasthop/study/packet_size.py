@@ -1,9 +1,9 @@
 """The packet size with the highest throughput, for each error characteristic of a channel.
 
 Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 4.1) propose that a base station keeps a table of the
-best packet size for each error characteristic of its link. This module computes the table and draws the
-throughputs behind it. `key` names the setting to vary: for a split connection it is the packet size of the
-wireless part, such as `scheme.metp.wireless.packet_size`.
+best packet size for each error characteristic of its link. This module computes the table. `key` names the
+setting to vary: for a split connection it is the packet size of the wireless part, such as
+`scheme.metp.wireless.packet_size`.
 
 A window in bytes holds fewer packets the larger they are; `window = "10 packets"` holds the same number of
 each size.
@@ -20,7 +20,7 @@ import numpy as np
 from lasthop._lasthop import Scenario
 from lasthop.core import scenarios
 from lasthop.core.statistics import Sample, compare_paired, estimate, holm
-from lasthop.core.units import metric_kind, setting_reading
+from lasthop.core.units import metric_kind
 from lasthop.results.error import StudyError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from lasthop.plots import DataFigure
     from lasthop.study.study import Study
 
 SIZE = "tcp.packet_size"
@@ -96,7 +95,7 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     """
     import pandas
 
-    others = _others(study, key)
+    others = other_settings(study, key)
     found_by: dict[tuple[str, ...], dict[str, Sample]] = {}
     stored = study.samples()
     for index, point in enumerate(study.points):
@@ -121,49 +120,17 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     return pandas.DataFrame(rows)
 
 
-def figures(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> dict[str, DataFigure]:
-    """Draw the metric against the packet size, with the maximum of each line marked.
+def other_settings(study: Study, key: str) -> list[str]:
+    """Return the swept settings other than the packet size.
 
-    Parameters
-    ----------
-    study : Study
-        A finished study of a scenario that `load` returned.
-    metric : str, default "throughput_bps"
-        The metric.
-    key : str, default "tcp.packet_size"
-        As in `load`.
-
-    Returns
-    -------
-    dict of str to DataFigure
-        The figures by name: one with a line for each scheme if nothing else is swept, otherwise one for each
-        scheme with a line for each error characteristic.
+    Raises
+    ------
+    StudyError
+        If the study does not sweep the packet size.
     """
-    from lasthop.plots.curves import sweep_curve
-
-    others = _others(study, key)
-    summary = study.summary(metric)
-    title = study.scenario.title
-    if not others:
-        return {"packet-size": sweep_curve(summary, key, peaks=True, title=title)}
-    named = [[_named(name, str(value)) for value in summary[name]] for name in others]
-    summary = summary.assign(_line=[", ".join(names) for names in zip(*named, strict=True)])
-    return {
-        f"packet-size-{scheme}": sweep_curve(part, key, by="_line", peaks=True, title=f"{title}: {scheme}")
-        for scheme, part in summary.groupby("scheme", sort=False)
-    }
-
-
-def _others(study: Study, key: str) -> list[str]:
-    """Return the swept settings other than the packet size."""
     if key not in study.points[0].parameters:
         raise StudyError(f"the study does not sweep {key}")
     return [name for name in study.points[0].parameters if name != key]
-
-
-def _named(setting: str, value: str) -> str:
-    """Return a short label for the value of a setting."""
-    return f"{setting_reading(setting, '', 1.0).name} {value}"
 
 
 def _as_good(samples: dict[str, Sample], best: str) -> list[str]:
