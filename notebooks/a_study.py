@@ -84,7 +84,7 @@ def _(mo):
 
 @app.cell
 def _(fade_key, study):
-    pairs = study.compare("basic")
+    pairs = study.differences("basic")
     pairs[[fade_key, "scheme", "difference", "low", "high", "p_holm", "significant"]]
     return (pairs,)
 

@@ -171,7 +171,7 @@ def _(Study, my_link):
 
 @app.cell
 def _(study):
-    study.compare("basic")[["scheme", "ratio", "ratio_low", "ratio_high", "significant"]]
+    study.differences("basic")[["scheme", "ratio", "ratio_low", "ratio_high", "significant"]]
     return
 
 

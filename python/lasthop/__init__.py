@@ -14,7 +14,6 @@ Examples
 
 from functools import partial
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lasthop._lasthop import (
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from lasthop import plots as plots
     from lasthop import race as race
     from lasthop import study as study
+    from lasthop.race import compare as compare
 
 display.present_by(partial(import_module, "lasthop.show.notebook"))
 
@@ -74,16 +74,23 @@ __all__ = [
     "series_frame",
 ]
 
-_MODULES = frozenset({"advice", "fitting", "measurement", "papers", "plots", "race", "study"})
-"""Imported when first used, since what they need takes longer to load than a run takes."""
+_LATER = {
+    **{
+        name: f"lasthop.{name}"
+        for name in ("advice", "fitting", "measurement", "papers", "plots", "race", "study")
+    },
+    "compare": "lasthop.race",
+}
+"""The modules of names that are imported when first used: what they need takes longer to load than a run."""
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> ModuleType:
-        if name in _MODULES:
-            return import_module(f"lasthop.{name}")
-        raise AttributeError(f"module 'lasthop' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module 'lasthop' has no attribute {name!r}")
+        module = import_module(_LATER[name])
+        return module if module.__name__ == f"lasthop.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | _MODULES)
+    return sorted(globals().keys() | _LATER.keys())

@@ -16,7 +16,7 @@ from conftest import ROOT, Command, results
 from scipy import stats
 from test_comparison import SCENARIO, Made, Truth, Values, arms, made
 
-from lasthop.core.paired_quantiles import compare_quantiles, p_greater, runs_to_reject
+from lasthop.core.paired_quantiles import p_greater, quantile_difference, runs_to_reject
 from lasthop.race import Arm, Race, RaceError, grid
 from lasthop.race.elimination import QuantileElimination
 
@@ -132,7 +132,7 @@ def test_intervals_of_differences_and_ratios_cover_the_truth(share: float) -> No
     for _ in range(300):
         fades = random.lognormal(sigma=1.0, size=100)
         ours, theirs = (fades * random.lognormal(sigma=0.3, size=100) for _ in range(2))
-        found = compare_quantiles(1.5 * ours, theirs, share)
+        found = quantile_difference(1.5 * ours, theirs, share)
         assert found.ratio is not None
         covered.append(
             (

@@ -102,7 +102,7 @@ def test_each_scheme_may_stop_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     with Study(swept(), precision=0.1, runs=(10, 80), each_scheme=True, store=path) as apart:
         apart.run()
-        frame, summary, pairs = apart.to_pandas(), apart.summary(), apart.compare()
+        frame, summary, pairs = apart.to_pandas(), apart.summary(), apart.differences()
     names = [*apart.scenario.sweep, "scheme"]
     runs = {}
     for place, cell in frame.groupby(names, sort=False):
@@ -118,7 +118,7 @@ def test_each_scheme_may_stop_by_itself(tmp_path: Path) -> None:
     with Study.open(path) as opened:
         assert opened.finished
         assert opened.summary().equals(summary)
-        assert opened.compare(metric="throughput_total_bps")["n"].tolist() == pairs["n"].tolist()
+        assert opened.differences(metric="throughput_total_bps")["n"].tolist() == pairs["n"].tolist()
 
 
 def test_every_target_must_be_reached() -> None:
@@ -166,7 +166,7 @@ def test_a_summary_is_the_estimate_of_the_rows(study: Study) -> None:
 
 
 def test_swept_settings_are_numbers_with_units_in_every_frame(study: Study, tmp_path: Path) -> None:
-    for frame in (study.to_pandas(), study.summary(), study.compare()):
+    for frame in (study.to_pandas(), study.summary(), study.differences()):
         assert list(frame.columns[:4]) == [
             "tcp.packet_size",
             "radio.channel.two-state.bad",
@@ -184,7 +184,7 @@ def test_swept_settings_are_numbers_with_units_in_every_frame(study: Study, tmp_
 
 
 def test_common_random_numbers_sharpen_a_comparison(study: Study) -> None:
-    comparison, summary = study.compare("basic"), study.summary()
+    comparison, summary = study.differences("basic"), study.summary()
     assert comparison["scheme"].unique().tolist() == ["ebsn"]
     basic, ebsn = (summary[summary["scheme"] == name] for name in ("basic", "ebsn"))
     differences = [e - b for e, b in zip(ebsn["mean"], basic["mean"], strict=True)]
@@ -201,7 +201,7 @@ def test_the_same_scheme_is_not_significantly_different() -> None:
     # Without losses there is nothing that schemes could do about them.
     perfect = Study(swept("radio.channel=perfect", sweep=""), runs=(3, 3))
     perfect.run()
-    row = perfect.compare().iloc[0]
+    row = perfect.differences().iloc[0]
     assert (row["difference"], row["p_value"], bool(row["significant"])) == (0.0, 1.0, False)
     assert row["ratio"] == 1.0
 
@@ -216,7 +216,7 @@ def test_runs_that_do_not_finish_are_counted() -> None:
     assert throughput["n"].tolist() == [30, 30]
     assert (time["n"] == time["runs"] - time["unfinished"]).all()
     # Pairs are those in which both finished.
-    assert study.compare(metric="completion_time_s")["n"].iloc[0] <= time["n"].min()
+    assert study.differences(metric="completion_time_s")["n"].iloc[0] <= time["n"].min()
 
 
 def test_a_run_in_which_nothing_arrives_takes_all_the_time() -> None:
@@ -227,7 +227,7 @@ def test_a_run_in_which_nothing_arrives_takes_all_the_time() -> None:
     summary = hopeless.summary()
     assert summary[["mean", "throughput_total_bps"]].to_numpy().tolist() == [[0.0, 0.0]] * 2
     assert hopeless.summary("completion_time_s")["mean"].isna().all()
-    assert hopeless.compare()["ratio"].isna().all()
+    assert hopeless.differences()["ratio"].isna().all()
 
 
 def test_a_run_in_which_nothing_arrives_counts_with_the_time_that_is_measured() -> None:
@@ -254,7 +254,7 @@ def test_invalid_requests_to_a_study_are_refused(study: Study) -> None:
     with pytest.raises(StudyError, match='no metric "speed"; there are throughput_bps, goodput'):
         study.summary("speed")
     with pytest.raises(StudyError, match='no scheme "snoop"; there are basic, ebsn'):
-        study.compare("snoop")
+        study.differences("snoop")
     with pytest.raises(StudyError, match="no metric"):
         Study(swept(), metric="speed")
     with pytest.raises(StudyError, match="between 0 and 1"):
@@ -284,7 +284,7 @@ def test_counters_are_metrics_of_a_study(study: Study, tmp_path: Path) -> None:
     assert ebsn["mean"].min() > 0
     assert basic["n"].tolist() == [0] * 4
     assert basic["mean"].isna().all()
-    assert study.compare(metric=COUNTER)["n"].tolist() == [0] * 4
+    assert study.differences(metric=COUNTER)["n"].tolist() == [0] * 4
     with pytest.raises(StudyError, match=r'no metric "ebsn.notices"; did you mean "ebsn.notices_sent"'):
         study.summary("ebsn.notices")
     with pytest.raises(StudyError, match=r"no metric \"snoop\.x\"; there are .*, ebsn\.notices_sent, thr"):

@@ -66,7 +66,7 @@ def test_an_extended_study_equals_one_begun_so(
         assert extended.progress.done == stays * RUNS
         assert extended.run() == cells(fresh) * runs - stays * RUNS
         assert csv(extended, tmp_path) == csv(fresh, tmp_path)
-        assert extended.compare().equals(fresh.compare())
+        assert extended.differences().equals(fresh.differences())
         assert extended.run() == 0
     with Study.open(path) as opened:
         assert opened.finished

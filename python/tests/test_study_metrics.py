@@ -154,7 +154,7 @@ def test_the_stopping_rule_may_be_of_one() -> None:
         summary = made.summary()
         assert (summary["ci95"] <= 0.2 * summary["mean"]).all()
         assert (summary["n"] < 400).all()
-        assert len(made.compare()) == 1
+        assert len(made.differences()) == 1
     # Schemes without the agent have no mean to wait for.
     with Study(scenario(), precision=0.5, runs=(5, 400), targets=[Target(OF_EBSN, relative=0.5)]) as made:
         made.run()

@@ -107,7 +107,7 @@ def test_datasette_is_told_of_what_is_there(study: Study) -> None:
         (row[BAD], row["scheme"], row["n"]) for _, row in summary.iterrows()
     ]
     assert [row[3] for row in queries["means"]] == pytest.approx(summary["mean"].tolist())
-    assert [row[3] for row in queries["pairs"]] == pytest.approx(study.compare()["difference"].tolist())
+    assert [row[3] for row in queries["pairs"]] == pytest.approx(study.differences()["difference"].tolist())
     assert len(queries["least"]) == 10
     assert queries["least"][0][4] == pytest.approx(study.to_pandas()["throughput_bps"].min())
 

@@ -115,14 +115,14 @@ def test_what_cannot_be_a_shard_is_refused(tmp_path: Path) -> None:
 def test_merged_shards_equal_one_process(tmp_path: Path, of: int, runs: int) -> None:
     with Study(scenario(), precision=None, runs=(runs, runs)) as one:
         one.run()
-        expected = csv(one, tmp_path), one.summary(), one.compare()
+        expected = csv(one, tmp_path), one.summary(), one.differences()
     stores = shards(tmp_path, of, runs)
     with merge(tmp_path / "all.sqlite", stores[::-1]) as merged:
         assert merged.finished
         assert merged.shard is None
         assert csv(merged, tmp_path) == expected[0]
         assert merged.summary().equals(expected[1])
-        assert merged.compare().equals(expected[2])
+        assert merged.differences().equals(expected[2])
         assert merged.run() == 0
     # The view of the merged store reads chunks that were cut.
     with merge(tmp_path / "all.sqlite", stores) as again:

@@ -12,10 +12,10 @@ from scipy import stats
 import lasthop
 from lasthop.core.statistics import (
     Sample,
-    compare,
     estimate,
     holm,
     linearised_ratio,
+    paired_difference,
     skewness,
 )
 from lasthop.engine.scheduler import Batch
@@ -193,7 +193,7 @@ def test_rare_events_have_an_interval() -> None:
 def test_a_comparison_is_the_paired_test() -> None:
     baseline = normal(25)
     ours = baseline * 1.1 + normal(25, seed=2, mean=0.0) * 0.1
-    found = compare(ours, baseline)
+    found = paired_difference(ours, baseline)
     test = stats.ttest_rel(ours, baseline)
     expected = test.confidence_interval(0.95)
     assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
@@ -203,7 +203,7 @@ def test_a_comparison_is_the_paired_test() -> None:
 def test_the_ratio_is_that_of_the_means_with_the_delta_methods_interval() -> None:
     baseline = normal(200)
     ours = baseline * 1.5 + normal(200, seed=2, mean=0.0)
-    found = compare(ours, baseline).ratio
+    found = paired_difference(ours, baseline).ratio
     assert found is not None
     ratio = ours.mean() / baseline.mean()
     assert found.mean == pytest.approx(ratio, rel=1e-12)
@@ -215,9 +215,9 @@ def test_the_ratio_is_that_of_the_means_with_the_delta_methods_interval() -> Non
 
 
 def test_there_is_no_ratio_to_what_may_be_zero() -> None:
-    assert compare(normal(20), normal(20, seed=2, mean=0.1)).ratio is None
-    assert compare(np.ones(20), np.zeros(20)).ratio is None
-    negative = compare(normal(20), normal(20, seed=2, mean=-10)).ratio
+    assert paired_difference(normal(20), normal(20, seed=2, mean=0.1)).ratio is None
+    assert paired_difference(np.ones(20), np.zeros(20)).ratio is None
+    negative = paired_difference(normal(20), normal(20, seed=2, mean=-10)).ratio
     assert negative is not None
     assert negative.mean < 0
 

@@ -134,7 +134,7 @@ def write(study: Study, directory: Path, export: str | None, html: bool) -> Resu
         command = shlex.join(["lasthop", *sys.argv[1:]])
         written = study_report.write(study, output.staging, export, html, command)
         document = written[0].read_text(encoding="utf-8")
-    return Results(document, [path.name for path in written], study.summary(), study.compare())
+    return Results(document, [path.name for path in written], study.summary(), study.differences())
 
 
 def show(study: Study, directory: Path, results: Results, as_json: bool) -> None:
@@ -153,7 +153,7 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
             emit()
             _print_summary(study, metric, study.summary(metric))
             if len(comparison):
-                _print_comparison(study, metric, study.compare(metric=metric))
+                _print_comparison(study, metric, study.differences(metric=metric))
             _print_quantiles(study, metric)
         few = int(summary["few"].sum())
         if few:

@@ -35,7 +35,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileComparison:
+class QuantileDifference:
     """A quantile of one scheme beside that of another, over the same runs.
 
     Attributes
@@ -113,9 +113,9 @@ def runs_to_reject(share: float, level: float) -> int:
     return math.ceil(math.log(level / PARTS) / math.log(max(share, 1 - share)))
 
 
-def compare_quantiles(
+def quantile_difference(
     values: npt.ArrayLike, baseline: npt.ArrayLike, share: float, level: float = LEVEL
-) -> QuantileComparison:
+) -> QuantileDifference:
     """Compare a quantile of two schemes whose runs are paired.
 
     Intervals are those of the paired bootstrap: the central part of the differences and ratios in resampled
@@ -134,7 +134,7 @@ def compare_quantiles(
     Examples
     --------
     >>> fades = np.arange(1, 201) / 100
-    >>> found = compare_quantiles(2 * fades, fades, 0.5)
+    >>> found = quantile_difference(2 * fades, fades, 0.5)
     >>> found.ratio.value, found.ratio.low, found.p_value < 0.001
     (2.0, 2.0, True)
     """
@@ -150,7 +150,7 @@ def compare_quantiles(
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high = _middle(drawn / against, level)
         ratio = Span(one.value / other.value, max(0.0, low), high)
-    return QuantileComparison(difference, ratio, p_value)
+    return QuantileDifference(difference, ratio, p_value)
 
 
 def _resampled(ours: Sample, theirs: Sample, share: float) -> tuple[Sample, Sample]:

@@ -119,7 +119,7 @@ class Quantile:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedDifference:
     """The paired comparison of two schemes.
 
     Attributes
@@ -249,7 +249,9 @@ def runs_to_tell(share: float, level: float = LEVEL) -> int:
     return math.ceil(math.log((1 - level) / 2) / math.log(max(share, 1 - share)))
 
 
-def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL) -> Comparison:
+def paired_difference(
+    values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL
+) -> PairedDifference:
     """Compare two schemes by paired runs: values at the same index come from the same fades.
 
     Parameters
@@ -261,32 +263,32 @@ def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL
 
     Returns
     -------
-    Comparison
+    PairedDifference
         The mean of `values - baseline`, and the ratio of the means of the two.
 
     Examples
     --------
-    >>> found = compare([11.0, 22.0, 16.0, 17.0], [10.0, 20.0, 15.0, 15.0])
+    >>> found = paired_difference([11.0, 22.0, 16.0, 17.0], [10.0, 20.0, 15.0, 15.0])
     >>> found.difference.mean, found.ratio.mean
     (1.5, 1.1)
     """
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     difference = estimate(ours - theirs, level=level)
     ratio = ratio_of_means(ours, theirs, level)
-    return Comparison(difference, None if ratio is None else estimate(ratio, level=level))
+    return PairedDifference(difference, None if ratio is None else estimate(ratio, level=level))
 
 
-def compare_paired(values: Sample, baseline: Sample, level: float = LEVEL) -> Comparison:
+def common_difference(values: Sample, baseline: Sample, level: float = LEVEL) -> PairedDifference:
     """Compare two schemes over the runs that both have: the common prefix, without runs that lack a value.
 
     Examples
     --------
     >>> import numpy as np
-    >>> compare_paired(np.array([11.0, 20.0, np.nan, 17.0]), np.array([10.0, 18.0, 15.0])).difference.n
+    >>> common_difference(np.array([11.0, 20.0, np.nan, 17.0]), np.array([10.0, 18.0, 15.0])).difference.n
     2
     """
     ours, theirs = paired(values, baseline)
-    return compare(ours, theirs, level)
+    return paired_difference(ours, theirs, level)
 
 
 def paired(values: Sample, baseline: Sample) -> tuple[Sample, Sample]:

@@ -75,7 +75,7 @@ def heat_map(
     Parameters
     ----------
     results : pandas.DataFrame
-        The result of `Comparison.results`.
+        The result of `Race.results`.
     better : {"higher", "lower"}, default "higher"
         Which values are better.
     title : str, default ""

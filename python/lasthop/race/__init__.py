@@ -6,6 +6,6 @@ are clearly worse stop early, and each is compared with a baseline. docs/guide/c
 
 from lasthop.race.arm import Arm, grid
 from lasthop.race.error import NoValuesError, RaceError
-from lasthop.race.race import Race, Ranked, Refusal
+from lasthop.race.race import Race, Ranked, Refusal, compare
 
-__all__ = ["Arm", "NoValuesError", "Race", "RaceError", "Ranked", "Refusal", "grid"]
+__all__ = ["Arm", "NoValuesError", "Race", "RaceError", "Ranked", "Refusal", "compare", "grid"]

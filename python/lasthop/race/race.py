@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from lasthop.core.statistics import Sample, holm, paired
 from lasthop.core.units import better_of
 from lasthop.engine.scheduler import Batch, Executor, Policy, Scheduler
 from lasthop.engine.stopping import MOST_RUNS, Progress
-from lasthop.race.arm import Arm
+from lasthop.race.arm import Arm, grid
 from lasthop.race.elimination import FEWEST_TO_STOP, independent, looks
 from lasthop.race.error import NoValuesError, RaceError
 from lasthop.race.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
@@ -714,3 +714,50 @@ def _check(
 def _reason(error: ScenarioError) -> str:
     """Return the message of a refusal, without the key of the arm's only scheme."""
     return error.message.removeprefix("schemes[0]: ")
+
+
+def compare(
+    scenario: Scenario | str | Path,
+    senders: Sequence[str | None] = (None,),
+    schemes: Sequence[str] | None = None,
+    axes: Mapping[str, Sequence[str]] | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
+    **settings: Any,
+) -> Race:
+    """Rank senders, schemes and settings on the link of a scenario, as `lasthop compare` does.
+
+    Parameters
+    ----------
+    scenario : Scenario, str or Path
+        The scenario, its file, or the name of a worked scenario; without a sweep.
+    senders : sequence of str or None, optional
+        The senders; None, the default, for the scenario's own.
+    schemes : sequence of str, optional
+        The schemes, by default those of the scenario.
+    axes : mapping of str to sequence of str, optional
+        The values of further settings by their full keys.
+    jobs, progress
+        As in `Race.run`.
+    **settings
+        The other arguments of `Race`.
+
+    Returns
+    -------
+    Race
+        The finished race.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> race = lasthop.compare("last-mile", ["linux"], ["basic", "arq"], overrides=["limit=5 s"], runs=(8, 8))
+    >>> race.results()[["arm", "status"]].values.tolist()
+    [['linux arq', 'best'], ['linux basic', 'worse']]
+    """
+    if schemes is None:
+        known = scenario if isinstance(scenario, Scenario) else load(scenario, settings.get("overrides", ()))
+        schemes = known.schemes
+    race = Race(scenario, grid(senders, schemes, axes), **settings)
+    race.run(jobs, progress)
+    return race

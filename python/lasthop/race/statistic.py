@@ -8,8 +8,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from lasthop.core.paired_quantiles import Span, compare_quantiles, runs_to_reject
-from lasthop.core.statistics import Sample, compare, estimate, quantile
+from lasthop.core.paired_quantiles import Span, quantile_difference, runs_to_reject
+from lasthop.core.statistics import Sample, estimate, paired_difference, quantile
 from lasthop.core.units import metric_kind, quantile_name
 from lasthop.race.elimination import Elimination, QuantileElimination
 
@@ -93,7 +93,7 @@ class Mean:
 
     def against(self, sample: Sample, baseline: Sample) -> Against:
         """Return the paired difference of the means, and their ratio."""
-        found = compare(sample, baseline)
+        found = paired_difference(sample, baseline)
         difference = Span(found.difference.mean, found.difference.low, found.difference.high)
         ratio = None
         if found.difference.n and found.ratio is not None:
@@ -102,7 +102,7 @@ class Mean:
 
     def width(self, sample: Sample, baseline: Sample, precision: float) -> float:
         """Return the half-width; infinite if it is based on too few events."""
-        ratio = compare(sample, baseline).ratio
+        ratio = paired_difference(sample, baseline).ratio
         # A baseline near zero gives no ratio; then the precision applies to the mean itself.
         found = estimate(sample) if ratio is None else ratio
         # For ratios below 1 the precision is relative to the baseline, not to the arm.
@@ -152,12 +152,12 @@ class OfQuantile:
 
     def against(self, sample: Sample, baseline: Sample) -> Against:
         """Return the paired difference of the quantiles, and their ratio."""
-        found = compare_quantiles(sample, baseline, self.share)
+        found = quantile_difference(sample, baseline, self.share)
         return Against(found.difference, found.ratio, found.p_value if len(sample) else math.nan)
 
     def width(self, sample: Sample, baseline: Sample, precision: float) -> float:
         """Return the half-width; infinite if there are too few runs for the tail."""
-        ratio = compare_quantiles(sample, baseline, self.share).ratio
+        ratio = quantile_difference(sample, baseline, self.share).ratio
         if ratio is None:
             found = quantile(sample, self.share)
             return _in_units((found.high - found.low) / 2, abs(found.value) * precision)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lasthop.core.quantity import numeric_columns
-from lasthop.core.statistics import Comparison, Estimate, Sample, compare_paired, estimate, holm, quantile
+from lasthop.core.statistics import (
+    Estimate,
+    PairedDifference,
+    Sample,
+    common_difference,
+    estimate,
+    holm,
+    quantile,
+)
 from lasthop.core.units import better_of, metric_kind
 from lasthop.results.samples import TOTAL, Samples
 from lasthop.results.store import ALL, Identity, Store
@@ -136,7 +144,7 @@ def _with_the_worst(sample: Sample, metric: str) -> Sample:
     return np.where(missing, worst, sample)
 
 
-def comparison_frame(
+def difference_frame(
     samples: Samples, identity: Identity, baseline: str | None, metric: str
 ) -> pandas.DataFrame:
     """Return the paired differences to `baseline`, by default the first scheme, at each point."""
@@ -150,7 +158,7 @@ def comparison_frame(
         for scheme in point.schemes:
             if scheme == against:
                 continue
-            found = compare_cells(samples, i, scheme, against, metric)
+            found = difference_at(samples, i, scheme, against, metric)
             difference, ratio = found.difference, found.ratio
             p_values.append(difference.p_value)
             rows.append(
@@ -178,8 +186,8 @@ def comparison_frame(
     return frame
 
 
-def compare_cells(samples: Samples, point: int, scheme: str, baseline: str, metric: str) -> Comparison:
+def difference_at(samples: Samples, point: int, scheme: str, baseline: str, metric: str) -> PairedDifference:
     """Compare two schemes over the runs that both have, and in which both have the metric."""
     runs = samples.runs(point, scheme, baseline)
     ours, theirs = (samples.of(point, each, metric, runs) for each in (scheme, baseline))
-    return compare_paired(ours, theirs)
+    return common_difference(ours, theirs)

@@ -63,7 +63,7 @@ def write_html(study: Study, path: Path, command: str = "") -> Path:
     Path
         The file.
     """
-    comparison = study.compare()
+    comparison = study.differences()
     others = [
         name
         for name in dict.fromkeys((*study.further, *_METRICS))

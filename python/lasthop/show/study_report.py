@@ -79,7 +79,7 @@ def document(study: Study) -> dict[str, Any]:
         "comparisons": [
             _comparison(row, parameters)
             for metric in (study.metric, *study.further)
-            for _, row in study.compare(metric=metric).iterrows()
+            for _, row in study.differences(metric=metric).iterrows()
         ],
     }
 
@@ -114,7 +114,7 @@ def write(
     write_text(results, text)
     stated = (study.metric, *study.further)
     written = [results, to_csv(_stacked(map(study.summary, stated)), directory / "summary.csv")]
-    comparison = _stacked(study.compare(metric=metric) for metric in stated)
+    comparison = _stacked(study.differences(metric=metric) for metric in stated)
     if len(comparison):
         written.append(to_csv(comparison, directory / "comparison.csv"))
     if found := [study.quantile(q, metric) for metric in _stated_quantities(study) for q in study.quantiles]:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lasthop.core.statistics import Estimate, Kind, Sample, compare, estimate, holm, linearised_ratio
+from lasthop.core.statistics import (
+    Estimate,
+    Kind,
+    Sample,
+    estimate,
+    holm,
+    linearised_ratio,
+    paired_difference,
+)
 from lasthop.engine.stopping import Rule, Target
 
 STUDIES = 2000
@@ -150,7 +158,7 @@ def false_positives(draw: Draw, runs: int, studies: int = STUDIES, seed: int = 1
         generator = np.random.default_rng([seed, study])
         fades = draw(generator, runs)
         ours, theirs = (fades * generator.lognormal(0.0, 0.2, runs) for _ in range(2))
-        wrong += compare(ours, theirs).difference.p_value < 0.05
+        wrong += paired_difference(ours, theirs).difference.p_value < 0.05
     return wrong / studies
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from lasthop._lasthop import Scenario
 from lasthop.core import scenarios
-from lasthop.core.statistics import Sample, compare_paired, estimate, holm
+from lasthop.core.statistics import Sample, common_difference, estimate, holm
 from lasthop.core.units import metric_kind
 from lasthop.results.error import StudyError
 
@@ -138,7 +138,7 @@ def _as_good(samples: dict[str, Sample], best: str) -> list[str]:
     sizes = list(samples)
     p_values = []
     for size in sizes:
-        p_values.append(compare_paired(samples[best], samples[size]).difference.p_value)
+        p_values.append(common_difference(samples[best], samples[size]).difference.p_value)
     others = [i for i, size in enumerate(sizes) if size != best]
     adjusted = dict(zip(others, holm([p_values[i] for i in others]), strict=True))
     return [size for i, size in enumerate(sizes) if size == best or not adjusted[i] < SIGNIFICANT]

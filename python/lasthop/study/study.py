@@ -114,7 +114,7 @@ class Study(Shown):
     0
     >>> study.summary()[["scheme", "n", "method"]].values.tolist()
     [['basic', 10, 't'], ['ebsn', 10, 't']]
-    >>> bool(study.compare("basic")["significant"].iloc[0])
+    >>> bool(study.differences("basic")["significant"].iloc[0])
     True
     """
 
@@ -418,7 +418,7 @@ class Study(Shown):
             raise StudyError(f"{TOTAL} is a ratio of the totals of all runs, and has no quantiles over runs")
         return tables.quantile_frame(samples, self._identity, found, _share(share))
 
-    def compare(self, baseline: str | None = None, metric: str | None = None) -> pandas.DataFrame:
+    def differences(self, baseline: str | None = None, metric: str | None = None) -> pandas.DataFrame:
         """Return the paired differences between each scheme and a baseline, over the same fades.
 
         Parameters
@@ -437,7 +437,7 @@ class Study(Shown):
         for point in self.points:
             if baseline is not None and baseline not in point.schemes:
                 raise StudyError(unknown("scheme", baseline, point.schemes))
-        return tables.comparison_frame(samples, self._identity, baseline, self._stored(metric or self.metric))
+        return tables.difference_frame(samples, self._identity, baseline, self._stored(metric or self.metric))
 
     def to_csv(self, path: str | Path) -> Path:
         """Write every run as a row of a CSV file: the columns of `to_pandas`.
