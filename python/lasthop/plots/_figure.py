@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,6 +22,13 @@ from lasthop.plots._style import style
 
 Columns = Mapping[str, Any]
 """Columns of equal length, by name."""
+
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Drawn = TypeVar("Drawn", default="DataFigure")
+    """What a function draws into and returns: the caller's axes if given, else a figure of its own."""
 
 
 class DataFigure(Figure):
@@ -63,7 +70,7 @@ class DataFigure(Figure):
 
 
 @contextmanager
-def drawing(data: Columns, width: float, height: float, ax: Axes | None) -> Iterator[tuple[Figure, Axes]]:
+def drawing(data: Columns, width: float, height: float, ax: Any) -> Iterator[tuple[Figure, Axes]]:
     """Draw a figure of one panel in our style, or into the caller's axes in the caller's style.
 
     Parameters
@@ -96,7 +103,7 @@ def panels_of(
     width: float,
     height: float,
     panels: int,
-    ax: Sequence[Axes] | None,
+    ax: Any,
     *,
     across: int = 1,
     sharex: bool = False,
@@ -125,15 +132,9 @@ def panels_of(
         yield own, every[:panels]
 
 
-_Given = TypeVar("_Given")
-
-
-def result(figure: Figure, ax: _Given | None) -> DataFigure | _Given:
+def result(figure: Figure, ax: Drawn | None) -> Drawn:
     """Return the caller's axes if there are any, else our own figure."""
-    if ax is not None:
-        return ax
-    assert isinstance(figure, DataFigure)
-    return figure
+    return cast("Drawn", figure) if ax is None else ax
 
 
 def legend(figure: Figure, axes: Axes, *, ncols: int, **settings: Any) -> None:

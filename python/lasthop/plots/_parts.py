@@ -107,7 +107,7 @@ def shade(axes: Axes, periods: Periods, until: float) -> None:
 
 @contextmanager
 def over_time(
-    data: _figure.Columns, height: float, until: float, shaded: Periods, ax: Axes | None
+    data: _figure.Columns, height: float, until: float, shaded: Periods, ax: Any
 ) -> Iterator[tuple[Figure, Axes]]:
     """Draw against time from zero to `until`, over the shade of bad periods; otherwise as `drawing`."""
     with _figure.drawing(data, 8.0, height, ax) as (figure, axes):

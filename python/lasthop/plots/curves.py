@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from matplotlib.transforms import ScaledTranslation
 from lasthop.core.quantity import axis
 from lasthop.core.units import Reading, metric_reading, setting_reading
 from lasthop.plots import _style
-from lasthop.plots._figure import DataFigure, drawing, legend, result
+from lasthop.plots._figure import drawing, legend, result
 from lasthop.plots._looks import Look, looks
 from lasthop.plots._parts import (
     PRINTED,
@@ -35,6 +35,8 @@ from lasthop.plots._parts import (
 
 if TYPE_CHECKING:
     import pandas
+
+    from lasthop.plots._figure import Drawn
 
 _BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
 _PEAK: Look = {
@@ -82,32 +84,6 @@ class Line:
     printed: bool = False
 
 
-@overload
-def curve(
-    lines: Sequence[Line],
-    x: Reading,
-    y: Reading,
-    *,
-    references: Mapping[str, float] | None = ...,
-    bands: bool = ...,
-    peaks: bool = ...,
-    title: str = ...,
-    palette: Sequence[str] = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def curve(
-    lines: Sequence[Line],
-    x: Reading,
-    y: Reading,
-    *,
-    references: Mapping[str, float] | None = ...,
-    bands: bool = ...,
-    peaks: bool = ...,
-    title: str = ...,
-    palette: Sequence[str] = ...,
-    ax: Axes,
-) -> Axes: ...
 def curve(
     lines: Sequence[Line],
     x: Reading,
@@ -118,8 +94,8 @@ def curve(
     peaks: bool = False,
     title: str = "",
     palette: Sequence[str] = (),
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw lines with confidence intervals.
 
     Parameters
@@ -178,30 +154,6 @@ def curve(
     return result(figure, ax)
 
 
-@overload
-def sweep_curve(
-    summary: pandas.DataFrame,
-    x: str,
-    *,
-    by: str = ...,
-    references: Mapping[str, float] | None = ...,
-    bands: bool = ...,
-    peaks: bool = ...,
-    title: str = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def sweep_curve(
-    summary: pandas.DataFrame,
-    x: str,
-    *,
-    by: str = ...,
-    references: Mapping[str, float] | None = ...,
-    bands: bool = ...,
-    peaks: bool = ...,
-    title: str = ...,
-    ax: Axes,
-) -> Axes: ...
 def sweep_curve(
     summary: pandas.DataFrame,
     x: str,
@@ -211,8 +163,8 @@ def sweep_curve(
     bands: bool = False,
     peaks: bool = False,
     title: str = "",
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the mean or a quantile of a metric against a swept setting.
 
     Parameters
@@ -264,32 +216,14 @@ def sweep_curve(
     )
 
 
-@overload
-def cdf(
-    runs: pandas.DataFrame,
-    metric: str,
-    *,
-    by: str = ...,
-    title: str = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def cdf(
-    runs: pandas.DataFrame,
-    metric: str,
-    *,
-    by: str = ...,
-    title: str = ...,
-    ax: Axes,
-) -> Axes: ...
 def cdf(
     runs: pandas.DataFrame,
     metric: str,
     *,
     by: str = "scheme",
     title: str = "",
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the empirical distribution function of a metric over runs.
 
     Parameters

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lasthop._lasthop import Run
-from lasthop.plots._figure import DataFigure, drawing, result
+from lasthop.plots._figure import drawing, result
 from lasthop.plots._parts import distribution, heading, of_shares
 
+if TYPE_CHECKING:
+    from lasthop.plots._figure import Drawn
 
-@overload
-def delays(run: Run, *, queueing: bool = ..., title: str = ..., ax: None = None) -> DataFigure: ...
-@overload
-def delays(run: Run, *, queueing: bool = ..., title: str = ..., ax: Axes) -> Axes: ...
-def delays(run: Run, *, queueing: bool = False, title: str = "", ax: Axes | None = None) -> DataFigure | Axes:
+
+def delays(run: Run, *, queueing: bool = False, title: str = "", ax: Drawn | None = None) -> Drawn:
     """Draw the distribution functions of the delays of packets: of each flow, and on each link.
 
     Parameters

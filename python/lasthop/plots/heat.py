@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,6 +23,8 @@ from lasthop.plots._parts import literal, statistic, statistic_reading
 
 if TYPE_CHECKING:
     import pandas
+
+    from lasthop.plots._figure import Drawn
 
 Better = Literal["higher", "lower"]
 
@@ -55,21 +57,13 @@ _FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@overload
-def heat_map(
-    results: pandas.DataFrame, *, better: Better = ..., title: str = ..., ax: None = None
-) -> DataFigure: ...
-@overload
-def heat_map(
-    results: pandas.DataFrame, *, better: Better = ..., title: str = ..., ax: Sequence[Axes]
-) -> Sequence[Axes]: ...
 def heat_map(
     results: pandas.DataFrame,
     *,
     better: Better = "higher",
     title: str = "",
-    ax: Sequence[Axes] | None = None,
-) -> DataFigure | Sequence[Axes]:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the mean or quantile of each arm of a comparison, coloured by its ratio to the baseline.
 
     Parameters
@@ -124,17 +118,9 @@ def heat_map(
     return result(figure, ax)
 
 
-@overload
 def sweep_map(
-    summary: pandas.DataFrame, x: str, y: str, *, title: str = ..., ax: None = None
-) -> DataFigure: ...
-@overload
-def sweep_map(
-    summary: pandas.DataFrame, x: str, y: str, *, title: str = ..., ax: Sequence[Axes]
-) -> Sequence[Axes]: ...
-def sweep_map(
-    summary: pandas.DataFrame, x: str, y: str, *, title: str = "", ax: Sequence[Axes] | None = None
-) -> DataFigure | Sequence[Axes]:
+    summary: pandas.DataFrame, x: str, y: str, *, title: str = "", ax: Drawn | None = None
+) -> Drawn:
     """Draw the mean or a quantile of a metric over two swept settings, with a panel for each scheme.
 
     Parameters

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lasthop._lasthop import Scenario
-from lasthop.plots._figure import DataFigure, panels_of, result
+from lasthop.plots._figure import panels_of, result
+
+if TYPE_CHECKING:
+    from lasthop.plots._figure import Drawn
 
 
-@overload
-def link_timing(
-    scenario: Scenario,
-    until: float,
-    link: str | None = ...,
-    *,
-    up: bool = ...,
-    seed: int = ...,
-    run: int = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def link_timing(
-    scenario: Scenario,
-    until: float,
-    link: str | None = ...,
-    *,
-    up: bool = ...,
-    seed: int = ...,
-    run: int = ...,
-    ax: Axes,
-) -> Axes: ...
 def link_timing(
     scenario: Scenario,
     until: float,
@@ -41,8 +21,8 @@ def link_timing(
     up: bool = False,
     seed: int = 1,
     run: int = 0,
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the rate and the delay of a link that varies, against time.
 
     Parameters

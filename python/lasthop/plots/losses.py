@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,10 @@ from matplotlib.axes import Axes
 from lasthop.fitting import Check, FittedLosses
 from lasthop.measurement import Counts
 from lasthop.plots import _style
-from lasthop.plots._figure import Columns, DataFigure, panels_of, result
+from lasthop.plots._figure import Columns, panels_of, result
+
+if TYPE_CHECKING:
+    from lasthop.plots._figure import Drawn
 
 _PANELS = {
     "bursts": ("burst length ({unit})", "bursts"),
@@ -23,11 +26,7 @@ _PANELS = {
 """The axes of each check. Of counts, an interval with any loss is lossy."""
 
 
-@overload
-def loss_checks(losses: FittedLosses, *, ax: None = None) -> DataFigure: ...
-@overload
-def loss_checks(losses: FittedLosses, *, ax: Sequence[Axes]) -> Sequence[Axes]: ...
-def loss_checks(losses: FittedLosses, *, ax: Sequence[Axes] | None = None) -> DataFigure | Sequence[Axes]:
+def loss_checks(losses: FittedLosses, *, ax: Drawn | None = None) -> Drawn:
     """Draw the histograms of measured losses beside what the fitted model leads to.
 
     Parameters

@@ -7,7 +7,7 @@ Longer traces have the plain packet number, since the wraps could not be told ap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,36 +15,17 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from lasthop._lasthop import Run
 from lasthop.plots import _parts
-from lasthop.plots._figure import Columns, DataFigure, panels_of, result
+from lasthop.plots._figure import Columns, panels_of, result
 from lasthop.plots._parts import Periods
+
+if TYPE_CHECKING:
+    from lasthop.plots._figure import Drawn
 
 USUAL_MODULO = 90
 MOST_ROUNDS = 6
 """The most wraps of the axis: with more of them, neighbouring wraps overlap."""
 
 
-@overload
-def packet_trace(
-    run: Run,
-    modulo: int | None = ...,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    printed: Sequence[tuple[float, int]] = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def packet_trace(
-    run: Run,
-    modulo: int | None = ...,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    printed: Sequence[tuple[float, int]] = ...,
-    ax: Axes,
-) -> Axes: ...
 def packet_trace(
     run: Run,
     modulo: int | None = None,
@@ -53,8 +34,8 @@ def packet_trace(
     connection: str | None = None,
     part: int = 0,
     printed: Sequence[tuple[float, int]] = (),
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the number of each packet that the source sent, against time.
 
     A retransmission is a further mark at the same height, of another shape. Triangles along the upper edge
@@ -120,32 +101,14 @@ def _with_printed(columns: Columns, printed: Sequence[tuple[float, int]]) -> Col
     return {name: np.append(column, more[name]) for name, column in columns.items()}
 
 
-@overload
-def packet_traces(
-    runs: Sequence[Run],
-    modulo: int | None = ...,
-    bad_periods: Periods = ...,
-    *,
-    part: int = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def packet_traces(
-    runs: Sequence[Run],
-    modulo: int | None = ...,
-    bad_periods: Periods = ...,
-    *,
-    part: int = ...,
-    ax: Sequence[Axes],
-) -> Sequence[Axes]: ...
 def packet_traces(
     runs: Sequence[Run],
     modulo: int | None = None,
     bad_periods: Periods = (),
     *,
     part: int = 0,
-    ax: Sequence[Axes] | None = None,
-) -> DataFigure | Sequence[Axes]:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the packet traces of several runs one above the other, on a common time axis.
 
     The axis ends with the shortest run, so that the figure shows how far the others have come by then.

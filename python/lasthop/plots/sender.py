@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import overload
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from lasthop._lasthop import Run
 from lasthop.plots import _parts
-from lasthop.plots._figure import DataFigure, legend, result
+from lasthop.plots._figure import legend, result
 from lasthop.plots._looks import looks
 from lasthop.plots._parts import Periods
 
+if TYPE_CHECKING:
+    from lasthop.plots._figure import Drawn
 
-@overload
-def time_sequence(
-    run: Run,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def time_sequence(
-    run: Run,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    ax: Axes,
-) -> Axes: ...
+
 def time_sequence(
     run: Run,
     bad_periods: Periods = (),
     *,
     connection: str | None = None,
     part: int = 0,
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the packets sent and the cumulative acknowledgement, against time.
 
     The time-sequence graph of tcptrace and Wireshark, in packets.
@@ -98,32 +82,14 @@ def time_sequence(
     return result(figure, ax)
 
 
-@overload
-def cwnd(
-    run: Run,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def cwnd(
-    run: Run,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    ax: Axes,
-) -> Axes: ...
 def cwnd(
     run: Run,
     bad_periods: Periods = (),
     *,
     connection: str | None = None,
     part: int = 0,
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the congestion window, the slow-start threshold and the data in flight of the source.
 
     Parameters
@@ -167,32 +133,14 @@ def cwnd(
     return result(figure, ax)
 
 
-@overload
-def segment_size(
-    run: Run,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def segment_size(
-    run: Run,
-    bad_periods: Periods = ...,
-    *,
-    connection: str | None = ...,
-    part: int = ...,
-    ax: Axes,
-) -> Axes: ...
 def segment_size(
     run: Run,
     bad_periods: Periods = (),
     *,
     connection: str | None = None,
     part: int = 0,
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the segment size of a sender, against time.
 
     Schemes such as `vs-tcp` vary it. Triangles along the upper edge are timeouts.
@@ -242,26 +190,6 @@ def segment_size(
     return result(figure, ax)
 
 
-@overload
-def windows(
-    runs: Mapping[str, Run],
-    mss: float,
-    *,
-    references: Mapping[str, float] | None = ...,
-    shaded: Periods = ...,
-    part: int = ...,
-    ax: None = None,
-) -> DataFigure: ...
-@overload
-def windows(
-    runs: Mapping[str, Run],
-    mss: float,
-    *,
-    references: Mapping[str, float] | None = ...,
-    shaded: Periods = ...,
-    part: int = ...,
-    ax: Axes,
-) -> Axes: ...
 def windows(
     runs: Mapping[str, Run],
     mss: float,
@@ -269,8 +197,8 @@ def windows(
     references: Mapping[str, float] | None = None,
     shaded: Periods = (),
     part: int = 0,
-    ax: Axes | None = None,
-) -> DataFigure | Axes:
+    ax: Drawn | None = None,
+) -> Drawn:
     """Draw the congestion windows of several runs on one time axis, in segments.
 
     Parameters
