@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import Command, results
 
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.plots.curves import Line, curve
 from lasthop.show.packet_size import figures
 from lasthop.study import Study, StudyError, packet_size
@@ -76,7 +76,7 @@ def test_without_other_settings_there_is_a_line_for_each_scheme() -> None:
 
 def test_the_highest_of_a_line_is_marked_and_explained() -> None:
     lines = [Line("a", [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]), Line("none", [1.0], [float("nan")])]
-    figure = curve(lines, Reading("size", "B", 1.0), Reading("throughput", "kbps", 1e3), peaks=True)
+    figure = curve(lines, Scale("size", "B", 1.0), Scale("throughput", "kbps", 1e3), peaks=True)
     marks = [line for line in figure.axes[0].lines if str(line.get_gid()).startswith("peak of ")]
     assert [mark.get_gid() for mark in marks] == ["peak of a"]
     assert np.asarray(marks[0].get_xdata()).tolist() == [2.0]

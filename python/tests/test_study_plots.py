@@ -17,12 +17,12 @@ from conftest import ROOT
 import lasthop
 from lasthop import plots
 from lasthop.core.quantity import axis, quantity
-from lasthop.core.units import Reading, metric_reading, setting_reading
-from lasthop.plots._looks import looks
+from lasthop.core.units import Scale, metric_scale, setting_scale
+from lasthop.plots._lines import line_styles
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.plots.heat import sweep_map
 
-SIZE, RATE = Reading("packet size", "B", 1.0), Reading("throughput", "kbps", 1e3)
+SIZE, RATE = Scale("packet size", "B", 1.0), Scale("throughput", "kbps", 1e3)
 
 
 def summary() -> pandas.DataFrame:
@@ -79,12 +79,12 @@ def test_kinds_of_axes() -> None:
 
 
 def test_axes_have_readable_units() -> None:
-    assert metric_reading("retransmitted_bytes", 30_000).label == "retransmitted (KB)"
-    assert metric_reading("completion_time_s", 0.2).label == "completion time (s)"
-    assert metric_reading("throughput_total_bps", 2e6).label == "throughput total (Mbps)"
-    assert setting_reading("transfer.size", "B", 1e6).label == "transfer size (MB)"
-    assert setting_reading("radio.channel.iid.ber", "", 1e-4).label == "bit error rate"
-    assert setting_reading("tcp.initial_window", "segment", 4).label == "initial window (segment)"
+    assert metric_scale("retransmitted_bytes", 30_000).label == "retransmitted (KB)"
+    assert metric_scale("completion_time_s", 0.2).label == "completion time (s)"
+    assert metric_scale("throughput_total_bps", 2e6).label == "throughput total (Mbps)"
+    assert setting_scale("transfer.size", "B", 1e6).label == "transfer size (MB)"
+    assert setting_scale("radio.channel.iid.ber", "", 1e-4).label == "bit error rate"
+    assert setting_scale("tcp.initial_window", "segment", 4).label == "initial window (segment)"
 
 
 def test_a_curve_shows_the_means_in_the_axes_units() -> None:
@@ -119,7 +119,7 @@ def test_lines_differ_without_colour() -> None:
 
 def test_wide_ranges_are_logarithmic() -> None:
     wide = Line("a", [1e-6, 1e-5, 1e-4], [1.0, 2.0, 3.0])
-    assert curve([wide], Reading("ber", "", 1.0), RATE).axes[0].get_xscale() == "log"
+    assert curve([wide], Scale("ber", "", 1.0), RATE).axes[0].get_xscale() == "log"
 
 
 def test_invalid_curves_are_refused() -> None:
@@ -234,22 +234,28 @@ def test_lines_of_schemes_and_others_can_be_told_apart() -> None:
     known = [scheme.name for scheme in lasthop.schemes()]
     # Schemes that somebody adds get what is free.
     for schemes in (known, ["ebsn-once", *known[:5], "another"], ["basic", "", "ebsn", ""]):
-        distinct = {(look["color"], look["marker"]) for look in looks(schemes)}
+        distinct = {(look["color"], look["marker"]) for look in line_styles(schemes)}
         assert len(distinct) == min(len(schemes), 20), schemes
-    twice = looks(["basic", "ebsn", "basic", "ebsn"])
+    twice = line_styles(["basic", "ebsn", "basic", "ebsn"])
     assert len({(look["color"], look["marker"]) for look in twice}) == 4
-    assert looks(["basic", "ebsn"]) == twice[:2]
+    assert line_styles(["basic", "ebsn"]) == twice[:2]
     # A scheme keeps its colour beside any others, and lends it to what is built on it.
     for each in known[:20]:
-        (alone,) = looks([each])
-        assert [look["color"] for look in looks([*known[:20], each])][known.index(each)] == alone["color"]
-    first, combined, plain = looks(["ebsn + basic", "basic", "ebsn"])
-    assert [plain, combined] == looks(["ebsn", "basic"])
+        (alone,) = line_styles([each])
+        assert [look["color"] for look in line_styles([*known[:20], each])][known.index(each)] == alone[
+            "color"
+        ]
+    first, combined, plain = line_styles(["ebsn + basic", "basic", "ebsn"])
+    assert [plain, combined] == line_styles(["ebsn", "basic"])
     assert first["color"] != plain["color"]
     assert first["marker"] != plain["marker"]
-    assert looks(["b"], ["a", "b"]) == looks(["a", "b"])[1:] == looks(["b", "c"], ["a", "b"])[:1]
+    assert (
+        line_styles(["b"], ["a", "b"])
+        == line_styles(["a", "b"])[1:]
+        == line_styles(["b", "c"], ["a", "b"])[:1]
+    )
     # Where colours are not needed to tell schemes, they tell lines.
-    assert looks(["ebsn"] * 3) == looks([""] * 3)
+    assert line_styles(["ebsn"] * 3) == line_styles([""] * 3)
 
 
 @pytest.mark.parametrize("values", [(9.0, 9.02, 9.05), (2.0,), (1.0, 1.01)], ids=str)

@@ -20,7 +20,7 @@ from lasthop.cli.study import p_value, read_runs, read_share
 from lasthop.cli.table import Table, printable
 from lasthop.core.formats import plural
 from lasthop.core.paired_quantiles import runs_to_reject
-from lasthop.core.units import metric_reading, quantile_name
+from lasthop.core.units import metric_scale, quantile_name
 from lasthop.race import Arm, Race, RaceError, grid
 from lasthop.show import race_report
 from lasthop.show.experiments import race_columns
@@ -259,7 +259,7 @@ def _print(comparison: Race, most: int) -> None:
     if left:
         emit(f"\n{left:,} more rank behind these; --rows {len(every)} prints them too")
     better = f"{comparison.better} is better"
-    what = metric_reading(comparison.metric, 0.0).name
+    what = metric_scale(comparison.metric, 0.0).name
     if comparison.quantile is not None:
         what = f"{quantile_name(comparison.quantile)} of {what} over runs"
     emit(f"\n{what}, {better}; ratios to {comparison.baseline.label}, in runs over the same fades")

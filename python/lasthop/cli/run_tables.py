@@ -9,7 +9,7 @@ from lasthop import Run, Scenario
 from lasthop.cli.application_table import print_applications
 from lasthop.cli.streams import emit
 from lasthop.cli.table import Table, fixed, in_common, printable, run_headers, run_labels
-from lasthop.core.units import RATES, SIZES, metric_reading
+from lasthop.core.units import RATES, SIZES, metric_scale
 
 _OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns about the base stations of split connections, with their metrics."""
@@ -104,10 +104,10 @@ def _column(metric: str, values: list[Any]) -> tuple[str, list[str]]:
     """Return the header of a metric's column, and its cells."""
     if any(isinstance(value, bool) for value in values):
         return metric, ["yes" if value else "no" for value in values]
-    reading = metric_reading(metric, max((value for value in values if value is not None), default=0))
-    if any(isinstance(value, float) for value in values) or reading.size != 1:
-        return reading.label, [fixed(None if value is None else value / reading.size, 3) for value in values]
-    return reading.label, ["-" if value is None else f"{value:,}" for value in values]
+    scale = metric_scale(metric, max((value for value in values if value is not None), default=0))
+    if any(isinstance(value, float) for value in values) or scale.size != 1:
+        return scale.label, [fixed(None if value is None else value / scale.size, 3) for value in values]
+    return scale.label, ["-" if value is None else f"{value:,}" for value in values]
 
 
 def _print_traffic(runs: list[Run]) -> None:

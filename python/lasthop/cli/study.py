@@ -23,7 +23,7 @@ from lasthop.cli.streams import detail, emit, emit_document, notify
 from lasthop.cli.table import Table, printable
 from lasthop.core.quantity import quantity
 from lasthop.core.statistics import runs_to_tell
-from lasthop.core.units import aligned, metric_reading, quantile_cells, quantile_name
+from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.engine.shards import Shard
 from lasthop.engine.stopping import MOST_RUNS
 from lasthop.results.export import require_pyarrow
@@ -257,14 +257,14 @@ def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
 def _print_summary(study: Study, metric: str, summary: pandas.DataFrame) -> None:
     """Print the mean of a metric for each point and scheme."""
     parameters = list(study.points[0].parameters)
-    reading = metric_reading(metric, float(summary["mean"].abs().max()))
-    means = aligned(summary["mean"], summary["ci95"], reading.size)
-    spreads = aligned(summary["ci95"], summary["ci95"], reading.size)
-    headers = [*parameters, "scheme", f">{reading.label}", ">± 95 %"]
+    scale = metric_scale(metric, float(summary["mean"].abs().max()))
+    means = aligned(summary["mean"], summary["ci95"], scale.size)
+    spreads = aligned(summary["ci95"], summary["ci95"], scale.size)
+    headers = [*parameters, "scheme", f">{scale.label}", ">± 95 %"]
     cells = [*(summary[name] for name in parameters), summary["scheme"], means, spreads]
     if TOTAL in summary:
-        headers.append(f">all bits / all time ({reading.unit})")
-        cells.append(aligned(summary[TOTAL], summary[f"{TOTAL}_ci95"], reading.size))
+        headers.append(f">all bits / all time ({scale.unit})")
+        cells.append(aligned(summary[TOTAL], summary[f"{TOTAL}_ci95"], scale.size))
     headers.append(">runs")
     cells.append([f"{runs:,}" for runs in summary["runs"]])
     if (summary["n"] != summary["runs"]).any():
@@ -282,18 +282,18 @@ def _print_summary(study: Study, metric: str, summary: pandas.DataFrame) -> None
 def _print_comparison(study: Study, metric: str, comparison: pandas.DataFrame) -> None:
     """Print the paired differences between each scheme and the first."""
     parameters = list(study.points[0].parameters)
-    reading = metric_reading(metric, float(comparison["difference"].abs().max()))
+    scale = metric_scale(metric, float(comparison["difference"].abs().max()))
     baselines = comparison["baseline"].unique()
     against = baselines[0] if len(baselines) == 1 else "the first scheme"
-    unit = f" ({reading.unit})" if reading.unit else ""
+    unit = f" ({scale.unit})" if scale.unit else ""
     table = Table(
         *parameters, "scheme", f">difference{unit}", ">± 95 %", ">ratio", ">± 95 %", ">p (Holm)", ""
     )
     columns = [
         *(comparison[name] for name in parameters),
         comparison["scheme"],
-        aligned(comparison["difference"], comparison["ci95"], reading.size, sign="+"),
-        aligned(comparison["ci95"], comparison["ci95"], reading.size),
+        aligned(comparison["difference"], comparison["ci95"], scale.size, sign="+"),
+        aligned(comparison["ci95"], comparison["ci95"], scale.size),
         aligned(comparison["ratio"], comparison["ratio_ci95"]),
         aligned(comparison["ratio_ci95"], comparison["ratio_ci95"]),
         [p_value(p) for p in comparison["p_holm"]],
@@ -301,7 +301,7 @@ def _print_comparison(study: Study, metric: str, comparison: pandas.DataFrame) -
     ]
     for row in zip(*columns, strict=True):
         table.row(*row)
-    emit(f"\n{reading.name} against {against}, in pairs of runs over the same fades")
+    emit(f"\n{scale.name} against {against}, in pairs of runs over the same fades")
     table.print()
 
 
@@ -312,21 +312,21 @@ def _print_quantiles(study: Study, metric: str) -> None:
     found = {share: study.quantile(share, metric) for share in study.quantiles}
     first = next(iter(found.values()))
     finite = [abs(v) for table in found.values() for v in table["value"] if math.isfinite(v)]
-    reading = metric_reading(metric, max(finite, default=0.0))
+    scale = metric_scale(metric, max(finite, default=0.0))
     headers = [*study.points[0].parameters, "scheme"]
     columns: list[Any] = [*(first[name] for name in study.points[0].parameters), first["scheme"]]
     for share, table in found.items():
         # An infinite end is unknown, and printed as a dash.
         ends = {name: table[name].where(table[name].abs() < math.inf) for name in ("value", "low", "high")}
         halves = (ends["high"] - ends["low"]) / 2
-        headers += [f">{quantile_name(share)}{f' ({reading.unit})' if reading.unit else ''}", ">from", ">to"]
-        columns += [quantile_cells(each, halves, reading.size) for each in ends.values()]
+        headers += [f">{quantile_name(share)}{f' ({scale.unit})' if scale.unit else ''}", ">from", ">to"]
+        columns += [quantile_cells(each, halves, scale.size) for each in ends.values()]
     headers.append(">runs")
     columns.append([f"{n:,}" for n in first["n"]])
     printed = Table(*headers)
     for row in zip(*columns, strict=True):
         printed.row(*row)
-    emit(f"\n{reading.name}: quantiles over runs, with 95 % intervals")
+    emit(f"\n{scale.name}: quantiles over runs, with 95 % intervals")
     printed.print()
     for share, table in found.items():
         few = int(((table["n"] > 0) & (table["n"] < runs_to_tell(share))).sum())

@@ -33,7 +33,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Scale:
     """The name and unit in which a quantity is shown.
 
     Attributes
@@ -94,7 +94,7 @@ def quantile_name(share: float) -> str:
     return f"p{round(100 * share, 10):.12g}"
 
 
-def metric_reading(metric: str, greatest: float) -> Reading:
+def metric_scale(metric: str, greatest: float) -> Scale:
     """Return the name and a suitable unit of a metric.
 
     Parameters
@@ -106,18 +106,18 @@ def metric_reading(metric: str, greatest: float) -> Reading:
 
     Returns
     -------
-    Reading
-        The reading.
+    Scale
+        The scale.
 
     Examples
     --------
-    >>> metric_reading("throughput_bps", 8676.9).label
+    >>> metric_scale("throughput_bps", 8676.9).label
     'throughput (kbps)'
-    >>> metric_reading("goodput", 1.0).label, metric_reading("link_attempts", 50.0).label
+    >>> metric_scale("goodput", 1.0).label, metric_scale("link_attempts", 50.0).label
     ('goodput (%)', 'link attempts')
-    >>> metric_reading("eln.marked_acks", 50.0).label
+    >>> metric_scale("eln.marked_acks", 50.0).label
     'eln: marked acks'
-    >>> metric_reading('connection."to D1".throughput_bps', 8e6).label
+    >>> metric_scale('connection."to D1".throughput_bps', 8e6).label
     'connection to D1: throughput (Mbps)'
     """
     of, _, name = metric.rpartition(".")
@@ -129,14 +129,14 @@ def metric_reading(metric: str, greatest: float) -> Reading:
     whose = f"{of}: " if of else ""
     basic = unit(name)
     if basic in ("share", "truth"):
-        return Reading(f"{whose}{name}", "%", 0.01)
+        return Scale(f"{whose}{name}", "%", 0.01)
     if basic not in _SCALES:
-        return Reading(f"{whose}{_words(name)}", "", 1.0)
+        return Scale(f"{whose}{_words(name)}", "", 1.0)
     symbol, size = _suitable(_SCALES[basic], greatest)
-    return Reading(f"{whose}{_words(name.rpartition('_')[0])}", symbol, size)
+    return Scale(f"{whose}{_words(name.rpartition('_')[0])}", symbol, size)
 
 
-def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
+def setting_scale(setting: str, basic: str, greatest: float) -> Scale:
     """Return the name and a suitable unit of a swept setting.
 
     Parameters
@@ -150,16 +150,16 @@ def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
 
     Returns
     -------
-    Reading
-        The reading.
+    Scale
+        The scale.
 
     Examples
     --------
-    >>> setting_reading("tcp.packet_size", "B", 1536.0).label
+    >>> setting_scale("tcp.packet_size", "B", 1536.0).label
     'packet size (B)'
-    >>> setting_reading("radio.channel.two-state.bad", "s", 4.0).label
+    >>> setting_scale("radio.channel.two-state.bad", "s", 4.0).label
     'bad period (s)'
-    >>> setting_reading("wired.delay", "s", 0.2).label
+    >>> setting_scale("wired.delay", "s", 0.2).label
     'wired delay (ms)'
     """
     table, _, last = setting.rpartition(".")
@@ -175,7 +175,7 @@ def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
         symbol, size = _suitable(RATES if basic == "bps" else _TIMES, greatest)
     else:
         symbol, size = basic, 1.0
-    return Reading(name, symbol, size)
+    return Scale(name, symbol, size)
 
 
 def aligned(

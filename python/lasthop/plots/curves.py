@@ -17,11 +17,9 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
 from lasthop.core.quantity import axis
-from lasthop.core.units import Reading, metric_reading, setting_reading
+from lasthop.core.units import Scale, metric_scale, setting_scale
 from lasthop.plots import _style
-from lasthop.plots._figure import drawing, legend, result
-from lasthop.plots._looks import Look, looks
-from lasthop.plots._parts import (
+from lasthop.plots._elements import (
     PRINTED,
     distribution,
     grid,
@@ -30,16 +28,18 @@ from lasthop.plots._parts import (
     of_shares,
     refer,
     statistic,
-    statistic_reading,
+    statistic_scale,
 )
+from lasthop.plots._figure import drawing, legend, result
+from lasthop.plots._lines import LineStyle, line_styles
 
 if TYPE_CHECKING:
     import pandas
 
     from lasthop.plots._figure import Drawn
 
-_BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
-_PEAK: Look = {
+_BAR: LineStyle = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
+_PEAK: LineStyle = {
     "marker": "o",
     "markersize": 12.0,
     "markerfacecolor": "none",
@@ -48,7 +48,7 @@ _PEAK: Look = {
     "zorder": 3.5,
     "clip_on": False,
 }
-_OPEN: Look = {"linestyle": "none", "markersize": 8.0, "zorder": 3.2, "clip_on": False}
+_OPEN: LineStyle = {"linestyle": "none", "markersize": 8.0, "zorder": 3.2, "clip_on": False}
 _CLEAR = 4.0
 """Points between a value and the caret that stands for the end of its interval."""
 
@@ -86,8 +86,8 @@ class Line:
 
 def curve(
     lines: Sequence[Line],
-    x: Reading,
-    y: Reading,
+    x: Scale,
+    y: Scale,
     *,
     references: Mapping[str, float] | None = None,
     bands: bool = False,
@@ -102,7 +102,7 @@ def curve(
     ----------
     lines : sequence of Line
         The lines, which differ in mark and dash as well as in colour.
-    x, y : Reading
+    x, y : Scale
         The names and units of the axes.
     references : mapping of str to float, optional
         Values of `y` to draw as thin horizontal lines, by their labels.
@@ -126,15 +126,15 @@ def curve(
     Examples
     --------
     >>> from lasthop.plots.curves import Line, curve
-    >>> from lasthop.core.units import Reading
+    >>> from lasthop.core.units import Scale
     >>> line = Line("basic", [128, 576], [4200.0, 5700.0], [4100.0, 5600.0], [4300.0, 5800.0])
-    >>> figure = curve([line], Reading("packet size", "B", 1), Reading("throughput", "kbps", 1e3))
+    >>> figure = curve([line], Scale("packet size", "B", 1), Scale("throughput", "kbps", 1e3))
     >>> figure.axes[0].get_ylabel()
     'throughput (kbps)'
     """
     with drawing(_numbers(lines), 6.4, 4.2, ax) as (figure, axes):
-        for line, look in zip(lines, _looks_of(lines, palette), strict=True):
-            _draw(axes, line, look, x.size, y.size, bands)
+        for line, line_style in zip(lines, _styles_of(lines, palette), strict=True):
+            _draw(axes, line, line_style, x.size, y.size, bands)
             if peaks:
                 _mark_peak(axes, line, x.size, y.size)
         _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
@@ -206,8 +206,8 @@ def sweep_curve(
         lines.append(Line(str(label), part["_x"].tolist(), part[shown].tolist(), low, high, scheme))
     return curve(
         lines,
-        setting_reading(x, numbers[1], max(numbers[0])),
-        statistic_reading(frame),
+        setting_scale(x, numbers[1], max(numbers[0])),
+        statistic_scale(frame),
         references=references,
         bands=bands,
         peaks=peaks,
@@ -245,7 +245,7 @@ def cdf(
         The figure, or the axes that were given.
     """
     greatest = float(runs[metric].max())
-    reading = metric_reading(metric, greatest)
+    scale = metric_scale(metric, greatest)
     lines = []
     for label, part in runs.groupby(by, sort=False):
         values = np.sort(part[metric].dropna().to_numpy(dtype=float))
@@ -253,35 +253,37 @@ def cdf(
         scheme = str(label) if by == "scheme" else ""
         lines.append(Line(str(label), values.tolist(), share.tolist(), scheme=scheme))
     with drawing(_numbers(lines), 6.4, 4.2, ax) as (figure, axes):
-        for i, (line, look) in enumerate(zip(lines, looks([line.scheme for line in lines]), strict=True)):
+        for i, (line, line_style) in enumerate(
+            zip(lines, line_styles([line.scheme for line in lines]), strict=True)
+        ):
             # Marks at every run would hide the line.
             apart = max(1, len(line.x) // 8)
-            values = np.asarray(line.x) / reading.size
+            values = np.asarray(line.x) / scale.size
             distribution(
                 axes,
                 line.label,
                 values,
                 line.y,
-                greatest / reading.size,
+                greatest / scale.size,
                 markevery=(apart * (i + 1) // (len(lines) + 1), apart),
                 markersize=5.0,
-                **look,
+                **line_style,
             )
         of_shares(axes, "runs")
-        axes.set_xlabel(reading.label)
+        axes.set_xlabel(scale.label)
         heading(axes, title)
         _explain(figure, axes, len(lines), None)
     return result(figure, ax)
 
 
-def _looks_of(lines: Sequence[Line], palette: Sequence[str]) -> list[Look]:
+def _styles_of(lines: Sequence[Line], palette: Sequence[str]) -> list[LineStyle]:
     """Return the style of each line; printed values have the colour of the first line of their scheme."""
     measured = [line for line in lines if not line.printed]
-    styles = looks([line.scheme for line in measured], palette)
+    styles = line_styles([line.scheme for line in measured], palette)
     colors: dict[str, str] = {}
-    for line, look in zip(measured, styles, strict=True):
+    for line, line_style in zip(measured, styles, strict=True):
         if line.scheme:
-            colors.setdefault(line.scheme, look["color"])
+            colors.setdefault(line.scheme, line_style["color"])
     rest = iter(styles)
     return [
         PRINTED | {"color": colors.get(line.scheme, _style.QUIET)} if line.printed else next(rest)
@@ -289,12 +291,12 @@ def _looks_of(lines: Sequence[Line], palette: Sequence[str]) -> list[Look]:
     ]
 
 
-def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, bands: bool) -> None:
+def _draw(axes: Axes, line: Line, line_style: LineStyle, x_size: float, y_size: float, bands: bool) -> None:
     x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
     # A quantile is infinite where it falls among runs without the metric.
     y = np.where(np.isfinite(y), y, np.nan)
     # Not clipped, so that marks at zero are whole.
-    drawn: Look = {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False} | look
+    drawn: LineStyle = {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False} | line_style
     axes.plot(x, y, label=literal(line.label), gid=line.label, **drawn)
     if line.low is None or line.high is None:
         return
@@ -308,13 +310,13 @@ def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, band
             )
             place = axes.transData + beyond
             axes.plot(
-                x[open_ended], y[open_ended], marker=mark, color=look["color"], transform=place, **_OPEN
+                x[open_ended], y[open_ended], marker=mark, color=line_style["color"], transform=place, **_OPEN
             )
     low, high = np.where(np.isinf(low), y, low), np.where(np.isinf(high), y, high)
     if bands:
-        axes.fill_between(x, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
+        axes.fill_between(x, low, high, color=line_style["color"], alpha=_BAND, linewidth=0, zorder=2)
     else:
-        axes.errorbar(x, y, yerr=(y - low, high - y), color=look["color"], zorder=2.5, **_BAR)
+        axes.errorbar(x, y, yerr=(y - low, high - y), color=line_style["color"], zorder=2.5, **_BAR)
 
 
 def _mark_peak(axes: Axes, line: Line, x_size: float, y_size: float) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lasthop._lasthop import Run
+from lasthop.plots._elements import distribution, heading, of_shares
 from lasthop.plots._figure import drawing, result
-from lasthop.plots._parts import distribution, heading, of_shares
 
 if TYPE_CHECKING:
     from lasthop.plots._figure import Drawn

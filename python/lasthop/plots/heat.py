@@ -16,10 +16,10 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import ScaledTranslation
 
 from lasthop.core.quantity import axis
-from lasthop.core.units import Reading, metric_reading, quantile_name, setting_reading
+from lasthop.core.units import Scale, metric_scale, quantile_name, setting_scale
 from lasthop.plots import _style
+from lasthop.plots._elements import literal, statistic, statistic_scale
 from lasthop.plots._figure import DataFigure, panels_of, result
-from lasthop.plots._parts import literal, statistic, statistic_reading
 
 if TYPE_CHECKING:
     import pandas
@@ -93,10 +93,10 @@ def heat_map(
     results = results.assign(**{_SHOWN: results["value" if "value" in columns else "mean"]})
     panels = _panels(results, settings)
     shown_values = results[_SHOWN][np.isfinite(results[_SHOWN])]
-    reading = metric_reading(str(results["metric"].iloc[0]), float(shown_values.abs().max()))
+    scale = metric_scale(str(results["metric"].iloc[0]), float(shown_values.abs().max()))
     if "quantile" in columns:
-        name = f"{quantile_name(float(results['quantile'].iloc[0]))} of {reading.name}"
-        reading = replace(reading, name=name)
+        name = f"{quantile_name(float(results['quantile'].iloc[0]))} of {scale.name}"
+        scale = replace(scale, name=name)
     across = min(len(panels), max(1, 14 // max(4, len(schemes))))
     down = math.ceil(len(panels) / across)
     octaves = _octaves(results)
@@ -107,14 +107,14 @@ def heat_map(
     place = panels_of(data, max(6.4, width), max(3.0, height), len(panels), ax, across=across, sharey=True)
     with place as (figure, grid):
         for axes, (name, part) in zip(grid, panels, strict=True):
-            _draw(axes, part, senders, schemes, reading, octaves if better == "higher" else -octaves)
-            own = name if ax is None else name or title or reading.label
+            _draw(axes, part, senders, schemes, scale, octaves if better == "higher" else -octaves)
+            own = name if ax is None else name or title or scale.label
             if own:
                 axes.set_title(literal(own), loc="left", fontsize=8.5, color=_style.QUIET)
         if ax is None:
-            _head(figure, f"{title}\n{reading.label}" if title else reading.label)
+            _head(figure, f"{title}\n{scale.label}" if title else scale.label)
         shown = {kind for _, part in panels for kind in _kinds(part)}
-        _explain(figure, results, shown, grid, octaves, better, reading)
+        _explain(figure, results, shown, grid, octaves, better, scale)
     return result(figure, ax)
 
 
@@ -154,20 +154,20 @@ def sweep_map(
             raise ValueError(
                 f"{setting} cannot be an axis: its values are not different quantities of one kind"
             )
-        axes_of[setting] = (sorted(set(numbers[0])), setting_reading(setting, numbers[1], max(numbers[0])))
+        axes_of[setting] = (sorted(set(numbers[0])), setting_scale(setting, numbers[1], max(numbers[0])))
         summary = summary.assign(**{f"_{setting}": numbers[0]})
     if summary.duplicated(["scheme", x, y]).any():
         raise ValueError(f"there are several rows for one {x} and {y}; choose among them first")
     (columns, across_reading), (rows, down_reading) = axes_of[x], axes_of[y]
     centre = statistic(summary)
     means = summary[centre].where(np.isfinite(summary[centre]))
-    reading = statistic_reading(summary)
+    scale = statistic_scale(summary)
     panels = list(summary.groupby("scheme", sort=False))
     across = min(len(panels), max(1, 16 // max(4, len(columns))))
     down = math.ceil(len(panels) / across)
-    known = means.dropna() / reading.size
+    known = means.dropna() / scale.size
     norm = Normalize(*((known.min(), known.max()) if len(known) else (0.0, 1.0)))
-    scale = ScalarMappable(norm, _MEANS)
+    mapping = ScalarMappable(norm, _MEANS)
     width = across * (_COLUMN * min(len(columns), 24) + 0.4) + 1.9
     height = down * (_ROW * min(len(rows), 24) + 0.7) + 0.9
     shown = ["scheme", x, y, centre, "low", "high"]
@@ -177,7 +177,7 @@ def sweep_map(
         for axes, (scheme, part) in zip(grid, panels, strict=True):
             cells = np.full((len(rows), len(columns)), np.nan)
             for at_x, at_y, mean in zip(part[f"_{x}"], part[f"_{y}"], part[centre], strict=True):
-                cells[rows.index(at_y), columns.index(at_x)] = mean / reading.size
+                cells[rows.index(at_y), columns.index(at_x)] = mean / scale.size
             axes.set_facecolor(_style.SHADE)
             axes.pcolormesh(np.ma.masked_invalid(cells), cmap=_MEANS, norm=norm, edgecolors="white")
             if len(columns) <= _MOST_NUMBERED:
@@ -195,8 +195,8 @@ def sweep_map(
             if ax is not None:
                 axes.set_xlabel(literal(across_reading.label))
                 axes.set_ylabel(literal(down_reading.label))
-        bar = figure.colorbar(scale, ax=list(grid), fraction=0.03, pad=0.02, aspect=22)
-        bar.set_label(literal(reading.label))
+        bar = figure.colorbar(mapping, ax=list(grid), fraction=0.03, pad=0.02, aspect=22)
+        bar.set_label(literal(scale.label))
         bar.outline.set_visible(False)
         if ax is None:
             figure.supxlabel(literal(across_reading.label), fontsize=9)
@@ -249,7 +249,7 @@ def _draw(
     part: pandas.DataFrame,
     senders: Sequence[str],
     schemes: Sequence[str],
-    reading: Reading,
+    scale: Scale,
     octaves: int,
 ) -> None:
     """Draw one panel; `octaves` is negative if lower is better."""
@@ -274,7 +274,7 @@ def _draw(
         axes.text(
             x,
             y,
-            _short(row[_SHOWN] / reading.size),
+            _short(row[_SHOWN] / scale.size),
             ha="center",
             va="center",
             fontsize=7.5,
@@ -329,11 +329,13 @@ def _explain(
     panels: Sequence[Axes],
     octaves: int,
     better: str,
-    reading: Reading,
+    scale: Scale,
 ) -> None:
     """Draw the scale of colours, and the legend of the frames that occur."""
     handles = [
-        Patch(fill=False, label=label, **look) for kind, (label, look) in _FRAMES.items() if kind in shown
+        Patch(fill=False, label=label, **line_style)
+        for kind, (label, line_style) in _FRAMES.items()
+        if kind in shown
     ]
     if isinstance(figure, DataFigure):
         figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
@@ -351,10 +353,10 @@ def _explain(
             ncols=2,
         )
     colours = _COLOURS if better == "higher" else _COLOURS.reversed()
-    scale = ScalarMappable(Normalize(-octaves, octaves), colours)
-    bar = figure.colorbar(scale, ax=list(panels), fraction=0.03, pad=0.02, aspect=22)
+    mapping = ScalarMappable(Normalize(-octaves, octaves), colours)
+    bar = figure.colorbar(mapping, ax=list(panels), fraction=0.03, pad=0.02, aspect=22)
     ticks = range(-octaves, octaves + 1)
     bar.set_ticks(list(ticks), labels=[str(2**tick) if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
     bar.outline.set_visible(False)
     for row in results[results["baseline"]].to_dict("records"):
-        bar.set_label(literal(f"ratio to {row['arm']} ({_short(row[_SHOWN] / reading.size)})"))
+        bar.set_label(literal(f"ratio to {row['arm']} ({_short(row[_SHOWN] / scale.size)})"))

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from lasthop._lasthop import Run
-from lasthop.plots import _parts
+from lasthop.plots import _elements
+from lasthop.plots._elements import Periods
 from lasthop.plots._figure import Columns, panels_of, result
-from lasthop.plots._parts import Periods
 
 if TYPE_CHECKING:
     from lasthop.plots._figure import Drawn
@@ -72,18 +72,20 @@ def packet_trace(
     >>> fig.axes[0].get_ylabel()
     'packet number mod 90'
     """
-    columns = _parts.events(run, "sent", "timeout", connection=connection, part=part)
-    until = _parts.end(run.events(connection, part))
+    columns = _elements.events(run, "sent", "timeout", connection=connection, part=part)
+    until = _elements.end(run.events(connection, part))
     modulo = modulo or _modulo([columns], until)
-    with _parts.over_time(_with_printed(columns, printed), 3.4, until, bad_periods, ax) as (figure, axes):
+    with _elements.over_time(_with_printed(columns, printed), 3.4, until, bad_periods, ax) as (figure, axes):
         _panel(axes, columns, modulo, until)
         if printed:
             times, packets = np.asarray(printed, dtype=float).T
-            axes.plot(times, packets if modulo is None else packets % modulo, gid="printed", **_parts.PRINTED)
-        _parts.title(axes, run, connection, part)
+            axes.plot(
+                times, packets if modulo is None else packets % modulo, gid="printed", **_elements.PRINTED
+            )
+        _elements.title(axes, run, connection, part)
         axes.set_ylabel(_label(modulo))
         rings = ("printed",) if printed else ()
-        _parts.legend(figure, axes, "sent", "again", "timeout", *rings, shaded=len(bad_periods) > 0)
+        _elements.legend(figure, axes, "sent", "again", "timeout", *rings, shaded=len(bad_periods) > 0)
     return result(figure, ax)
 
 
@@ -145,8 +147,10 @@ def packet_traces(
     ['basic', 'ebsn']
     """
     parts = [min(part, len(run.parts()) - 1) for run in runs]
-    data = [_parts.events(run, "sent", "timeout", part=each) for run, each in zip(runs, parts, strict=True)]
-    ends = [_parts.end(run.events(part=each)) for run, each in zip(runs, parts, strict=True)]
+    data = [
+        _elements.events(run, "sent", "timeout", part=each) for run, each in zip(runs, parts, strict=True)
+    ]
+    ends = [_elements.end(run.events(part=each)) for run, each in zip(runs, parts, strict=True)]
     until = min(ends, default=1.0)
     modulo = modulo or _modulo(data, until)
     with panels_of(_stacked(runs, data), 8.0, 0.8 + 1.55 * len(runs), len(runs), ax, sharex=True) as (
@@ -154,17 +158,17 @@ def packet_traces(
         panels,
     ):
         for axes, run, each, columns in zip(panels, runs, parts, data, strict=True):
-            _parts.shade(axes, bad_periods, until)
+            _elements.shade(axes, bad_periods, until)
             axes.set_xlim(0.0, until)
             _panel(axes, columns, modulo, until)
-            _parts.title(axes, run, part=each)
+            _elements.title(axes, run, part=each)
         panels[-1].set_xlabel("time (s)")
         if ax is None:
             figure.supylabel(_label(modulo), fontsize="medium")
         else:
             for axes in panels:
                 axes.set_ylabel(_label(modulo))
-        _parts.legend(figure, panels[-1], "sent", "again", "timeout", shaded=len(bad_periods) > 0)
+        _elements.legend(figure, panels[-1], "sent", "again", "timeout", shaded=len(bad_periods) > 0)
     return result(figure, ax)
 
 
@@ -193,9 +197,9 @@ def _panel(axes: Axes, columns: Columns, modulo: int | None, until: float) -> No
     first = sent & ~again
     if modulo is not None:
         packet = packet % modulo
-    _parts.marks(axes, time[first], packet[first], _parts.FIRST, "first")
-    _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
-    _parts.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
+    _elements.marks(axes, time[first], packet[first], _elements.FIRST, "first")
+    _elements.marks(axes, time[again], packet[again], _elements.AGAIN, "again")
+    _elements.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
     if modulo is None:
         axes.set_ylim(bottom=-0.04 * axes.get_ylim()[1])
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lasthop._lasthop import Run
-from lasthop.plots import _parts
+from lasthop.plots import _elements
+from lasthop.plots._elements import Periods
 from lasthop.plots._figure import legend, result
-from lasthop.plots._looks import looks
-from lasthop.plots._parts import Periods
+from lasthop.plots._lines import line_styles
 
 if TYPE_CHECKING:
     from lasthop.plots._figure import Drawn
@@ -55,30 +55,32 @@ def time_sequence(
     >>> fig.axes[0].get_ylabel()
     'packet number'
     """
-    columns = _parts.events(run, "sent", "ack-received", "timeout", connection=connection, part=part)
+    columns = _elements.events(run, "sent", "ack-received", "timeout", connection=connection, part=part)
     time, packet, event = columns["time_s"], columns["packet"], columns["event"]
-    until = _parts.end(run.events(connection, part))
+    until = _elements.end(run.events(connection, part))
     # SYN and FIN have no packet number.
     sent, acknowledged = (event == "sent") & (packet >= 0), event == "ack-received"
     again = sent & (columns["transmission"] > 1)
     # Acknowledgements are cumulative.
     steps = np.concatenate([[0], np.maximum.accumulate(packet[acknowledged])])
-    with _parts.over_time(columns, 4.2, until, bad_periods, ax) as (figure, axes):
+    with _elements.over_time(columns, 4.2, until, bad_periods, ax) as (figure, axes):
         axes.plot(
             np.concatenate([[0.0], time[acknowledged], [until]]),
             np.append(steps, steps[-1]),
             drawstyle="steps-post",
             gid="acknowledged",
             zorder=1.5,
-            **_parts.ACKNOWLEDGED,
+            **_elements.ACKNOWLEDGED,
         )
-        _parts.marks(axes, time[sent & ~again], packet[sent & ~again], _parts.FIRST, "first")
-        _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
-        _parts.rug(axes, time[event == "timeout"])
+        _elements.marks(axes, time[sent & ~again], packet[sent & ~again], _elements.FIRST, "first")
+        _elements.marks(axes, time[again], packet[again], _elements.AGAIN, "again")
+        _elements.rug(axes, time[event == "timeout"])
         axes.set_ylim(bottom=0)
         axes.set_ylabel("packet number")
-        _parts.title(axes, run, connection, part)
-        _parts.legend(figure, axes, "sent", "again", "acknowledged", "timeout", shaded=len(bad_periods) > 0)
+        _elements.title(axes, run, connection, part)
+        _elements.legend(
+            figure, axes, "sent", "again", "acknowledged", "timeout", shaded=len(bad_periods) > 0
+        )
     return result(figure, ax)
 
 
@@ -118,18 +120,22 @@ def cwnd(
     """
     series = run.series(connection, part)
     time = np.asarray(series["time_s"])
-    until = _parts.end(series)
-    looks = {"cwnd_bytes": _parts.CWND, "ssthresh_bytes": _parts.SSTHRESH, "flight_bytes": _parts.FLIGHT}
-    with _parts.over_time(series, 3.4, until, bad_periods, ax) as (figure, axes):
-        for name, look in looks.items():
+    until = _elements.end(series)
+    of_columns = {
+        "cwnd_bytes": _elements.CWND,
+        "ssthresh_bytes": _elements.SSTHRESH,
+        "flight_bytes": _elements.FLIGHT,
+    }
+    with _elements.over_time(series, 3.4, until, bad_periods, ax) as (figure, axes):
+        for name, line_style in of_columns.items():
             held = np.asarray(series[name]) / 1000
             x, y = np.append(time, until), np.append(held, held[-1:])
-            axes.plot(x, y, drawstyle="steps-post", gid=name, **look)
+            axes.plot(x, y, drawstyle="steps-post", gid=name, **line_style)
         # An unset threshold is far above the range of interest.
         axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
         axes.set_ylabel("window (KB)")
-        _parts.title(axes, run, connection, part)
-        _parts.legend(figure, axes, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
+        _elements.title(axes, run, connection, part)
+        _elements.legend(figure, axes, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
     return result(figure, ax)
 
 
@@ -170,23 +176,23 @@ def segment_size(
     'payload of a segment (B)'
     """
     series = run.series(connection, part)
-    timeouts = _parts.events(run, "timeout", connection=connection, part=part)["time_s"]
-    until = _parts.end(run.events(connection, part))
+    timeouts = _elements.events(run, "timeout", connection=connection, part=part)["time_s"]
+    until = _elements.end(run.events(connection, part))
     # The series has a row for every change of any quantity.
     changed = np.flatnonzero(np.diff(series["mss_bytes"], prepend=-1.0))
     begins, sizes = series["time_s"][changed], series["mss_bytes"][changed]
     held = np.append(begins[1:], until) - begins
     data = {"time_s": begins, "held_s": held, "mss_bytes": sizes}
-    with _parts.over_time(data, 3.4, until, bad_periods, ax) as (figure, axes):
+    with _elements.over_time(data, 3.4, until, bad_periods, ax) as (figure, axes):
         x, y = np.append(begins, until), np.append(sizes, sizes[-1:])
-        axes.plot(x, y, drawstyle="steps-post", gid="size", **_parts.SIZE)
-        _parts.rug(axes, timeouts)
+        axes.plot(x, y, drawstyle="steps-post", gid="size", **_elements.SIZE)
+        _elements.rug(axes, timeouts)
         axes.set_ylim(0, 1.1 * float(np.max(sizes, initial=1.0)))
         if held.sum() > 0:
-            _parts.refer(figure, axes, {"mean over time": float(np.average(sizes, weights=held))})
+            _elements.refer(figure, axes, {"mean over time": float(np.average(sizes, weights=held))})
         axes.set_ylabel("payload of a segment (B)")
-        _parts.title(axes, run, connection, part)
-        _parts.legend(figure, axes, "size", "timeout", shaded=len(bad_periods) > 0)
+        _elements.title(axes, run, connection, part)
+        _elements.legend(figure, axes, "size", "timeout", shaded=len(bad_periods) > 0)
     return result(figure, ax)
 
 
@@ -235,16 +241,16 @@ def windows(
         "time_s": np.concatenate([each["time_s"] for each in series.values()]),
         "cwnd_segments": np.concatenate([each["cwnd_bytes"] / mss for each in series.values()]),
     }
-    until = max(_parts.end(each) for each in series.values())
-    with _parts.over_time(columns, 3.4, until, shaded, ax) as (figure, axes):
-        of_schemes = looks([run.scheme for run in runs.values()])
-        for (label, each), look in zip(series.items(), of_schemes, strict=True):
+    until = max(_elements.end(each) for each in series.values())
+    with _elements.over_time(columns, 3.4, until, shaded, ax) as (figure, axes):
+        of_schemes = line_styles([run.scheme for run in runs.values()])
+        for (label, each), line_style in zip(series.items(), of_schemes, strict=True):
             held = each["cwnd_bytes"] / mss
             x, y = np.append(each["time_s"], until), np.append(held, held[-1:])
-            line = {"color": look["color"], "linestyle": look["linestyle"], "linewidth": 1.3}
-            axes.plot(x, y, drawstyle="steps-post", label=_parts.literal(label), gid=label, **line)
+            line = {"color": line_style["color"], "linestyle": line_style["linestyle"], "linewidth": 1.3}
+            axes.plot(x, y, drawstyle="steps-post", label=_elements.literal(label), gid=label, **line)
         axes.set_ylim(bottom=0)
-        _parts.refer(figure, axes, references or {})
+        _elements.refer(figure, axes, references or {})
         axes.set_ylabel("congestion window (segments)")
         legend(figure, axes, ncols=len(series), handlelength=3.0)
     return result(figure, ax)

@@ -7,7 +7,7 @@ from html import escape
 
 import pandas
 
-from lasthop.core.units import aligned, metric_reading, quantile_cells, quantile_name
+from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.race import Race, RaceError
 from lasthop.show.html import table
 from lasthop.show.notebook import html_of, text_of
@@ -27,13 +27,13 @@ def _study_html(study: Study) -> str:
     if not study.progress.done or study.shard is not None:
         return table(caption, [], [], _state(study))
     summary = study.summary()
-    reading = metric_reading(study.metric, float(summary["mean"].abs().max()))
+    scale = metric_scale(study.metric, float(summary["mean"].abs().max()))
     parameters = list(study.points[0].parameters)
-    heads = [*parameters, "scheme", reading.label, "± 95 %", "runs"]
+    heads = [*parameters, "scheme", scale.label, "± 95 %", "runs"]
     columns = [
         *(summary[name] for name in parameters),
         summary["scheme"],
-        *(aligned(summary[name], summary["ci95"], reading.size) for name in ("mean", "ci95")),
+        *(aligned(summary[name], summary["ci95"], scale.size) for name in ("mean", "ci95")),
         [f"{runs:,}" for runs in summary["runs"]],
     ]
     rows = [[str(cell) for cell in row] for row in zip(*columns, strict=True)]
@@ -79,19 +79,19 @@ def race_columns(race: Race, rows: pandas.DataFrame) -> tuple[list[str], list[li
     # Infinite values are unknown, or of runs without the metric, and shown as a dash.
     shown = rows[[*names, "ratio", "ratio_low", "ratio_high"]].replace([math.inf, -math.inf], math.nan)
     every = race.results()[names[0]].abs()
-    reading = metric_reading(race.metric, float(every[every < math.inf].max()))
+    scale = metric_scale(race.metric, float(every[every < math.inf].max()))
     halves = (shown[names[2]] - shown[names[1]]) / 2
     ratio_halves = (shown["ratio_high"] - shown["ratio_low"]) / 2
     # Arms that hardly vary would have digits that none of the others needs.
     half, ratio_half = ([float(column.median())] for column in (halves, ratio_halves))
     if by_mean:
-        heads = [reading.label, "± 95 %", "ratio", "± 95 %"]
-        columns = [aligned(each, half, reading.size) for each in (shown["mean"], halves)]
+        heads = [scale.label, "± 95 %", "ratio", "± 95 %"]
+        columns = [aligned(each, half, scale.size) for each in (shown["mean"], halves)]
         columns += [aligned(each, ratio_half) for each in (shown["ratio"], ratio_halves)]
         return heads, columns
     assert race.quantile is not None
-    heads = [f"{quantile_name(race.quantile)} of {reading.label}", "from", "to", "ratio", "from", "to"]
-    columns = [quantile_cells(shown[name], half, reading.size) for name in names]
+    heads = [f"{quantile_name(race.quantile)} of {scale.label}", "from", "to", "ratio", "from", "to"]
+    columns = [quantile_cells(shown[name], half, scale.size) for name in names]
     columns += [aligned(shown[name], ratio_half) for name in ("ratio", "ratio_low", "ratio_high")]
     return heads, columns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lasthop.core.units import setting_reading
+from lasthop.core.units import setting_scale
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import sweep_curve
 from lasthop.study.packet_size import SIZE, other_settings
@@ -42,4 +42,4 @@ def figures(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> di
 
 def _named(setting: str, value: str) -> str:
     """Return a short label for the value of a setting."""
-    return f"{setting_reading(setting, '', 1.0).name} {value}"
+    return f"{setting_scale(setting, '', 1.0).name} {value}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from lasthop._lasthop import Link, Run, Scenario, Scheme
 from lasthop.core.applications import Kind, kind_of
-from lasthop.core.units import metric_reading
+from lasthop.core.units import metric_scale
 from lasthop.results.runs import Runs
 from lasthop.show.html import table, unfold
 from lasthop.show.notebook import html_of, text_of
@@ -132,8 +132,8 @@ def _shown(metric: str, value: float | None) -> str:
         return "-"
     if metric == "timeouts":
         return f"{value:,}"
-    reading = metric_reading(metric, abs(value))
-    number = value / reading.size
+    scale = metric_scale(metric, abs(value))
+    number = value / scale.size
     digits = 1 if metric in ("goodput", "completion_time_s") or number >= 10 else 2
-    text = f"{number:,.0f}" if reading.unit == "B" else f"{number:,.{digits}f}"
-    return f"{text} {reading.unit}"
+    text = f"{number:,.0f}" if scale.unit == "B" else f"{number:,.{digits}f}"
+    return f"{text} {scale.unit}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop import plots
 from lasthop.core.files import write_text
-from lasthop.core.units import aligned, metric_reading, quantile_cells, quantile_name
+from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.results.samples import TOTAL
 from lasthop.show import study_report
 from lasthop.show.pictures import Picture, data_url, template
@@ -75,7 +75,7 @@ def write_html(study: Study, path: Path, command: str = "") -> Path:
         command=command,
         progress=study.progress,
         schemes=list(dict.fromkeys(scheme for point in study.points for scheme in point.schemes)),
-        metric=metric_reading(study.metric, 1.0).name,
+        metric=metric_scale(study.metric, 1.0).name,
         data=data_url("application/json", document),
         curves=[
             (title, Picture.of(figure))
@@ -84,10 +84,10 @@ def write_html(study: Study, path: Path, command: str = "") -> Path:
         ],
         distributions=[(title, Picture.of(figure)) for title, figure in _distributions(study)],
         means=_means(study, study.metric),
-        others=[(metric_reading(name, 1.0).name, _means(study, name)) for name in others],
+        others=[(metric_scale(name, 1.0).name, _means(study, name)) for name in others],
         quantiles=[
             (
-                f"{quantile_name(share)} of {metric_reading(name, 1.0).name}",
+                f"{quantile_name(share)} of {metric_scale(name, 1.0).name}",
                 _quantiles(study, name, share),
             )
             for name in (study.metric, *study.further)
@@ -121,14 +121,14 @@ def _means(study: Study, metric: str) -> Table:
     summary = study.summary(metric)
     parameters = list(study.points[0].parameters)
     greatest = float(summary["mean"].abs().max())
-    reading = metric_reading(metric, 0.0 if math.isnan(greatest) else greatest)
+    scale = metric_scale(metric, 0.0 if math.isnan(greatest) else greatest)
     columns: list[Any] = [
         *(summary[name] for name in parameters),
         summary["scheme"],
-        *(aligned(summary[name], summary["ci95"], reading.size) for name in ("mean", "low", "high")),
+        *(aligned(summary[name], summary["ci95"], scale.size) for name in ("mean", "low", "high")),
         [f"{runs:,}" for runs in summary["runs"]],
     ]
-    heads = [*parameters, "scheme", reading.label, "from", "to", "runs"]
+    heads = [*parameters, "scheme", scale.label, "from", "to", "runs"]
     return Table(heads, len(parameters) + 1, _rows(columns))
 
 
@@ -138,28 +138,28 @@ def _quantiles(study: Study, metric: str, share: float) -> Table:
     parameters = list(study.points[0].parameters)
     ends = {name: table[name].where(table[name].abs() < math.inf) for name in ("value", "low", "high")}
     greatest = float(ends["value"].abs().max())
-    reading = metric_reading(metric, 0.0 if math.isnan(greatest) else greatest)
+    scale = metric_scale(metric, 0.0 if math.isnan(greatest) else greatest)
     halves = (ends["high"] - ends["low"]) / 2
     columns: list[Any] = [
         *(table[name] for name in parameters),
         table["scheme"],
-        *(quantile_cells(each, halves, reading.size) for each in ends.values()),
+        *(quantile_cells(each, halves, scale.size) for each in ends.values()),
         [f"{n:,}" for n in table["n"]],
     ]
-    heads = [*parameters, "scheme", reading.label, "from", "to", "runs"]
+    heads = [*parameters, "scheme", scale.label, "from", "to", "runs"]
     return Table(heads, len(parameters) + 1, _rows(columns))
 
 
 def _comparisons(study: Study, comparison: pandas.DataFrame) -> Table:
     """Return the differences between the schemes in pairs of runs."""
     parameters = list(study.points[0].parameters)
-    reading = metric_reading(study.metric, float(comparison["difference"].abs().max()))
-    unit = f" ({reading.unit})" if reading.unit else ""
+    scale = metric_scale(study.metric, float(comparison["difference"].abs().max()))
+    unit = f" ({scale.unit})" if scale.unit else ""
     columns: list[Any] = [
         *(comparison[name] for name in parameters),
         [f"{a} against {b}" for a, b in zip(comparison["scheme"], comparison["baseline"], strict=True)],
         *(
-            aligned(comparison[name], comparison["ci95"], reading.size, sign="+")
+            aligned(comparison[name], comparison["ci95"], scale.size, sign="+")
             for name in ("difference", "low", "high")
         ),
         aligned(comparison["ratio"], comparison["ratio_ci95"]),

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from lasthop.core.statistics import Estimate
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.comparison.network import (
     BURSTS,
     DATA,
@@ -41,9 +41,9 @@ TRACED = {
 }
 """The protocols of the traced runs by experiment, in the wide area unless called LAN."""
 
-_THROUGHPUT = Reading("throughput", "Mb/s", 1e6)
-_TIME = Reading("time", "s", 1.0)
-_DISTANCE = Reading("mean distance between errors", "KB", 1.0)
+_THROUGHPUT = Scale("throughput", "Mb/s", 1e6)
+_TIME = Scale("time", "s", 1.0)
+_DISTANCE = Scale("mean distance between errors", "KB", 1.0)
 _PALETTE = tuple(PROTOCOLS)
 
 
@@ -83,7 +83,7 @@ def _table(protocols: tuple[str, ...], evidence: Evidence) -> DataFigure:
         lines.append(_line(f"{label}, ours", x, found, scheme=setting))
         printed = [1e6 * PRINTED[name][setting][0] for _, name in there]
         lines.append(Line(f"{label}, paper", x, printed, scheme=setting, printed=True))
-    figure = curve(lines, Reading("protocol", "", 1.0), _THROUGHPUT)
+    figure = curve(lines, Scale("protocol", "", 1.0), _THROUGHPUT)
     (axes,) = figure.axes
     # No lines, since protocols are categories.
     for line in axes.lines:
@@ -120,11 +120,11 @@ def _bursts(evidence: Evidence) -> DataFigure:
         lines.append(_line(name, x, found, scheme=name))
         paper = [1e6 * printed[packets] for packets in BURSTS]
         lines.append(Line(f"{name}, paper", x, paper, scheme=name, printed=True))
-    return curve(lines, Reading("packets in a burst", "", 1.0), _THROUGHPUT, palette=_PALETTE)
+    return curve(lines, Scale("packets in a burst", "", 1.0), _THROUGHPUT, palette=_PALETTE)
 
 
 def _over_time(
-    column: str, y: Reading, most: float, until: float, parts: dict[str, tuple[str, int]], evidence: Evidence
+    column: str, y: Scale, most: float, until: float, parts: dict[str, tuple[str, int]], evidence: Evidence
 ) -> DataFigure:
     """Draw a quantity of the senders of parts of connections, by label: (experiment, part)."""
     at = np.linspace(0.0, until, 81)
@@ -138,8 +138,8 @@ def _over_time(
     return curve(lines, _TIME, y, palette=_PALETTE if set(parts) <= set(PROTOCOLS) else ())
 
 
-_CWND = partial(_over_time, "cwnd_bytes", Reading("congestion window", "KB", 1024.0), 65_535.0)
-_SEQUENCE = partial(_over_time, "snd_una_bytes", Reading("sequence number acknowledged", "MB", 1e6), np.inf)
+_CWND = partial(_over_time, "cwnd_bytes", Scale("congestion window", "KB", 1024.0), 65_535.0)
+_SEQUENCE = partial(_over_time, "snd_una_bytes", Scale("sequence number acknowledged", "MB", 1e6), np.inf)
 _LL = {"LL-TCP-AWARE": ("trace-ll-tcp-aware", 0), "LL": ("trace-ll", 0)}
 _ELN = {"E2E": ("trace-e2e", 0), "E2E-ELN": ("trace-e2e-eln", 0)}
 _PARTS = {"wired": ("trace-split", 0), "wireless": ("trace-split", 1)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from lasthop.core.quantity import number
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.evidence import Evidence, along
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, packet_trace
@@ -32,13 +32,13 @@ BEYOND = ("1 s", "2 s", "4 s", "8 s", "16 s")
 NOISE = (1e-6, 5e-6, 1e-5, 2e-5)
 """Bit error rates in good periods, from that of section 3.1 on."""
 
-_KBPS = Reading("throughput", "kb/s", 1e3)
-_MBPS = Reading("throughput", "Mb/s", 1e6)
-_SIZE = Reading("packet size", "B", 1.0)
-_BAD = Reading("mean bad period", "s", 1.0)
-_TICK = Reading("clock granularity", "ms", 1e-3)
-_TIMEOUTS = Reading("timeouts per transfer", "", 1.0)
-_GAIN = Reading("gain of EBSN", "%", 0.01)
+_KBPS = Scale("throughput", "kb/s", 1e3)
+_MBPS = Scale("throughput", "Mb/s", 1e6)
+_SIZE = Scale("packet size", "B", 1.0)
+_BAD = Scale("mean bad period", "s", 1.0)
+_TICK = Scale("clock granularity", "ms", 1e-3)
+_TIMEOUTS = Scale("timeouts per transfer", "", 1.0)
+_GAIN = Scale("gain of EBSN", "%", 0.01)
 
 
 def ceiling(good: float, bad: float, maximum: float) -> float:
@@ -80,8 +80,8 @@ def _by_size(scheme: str, evidence: Evidence) -> DataFigure:
     lines = [_line(f"bad {bad}", evidence, "wide", "size", THROUGHPUT, scheme, bad=bad) for bad in bads]
     size, value = PRINTED[scheme]
     # Points of the paper's curves that are stated in the text.
-    reading = [0.92 * each for each in value], [1.08 * each for each in value]
-    lines.append(Line("paper", size, value, *reading, printed=True))
+    printed = [0.92 * each for each in value], [1.08 * each for each in value]
+    lines.append(Line("paper", size, value, *printed, printed=True))
     ceilings = {f"ceiling, bad {bad}": ceiling(GOOD, number(bad), WIDE_MAX) for bad in bads}
     return curve(lines, _SIZE, _KBPS, references=ceilings)
 
@@ -93,7 +93,7 @@ def _resent(evidence: Evidence) -> DataFigure:
         for scheme in ("basic", "ebsn")
         for bad in (bads if scheme == "basic" else bads[-1:])
     ]
-    return curve(lines, _SIZE, Reading("retransmitted by the source", "KB", 1e3))
+    return curve(lines, _SIZE, Scale("retransmitted by the source", "KB", 1e3))
 
 
 def _local(evidence: Evidence) -> DataFigure:
@@ -107,35 +107,35 @@ def _local_resent(evidence: Evidence) -> DataFigure:
     lines = [
         _line(scheme, evidence, "local", "bad", "retransmitted_bytes", scheme) for scheme in ("basic", "ebsn")
     ]
-    return curve(lines, _BAD, Reading("retransmitted by the source", "KB", 1e3))
+    return curve(lines, _BAD, Scale("retransmitted by the source", "KB", 1e3))
 
 
-def _schemes(metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
+def _schemes(metric: str, scale: Scale, evidence: Evidence) -> DataFigure:
     schemes = evidence.sweep("wide").schemes
     lines = [_line(scheme, evidence, "wide", "bad", metric, scheme, size="512 B") for scheme in schemes]
-    return curve(lines, _BAD, reading)
+    return curve(lines, _BAD, scale)
 
 
-def _limit(metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
+def _limit(metric: str, scale: Scale, evidence: Evidence) -> DataFigure:
     backoffs = evidence.sweep("limit").values("backoff")
     lines = [
         _line(f"{scheme}, up to {backoff}", evidence, "limit", "most", metric, scheme, backoff=backoff)
         for scheme in ("local-recovery", "ebsn")
         for backoff in backoffs
     ]
-    return curve(lines, Reading("most retransmissions of a fragment", "", 1.0), reading)
+    return curve(lines, Scale("most retransmissions of a fragment", "", 1.0), scale)
 
 
-def _clock(area: str, metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
+def _clock(area: str, metric: str, scale: Scale, evidence: Evidence) -> DataFigure:
     lines = [
         _line(f"{scheme}, bad {bad}", evidence, f"clock-{area}", "tick", metric, scheme, bad=bad)
         for scheme in ("local-recovery", "ebsn")
         for bad in evidence.sweep(f"clock-{area}").values("bad")
     ]
-    return curve(lines, _TICK, reading)
+    return curve(lines, _TICK, scale)
 
 
-def _lossier(axis: str, reading: Reading, evidence: Evidence) -> DataFigure:
+def _lossier(axis: str, scale: Scale, evidence: Evidence) -> DataFigure:
     sweep = evidence.sweep(axis)
     values = sweep.values(axis)
     found = [
@@ -147,7 +147,7 @@ def _lossier(axis: str, reading: Reading, evidence: Evidence) -> DataFigure:
         [each.low - 1 for each in found],
         [each.high - 1 for each in found],
     )
-    return curve([Line("1536 B", [number(value) for value in values], *columns)], reading, _GAIN)
+    return curve([Line("1536 B", [number(value) for value in values], *columns)], scale, _GAIN)
 
 
 FIGURES = (
@@ -245,7 +245,7 @@ FIGURES = (
         "ber",
         "Wide area, 1536 B, bad 4 s: what EBSN gains with more bit errors in good periods",
         ("ber",),
-        partial(_lossier, "ber", Reading("bit error rate in good periods", "", 1.0)),
+        partial(_lossier, "ber", Scale("bit error rate in good periods", "", 1.0)),
         "Section 6 expects greater improvements with higher bit error rates.",
     ),
 )

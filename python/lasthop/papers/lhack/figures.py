@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from lasthop.core.quantity import number
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.evidence import At, Evidence, along
 from lasthop.papers.lhack.network import (
     CEILING,
@@ -19,11 +19,11 @@ from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
 
-_THROUGHPUT = Reading("throughput", "messages/s", 1.0)
-_RATE = Reading("data messages for each that is corrupted", "", 1.0)
-_BER = Reading("bit error rate", "", 1.0)
-_LASTS = Reading("length of each hand-off", "s", 1.0)
-_TRAFFIC = Reading("acknowledgements and lhacks for each data message", "", 1.0)
+_THROUGHPUT = Scale("throughput", "messages/s", 1.0)
+_RATE = Scale("data messages for each that is corrupted", "", 1.0)
+_BER = Scale("bit error rate", "", 1.0)
+_LASTS = Scale("length of each hand-off", "s", 1.0)
+_TRAFFIC = Scale("acknowledgements and lhacks for each data message", "", 1.0)
 
 
 def _line(
@@ -143,7 +143,7 @@ def _several(evidence: Evidence) -> DataFigure:
             [getattr(each, name) / PAYLOAD_BITS for each in found] for name in ("mean", "low", "high")
         )
         lines.append(Line(label, x, y, low, high, scheme))
-    return curve(lines, Reading("mobile hosts", "", 1.0), _THROUGHPUT, references={"ceiling": CEILING})
+    return curve(lines, Scale("mobile hosts", "", 1.0), _THROUGHPUT, references={"ceiling": CEILING})
 
 
 FIGURES = (

@@ -7,7 +7,7 @@ from functools import partial
 
 from lasthop.core.quantity import number
 from lasthop.core.statistics import Estimate
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
@@ -25,11 +25,11 @@ LABELS = {
 UNIT_BITS = 480 * 8
 ACK_BITS = 40 * 8
 
-_MARGIN = Reading("fading margin", "dB", 1.0)
-_TIME = Reading("completion time", "s", 1.0)
-_UNITS = Reading("data units on the air for each segment", "", 1.0)
-_BER = Reading("bit error rate in the bad state", "", 1.0)
-_DELAY = Reading("time until a unit may be retransmitted", "ms", 1e-3)
+_MARGIN = Scale("fading margin", "dB", 1.0)
+_TIME = Scale("completion time", "s", 1.0)
+_UNITS = Scale("data units on the air for each segment", "", 1.0)
+_BER = Scale("bit error rate in the bad state", "", 1.0)
+_DELAY = Scale("time until a unit may be retransmitted", "ms", 1e-3)
 
 
 def segments(evidence: Evidence, experiment: str) -> int:
@@ -98,9 +98,9 @@ PRINTED = (Line("paper", [1.0, 15.0, 15.0], [6.0, 6.0, 3.0], [5.9, 5.9, 2.9], [6
 """The data units stated in section IV: with total protection, and without it at low loss rates."""
 
 
-def _further(of: Estimated, reading: Reading, experiment: str, evidence: Evidence) -> DataFigure:
+def _further(of: Estimated, scale: Scale, experiment: str, evidence: Evidence) -> DataFigure:
     policies = ("selective", "retransmitted", "repeated-units")
-    return curve(_by_margin(of, experiment, policies, ("",), evidence), _MARGIN, reading)
+    return curve(_by_margin(of, experiment, policies, ("",), evidence), _MARGIN, scale)
 
 
 def _printed(evidence: Evidence) -> DataFigure:

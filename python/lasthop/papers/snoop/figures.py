@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from lasthop.core.statistics import Estimate
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.snoop.network import (
@@ -35,10 +35,10 @@ from lasthop.papers.verdicts import Quantity
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 
-_THROUGHPUT = Reading("throughput", "Mb/s", 1e6)
-_TIME = Reading("time", "s", 1.0)
-_DISTANCE = Reading("mean number of bits from one error to the next", "", 1.0)
-_SEQUENCE = Reading("sequence number acknowledged", "MB", 1e6)
+_THROUGHPUT = Scale("throughput", "Mb/s", 1e6)
+_TIME = Scale("time", "s", 1.0)
+_DISTANCE = Scale("mean number of bits from one error to the next", "", 1.0)
+_SEQUENCE = Scale("sequence number acknowledged", "MB", 1e6)
 
 
 def throughput(evidence: Evidence, name: str, scheme: str) -> Quantity:
@@ -57,7 +57,7 @@ def _printed(label: str, values: Sequence[float], scheme: str) -> Line:
     return Line(label, x, [1e6 * value for value in values], scheme=scheme, printed=True)
 
 
-def _over_categories(lines: Sequence[Line], x: Reading, labels: Sequence[str]) -> DataFigure:
+def _over_categories(lines: Sequence[Line], x: Scale, labels: Sequence[str]) -> DataFigure:
     figure = curve(lines, x, _THROUGHPUT)
     (axes,) = figure.axes
     axes.set_xticks(range(len(labels)), labels)
@@ -82,7 +82,7 @@ def _intervals(evidence: Evidence) -> DataFigure:
     with_tahoe = [throughput(evidence, tahoe(interval), FAST_RETRANSMISSIONS).at() for interval in INTERVALS]
     lines.append(_line(f"{FAST_RETRANSMISSIONS}, Tahoe", with_tahoe, FAST_RETRANSMISSIONS))
     lines.append(_printed(f"{SYSTEM}, paper", [value for value, _ in TABLE_1.values()], SYSTEM))
-    return _over_categories(lines, Reading("time between hand-offs", "", 1.0), list(TABLE_1))
+    return _over_categories(lines, Scale("time between hand-offs", "", 1.0), list(TABLE_1))
 
 
 def _moving_rates(evidence: Evidence) -> DataFigure:
@@ -124,8 +124,8 @@ def _scatter(evidence: Evidence) -> DataFigure:
         lines.append(Line(LABELS[scheme], [float(x) for x in range(len(PERIODS))], y, scheme=scheme))
     figure = curve(
         lines,
-        Reading("mean length of good and bad periods", "", 1.0),
-        Reading("standard deviation of a run's throughput", "%", 0.01),
+        Scale("mean length of good and bad periods", "", 1.0),
+        Scale("standard deviation of a run's throughput", "%", 0.01),
     )
     (axes,) = figure.axes
     axes.set_xticks(range(len(PERIODS)), PERIODS)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lasthop._lasthop import Run
 from lasthop.core.quantity import number
 from lasthop.core.statistics import Estimate
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity
@@ -27,11 +27,11 @@ SPAN = 0.2
 
 LABELS = {"basic": "one", "i-tcp": "two", "metp": "nocon", "vs-tcp": "VS-TCP 1"}
 
-_RATE = Reading("packet loss rate", "%", 1.0)
-_THROUGHPUT = Reading("throughput", "kB/s", 1e3)
-_NORMALISED = Reading("throughput, that of nocon is 1", "", 1.0)
-_SIZE = Reading("segment size", "B", 1.0)
-_TIME = Reading("time", "s", 1.0)
+_RATE = Scale("packet loss rate", "%", 1.0)
+_THROUGHPUT = Scale("throughput", "kB/s", 1e3)
+_NORMALISED = Scale("throughput, that of nocon is 1", "", 1.0)
+_SIZE = Scale("segment size", "B", 1.0)
+_TIME = Scale("time", "s", 1.0)
 
 Where = tuple[str, str, At]
 """An experiment, a scheme and a grid point."""
@@ -150,7 +150,7 @@ def _distribution(trace: str, evidence: Evidence) -> DataFigure:
         total = sum(counts.values())
         share = [100 * counts[size] / total for size in SIZES]
         lines.append(Line(f"{rate} % of packets lost", [float(size) for size in SIZES], share))
-    return curve(lines, _SIZE, Reading("share of segments", "%", 1.0))
+    return curve(lines, _SIZE, Scale("share of segments", "%", 1.0))
 
 
 def _over_time(trace: str, evidence: Evidence) -> DataFigure:
@@ -178,7 +178,7 @@ def _recovery_of_rate(evidence: Evidence) -> DataFigure:
     for label, experiment in (("normal TCP", "normal"), ("without congestion control", "uncontrolled")):
         time, rate = rate_over_time(evidence.traces(experiment)["basic"])
         lines.append(Line(label, time.tolist(), rate.tolist()))
-    return curve(lines, _TIME, Reading("rate of sending", "kB/s", 1e3))
+    return curve(lines, _TIME, Scale("rate of sending", "kB/s", 1e3))
 
 
 def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) -> DataFigure:
@@ -190,7 +190,7 @@ def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) ->
             for value in values
         ]
         lines.append(_line(f"{rate:g} %", [number(value) for value in values], found, 1 / 8))
-    return curve(lines, Reading(label, "", 1.0), _THROUGHPUT)
+    return curve(lines, Scale(label, "", 1.0), _THROUGHPUT)
 
 
 def _by_bytes(key: str, evidence: Evidence) -> DataFigure:
@@ -204,7 +204,7 @@ def _by_bytes(key: str, evidence: Evidence) -> DataFigure:
             found = [throughput(evidence, name, "vs-tcp", at) for at in points]
             label = f"VS-TCP {method}, {rate:g} %"
             lines.append(_line(label, [number(value) for value in values], found, 1 / 8))
-    return curve(lines, Reading(NAMES[key], "B", 1.0), _THROUGHPUT)
+    return curve(lines, Scale(NAMES[key], "B", 1.0), _THROUGHPUT)
 
 
 def _filters(evidence: Evidence) -> DataFigure:

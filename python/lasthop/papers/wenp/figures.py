@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core.statistics import Estimate
-from lasthop.core.units import Reading
+from lasthop.core.units import Scale
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity, ratio
@@ -24,11 +24,11 @@ FLAVOURS = ("tahoe", "reno", "newreno", "sack")
 SCHEMES = {"basic": "standard", "wenp": "WENP"}
 
 _MSS = 1460
-_DROP = Reading("packets dropped", "%", 1.0)
-_THROUGHPUT = Reading("throughput", "kb/s", 1e3)
-_GAIN = Reading("improvement by WENP", "%", 0.01)
-_TIME = Reading("time", "s", 1.0)
-_CWND = Reading("congestion window", "segments", float(_MSS))
+_DROP = Scale("packets dropped", "%", 1.0)
+_THROUGHPUT = Scale("throughput", "kb/s", 1e3)
+_GAIN = Scale("improvement by WENP", "%", 0.01)
+_TIME = Scale("time", "s", 1.0)
+_CWND = Scale("congestion window", "segments", float(_MSS))
 _X = [float(drop) for drop in DROPS]
 
 
@@ -99,7 +99,7 @@ def _sequence(stations: tuple[str, ...], evidence: Evidence) -> DataFigure:
             sent = _steps(series["time_s"], series["snd_nxt_bytes"], at)
             name = label if len(stations) == 1 else f"MH {station}, {label}"
             lines.append(Line(name, at.tolist(), sent, scheme=scheme))
-    return curve(lines, _TIME, Reading("sequence number sent", "MB", 1e6))
+    return curve(lines, _TIME, Scale("sequence number sent", "MB", 1e6))
 
 
 def _drops(evidence: Evidence) -> DataFigure:
@@ -110,7 +110,7 @@ def _drops(evidence: Evidence) -> DataFigure:
         lost = events["time_s"][events["event"] == "lost"]
         so_far = [float(np.count_nonzero(lost <= each)) for each in at]
         lines.append(Line(label, at.tolist(), so_far, scheme=scheme))
-    return curve(lines, _TIME, Reading("segments lost so far", "", 1.0))
+    return curve(lines, _TIME, Scale("segments lost so far", "", 1.0))
 
 
 def _cache(evidence: Evidence) -> DataFigure:
@@ -118,7 +118,7 @@ def _cache(evidence: Evidence) -> DataFigure:
     at = np.linspace(0.0, 120.0, 121)
     cached = _steps(series["time_s"], series["cached_segments"], at)
     return curve(
-        [Line("headers", at.tolist(), cached)], _TIME, Reading("cached headers, all stations", "", 1.0)
+        [Line("headers", at.tolist(), cached)], _TIME, Scale("cached headers, all stations", "", 1.0)
     )
 
 
@@ -165,7 +165,7 @@ def _flights(evidence: Evidence) -> DataFigure:
     for label, experiment, scheme in cases:
         windows, timeouts = zip(*flights(evidence, experiment, scheme), strict=True)
         lines.append(Line(label, [float(window) for window in windows], list(timeouts), scheme=scheme))
-    return curve(lines, Reading("window with two losses", "segments", 1.0), Reading("timeouts", "", 1.0))
+    return curve(lines, Scale("window with two losses", "segments", 1.0), Scale("timeouts", "", 1.0))
 
 
 def flights(evidence: Evidence, experiment: str, scheme: str) -> list[tuple[int, float]]:

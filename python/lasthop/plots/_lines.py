@@ -13,11 +13,11 @@ from lasthop._lasthop import schemes
 from lasthop.core.names import schemes_of
 from lasthop.plots import _style
 
-Look = dict[str, Any]
+LineStyle = dict[str, Any]
 """Arguments of matplotlib's `plot`."""
 
-# Marks and dashes tell the lines apart in greyscale. Lines without a scheme take the looks in this order.
-_LOOKS: tuple[Look, ...] = (
+# Marks and dashes tell the lines apart in greyscale. Lines without a scheme take the styles in this order.
+_STYLES: tuple[LineStyle, ...] = (
     {"color": _style.INK, "marker": "o", "linestyle": "-", "markerfacecolor": "white"},
     {"color": _style.GOLD, "marker": "s", "linestyle": (0, (5, 2))},
     {"color": _style.RED, "marker": "^", "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"},
@@ -41,12 +41,12 @@ _LOOKS: tuple[Look, ...] = (
 )
 # Schemes take them in the order of their registration, with the second and the third exchanged: so they were
 # published.
-_ORDER = (0, 2, 1, *range(3, len(_LOOKS)))
+_ORDER = (0, 2, 1, *range(3, len(_STYLES)))
 _REGISTERED = [scheme.name for scheme in schemes()]
-_OF_SCHEMES = dict(zip(_REGISTERED, (_LOOKS[index] for index in cycle(_ORDER)), strict=False))
+_OF_SCHEMES = dict(zip(_REGISTERED, (_STYLES[index] for index in cycle(_ORDER)), strict=False))
 
 
-def looks(lines: Sequence[str], palette: Sequence[str] = ()) -> list[Look]:
+def line_styles(lines: Sequence[str], palette: Sequence[str] = ()) -> list[LineStyle]:
     """Return the style of each line of a figure.
 
     Parameters
@@ -58,28 +58,28 @@ def looks(lines: Sequence[str], palette: Sequence[str] = ()) -> list[Look]:
 
     Returns
     -------
-    list of Look
-        In a figure that compares schemes each has its own look, the same in every figure, unless two of them
+    list of LineStyle
+        In a figure that compares schemes each has its own style, the same in every figure, unless two of them
         were registered so far apart that they have the same one. Further lines of a scheme have its colour,
         lighter each time, with other marks and dashes; so have those of schemes that it is the first part of.
-        If all lines belong to one scheme, or to none, they take the looks in order. Unregistered schemes take
-        unused looks.
+        If all lines belong to one scheme, or to none, they take the styles in order. Unregistered schemes take
+        unused styles.
 
     Examples
     --------
-    >>> [look["marker"] for look in looks(["ebsn", "basic"])]
+    >>> [line_style["marker"] for line_style in line_styles(["ebsn", "basic"])]
     ['D', 'o']
-    >>> [look["marker"] for look in looks(["", "", "basic"])]
+    >>> [line_style["marker"] for line_style in line_styles(["", "", "basic"])]
     ['s', '^', 'o']
     """
     named = {scheme for scheme in lines if scheme}
     if len(named) == 1 and not palette and len([scheme for scheme in lines if scheme]) > 1:
         lines = [""] * len(lines)
     bases = _bases([*palette, *lines])
-    free = cycle([look for look in _LOOKS if look not in bases.values()] or _LOOKS)
+    free = cycle([line_style for line_style in _STYLES if line_style not in bases.values()] or _STYLES)
     # Those of a scheme alone come first, wherever the figure has them.
     order = sorted(range(len(lines)), key=lambda index: lines[index] != _head(lines[index]))
-    found: list[Look] = [{}] * len(lines)
+    found: list[LineStyle] = [{}] * len(lines)
     seen = Counter[str]()
     for index in order:
         head = _head(lines[index])
@@ -87,7 +87,7 @@ def looks(lines: Sequence[str], palette: Sequence[str] = ()) -> list[Look]:
             found[index] = next(free)
             continue
         base = bases[head]
-        other = _LOOKS[(_LOOKS.index(base) + seen[head]) % len(_LOOKS)]
+        other = _STYLES[(_STYLES.index(base) + seen[head]) % len(_STYLES)]
         found[index] = other | {"color": _lighter(base["color"], seen[head])}
         seen[head] += 1
     return found
@@ -98,12 +98,12 @@ def _head(scheme: str) -> str:
     return next((part for part in schemes_of(scheme) if part in _OF_SCHEMES), scheme)
 
 
-def _bases(schemes: Sequence[str]) -> dict[str, Look]:
-    """Return a distinct look for each scheme, by its first part."""
+def _bases(schemes: Sequence[str]) -> dict[str, LineStyle]:
+    """Return a distinct style for each scheme, by its first part."""
     heads = [head for head in dict.fromkeys(map(_head, schemes)) if head]
-    bases: dict[str, Look] = {}
+    bases: dict[str, LineStyle] = {}
     for head in [*(name for name in _REGISTERED if name in heads), *heads]:
-        unused = [look for look in _LOOKS if look not in bases.values()] or _LOOKS
+        unused = [line_style for line_style in _STYLES if line_style not in bases.values()] or _STYLES
         wanted = _OF_SCHEMES.get(head, unused[0])
         bases.setdefault(head, wanted if wanted in unused else unused[0])
     return bases

@@ -18,9 +18,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lasthop._lasthop import Run
-from lasthop.core.units import Reading, metric_reading, quantile_name
+from lasthop.core.units import Scale, metric_scale, quantile_name
 from lasthop.plots import _figure, _style
-from lasthop.plots._looks import Look
+from lasthop.plots._lines import LineStyle
 
 if TYPE_CHECKING:
     import pandas
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 Periods = Sequence[tuple[float, float]]
 """Intervals of time in seconds, as (start, stop)."""
 
-FIRST: Look = {"marker": "o", "markersize": 2.6, "color": _style.BLUE, "markeredgewidth": 0.0}
-AGAIN: Look = {
+FIRST: LineStyle = {"marker": "o", "markersize": 2.6, "color": _style.BLUE, "markeredgewidth": 0.0}
+AGAIN: LineStyle = {
     "marker": "D",
     "markersize": 3.8,
     "color": _style.RED,
     "markerfacecolor": "white",
     "markeredgewidth": 1.1,
 }
-TIMEOUT: Look = {"marker": "v", "markersize": 5.5, "color": _style.INK, "markeredgewidth": 0.0}
-ACKNOWLEDGED: Look = {"color": _style.GOLD, "linewidth": 1.4}
-CWND: Look = {"color": _style.BLUE, "linewidth": 1.6}
-SSTHRESH: Look = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2))}
-REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
-SIZE: Look = {"color": _style.BLUE, "linewidth": 1.1}
-FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
-PRINTED: Look = {
+TIMEOUT: LineStyle = {"marker": "v", "markersize": 5.5, "color": _style.INK, "markeredgewidth": 0.0}
+ACKNOWLEDGED: LineStyle = {"color": _style.GOLD, "linewidth": 1.4}
+CWND: LineStyle = {"color": _style.BLUE, "linewidth": 1.6}
+SSTHRESH: LineStyle = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2))}
+REFERENCE: LineStyle = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
+SIZE: LineStyle = {"color": _style.BLUE, "linewidth": 1.1}
+FLIGHT: LineStyle = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
+PRINTED: LineStyle = {
     "marker": "o",
     "markersize": 8.5,
     "markerfacecolor": "none",
@@ -62,7 +62,7 @@ AXES_SHARE = 0.75
 LABEL_POINTS = 10.0
 """The height of a label's line, in points."""
 
-_LEGEND: dict[str, tuple[str, Look]] = {
+_LEGEND: dict[str, tuple[str, LineStyle]] = {
     "sent": ("sent for the first time", FIRST),
     "again": ("retransmitted", AGAIN),
     "timeout": ("timeout", TIMEOUT),
@@ -89,11 +89,11 @@ def end(columns: dict[str, npt.NDArray[Any]]) -> float:
     return 1.01 * float(columns["time_s"].max(initial=0.0)) or 1.0
 
 
-def marks(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, look: Look, name: str) -> None:
+def marks(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, line_style: LineStyle, name: str) -> None:
     """Draw marks without a line, smaller if there are many; `name` is their id in the SVG."""
     scale = min(1.0, max(0.4, math.sqrt(MANY_MARKS / max(1, np.size(x)))))
-    sizes = {key: scale * look[key] for key in ("markersize", "markeredgewidth")}
-    axes.plot(x, y, linestyle="none", gid=name, **(look | sizes))
+    sizes = {key: scale * line_style[key] for key in ("markersize", "markeredgewidth")}
+    axes.plot(x, y, linestyle="none", gid=name, **(line_style | sizes))
 
 
 def shade(axes: Axes, periods: Periods, until: float) -> None:
@@ -118,7 +118,7 @@ def over_time(
 
 
 def distribution(
-    axes: Axes, label: str, values: npt.ArrayLike, shares: npt.ArrayLike, until: float, **look: Any
+    axes: Axes, label: str, values: npt.ArrayLike, shares: npt.ArrayLike, until: float, **line_style: Any
 ) -> None:
     """Draw a distribution function: from zero, a step at each of the sorted values, level until the end."""
     x, y = np.asarray(values, dtype=float), np.asarray(shares, dtype=float)
@@ -128,7 +128,7 @@ def distribution(
         where="post",
         label=literal(label),
         gid=label,
-        **look,
+        **line_style,
     )
 
 
@@ -155,8 +155,8 @@ def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
     """Mark timeouts along the upper edge."""
     edge = axes.get_xaxis_transform()
     ones = np.ones(len(times))
-    look = TIMEOUT | {"clip_on": False, "in_layout": False}
-    axes.plot(times, ones, linestyle="none", transform=edge, gid="timeouts", **look)
+    line_style = TIMEOUT | {"clip_on": False, "in_layout": False}
+    axes.plot(times, ones, linestyle="none", transform=edge, gid="timeouts", **line_style)
 
 
 def refer(figure: Figure, axes: Axes, references: Mapping[str, float]) -> None:
@@ -219,13 +219,13 @@ def statistic(table: pandas.DataFrame) -> str:
     return "value" if "quantile" in table else "mean"
 
 
-def statistic_reading(table: pandas.DataFrame) -> Reading:
+def statistic_scale(table: pandas.DataFrame) -> Scale:
     """Return the name and unit of what a table of means or quantiles shows."""
     values = table[statistic(table)]
-    reading = metric_reading(str(table["metric"].iloc[0]), float(values[np.isfinite(values)].abs().max()))
+    scale = metric_scale(str(table["metric"].iloc[0]), float(values[np.isfinite(values)].abs().max()))
     if "quantile" not in table:
-        return reading
-    return replace(reading, name=f"{quantile_name(float(table['quantile'].iloc[0]))} of {reading.name}")
+        return scale
+    return replace(scale, name=f"{quantile_name(float(table['quantile'].iloc[0]))} of {scale.name}")
 
 
 def _number(n: int, noun: str) -> str:
@@ -236,9 +236,9 @@ def legend(figure: Figure, axes: Axes, *parts: str, shaded: bool) -> None:
     """Draw the legend of `parts`, and of the shade if there is any."""
     handles: list[Artist] = []
     for part in parts:
-        label, look = _LEGEND[part]
-        line = "none" if "marker" in look else look.get("linestyle", "-")
-        handles.append(Line2D([], [], label=label, **(look | {"linestyle": line})))
+        label, line_style = _LEGEND[part]
+        line = "none" if "marker" in line_style else line_style.get("linestyle", "-")
+        handles.append(Line2D([], [], label=label, **(line_style | {"linestyle": line})))
     if shaded:
         handles.append(Patch(color=_style.SHADE, linewidth=0, label="channel bad"))
     _figure.legend(figure, axes, handles=handles, ncols=len(handles))
