@@ -11,7 +11,7 @@ from lasthop.core.statistics import Sample
 from lasthop.papers import paper
 from lasthop.papers.evidence import At, Evidence, Sweep
 from lasthop.papers.paper import Claim, Judgement
-from lasthop.papers.runner import Plan, run_paper
+from lasthop.papers.runner import Selection, run_paper
 from lasthop.papers.snoop.network import FAST_RETRANSMISSIONS, SYSTEM
 from lasthop.papers.verdicts import AGREES, DIFFERS
 
@@ -176,7 +176,7 @@ def test_without_its_mechanism_a_claim_differs(mutation: Mutation) -> None:
     ]
     small = replace(found, experiments=experiments)
     claims = (claim, Broken(claim, mutation))
-    outcome = run_paper(Plan(small, small.choose({}), False, (), claims), None)  # type: ignore[arg-type]
+    outcome = run_paper(Selection(small, small.choose({}), False, (), claims), None)  # type: ignore[arg-type]
     (_, whole), (_, broken) = outcome.judgements
     assert whole.verdict == AGREES, whole
     assert broken.verdict == DIFFERS, broken

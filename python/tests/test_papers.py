@@ -21,7 +21,7 @@ from lasthop.papers import names, paper, papers
 from lasthop.papers.comparison.network import BURSTS, FIGURE_12, PRINTED, PROTOCOLS, TABLE_5
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.paper import Campaign, Experiment, Judgement, Paper
-from lasthop.papers.runner import Outcome, Plan, run_paper
+from lasthop.papers.runner import Outcome, Selection, run_paper
 from lasthop.papers.snoop.network import INTERVALS, NEVER, RATES, SENDERS, moving
 from lasthop.papers.verdicts import AGREES, CANNOT_TELL, CONTRADICTS, DIFFERS, VERDICTS
 from lasthop.papers.vstcp import figures, network
@@ -58,7 +58,7 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
         for each in found.experiments
     ]
     small = replace(found, experiments=experiments)
-    return run_paper(Plan(small, small.choose({}), False, small.figures, small.claims), None, jobs=2)
+    return run_paper(Selection(small, small.choose({}), False, small.figures, small.claims), None, jobs=2)
 
 
 @pytest.mark.parametrize("name", names())
@@ -221,7 +221,7 @@ def test_the_worked_example_is_the_one_in_scenarios() -> None:
 
 
 def test_every_claim_has_a_verdict_and_every_figure_its_numbers(outcome: Outcome) -> None:
-    assert len(outcome.judgements) == len(outcome.plan.paper.claims)
+    assert len(outcome.judgements) == len(outcome.selection.paper.claims)
     for claim, judgement in outcome.judgements:
         assert judgement.verdict in VERDICTS, claim.id
         assert judgement.margin, f"{claim.id} must show the rule that it is judged by"
@@ -257,7 +257,7 @@ def test_margins_without_a_source_in_the_paper_are_called_ours(outcome: Outcome)
         "wenp": {"quarter"},
     }
     found = {claim.id for claim, judgement in outcome.judgements if "our margin" in judgement.margin}
-    assert found == ours[outcome.plan.paper.name]
+    assert found == ours[outcome.selection.paper.name]
 
 
 @pytest.mark.parametrize("name", names())
@@ -274,7 +274,7 @@ def test_the_verdict_on_each_result_is_documented(name: str) -> None:
 def test_few_runs_give_the_verdicts_of_many_or_none(outcome: Outcome) -> None:
     verdicts = {claim.id: judgement.verdict for claim, judgement in outcome.judgements}
     told = 0
-    for claim, verdict in documented(outcome.plan.paper.name).items():
+    for claim, verdict in documented(outcome.selection.paper.name).items():
         if verdict != CANNOT_TELL:
             assert verdicts[claim] in (verdict, CANNOT_TELL), claim
             told += verdicts[claim] != CANNOT_TELL
@@ -307,15 +307,19 @@ def _local(full: Campaign | int, quick: int = 10) -> Paper:
     return replace(found, experiments=[replace(experiment, quick=quick, full=full, overrides=overrides)])
 
 
-def _plan(small: Paper, full: bool) -> Plan:
+def _selection(small: Paper, full: bool) -> Selection:
     figures = [each for each in small.figures if each.id == "10"]
     claims = [each for each in small.claims if each.id in ("local-better", "local-gain")]
-    return Plan(small, small.choose({}), full, figures, claims)
+    return Selection(small, small.choose({}), full, figures, claims)
 
 
 def test_each_scheme_stops_by_itself_and_pairs_are_the_runs_that_both_have(tmp_path: Path) -> None:
-    plan = _plan(_local(PRECISE), full=True)
-    outcomes = [run_paper(plan, tmp_path, jobs=1), run_paper(plan, None, jobs=2), run_paper(plan, tmp_path)]
+    selection = _selection(_local(PRECISE), full=True)
+    outcomes = [
+        run_paper(selection, tmp_path, jobs=1),
+        run_paper(selection, None, jobs=2),
+        run_paper(selection, tmp_path),
+    ]
     assert all(each.judgements == outcomes[0].judgements for each in outcomes)
     study = Study.open(tmp_path / "local,seed=1.sqlite")
     sweep = Sweep(study, {"bad": "radio.channel.two-state.bad"})
@@ -361,7 +365,7 @@ def test_between_experiments_too_the_runs_are_paired_that_both_have() -> None:
 
 
 def test_points_weigh_the_same_in_a_total_however_many_runs_they_have(tmp_path: Path) -> None:
-    run_paper(_plan(_local(PRECISE), full=True), tmp_path)
+    run_paper(_selection(_local(PRECISE), full=True), tmp_path)
     sweep = Sweep(Study.open(tmp_path / "local,seed=1.sqlite"), {"bad": "radio.channel.two-state.bad"})
     amount, _, runs = total(sweep, "timeouts", "basic")
     means = [sweep.mean("timeouts", "basic", at).mean for at in sweep.points()]
@@ -459,7 +463,7 @@ def _run(
     short = replace(experiment, overrides=(*experiment.overrides, "limit=30 s", "warmup=5 s"))
     found = replace(paper("wenp"), experiments=[short])
     claim: Any = Captured(short.name, take)
-    run_paper(Plan(found, found.choose({}), full, (), (claim,), run=run), stores, jobs, progress)
+    run_paper(Selection(found, found.choose({}), full, (), (claim,), run=run), stores, jobs, progress)
     return claim.taken
 
 
@@ -574,7 +578,7 @@ def test_an_interrupted_campaign_keeps_its_runs(tmp_path: Path) -> None:
 
 
 def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:
-    outcome = run_paper(_plan(_local(PRECISE), full=True), None)
+    outcome = run_paper(_selection(_local(PRECISE), full=True), None)
     page = paper_report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "It is a test." in page
     assert page.count("throughput_bps ±10 %, reached") == 2
@@ -582,7 +586,7 @@ def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:
     assert experiment["precision"][0]["metric"] == "throughput_bps"
     assert 0 < experiment["precision"][0]["widest"] <= 1
     narrow = replace(PRECISE, targets=[Target("throughput_bps", relative=0.001)], most=10)
-    (missed,) = run_paper(_plan(_local(narrow), full=True), None).reached.values()
+    (missed,) = run_paper(_selection(_local(narrow), full=True), None).reached.values()
     assert re.fullmatch(
         r"10 runs of each scheme at each point; throughput_bps ±0.1 %, not reached by 6 of 6 .*", missed.text
     )
@@ -609,7 +613,7 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
     assert page.count("data:text/csv;base64,") == len(outcome.figures)
-    assert f"<code>lasthop paper {outcome.plan.paper.name}</code>" in page
+    assert f"<code>lasthop paper {outcome.selection.paper.name}</code>" in page
     for verdict, count in outcome.counts().items():
         assert f"<b>{count}</b><span>{verdict}</span>" in page
     assert "data-value=" in page
@@ -617,14 +621,14 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
         assert f'id="{claim.id}"' in page
         assert f'href="#{claim.id}"' in page
     assert page.count("There is no contradiction if") == (
-        1 if outcome.plan.paper.name in ("comparison", "snoop") else 2
+        1 if outcome.selection.paper.name in ("comparison", "snoop") else 2
     )
     assert "{{" not in page
 
 
 def test_the_same_seed_gives_the_same_verdicts_for_any_jobs(outcome: Outcome, tmp_path: Path) -> None:
-    plan = replace(outcome.plan, figures=(), claims=outcome.plan.paper.claims[-5:])
-    once = run_paper(plan, tmp_path, jobs=1).judgements
+    selection = replace(outcome.selection, figures=(), claims=outcome.selection.paper.claims[-5:])
+    once = run_paper(selection, tmp_path, jobs=1).judgements
     assert [each for _, each in once] == [each for _, each in outcome.judgements[-5:]]
 
 

@@ -14,7 +14,7 @@ from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.table import Table
 from lasthop.core.names import unknown
 from lasthop.papers import Paper, names, paper, papers
-from lasthop.papers.runner import Outcome, Plan, run_paper
+from lasthop.papers.runner import Outcome, Selection, run_paper
 from lasthop.papers.verdicts import AGREES
 from lasthop.show import paper_report
 from lasthop.study import StudyError
@@ -40,12 +40,12 @@ def execute(request: Request) -> None:
     if request.name is None:
         _list(request.as_json)
         return
-    plan = _plan(request)
-    directory = request.out or Path(f"{plan.paper.name}.paper")
+    selection = _selection(request)
+    directory = request.out or Path(f"{selection.paper.name}.paper")
     try:
         with Output(directory) as output, Activity() as activity:
             began = time.monotonic()
-            outcome = run_paper(plan, directory, request.jobs, activity.show)
+            outcome = run_paper(selection, directory, request.jobs, activity.show)
             detail(f"made {outcome.runs:,} runs in {duration(time.monotonic() - began)}")
             activity.doing("writing results")
             paper_report.write_figures(outcome, output.staging)
@@ -63,7 +63,7 @@ def execute(request: Request) -> None:
         emit(f"\nwritten to {page}, beside it the figures with their numbers and results.json")
 
 
-def _plan(request: Request) -> Plan:
+def _selection(request: Request) -> Selection:
     assert request.name is not None
     if request.name not in names():
         raise RefusedError(unknown("paper", request.name, names()))
@@ -79,7 +79,7 @@ def _plan(request: Request) -> Plan:
         raise RefusedError(str(error)) from None
     # With --figure no claims are judged: they would need all experiments.
     claims = () if request.figures else found.claims
-    return Plan(found, readings, request.full, figures, claims, request.seed, request.run)
+    return Selection(found, readings, request.full, figures, claims, request.seed, request.run)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -117,8 +117,8 @@ def _described(each: Paper) -> dict[str, object]:
 
 
 def _print(outcome: Outcome) -> None:
-    plan = outcome.plan
-    emit(f"{plan.paper.title} ({plan.paper.source})\n")
+    selection = outcome.selection
+    emit(f"{selection.paper.title} ({selection.paper.source})\n")
     if outcome.judgements:
         table = Table("section", "claim", "paper", "found", "agrees if", "verdict")
         for claim, judgement in outcome.judgements:
@@ -139,5 +139,5 @@ def _print(outcome: Outcome) -> None:
         emit("\nprecision:")
     for name, reached in outcome.reached.items():
         emit(f"  {name}: {reached.text}")
-    size = "full" if plan.full else "quick"
-    emit(f"\n{len(outcome.figures)} figures from {outcome.runs:,} runs ({size}, seed {plan.seed})")
+    size = "full" if selection.full else "quick"
+    emit(f"\n{len(outcome.figures)} figures from {outcome.runs:,} runs ({size}, seed {selection.seed})")

@@ -99,7 +99,7 @@ def reproduce(
     ['Packet trace: basic TCP']
     """
     from lasthop.core.display import activity_bar, chosen
-    from lasthop.papers.runner import Plan, run_paper
+    from lasthop.papers.runner import Selection, run_paper
 
     found = paper(name)
     known = [plot.id for plot in found.figures]
@@ -108,9 +108,9 @@ def reproduce(
             raise ValueError(f"{name} has no figure {wanted!r}; it has {', '.join(known)}")
     plots = [plot for plot in found.figures if figures is None or plot.id in figures]
     claims = found.claims if figures is None else ()
-    plan = Plan(found, found.choose(readings or {}), full, plots, claims, seed, run)
+    selection = Selection(found, found.choose(readings or {}), full, plots, claims, seed, run)
     with chosen(progress, activity_bar(found.title)) as report:
-        return run_paper(plan, None if store is None else Path(store), jobs, report)
+        return run_paper(selection, None if store is None else Path(store), jobs, report)
 
 
 __all__ = ["Paper", "names", "paper", "papers", "reproduce"]

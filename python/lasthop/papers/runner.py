@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Selection:
     """A paper, its chosen readings, and which figures and claims to compute.
 
     Attributes
@@ -70,8 +70,8 @@ class Outcome(Shown):
 
     Attributes
     ----------
-    plan : Plan
-        The plan.
+    selection : Selection
+        The selection.
     figures : list of (Plot, DataFigure)
         The figures.
     judgements : list of (Claim, Judgement)
@@ -82,7 +82,7 @@ class Outcome(Shown):
         Runs and precision of each experiment with precision targets.
     """
 
-    plan: Plan
+    selection: Selection
     figures: list[tuple[Plot, DataFigure]] = field(default_factory=list)
     judgements: list[tuple[Claim, Judgement]] = field(default_factory=list)
     runs: int = 0
@@ -95,7 +95,7 @@ class Outcome(Shown):
 
 
 def run_paper(
-    plan: Plan,
+    selection: Selection,
     stores: Path | None,
     jobs: int | None = None,
     progress: Callable[[str, Progress | None], None] | None = None,
@@ -104,8 +104,8 @@ def run_paper(
 
     Parameters
     ----------
-    plan : Plan
-        The plan.
+    selection : Selection
+        The selection.
     stores : Path or None
         The directory for finished runs, from which they are reused. None stores nothing.
     jobs : int, optional
@@ -119,28 +119,28 @@ def run_paper(
     Outcome
         The figures and verdicts.
     """
-    outcome = Outcome(plan)
+    outcome = Outcome(selection)
     notify = progress or (lambda what, now: None)
     with ExitStack() as open_studies:
         sweeps, traced, scenarios = {}, {}, {}
-        for experiment in plan.experiments():
-            scenario = plan.paper.scenario(experiment, plan.readings)
+        for experiment in selection.experiments():
+            scenario = selection.paper.scenario(experiment, selection.readings)
             scenarios[experiment.name] = scenario
-            rule, report = experiment.rule(plan.full), partial(notify, experiment.name)
+            rule, report = experiment.rule(selection.full), partial(notify, experiment.name)
             if experiment.traced and not experiment.axes:
-                runs = traced[experiment.name] = _traced(scenario, rule.most, plan, jobs, report)
+                runs = traced[experiment.name] = _traced(scenario, rule.most, selection, jobs, report)
                 outcome.runs += sum(map(len, runs.values()))
                 continue
             study = open_studies.enter_context(
                 Study(
                     scenario,
-                    seed=plan.seed,
+                    seed=selection.seed,
                     precision=None,
                     runs=(rule.least, rule.most),
                     metrics=experiment.metrics,
                     targets=rule.targets,
-                    each_scheme=plan.full,
-                    store=None if stores is None else stores / f"{_name(plan, experiment)}.sqlite",
+                    each_scheme=selection.full,
+                    store=None if stores is None else stores / f"{_name(selection, experiment)}.sqlite",
                 )
             )
             study.run(jobs, report)
@@ -155,32 +155,32 @@ def run_paper(
                 ]
                 outcome.reached[experiment.name] = reached(rule, counts, samples)
         evidence = Evidence(sweeps, traced, scenarios)
-        for plot in plan.figures:
+        for plot in selection.figures:
             notify(f"drawing figure {plot.id}", None)
             outcome.figures.append((plot, plot.draw(evidence)))
-        for claim in plan.claims:
+        for claim in selection.claims:
             notify(f"judging claim {claim.id}", None)
             outcome.judgements.append((claim, claim.judge(evidence)))
     return outcome
 
 
 def _traced(
-    scenario: Scenario, runs: int, plan: Plan, jobs: int | None, report: Callable[[Progress], None]
+    scenario: Scenario, runs: int, selection: Selection, jobs: int | None, report: Callable[[Progress], None]
 ) -> dict[str, list[Run]]:
     """Make runs with traces, by scheme and in order, from the run that packet traces show."""
     have = {scheme: RunNumbers() for scheme in scenario.schemes}
-    share = (plan.run, plan.run + runs)
+    share = (selection.run, selection.run + runs)
     point = PointPolicy(Rule(runs, runs), 0, scenario, have, lambda *_: (), share)
     pool = TracingPool(jobs)
-    Scheduler(MemoryStore(METRICS), [point], plan.seed).run(pool, report)
+    Scheduler(MemoryStore(METRICS), [point], selection.seed).run(pool, report)
     return {scheme: [pool.runs[scheme][number] for number in range(*share)] for scheme in scenario.schemes}
 
 
-def _name(plan: Plan, experiment: Experiment) -> str:
+def _name(selection: Selection, experiment: Experiment) -> str:
     """Return the name of an experiment's store, which depends on the choice of readings."""
     changed = [
-        f"{reading.name}={plan.readings[reading.name].name}"
-        for reading in plan.paper.readings
-        if reading.name not in experiment.fixed and plan.readings[reading.name] is not reading.choices[0]
+        f"{reading.name}={selection.readings[reading.name].name}"
+        for reading in selection.paper.readings
+        if reading.name not in experiment.fixed and selection.readings[reading.name] is not reading.choices[0]
     ]
-    return ",".join([experiment.name, *changed, f"seed={plan.seed}"])
+    return ",".join([experiment.name, *changed, f"seed={selection.seed}"])

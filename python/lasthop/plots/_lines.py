@@ -62,8 +62,8 @@ def line_styles(lines: Sequence[str], palette: Sequence[str] = ()) -> list[LineS
         In a figure that compares schemes each has its own style, the same in every figure, unless two of them
         were registered so far apart that they have the same one. Further lines of a scheme have its colour,
         lighter each time, with other marks and dashes; so have those of schemes that it is the first part of.
-        If all lines belong to one scheme, or to none, they take the styles in order. Unregistered schemes take
-        unused styles.
+        If all lines belong to one scheme, or to none, they take the styles in order. Unregistered schemes
+        take unused styles.
 
     Examples
     --------

@@ -21,14 +21,14 @@ from lasthop.show.pictures import Picture, data_url, template
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Return the outcome as JSON, with the keys of docs/reference/json.md."""
-    plan = outcome.plan
-    reading = {name: choice.name for name, choice in plan.readings.items()}
+    selection = outcome.selection
+    reading = {name: choice.name for name, choice in selection.readings.items()}
     return {
         "lasthop": __version__,
-        "paper": plan.paper.name,
-        "mode": "full" if plan.full else "quick",
-        "seed": plan.seed,
-        "run": plan.run,
+        "paper": selection.paper.name,
+        "mode": "full" if selection.full else "quick",
+        "seed": selection.seed,
+        "run": selection.run,
         "runs": outcome.runs,
         "readings": reading,
         "experiments": [
@@ -70,7 +70,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
                 "fails_if": claim.fails_if,
                 "kind": "definition" if claim.definition else "result",
                 "note": judgement.note,
-                "fitted": plan.paper.fitted(claim),
+                "fitted": selection.paper.fitted(claim),
                 "reading": _differing(outcome),
             }
             for claim, judgement in outcome.judgements
@@ -80,11 +80,11 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 def _differing(outcome: Outcome) -> str:
     """Format the readings that are not the default."""
-    plan = outcome.plan
+    selection = outcome.selection
     changed = [
-        f"{reading.name}={plan.readings[reading.name].name}"
-        for reading in plan.paper.readings
-        if plan.readings[reading.name] is not reading.choices[0]
+        f"{reading.name}={selection.readings[reading.name].name}"
+        for reading in selection.paper.readings
+        if selection.readings[reading.name] is not reading.choices[0]
     ]
     return ", ".join(changed) or "default"
 
@@ -120,14 +120,14 @@ def write_html(outcome: Outcome, path: Path) -> Path:
     document = json.dumps(as_json(outcome), ensure_ascii=False)
     page = template("paper.html.jinja").render(
         outcome=outcome,
-        paper=outcome.plan.paper,
+        paper=outcome.selection.paper,
         version=__version__,
         command=_command(outcome),
         counts=outcome.counts(),
         definitions=sum(claim.definition for claim, _ in outcome.judgements),
         data=data_url("application/json", document.encode()),
         images=[_Image(plot, Picture.of(figure)) for plot, figure in outcome.figures],
-        campaigns={each.name: each.full for each in outcome.plan.experiments()},
+        campaigns={each.name: each.full for each in outcome.selection.experiments()},
         reading=_differing(outcome),
         failing=_failing,
     )
@@ -141,11 +141,11 @@ def _failing(claim: Claim) -> str:
 
 def _command(outcome: Outcome) -> str:
     """Return the command that reproduces the outcome."""
-    plan = outcome.plan
-    parts = ["lasthop paper", plan.paper.name]
-    parts += ["--full"] if plan.full else []
-    parts += [f"--seed {plan.seed}"] if plan.seed != 1 else []
-    parts += [f"--run {plan.run}"] if plan.run else []
+    selection = outcome.selection
+    parts = ["lasthop paper", selection.paper.name]
+    parts += ["--full"] if selection.full else []
+    parts += [f"--seed {selection.seed}"] if selection.seed != 1 else []
+    parts += [f"--run {selection.run}"] if selection.run else []
     changed = _differing(outcome)
     parts += [f"--reading {each}" for each in changed.split(", ")] if changed != "default" else []
     return " ".join(parts)

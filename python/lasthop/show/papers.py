@@ -12,13 +12,13 @@ from lasthop.show.notebook import html_of, text_of
 @text_of.register
 def _outcome_text(outcome: Outcome) -> str:
     """Return the text that stands for a reproduced paper: its verdicts."""
-    return f"<Outcome of {outcome.plan.paper.title!r}: {_verdicts(outcome)}>"
+    return f"<Outcome of {outcome.selection.paper.title!r}: {_verdicts(outcome)}>"
 
 
 @html_of.register
 def _outcome_html(outcome: Outcome) -> str:
     """Return a reproduced paper as HTML: its claims with their verdicts, and its figures to unfold."""
-    paper = outcome.plan.paper
+    paper = outcome.selection.paper
     caption = f"<b>{escape(paper.title)}</b> · {escape(paper.source)}"
     heads = ["section", "claim", "paper", "found", "verdict"]
     rows = [
