@@ -113,7 +113,7 @@ def _keys(section: Section, linked: Callable[[str], str]) -> list[str]:
         meaning, _, further = key.meaning.partition("\n\n")
         own = f"{section.path}.{key.name}".lstrip(".")
         if further and key.section not in (own, f"{own}.NAME"):
-            notes += [f"**`{key.name}`.** {linked(further)}", ""]
+            notes += [f"More on `{key.name}`:", "", linked(further), ""]
         kind = key.kind if key.section is None else f"[{key.kind}](#{anchor(key.section)})"
         name = key.name if key.kind == key.name else f"`{key.name}`"
         default = "required" if key.required else "" if key.default is None else f"`{literal(key.default)}`"
