@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import lasthop
-from lasthop._lasthop import better
+from lasthop._lasthop import metric_definitions
 from lasthop.cli.failure import EXIT_CODES
 from lasthop.core.keys import Key, Section, schema, sections
 from lasthop.papers import papers
@@ -172,21 +172,11 @@ def canonical(*overrides: str) -> dict[str, Any]:
 def metrics(*sets: str) -> list[str]:
     """Return the table of the metrics of these sets."""
     lines = table("name", "unit", "better", "definition")
-    for each in sets:
-        for name, metric in report_schema()["definitions"][each]["properties"].items():
-            lines.append(
-                row(f"`{name}`", unit(name, metric["type"]), better(name) or "", metric["description"])
-            )
+    for metric in metric_definitions():
+        if metric.set in sets:
+            unit = {"bps": "bit/s", "truth": "bool"}.get(metric.unit, metric.unit)
+            lines.append(row(f"`{metric.name}`", unit, metric.better or "", metric.doc))
     return lines
-
-
-def unit(name: str, kind: str | list[str]) -> str:
-    """Return the unit of a metric: names end with it."""
-    if kind == "boolean":
-        return "bool"
-    units = {"per_bit_j": "J/bit", "bps": "bit/s", "bytes": "B", "bits": "bit", "_s": "s", "_j": "J"}
-    found = next((unit for suffix, unit in units.items() if name.endswith(suffix)), None)
-    return found or ("count" if kind == "integer" else "" if name in ("r_factor", "mos") else "ratio")
 
 
 def report() -> list[str]:

@@ -153,9 +153,10 @@ def test_every_example_of_the_reference_is_a_part_of_a_scenario() -> None:
     for section in sections():
         for example in examples(section.about):
             document = merged(around(section.path), example)
-            assert not complaints(document), section.path
-            # Examples with files, and with links that other tables define, are not whole.
-            if not re.search(r'"file"|"preset"|"graph"|"R\d|laptop', json.dumps(example)):
+            found = complaints(document)
+            # Examples may leave out keys that others state, and name files and links that others have.
+            assert not [text for text in found if "is a required property" not in text], section.path
+            if not found and not re.search(r'"file"|"preset"|"graph"|"R\d|laptop', json.dumps(example)):
                 lasthop.build(document)
 
 
