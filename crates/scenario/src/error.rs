@@ -145,7 +145,7 @@ impl ScenarioError {
     }
 
     /// The same error of another kind.
-    pub(crate) fn as_kind(self, kind: ErrorKind) -> ScenarioError {
+    pub(crate) fn with_kind(self, kind: ErrorKind) -> ScenarioError {
         ScenarioError { kind, ..self }
     }
 

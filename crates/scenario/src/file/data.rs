@@ -33,7 +33,7 @@ impl Scenario {
                 failed = Some(Fault { path: keys.iter().map(|key| (*key).to_owned()).collect(), problem });
             }
         });
-        failed.map_or(Ok(()), |fault| Err(document.fault(&fault).as_kind(ErrorKind::Unreadable)))
+        failed.map_or(Ok(()), |fault| Err(document.fault(&fault).with_kind(ErrorKind::Unreadable)))
     }
 
     /// The hashes of the contents of its data files, in order.
