@@ -24,6 +24,7 @@ COMMANDS = [
     "merge",
     "compare",
     "check",
+    "schema",
     "schemes",
     "links",
     "fit",
@@ -114,6 +115,8 @@ def test_names_are_completed() -> None:
     assert completed("lasthop run ebsn-example --metric ebsn.") == ["ebsn.notices_sent"]
     assert completed("lasthop study --scheme ebsn ebsn-example --metric timeo") == ["timeouts"]
     assert completed("lasthop run ebsn-example --set transfer.si") == ["transfer.size="]
+    # One that the scenario does not state.
+    assert completed("lasthop run ebsn-example --set radio.outage.f") == ["radio.outage.first="]
     assert completed("lasthop links starl") == ["starlink"]
     assert completed("lasthop paper ") == list(papers.names())
     assert completed("lasthop paper ebsn --figure 1") == ["10", "11"]
