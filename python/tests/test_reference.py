@@ -319,3 +319,25 @@ def test_rules_name_files_and_have_a_place_on_the_page() -> None:
         assert rule.home in listed, rule
         for name in rule.files:
             assert any((ROOT / directory / name).is_file() for directory in directories), rule
+
+
+UNITS = {
+    "limit": "ns us µs ms s min h",
+    "radio.rate": "bps kbps Mbps Gbps kbit/s Mbit/s kB/s MB/s Mb/s",
+    "transfer.size": "B KB kB MB GB KiB MiB GiB",
+}
+
+
+@pytest.mark.parametrize("path", UNITS)
+def test_the_schema_has_the_units_of_the_program(path: str) -> None:
+    for unit in (*UNITS[path].split(), "x", ""):
+        document = tomllib.loads(SCENARIO)
+        table, _, key = path.rpartition(".")
+        (document[table] if table else document)[key] = f"100 {unit}"
+        if unit in ("x", ""):
+            assert complaints(document)
+            with pytest.raises(ScenarioError):
+                lasthop.build(document)
+        else:
+            assert not complaints(document), unit
+            lasthop.build(document)
