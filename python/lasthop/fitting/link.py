@@ -60,7 +60,7 @@ class StatedLosses:
 
 
 class Assumption(str):
-    """A note that states an assumption: `Assumed: ` and what."""
+    """A note that states an assumption; its first word is *Assumed*."""
 
     __slots__ = ()
 
