@@ -19,7 +19,7 @@ MODULE := python/lasthop/web/simulator.wasm.gz
 CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*' -o -name build.rs) $(wildcard scenarios/*.toml)
 DEVELOP := . $(BIN)/activate && maturin develop --release
 # Declared by a macro, so cargo fmt does not find them.
-REGISTERED := $(shell find crates/proto/src/scheme crates/proto/src/arq -name '*.rs')
+REGISTERED := $(shell find crates/proto/src/scheme crates/proto/src/arq crates/proto/src/tcp/cc crates/channel/src crates/link/src/queue -name '*.rs')
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What only a next build or a debugger would use slows down the first build, which is the only one on a fresh machine.
@@ -80,6 +80,9 @@ doc:
 
 test-rust: | $(VENV)/.made
 	$(RUST_TESTS)
+	cargo run --quiet --profile test -p lasthop-sim --example component_by_hand > /dev/null
+	cargo run --quiet --profile test -p lasthop-sim --example network > /dev/null
+	cargo run --quiet --profile test -p lasthop-experiment --example scheme > /dev/null
 
 check-rust: | $(VENV)/.made
 	$(FEW) $(RUST_TESTS) --workspace --tests

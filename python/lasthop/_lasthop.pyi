@@ -198,6 +198,7 @@ def better(name: str) -> Literal["higher", "lower"] | None: ...
 def unit(
     name: str,
 ) -> Literal["bps", "B", "bit", "s", "J", "count", "truth", "share", "index", "number"]: ...
+
 @final
 class MetricDefinition:
     @property

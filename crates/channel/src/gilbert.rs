@@ -82,10 +82,7 @@ impl Gilbert {
 
 impl ChannelModel for Gilbert {
     fn examples() -> &'static [&'static str] {
-        &[
-            "loss = 0.02, burst = 3, start = \"stationary\"",
-            "loss = 0.02, burst = \"40 ms\"",
-        ]
+        &["loss = 0.02, burst = 3, start = \"stationary\"", "loss = 0.02, burst = \"40 ms\""]
     }
 
     fn validate(&self) -> Result<(), Invalid> {

@@ -55,7 +55,8 @@ impl ChannelModel for LossSeries {
         match self.file.contents() {
             Some(_) => Ok(()),
             None => {
-                let problem = "found a file that has not been read, expected a scenario that was loaded from a file";
+                let problem =
+                    "found a file that has not been read, expected a scenario that was loaded from a file";
                 Err(Invalid { field: "loss-series.file", problem })
             }
         }

@@ -113,10 +113,8 @@ impl RayleighGilbert {
 
 impl ChannelModel for RayleighGilbert {
     fn examples() -> &'static [&'static str] {
-        &[
-            "fading_margin = \"10 dB\", doppler = 0.1, step = \"10 ms\", good_ber = 1e-10, bad_ber = 0.01, \
-             start = \"stationary\"",
-        ]
+        &["fading_margin = \"10 dB\", doppler = 0.1, step = \"10 ms\", good_ber = 1e-10, bad_ber = 0.01, \
+             start = \"stationary\""]
     }
 
     fn validate(&self) -> Result<(), Invalid> {

@@ -197,4 +197,6 @@ def _pings(
     return fates, delays
 
 
-READER = JsonReader(name="flent", title="Flent", command="flent tcp_download -H SERVER", fits=_fits, parse=_parse)
+READER = JsonReader(
+    name="flent", title="Flent", command="flent tcp_download -H SERVER", fits=_fits, parse=_parse
+)

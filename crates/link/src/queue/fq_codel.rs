@@ -70,7 +70,9 @@ impl Parameters for Params {
             summary: "a queue for each flow, each kept short (RFC 8290)",
             expedites: false,
             separates_flows: true,
-            deployment: Some("tc qdisc replace dev IF root fq_codel; in Wi-Fi of Linux and OpenWrt by default"),
+            deployment: Some(
+                "tc qdisc replace dev IF root fq_codel; in Wi-Fi of Linux and OpenWrt by default",
+            ),
         }
     }
 

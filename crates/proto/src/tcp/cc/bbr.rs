@@ -5,7 +5,9 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Stream, Streams, Time};
 
-use super::{AckInfo, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
+use super::{
+    AckInfo, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window,
+};
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
@@ -15,7 +17,9 @@ pub(super) const CONTROL: Control = Control {
     needs_pacing: true,
     linux: Some("bbr"),
     cost: Some("may take bandwidth from other flows in the same queue"),
-    ..Control::new("bbr", "BBR", "BBR, version 1, as in Linux", |settings, flow| Box::new(Bbr::new(settings, u64::from(flow.0))))
+    ..Control::new("bbr", "BBR", "BBR, version 1, as in Linux", |settings, flow| {
+        Box::new(Bbr::new(settings, u64::from(flow.0)))
+    })
 };
 
 /// Startup gain: 2 / ln 2, the smallest gain that doubles the rate each round.

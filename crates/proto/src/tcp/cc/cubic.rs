@@ -11,7 +11,9 @@ use crate::tcp::settings::Settings;
 pub(super) const CONTROL: Control = Control {
     exits_slow_start: true,
     linux: Some("cubic"),
-    ..Control::new("cubic", "CUBIC", "CUBIC (RFC 9438, as in Linux), with HyStart", |settings, _| Box::new(Cubic::new(settings)))
+    ..Control::new("cubic", "CUBIC", "CUBIC (RFC 9438, as in Linux), with HyStart", |settings, _| {
+        Box::new(Cubic::new(settings))
+    })
 };
 
 /// Multiplicative decrease factor 0.7, in units of 1/1024.

@@ -11,7 +11,9 @@ use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("hybla"),
-    ..Control::new("hybla", "Hybla", "Hybla (Caini and Firrincieli 2004, as in Linux)", |settings, _| Box::new(Hybla::new(settings)))
+    ..Control::new("hybla", "Hybla", "Hybla (Caini and Firrincieli 2004, as in Linux)", |settings, _| {
+        Box::new(Hybla::new(settings))
+    })
 };
 
 /// The reference round-trip time.

@@ -7,7 +7,12 @@ use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     limit: Limit::Receiver,
-    ..Control::new("none", "no congestion control", "No congestion control: only the receive window limits the data in flight. For a dedicated hop that cannot be congested", |settings, _| Box::new(NoControl::new(settings)))
+    ..Control::new(
+        "none",
+        "no congestion control",
+        "No congestion control: only the receive window limits the data in flight. For a dedicated hop that cannot be congested",
+        |settings, _| Box::new(NoControl::new(settings)),
+    )
 };
 
 /// A constant window, independent of acknowledgements and losses.

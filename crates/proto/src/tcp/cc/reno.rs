@@ -7,7 +7,12 @@ use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("reno"),
-    ..Control::new("reno", "Reno", "AIMD with byte counting, in whole segments (RFC 5681 with RFC 3465, as in Linux)", |settings, _| Box::new(Reno::new(settings)))
+    ..Control::new(
+        "reno",
+        "Reno",
+        "AIMD with byte counting, in whole segments (RFC 5681 with RFC 3465, as in Linux)",
+        |settings, _| Box::new(Reno::new(settings)),
+    )
 };
 
 /// Multiplicative decrease factor (RFC 5681 equation 4).

@@ -11,7 +11,9 @@ use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("vegas"),
-    ..Control::new("vegas", "Vegas", "Vegas (Brakmo and Peterson 1995, as in Linux)", |settings, _| Box::new(Vegas::new(settings)))
+    ..Control::new("vegas", "Vegas", "Vegas (Brakmo and Peterson 1995, as in Linux)", |settings, _| {
+        Box::new(Vegas::new(settings))
+    })
 };
 
 /// The window grows below this number of queued segments, and shrinks above [`BETA`].

@@ -10,7 +10,9 @@ use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("veno"),
-    ..Control::new("veno", "Veno", "Veno (Fu and Liew 2003, as in Linux)", |settings, _| Box::new(Veno::new(settings)))
+    ..Control::new("veno", "Veno", "Veno (Fu and Liew 2003, as in Linux)", |settings, _| {
+        Box::new(Veno::new(settings))
+    })
 };
 
 /// The path is congested above this number of queued half segments: 3 segments.

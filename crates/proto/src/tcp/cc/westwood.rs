@@ -12,7 +12,9 @@ use crate::tcp::settings::Settings;
 pub(super) const CONTROL: Control = Control {
     needs_samples: true,
     linux: Some("westwood"),
-    ..Control::new("westwood", "Westwood+", "Westwood+ (Mascolo et al. 2004, as in Linux)", |settings, _| Box::new(Westwood::new(settings)))
+    ..Control::new("westwood", "Westwood+", "Westwood+ (Mascolo et al. 2004, as in Linux)", |settings, _| {
+        Box::new(Westwood::new(settings))
+    })
 };
 
 /// Minimum interval of a bandwidth sample; otherwise a round-trip time.

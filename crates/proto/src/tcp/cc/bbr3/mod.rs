@@ -26,7 +26,9 @@ use self::congestion::Congestion;
 use self::probe_bw::Probe;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
-use super::{AckInfo, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window};
+use super::{
+    AckInfo, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
+};
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
@@ -36,7 +38,9 @@ pub(super) const CONTROL: Control = Control {
     needs_pacing: true,
     origin: Some("a kernel of its authors"),
     cost: Some("may take bandwidth from other flows in the same queue"),
-    ..Control::new("bbr3", "BBR version 3", "BBR, version 3 (draft-ietf-ccwg-bbr)", |settings, flow| Box::new(Bbr3::new(settings, u64::from(flow.0))))
+    ..Control::new("bbr3", "BBR version 3", "BBR, version 3 (draft-ietf-ccwg-bbr)", |settings, flow| {
+        Box::new(Bbr3::new(settings, u64::from(flow.0)))
+    })
 };
 
 /// Pacing rate relative to the bandwidth estimate, so that queues drain.
