@@ -34,3 +34,8 @@ pub use rng::{Stream, Streams};
 pub use steps::{Steps, StepsReader};
 pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes, Decibels, Power, Probability, UnitError};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

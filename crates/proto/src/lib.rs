@@ -35,3 +35,8 @@ pub use component::{
 pub use packet::{
     Body, Coded, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet, Symbol,
 };
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -50,3 +50,8 @@ pub use ip::{Fragment, Ip, IpPacket, Transport, Udp};
 pub use link::{Framed, LinkType};
 pub use rtp::Rtp;
 pub use tcp::{Tcp, TcpHeader};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
