@@ -1,0 +1,93 @@
+"""The rules of deny.toml, checked from what cargo knows offline; which Python packages are used."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RULES = tomllib.loads((ROOT / "deny.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def crates() -> list[dict[str, Any]]:
+    if shutil.which("cargo") is None:
+        pytest.skip("there is no cargo")
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--all-features"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    packages: list[dict[str, Any]] = json.loads(done.stdout)["packages"]
+    return [package for package in packages if package["source"] is not None]
+
+
+def permitted(licence: str, allowed: set[str]) -> bool:
+    """Tell whether a licence expression is met: each part of its ANDs by one of the part's ORs."""
+    parts = licence.replace("/", " OR ").split(" AND ")
+    return all(any(name.strip("() ") in allowed for name in part.split(" OR ")) for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("licence", "expected"),
+    [
+        ("MIT", True),
+        ("GPL-3.0", False),
+        ("MIT OR GPL-3.0", True),
+        ("MIT/GPL-3.0", True),
+        ("(MIT OR GPL-3.0) AND GPL-2.0", False),
+        ("(MIT OR Apache-2.0) AND Zlib", True),
+    ],
+)
+def test_a_licence_expression_is_read_by_its_operators(licence: str, expected: bool) -> None:
+    assert permitted(licence, {"MIT", "Apache-2.0", "Zlib"}) is expected
+
+
+def test_every_crate_has_a_licence_that_deny_toml_allows(crates: list[dict[str, Any]]) -> None:
+    allowed = set(RULES["licenses"]["allow"])
+    assert [c["name"] for c in crates if not permitted(c["license"] or "none", allowed)] == []
+
+
+def test_every_crate_comes_from_the_registry(crates: list[dict[str, Any]]) -> None:
+    assert [c["name"] for c in crates if not c["source"].startswith("registry+")] == []
+
+
+def test_only_the_crates_that_deny_toml_names_come_in_two_versions(crates: list[dict[str, Any]]) -> None:
+    versions = defaultdict(set)
+    for crate in crates:
+        versions[crate["name"]].add(crate["version"])
+    skipped = {entry["crate"].partition("@")[0] for entry in RULES["bans"]["skip"]}
+    assert {name for name, several in versions.items() if len(several) > 1} == skipped
+
+
+def test_python_imports_what_the_project_declares_and_nothing_else() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    def names(requirements: list[str]) -> set[str]:
+        return {re.split(r"[\[>=;<! ]", each)[0].lower() for each in requirements} - {"lasthop"}
+
+    required, optional = (
+        names(project["dependencies"]),
+        names([each for extra in extras.values() for each in extra]),
+    )
+    imported = set()
+    for file in (ROOT / "python" / "lasthop").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                imported.add(node.module.partition(".")[0])
+    foreign = imported - set(sys.stdlib_module_names) - {"lasthop"}
+    distributions = packages_distributions()
+    used = {name.lower() for module in foreign for name in distributions.get(module, [module])}
+    # anywidget is made of traitlets.
+    assert used - required - optional == {"traitlets"}
+    assert required <= used
