@@ -123,10 +123,10 @@ def run_command(
     return subprocess.CompletedProcess(line, code, printed, said)
 
 
-def run_process(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_process(*arguments: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Run `lasthop` with arguments in a process of its own, from the root of the repository."""
     line = [sys.executable, "-m", "lasthop", *map(str, arguments)]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) -> tuple[int, str, str]:
