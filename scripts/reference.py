@@ -209,7 +209,7 @@ def commands() -> str:
     import typer
 
     from lasthop.cli.app import app
-    from lasthop.cli.man import ENVIRONMENT
+    from lasthop.cli.commands.man import ENVIRONMENT
 
     group: Any = typer.main.get_command(app)
     root = typer.Context(group, info_name="lasthop", **group.context_settings)
@@ -224,7 +224,7 @@ def commands() -> str:
         "",
     ]
     for name in group.list_commands(root):
-        command = group.commands[name]
+        command = group.load(name)
         if command.hidden:
             continue
         context = typer.Context(command, info_name=name, parent=root)

@@ -12,10 +12,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 from conftest import EXAMPLE, ROOT, Command, results
 
 import lasthop
 from lasthop._lasthop import metric_definitions
+from lasthop.cli.app import COMMANDS, app
 
 
 def of_set(name: str) -> list[str]:
@@ -44,10 +46,33 @@ def test_help_names_every_command_and_option(command: Command) -> None:
     assert all(option in described for option in options)
 
 
-def test_startup_imports_nothing_slow() -> None:
-    program = "import sys, lasthop.cli.app; print({'numpy', 'matplotlib', 'pandas', 'rich'} & {*sys.modules})"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "set()\n"
+@pytest.mark.parametrize(
+    ("arguments", "slow"),
+    [
+        (["--help"], {"numpy", "matplotlib", "pandas", "scipy", "rich"}),
+        (["run", "--help"], {"numpy", "matplotlib", "pandas", "scipy"}),
+        (["run", EXAMPLE], {"numpy", "matplotlib", "pandas", "scipy"}),
+    ],
+)
+def test_startup_imports_nothing_slow(arguments: list[str], slow: set[str]) -> None:
+    program = f"""
+import atexit, sys
+atexit.register(lambda: print("imported", {slow} & {{*sys.modules}}))
+sys.argv = ["lasthop", *{arguments}]
+from lasthop.cli import main
+main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "imported set()")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_opens_its_help_as_the_list_of_commands_has_it(name: str) -> None:
+    command = typer.main.get_command(app).load(name)  # type: ignore[attr-defined]
+    assert command.name == name
+    assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name]
 
 
 def test_run_prints_a_row_for_each_scheme(command: Command) -> None:

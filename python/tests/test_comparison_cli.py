@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 import lasthop
 from lasthop import plots
-from lasthop.cli.compare import _split
+from lasthop.cli.commands.compare import _split
 
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--runs", "2:4")
 PAGE = (ROOT / "docs/guide/compare.md").read_text()

@@ -22,7 +22,7 @@ from conftest import ROOT, Command, results, run_process
 
 import lasthop
 from lasthop import fitting, measurement
-from lasthop.cli import emulate
+from lasthop.cli.emulation import namespaces, report
 from lasthop.cli.failure import EXIT_CODES, LATE, RefusedError
 from lasthop.measurement import Direction
 
@@ -34,7 +34,7 @@ def _refusal() -> str:
     if missing := [tool for tool in ("unshare", "ip") if shutil.which(tool) is None]:
         return f"emulation needs {' and '.join(missing)}"
     try:
-        emulate._isolation()
+        namespaces._isolation()
     except RefusedError as error:
         return str(error)
     return ""
@@ -372,7 +372,7 @@ def test_tcp_crosses_fast_links_in_super_packets(
     [(1e3, 1500, 1), (119e6, 1500, 1), (1e9, 1500, 16), (1e9, 9000, 2), (1e15, 1500, 65535)],
 )
 def test_super_packets_of_senders_pass_links_within_200_us(rate_bps: float, mtu: int, segments: int) -> None:
-    assert emulate._segments(rate_bps, mtu) == segments
+    assert namespaces._segments(rate_bps, mtu) == segments
 
 
 @in_namespaces
@@ -563,13 +563,13 @@ def test_what_cannot_be_emulated_is_refused(command: Command, arguments: list[st
 )
 def test_all_processors_may_receive(monkeypatch: pytest.MonkeyPatch, processors: int, mask: str) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
-    assert f"echo {mask} > /sys/class/net/eth0/queues/rx-0/rps_cpus" in emulate._spread()
+    assert f"echo {mask} > /sys/class/net/eth0/queues/rx-0/rps_cpus" in namespaces._spread()
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(RefusedError, match=r"needs the program `unshare`; install util-linux"):
-        emulate._enter_namespaces()
+        namespaces._enter_namespaces()
     monkeypatch.undo()
 
     def refuse(*_: object, **__: object) -> SimpleNamespace:
@@ -579,12 +579,12 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         RefusedError, match=r"unshare failed: Operation not permitted\); allow user namespaces"
     ):
-        emulate._isolation()
+        namespaces._isolation()
 
 
 def test_problems_are_told_with_their_remedies() -> None:
-    request = SimpleNamespace(lateness=5.0, seed=1, run=0, between=None)
     scenario = SimpleNamespace(title="", file="mine.toml", hash="0", sweep={"radio.rate": ["1 Mbps"]})
+    emulation: Any = SimpleNamespace(scenario=scenario, scheme="basic", lateness_ms=5.0, seed=1, run=0)
     drops = ("queue_drops", "aqm_drops", "lost_on_air", "link_discards", "unreachable", "marked")
     carried: dict[str, Any] = {
         "lateness": {"p50_s": 1e-5, "p99_s": 7e-3, "max_s": 2.0},
@@ -598,10 +598,10 @@ def test_problems_are_told_with_their_remedies() -> None:
         ],
         "schemes": {"snoop.connections": 3},
     }
-    report = emulate.report_of(request, scenario, "basic", carried, 0)  # type: ignore[arg-type]
-    assert report["without_sweep"] == ["radio.rate"]
-    late, slow, backlog, large = report["problems"]
-    assert (report["interfaces"], report["metrics"]) == (
+    document = report.document(emulation, None, carried, 0)
+    assert document["without_sweep"] == ["radio.rate"]
+    late, slow, backlog, large = document["problems"]
+    assert (document["interfaces"], document["metrics"]) == (
         None,
         {
             "link_discards": 4,
@@ -631,7 +631,7 @@ def test_problems_are_told_with_their_remedies() -> None:
         "links": [],
         "schemes": {},
     }
-    assert emulate.report_of(request, scenario, "basic", carried, 0)["problems"] == []  # type: ignore[arg-type]
+    assert report.document(emulation, None, carried, 0)["problems"] == []
 
 
 @pytest.mark.parametrize("name", ["bursts", "cell", "ebsn-example", "hand-off", "last-mile", "starlink"])

@@ -16,7 +16,7 @@ from conftest import ROOT, results
 from test_emulate import CLIENT, PATIENT, REFUSAL, SERVER
 
 import lasthop
-from lasthop.cli import emulate
+from lasthop.cli.emulation import namespaces
 from lasthop.cli.failure import LATE
 
 pytestmark = [
@@ -73,7 +73,7 @@ def between(script: str, *options: str, **files: str) -> subprocess.CompletedPro
     words = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *options]
     environment = os.environ | files | {"lasthop": " ".join(f"'{word}'" for word in words)}
     environment |= {"python": sys.executable, "probe": PROBE}
-    inside = ["unshare", *emulate._isolation(), "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    inside = ["unshare", *namespaces._isolation(), "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return subprocess.run(
         [*inside, "sh", "-c", HOSTS + script],
         cwd=ROOT,

@@ -18,10 +18,9 @@ import pytest
 from conftest import EXAMPLE, ROOT, Command, interrupt, results
 
 import lasthop
-from lasthop.cli import run
+from lasthop.cli.commands import run
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import FILES, Output
-from lasthop.cli.run import Request
 from lasthop.results.sqlite import SqliteStore
 from lasthop.study import Study, StudyError
 
@@ -245,10 +244,7 @@ def test_json_and_files_say_the_same(command: Command, tmp_path: Path) -> None:
 
 def test_traces_of_all_runs_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = lasthop.run(EXAMPLE, "basic", trace=True, series=True).recorded_rows
-    request = Request(
-        Path(EXAMPLE), ["basic", "ebsn", "lhack"], [], 0, 0, [], [], False, tmp_path / "out", True, False, []
-    )
     monkeypatch.setattr(run, "_MAX_ROWS", rows)
     with pytest.raises(RefusedError, match=r"after 2 of \d runs .* have [\d,]+ rows, more"):
-        run.execute(request)
+        run.run(Path(EXAMPLE), ["basic", "ebsn", "lhack"], seed=0, out=tmp_path / "out", trace=True)
     assert not (tmp_path / "out").exists()

@@ -147,7 +147,7 @@ def _scenario(context: typer.Context) -> Scenario | None:
     """Return the scenario on the command line, or None if there is none that can be read."""
     import lasthop
 
-    path = _argument(context, "scenario")
+    path = _argument(context, "path")
     with suppress(ValueError):
         return None if path is None else lasthop.load(path)
     return None

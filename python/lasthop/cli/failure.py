@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -116,6 +116,24 @@ def failed(
     place = {"file": file, "line": line, "column": column, "option": option}
     _emit(kind, message, place, remedy or remedy_in(message), code)
     return typer.Exit(code)
+
+
+def misused(error: Any) -> typer.Exit:
+    """Report an error of the command line itself."""
+    context: Any = getattr(error, "ctx", None)
+    parameter: Any = getattr(error, "param", None)
+    option = getattr(error, "option_name", None)
+    if parameter is not None and parameter.param_type_name == "option":
+        from_environment = str(context.get_parameter_source(parameter.name)).endswith("ENVIRONMENT")
+        option = parameter.envvar if from_environment else parameter.opts[0]
+        error.param_hint = f"'{option}'"
+    elif parameter is not None:
+        option = parameter.metavar
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    usage = f"{context.command_path if context else 'lasthop'} --help lists the arguments and options"
+    remedy = remedy_in(message) or usage
+    return failed("option", f"{message}\n{usage}", message, option=option, remedy=remedy)
 
 
 def stopped(message: str, remedy: str | None) -> typer.Exit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -104,5 +104,48 @@ Verbose = Annotated[
         is_eager=True,
         callback=_be_verbose,
         help="Report the steps on stderr.",
+    ),
+]
+Export = Annotated[
+    str | None,
+    typer.Option(
+        "--export",
+        metavar="FORMAT",
+        autocompletion=complete.export,
+        help="Also write every run as csv or parquet; or datasette: metadata to show the store with.",
+    ),
+]
+Html = Annotated[bool, typer.Option("--html", help="Also write a report: report.html.")]
+RunNumber = Annotated[int, number("The run's number.")]
+Pcap = Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")]
+Rate = Annotated[
+    str | None,
+    typer.Option("--rate", metavar="RATE", help="The link's rate towards the user, such as 8Mbps."),
+]
+UpRate = Annotated[
+    str | None, typer.Option("--up-rate", metavar="RATE", help="The link's rate from the user.")
+]
+Rtt = Annotated[
+    str | None,
+    typer.Option("--rtt", metavar="TIME", help="The round-trip time without queues, such as 60ms."),
+]
+LastHopRtt = Annotated[
+    str | None, typer.Option("--last-hop-rtt", metavar="TIME", help="The share of it on the last hop.")
+]
+User = Annotated[
+    Literal["client", "server"],
+    typer.Option(metavar="END", help="Which end of measured connections is the user's: client or server."),
+]
+Captured = Annotated[
+    Literal["client", "server", "between"] | None,
+    typer.Option(
+        metavar="WHERE",
+        help="Where a capture was taken: client, server or between; by default its delays tell.",
+    ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        "--every", metavar="TIME", help="Time between the rows of CSV, or packets of ping, without times."
     ),
 ]

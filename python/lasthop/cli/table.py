@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from io import StringIO
 from itertools import zip_longest
@@ -183,3 +184,10 @@ def run_labels(run: Run, *, shown: bool = True) -> list[str]:
 def fixed(value: float | None, decimals: int = 1) -> str:
     """Return a number with so many decimals, a dash for none."""
     return "-" if value is None else f"{value:,.{decimals}f}"
+
+
+def p_value(p: float) -> str:
+    """Format a p-value."""
+    if math.isnan(p):
+        return "-"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -4,43 +4,56 @@ from __future__ import annotations
 
 import json
 import textwrap
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 import lasthop
+from lasthop.cli import complete
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.options import AsJson, RunNumber, Seed
 from lasthop.cli.streams import emit, emit_document
 from lasthop.core.names import unknown
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
+def links(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete.link, help="Show the keys of this one, and their sources."
+        ),
+    ] = None,
+    mahimahi: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write its capacity as a trace for mahimahi or rate.mahimahi."),
+    ] = None,
+    up: Annotated[bool, typer.Option("--up", help="With --mahimahi: of the direction to the base.")] = False,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.001, max=86400.0, help="With --mahimahi: its length.")
+    ] = 60.0,
+    seed: Seed = 1,
+    run: RunNumber = 0,
+    as_json: AsJson = False,
+) -> None:
+    """List the presets of wireless links with the sources of their numbers, or show one.
 
-    name: str | None
-    mahimahi: Path | None
-    up: bool
-    seconds: float
-    seed: int
-    run: int
-    as_json: bool
-
-
-def execute(request: Request) -> None:
-    """Print every preset, or one; or write the trace of one."""
+    A scenario uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`; keys stated beside it take
+    precedence.
+    """
     known = lasthop.links()
-    if request.name is None:
-        if request.mahimahi is not None:
+    if name is None:
+        if mahimahi is not None:
             raise RefusedError("--mahimahi needs the NAME of a preset, whose trace it writes")
-        _list(known, request.as_json)
+        _list(known, as_json)
         return
-    found = next((link for link in known if link.name == request.name), None)
+    found = next((link for link in known if link.name == name), None)
     if found is None:
         names = [link.name for link in known]
-        raise RefusedError(f"{unknown('preset', request.name, names)}; `lasthop links` lists them")
-    if request.mahimahi is not None:
-        _write(found, request.mahimahi, request)
-    elif request.as_json:
+        raise RefusedError(f"{unknown('preset', name, names)}; `lasthop links` lists them")
+    if mahimahi is not None:
+        _write(found, mahimahi, up=up, seconds=seconds, seed=seed, run=run)
+    elif as_json:
         emit_document(json.dumps(_row(found), indent=2, ensure_ascii=False))
     else:
         _show(found)
@@ -79,25 +92,23 @@ def _of_radio(toml: str) -> str:
     return toml.replace("\n[", "\n[radio.")
 
 
-def _write(link: lasthop.Link, path: Path, request: Request) -> None:
+def _write(link: lasthop.Link, path: Path, *, up: bool, seconds: float, seed: int, run: int) -> None:
     """Write the transmission opportunities of a preset."""
     scenario = lasthop.Scenario.parse(
-        f'limit = "{request.seconds} s"\n[transfer]\nsize = "1 KB"\n[wired]\nrate = "1 Gbps"\n'
+        f'limit = "{seconds} s"\n[transfer]\nsize = "1 KB"\n[wired]\nrate = "1 Gbps"\n'
         f'[radio]\npreset = "{link.name}"\n',
         name=link.name,
     )
-    times = scenario.mahimahi(
-        request.seconds, "base-mobile", up=request.up, seed=request.seed, run=request.run
-    )
+    times = scenario.mahimahi(seconds, "base-mobile", up=up, seed=seed, run=run)
     if not times or times[-1] == 0:
-        raise RefusedError(f"--seconds: {request.seconds:g} s are too short for one packet; state more")
+        raise RefusedError(f"--seconds: {seconds:g} s are too short for one packet; state more")
     try:
         path.write_text("".join(f"{time}\n" for time in times), encoding="ascii")
     except OSError as error:
         raise RefusedError(f"--mahimahi: cannot write {path}: {error.strerror}") from None
     rate = len(times) * 1504 * 8 / times[-1] / 1e3
-    direction = "up" if request.up else "down"
+    direction = "up" if up else "down"
     emit(
         f"{path}: {len(times):,} opportunities in {times[-1] / 1e3:,.3f} s, {rate:.4g} Mbps on average, of "
-        f"{link.name} ({direction}, seed {request.seed}, run {request.run})"
+        f"{link.name} ({direction}, seed {seed}, run {run})"
     )

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import json
 import tomllib
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lasthop import Scenario, ScenarioError
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.options import AsJson, Overrides, ScenarioFile, Verbose
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe
 from lasthop.cli.streams import emit_document
 from lasthop.core.scenarios import load
 
 
-def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None, as_json: bool) -> None:
-    """Print the canonical form of the scenario at `path`, or the loss rates of packets of some sizes."""
+def check(
+    path: ScenarioFile,
+    overrides: Overrides = None,
+    packet_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Print the loss rate of packets of this size instead; may be repeated.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The link of --packet-loss; by default the first wireless one.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Check a scenario, and print its canonical form with every default and unit."""
+    sizes = packet_loss or []
     if link is not None and not sizes:
         raise RefusedError("--link needs --packet-loss SIZE, whose link it names")
-    scenario = load(path, overrides)
+    scenario = load(path, overrides or [])
     describe(path, scenario)
     report: dict[str, Any] = {"file": str(path), "hash": scenario.hash}
     if sizes:

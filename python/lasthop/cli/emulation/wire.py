@@ -1,4 +1,4 @@
-"""`lasthop emulate --between`: the network of a scenario in place of a wire between two existing interfaces.
+"""The network of a scenario in place of a wire between two existing interfaces: `lasthop emulate --between`.
 
 ```text
 host A ── veth, cable or port ── IF1 ══ links of the scenario ══ IF2 ── veth, cable or port ── host B
@@ -21,75 +21,76 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lasthop.cli import emulate
+from lasthop.cli.emulation import report
+from lasthop.cli.emulation.carrier import (
+    Carrier,
+    Emulation,
+    end_process,
+    leave_interrupts_to_programs,
+    stop_on_termination,
+)
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.streams import notify
 from lasthop.core.names import unknown
 
-if TYPE_CHECKING:
-    from lasthop import Scenario
-
 _CHECK_INTERVAL = 0.05
 """Seconds between two checks of the command and of the interfaces."""
-
-_PATIENCE = 2.0
-"""Seconds between SIGTERM and SIGKILL when the command is ended."""
 
 _SILENT_UP = "ip link set dev {name} addrgenmode none arp off up"
 """The command that brings an interface up without packets of its own."""
 
 
-def carry(request: emulate.Request, scenario: Scenario, scheme: str, interfaces: tuple[str, str]) -> int:
+def emulate(emulation: Emulation, interfaces: tuple[str, str], command: list[str], *, force: bool) -> int:
     """Carry all frames between the interfaces until the command ends, or Ctrl-C; returns the exit code.
+
+    Parameters
+    ----------
+    emulation : Emulation
+        What to emulate.
+    interfaces : (str, str)
+        The interfaces at the source and at the destination of the data.
+    command : list of str
+        What runs meanwhile, in this namespace; nothing if empty.
+    force : bool
+        Whether interfaces may have addresses or the default route.
 
     Raises
     ------
     RefusedError
         If an interface is unfit, or the privilege is missing.
     """
-    if request.server is not None or request.mtu is not None:
-        raise RefusedError(
-            "--server and --mtu set up the ends that emulate makes; with --between, the ends are yours"
-        )
-    mtu = _checked(interfaces, force=request.force)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
-    if request.command:
-        emulate.leave_interrupts_to_programs()
+    mtu = _checked(interfaces, force=force)
+    stop = stop_on_termination()
+    if command:
+        leave_interrupts_to_programs()
     else:
         signal.signal(signal.SIGINT, lambda *_: stop.set())
-    output = None if request.out is None else Output(request.out)
+    output = None if emulation.out is None else Output(emulation.out)
     with output or nullcontext():
         try:
-            carrier = emulate.Carrier(request, scenario, scheme, interfaces, mtu, output, stop)
+            carrier = Carrier(emulation, interfaces, mtu, output, stop, wire=True)
         except PermissionError:
             raise RefusedError(
                 "--between: reading frames needs CAP_NET_RAW; run the command as root, or in a network "
                 "namespace of your own (unshare --user --map-root-user --net)"
             ) from None
-        dropped = emulate.backlog_drops()
         carrier.begin()
         numbers = _numbers(interfaces)
-        with _command(request) as process:
+        with _running(command, quiet=emulation.as_json) as process:
             if process is None:
                 notify(
                     f"frames between {' and '.join(interfaces)} cross the links; Ctrl-C ends the emulation"
                 )
             code = _wait(process, interfaces, numbers, stop)
         stop.set()
-        carried = carrier.report() | {"backlog_drops": emulate.backlog_drops() - dropped}
-        report = emulate.report_of(request, scenario, scheme, carried, code)
+        document = report.document(emulation, interfaces, carrier.report(), code)
         gone = [name for name, number in zip(interfaces, numbers, strict=True) if _number(name) != number]
-        report["problems"] += [f"the interface {name} has disappeared" for name in gone]
-        if output is not None:
-            carrier.write()
-            output.text("scenario.toml", scenario.to_toml())
-            output.text("results.json", json.dumps(report, indent=2) + "\n")
-    return emulate.publish(request, report, code)
+        document["problems"] += [f"the interface {name} has disappeared" for name in gone]
+        carrier.write(document)
+    return report.publish(document, as_json=emulation.as_json)
 
 
 def _checked(interfaces: tuple[str, str], *, force: bool) -> int:
@@ -176,24 +177,19 @@ def _numbers(interfaces: tuple[str, str]) -> list[int | None]:
 
 
 @contextmanager
-def _command(request: emulate.Request) -> Iterator[subprocess.Popen[bytes] | None]:
+def _running(command: list[str], *, quiet: bool) -> Iterator[subprocess.Popen[bytes] | None]:
     """Run the command in this namespace, with the privileges of its user; end it with the block."""
-    if not request.command:
+    if not command:
         yield None
         return
     try:
-        process = subprocess.Popen(request.command, stdout=sys.stderr if request.as_json else None)
+        process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
     except OSError as error:
-        raise RefusedError(f"cannot run {request.command[0]}: {error.strerror}") from None
+        raise RefusedError(f"cannot run {command[0]}: {error.strerror}") from None
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        end_process(process)
 
 
 def _wait(

@@ -6,14 +6,29 @@ import time
 import tomllib
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from lasthop import Run, Scenario, ScenarioError
+from lasthop.cli import complete
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError, warn
+from lasthop.cli.options import (
+    AsJson,
+    Overrides,
+    Pcap,
+    RunNumber,
+    ScenarioFile,
+    Schemes,
+    Seed,
+    Senders,
+    Verbose,
+    directory,
+)
 from lasthop.cli.output import FIGURES, Output, run_stem
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, load, load_each_sender, unused_by_schemes
@@ -26,34 +41,47 @@ _MAX_ROWS = 4_000_000
 """Limit of rows in the traces and series of all runs together, which are all in memory to be drawn."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
-
-    path: Path
-    schemes: list[str]
-    senders: list[str]
-    seed: int
-    run: int
-    overrides: list[str]
-    metrics: list[str]
-    as_json: bool
-    out: Path | None
-    trace: bool
-    pcap: bool
-    figures: list[str]
-
-
-def execute(request: Request) -> None:
-    """Run the scenario with each scheme, and print and write the results."""
-    if (request.trace or request.pcap or request.figures) and request.out is None:
+def run(
+    path: ScenarioFile,
+    scheme: Schemes = None,
+    sender: Senders = None,
+    seed: Seed = 1,
+    run: RunNumber = 0,
+    overrides: Overrides = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.metric,
+            help="Add a column, such as notices or ebsn.notices_sent; may be repeated.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, directory("Directory of the results and recordings.")] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
+    ] = False,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.run_figure,
+            help="Also draw time-sequence, cwnd or delays of each run; may be repeated. Needs --out.",
+        ),
+    ] = None,
+    pcap: Pcap = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a scenario with each of its schemes, and compare them."""
+    figures = list(dict.fromkeys(figure or []))
+    if (trace or pcap or figures) and out is None:
         raise RefusedError("--trace, --figure and --pcap write files and need --out DIR")
-    for name in request.figures:
+    for name in figures:
         if name not in FIGURES:
             raise RefusedError(f"--figure: {unknown('figure', name, FIGURES)}")
-    scenarios = load_each_sender(request.path, request.overrides, request.schemes, request.senders)
+    scenarios = load_each_sender(path, overrides or [], scheme or [], sender or [])
     try:
-        metrics = [find_metric(name, scenarios) for name in request.metrics]
+        metrics = [find_metric(name, scenarios) for name in metric or []]
     except ValueError as error:
         raise RefusedError(f"--metric: {error}") from None
     # Of several senders, what they share is the scenario as it stands, unless only they use what is set.
@@ -61,31 +89,32 @@ def execute(request: Request) -> None:
     scenario = scenarios[0]
     if several:
         with suppress(ScenarioError):
-            scenario = load(request.path, request.overrides, request.schemes)
-    describe(request.path, scenario)
-    output = None if request.out is None else Output(request.out)
+            scenario = load(path, overrides or [], scheme or [])
+    describe(path, scenario)
+    record = partial(_run, seed=seed, run=run, trace=trace, pcap=pcap, figures=figures)
+    output = None if out is None else Output(out)
     with output or nullcontext(), Activity() as activity:
         runs = []
-        pairs = [(each, scheme) for each in scenarios for scheme in each.schemes]
-        for number, (each, scheme) in enumerate(pairs, 1):
-            activity.doing(f"running {_name(each.sender, scheme)} ({number} of {len(pairs)})")
+        pairs = [(each, used) for each in scenarios for used in each.schemes]
+        for number, (each, used) in enumerate(pairs, 1):
+            activity.doing(f"running {_name(each.sender, used)} ({number} of {len(pairs)})")
             limit = tomllib.loads(each.to_toml())["limit"]
             progress = partial(activity.simulated, limit=limit)
             began = time.monotonic()
-            runs.append(_run(each, scheme, request, output, progress))
+            runs.append(record(each, used, output, progress))
             detail(f"ran {runs[-1].label} in {time.monotonic() - began:.3f} s: {runs[-1].ended}")
             _check_rows(runs, len(pairs))
         report = scenario.report(runs)
         if output is not None:
             output.text("scenario.toml", scenario.to_toml())
             output.text("results.json", report + "\n")
-            if request.trace:
+            if trace:
                 activity.doing("writing traces and drawing figures")
                 output.traces(scenario, runs)
-            for name in dict.fromkeys(request.figures):
+            for name in figures:
                 activity.doing(f"drawing {name}")
                 output.figures(scenario, runs, name)
-    if request.as_json:
+    if as_json:
         emit_document(report)
     else:
         from lasthop.cli.run_tables import print_tables
@@ -100,22 +129,26 @@ def execute(request: Request) -> None:
 def _run(
     scenario: Scenario,
     scheme: str,
-    request: Request,
     output: Output | None,
     progress: Callable[[float], object],
+    *,
+    seed: int,
+    run: int,
+    trace: bool,
+    pcap: bool,
+    figures: list[str],
 ) -> Run:
+    """Run a scheme, and record what the options ask for."""
     stem = run_stem(_name(scenario.sender, scheme))
-    pcap = output.path(f"{stem}.pcapng", "pcapng") if output is not None and request.pcap else None
-    seed, run, delays = request.seed, request.run, "delays" in request.figures
-    record = request.trace or bool({*request.figures} - {"delays"})
+    recorded = trace or bool({*figures} - {"delays"})
     return scenario.run(
         scheme,
         seed=seed,
         run=run,
-        trace=record,
-        series=record,
-        delays=delays,
-        pcap=pcap,
+        trace=recorded,
+        series=recorded,
+        delays="delays" in figures,
+        pcap=output.path(f"{stem}.pcapng", "pcapng") if output is not None and pcap else None,
         progress=progress,
     )
 

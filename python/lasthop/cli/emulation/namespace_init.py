@@ -1,13 +1,13 @@
-"""One end of an emulated network: waits in its namespace until that has an interface, then runs a program.
+"""The first process of an emulated end's network namespace: configures its interface, then runs a program.
 
-Executed by path, without the package: `python gate.py PLAN`, where PLAN is JSON with
+Executed by path, without the package: `python namespace_init.py PLAN`, where PLAN is JSON with
 
-- `go` and `said`: file descriptors from which to read when to go on, and to which to write what was reached;
+- `go`, `state`: descriptors of control pipes; the parent writes to `go`, this process reports to `state`;
 - `commands`: the commands that configure the interface;
-- `program`: the program with its arguments, or null to do nothing until `go` is closed;
-- `listens`: whether to say so once a socket of the namespace listens.
+- `program`: the program with its arguments, or null to wait until `go` is closed;
+- `listens`: whether to report when a socket of the namespace listens.
 
-It writes `made` when it begins, `ready` before the program starts, `listening`, or what failed.
+It reports `made` when it begins, `ready` before the program starts, `listening`, or what failed.
 """
 
 import json
@@ -39,20 +39,20 @@ def listens() -> bool:
 def main() -> None:
     """Carry out the plan."""
     plan = json.loads(sys.argv[1])
-    go, said = plan["go"], plan["said"]
+    go, state = plan["go"], plan["state"]
 
-    def say(word: str) -> None:
-        os.write(said, f"{word}\n".encode())
+    def report(text: str) -> None:
+        os.write(state, f"{text}\n".encode())
 
-    say("made")
+    report("made")
     if not os.read(go, 1):
         sys.exit(1)
     for command in plan["commands"]:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode:
-            say(f"{' '.join(command)}: {' '.join(done.stderr.split())}")
+            report(f"{' '.join(command)}: {' '.join(done.stderr.split())}")
             sys.exit(1)
-    say("ready")
+    report("ready")
     if plan["program"] is None:
         os.read(go, 1)
         sys.exit(0)
@@ -61,10 +61,10 @@ def main() -> None:
         end = time.monotonic() + LONGEST
         while not listens() and time.monotonic() < end:
             time.sleep(0.01)
-        say("listening")
+        report("listening")
         os._exit(0)
     os.set_inheritable(go, False)
-    os.set_inheritable(said, False)
+    os.set_inheritable(state, False)
     program = plan["program"]
     try:
         os.execvp(program[0], program)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import lasthop
+from lasthop.cli.options import AsJson
 from lasthop.cli.streams import emit_document
 
 
-def execute(as_json: bool) -> None:
-    """Print every scheme."""
+def schemes(as_json: AsJson = False) -> None:
+    """List the schemes with a summary and the source of each."""
     known = lasthop.schemes()
     if as_json:
         listed = [{"name": each.name, "summary": each.summary, "source": each.source} for each in known]

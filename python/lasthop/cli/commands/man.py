@@ -1,4 +1,4 @@
-"""The manual page, made from the commands and their options."""
+"""`lasthop man`: prints the manual page, made from the commands and their options."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from lasthop import __version__
 from lasthop.cli.failure import EXIT_CODES
+from lasthop.cli.streams import emit_document
 
 ENVIRONMENT = {
     "LASTHOP_JOBS": "The number of threads, unless --jobs gives it. By default one for each core.",
@@ -17,10 +18,15 @@ ENVIRONMENT = {
 }
 
 
-def page(group: Any) -> str:
+def man(context: typer.Context) -> None:
+    """Print the manual page: `lasthop man | man -l -`."""
+    emit_document(_page(context.find_root().command))
+
+
+def _page(group: Any) -> str:
     """Return the manual page of a group of commands, in roff."""
     root = typer.Context(group, info_name="lasthop", **group.context_settings)
-    commands = [(name, group.commands[name]) for name in group.list_commands(root)]
+    commands = [(name, group.load(name)) for name in group.list_commands(root)]
     contexts = [
         (each, typer.Context(each, info_name=name, parent=root)) for name, each in commands if not each.hidden
     ]

@@ -5,19 +5,36 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from lasthop import fitting
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.measurements import read_all
+from lasthop.cli.option_values import link_properties
+from lasthop.cli.options import (
+    AsJson,
+    Captured,
+    Every,
+    Jobs,
+    LastHopRtt,
+    Rate,
+    Rtt,
+    Seed,
+    UpRate,
+    User,
+    Verbose,
+    directory,
+)
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
 from lasthop.core import formats
-from lasthop.core.quantity import quantity
-from lasthop.fitting import FittedLink, FittedLosses, NoRateError, ProbePlan, fit, plan
+from lasthop.fitting import FittedLink, FittedLosses, NoRateError, ProbePlan
 from lasthop.fitting.losses import lost_copies
-from lasthop.measurement import READERS, Measurement, MeasurementError, Probes, read
+from lasthop.measurement import READERS, Measurement, Probes
 
 FAMILIES = {
     "independent": "independent losses",
@@ -29,70 +46,57 @@ FAMILIES = {
 """A short description of each model family."""
 
 
-@dataclass(frozen=True)
-class Known:
-    """Known parameters of the link, as typed."""
+def fit(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Measurements of one link, in the formats that --plan lists.",
+        ),
+    ] = None,
+    rate: Rate = None,
+    up_rate: UpRate = None,
+    rtt: Rtt = None,
+    last_hop_rtt: LastHopRtt = None,
+    user: User = "client",
+    captured: Captured = None,
+    every: Every = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Take the losses as measured in place of a model.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print how to measure the link, given FILE or from scratch.")
+    ] = False,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Directory of the results; by default FILE.fit.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Fit a link to measurements of it: its losses and bursts with intervals, rate, delay; as a scenario.
 
-    rate: str | None
-    up_rate: str | None
-    rtt: str | None
-    last_hop_rtt: str | None
-
-    def numbers(self) -> dict[str, Any]:
-        """Return the arguments of `lasthop.fitting.fit` that say what is known of the link.
-
-        Raises
-        ------
-        RefusedError
-            If one is not a quantity of the right kind.
-        """
-        return {
-            "rate_bps": _quantity("--rate", self.rate, "bps", "8Mbps"),
-            "up_rate_bps": _quantity("--up-rate", self.up_rate, "bps", "2Mbps"),
-            "rtt_s": _quantity("--rtt", self.rtt, "s", "60ms"),
-            "last_hop_rtt_s": _quantity("--last-hop-rtt", self.last_hop_rtt, "s", "20ms"),
-        }
-
-
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
-
-    files: list[Path]
-    known: Known
-    user: str
-    captured: str | None
-    every: str | None
-    replay: bool
-    plan: bool
-    seed: int
-    jobs: int | None
-    out: Path | None
-    as_json: bool
-
-
-def execute(request: Request) -> None:
-    """Fit the link, print what was found, and write the scenario."""
-    if not request.files:
-        if not request.plan:
+    Says what the measurements cannot tell, and what to measure instead.
+    """
+    if not files:
+        if not plan:
             raise RefusedError("expected at least one measurement; --plan says how to make one")
-        _print_plan(plan(), request.as_json)
+        _print_plan(fitting.plan(), as_json)
         return
-    numbers = request.known.numbers()
+    known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
     with Activity("reading") as activity:
-        measurements = read_all(request.files, request.user, request.captured, request.every)
+        measurements = read_all(files, user=user, captured=captured, every=every)
         activity.doing("fitting models of the losses")
         try:
-            link = fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
+            link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
         except ValueError as error:
             raise RefusedError(str(error)) from None
-        if request.plan:
-            _print_plan(link.measure, request.as_json)
+        if plan:
+            _print_plan(link.measure, as_json)
             return
-        channel, series = _replayed(link) if request.replay else (None, None)
+        channel, series = _replayed(link) if replay else (None, None)
         found = document(link, channel)
-        out = request.out or Path(f"{request.files[0].name}.fit")
-        with Output(out) as output:
+        results = out or Path(f"{files[0].name}.fit")
+        with Output(results) as output:
             activity.doing("drawing figures")
             output.text("fit.json", json.dumps(found, indent=2, ensure_ascii=False) + "\n")
             _draw(link, output)
@@ -100,7 +104,7 @@ def execute(request: Request) -> None:
                 output.text("losses.csv", series)
             if found["scenario"] is not None:
                 output.text("scenario.toml", found["scenario"])
-    if request.as_json:
+    if as_json:
         emit_document(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         _print(link, measurements)
@@ -108,7 +112,7 @@ def execute(request: Request) -> None:
         if found["scenario"] is None:
             emit(f"no scenario: {NoRateError()}")
         else:
-            written = out / "scenario.toml"
+            written = results / "scenario.toml"
             emit(f"next: lasthop run {written}, lasthop compare {written}, lasthop advise FILE")
 
 
@@ -131,24 +135,6 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
     for note in link.notes:
         if note not in read_notes:
             emit(note)
-
-
-def read_all(files: Sequence[Path], user: str, captured: str | None, every: str | None) -> list[Measurement]:
-    """Read all files.
-
-    Raises
-    ------
-    RefusedError
-        If one is not a measurement, or `every` is no duration.
-    """
-    every_s = _quantity("--every", every, "s", "20ms")
-    try:
-        return [
-            read(file, user=user, captured=captured, every_s=every_s)  # type: ignore[arg-type]
-            for file in files
-        ]
-    except MeasurementError as error:
-        raise RefusedError(str(error)) from None
 
 
 def print_losses(losses: FittedLosses) -> None:
@@ -280,14 +266,3 @@ def _print_plan(made: ProbePlan, as_json: bool) -> None:
     emit("\nFormats of measurements, with a command for each:\n")
     for reader in READERS:
         emit(f"{reader.title:13} {reader.command or ''}".rstrip())
-
-
-def _quantity(option: str, typed: str | None, unit: str, example: str) -> float | None:
-    """Return a quantity above zero in its basic unit."""
-    if typed is None:
-        return None
-    found = quantity(typed)
-    if found is None or found[1] != unit or not 0 < found[0] < math.inf:
-        kind = "rate" if unit == "bps" else "duration"
-        raise RefusedError(f"{option}: found {typed!r}, expected a {kind} with its unit, such as {example}")
-    return found[0]

@@ -5,19 +5,32 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
 
 import lasthop
 from lasthop._lasthop import PROFILES
+from lasthop.cli import complete
 from lasthop.cli.failure import CRASHED, RefusedError, failed, warn, with_option
+from lasthop.cli.option_values import runs_range, share
+from lasthop.cli.options import (
+    AsJson,
+    Jobs,
+    Overrides,
+    ScenarioFile,
+    Schemes,
+    Seed,
+    Senders,
+    Verbose,
+    directory,
+)
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
 from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
 from lasthop.cli.streams import detail, emit, emit_document
-from lasthop.cli.study import p_value, read_runs, read_share
-from lasthop.cli.table import Table, printable
+from lasthop.cli.table import Table, p_value, printable
 from lasthop.core.formats import plural
 from lasthop.core.paired_quantiles import runs_to_reject
 from lasthop.core.units import metric_scale, quantile_name
@@ -37,118 +50,156 @@ LONG_S, LONGEST_S = 300.0, 86_400.0
 """Time of all looks from which on there is a warning, and longest time of the first."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
+def compare(
+    path: ScenarioFile,
+    scheme: Schemes = None,
+    sender: Senders = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUES",
+            autocompletion=complete.setting,
+            help="Compare these values of a setting, separated by commas; may be repeated.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARM",
+            help='The arm in use now, such as "linux basic"; by default the first of the scenario.',
+        ),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=complete.metric, help="The metric to compare by.")
+    ] = "throughput_bps",
+    quantile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Compare by a quantile of the metric over the runs, such as 95%, instead of the mean.",
+        ),
+    ] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            autocompletion=complete.better,
+            help="Which values are better, higher or lower; known for most metrics.",
+        ),
+    ] = None,
+    seed: Seed = 1,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
+    precision: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE", help="Half-width of the intervals of ratios at which a good arm may stop."
+        ),
+    ] = "5%",
+    margin: Annotated[
+        str, typer.Option(metavar="SHARE", help="How much worse than the best is still as good.")
+    ] = "5%",
+    runs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MIN:MAX",
+            help="Runs of each arm before any stops, and the most; by default 8:64, and more for quantiles.",
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most this many arms.")] = 20,
+    out: Annotated[Path | None, directory("Directory of the results and of a heat map.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find the best of many senders, schemes and settings; inferior combinations stop early.
 
-    path: Path
-    schemes: list[str]
-    senders: list[str]
-    axes: list[str]
-    baseline: str | None
-    metric: str
-    quantile: str | None
-    better: str | None
-    seed: int
-    overrides: list[str]
-    jobs: int | None
-    precision: str
-    margin: str
-    runs: str | None
-    rows: int
-    out: Path | None
-    as_json: bool
-
-
-def execute(request: Request) -> None:
-    """Run every arm, and print and write the results."""
-    if request.better not in (None, "higher", "lower"):
-        raise RefusedError(f"--better: expected higher or lower, found {request.better!r}")
-    precision, margin = read_share("--precision", request.precision), read_share("--margin", request.margin)
-    runs = None if request.runs is None else read_runs(request.runs)
-    quantile = None
-    if request.quantile is not None:
-        quantile = read_share("--quantile", request.quantile, "a share of the runs", "95%")
-    scenario = load(request.path, request.overrides, [])
-    describe(request.path, scenario)
-    senders, schemes = _senders(request, scenario), _schemes(request, scenario)
+    Every combination (arm) runs over the same fades, and is compared with the one in use now. `--sender all`
+    and `--scheme all` compare all senders and schemes. `--axis radio.queue=20packets,none` adds a setting.
+    """
+    if better not in (None, "higher", "lower"):
+        raise RefusedError(f"--better: expected higher or lower, found {better!r}")
+    changes = overrides or []
+    target, as_good = share("--precision", precision), share("--margin", margin)
+    least_and_most = None if runs is None else runs_range(runs)
+    level = None if quantile is None else share("--quantile", quantile, "a share of the runs", "95%")
+    scenario = load(path, changes, [])
+    describe(path, scenario)
+    senders = _senders(sender or [], scenario, path, changes)
+    schemes = _schemes(scheme or [], scenario)
     try:
         comparison = Race(
-            request.path,
-            grid(senders, schemes, _axes(request)),
-            baseline=_baseline(request.baseline, scenario),
-            metric=request.metric,
-            quantile=quantile,
-            better=cast(Literal["higher", "lower"] | None, request.better),
-            seed=request.seed,
-            overrides=request.overrides,
-            precision=precision,
-            margin=margin,
-            runs=runs,
+            path,
+            grid(senders, schemes, _axes(axis or [], path, changes)),
+            baseline=_baseline(baseline, scenario),
+            metric=metric,
+            quantile=level,
+            better=cast(Literal["higher", "lower"] | None, better),
+            seed=seed,
+            overrides=changes,
+            precision=target,
+            margin=as_good,
+            runs=least_and_most,
         )
         if comparison.refused and comparison.arms == [comparison.baseline]:
             first = comparison.refused[0]
             raise RefusedError(f"there is nothing to compare; {first.arm.label}: {first.reason}")
-        _warn_of_time(comparison, request.jobs)
+        _warn_of_time(comparison, jobs)
         with Activity() as activity:
-            made = comparison.run(request.jobs, activity.study)
+            made = comparison.run(jobs, activity.study)
             detail(f"made {plural(made, 'run')} of {plural(len(comparison.arms), 'arm')}")
             activity.doing("writing results")
             document = race_report.document(comparison)
             written = []
-            if request.out is not None:
-                with Output(request.out) as output:
+            if out is not None:
+                with Output(out) as output:
                     written = race_report.write(comparison, output.staging)
     except RaceError as error:
         raise RefusedError(with_option(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
-    if request.as_json:
+    if as_json:
         emit_document(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         if scenario.title:
             emit(f"{printable(scenario.title)}\n")
-        _print(comparison, request.rows)
+        _print(comparison, rows)
         _print_refused(comparison)
         if written:
-            emit(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
+            emit(f"\nwritten to {out}: {', '.join(path.name for path in written)}")
     _warn(comparison)
-
-
-# -- Options ---------------------------------------------------------------------------
 
 
 def _own_senders(scenario: Scenario) -> list[str]:
     return list(tomllib.loads(scenario.to_toml()).get("senders", {}))
 
 
-def _senders(request: Request, scenario: Scenario) -> list[str | None]:
+def _senders(named: list[str], scenario: Scenario, path: Path, overrides: list[str]) -> list[str | None]:
     """Return the senders to compare: by default the scenario's own, and the senders that it defines."""
-    if not request.senders:
+    if not named:
         return list(dict.fromkeys((scenario.sender, *_own_senders(scenario))))
-    if request.senders == [ALL]:
+    if named == [ALL]:
         return list(dict.fromkeys((scenario.sender, *_own_senders(scenario), *PROFILES)))
-    for name in request.senders:
+    for name in named:
         if not scenario.knows_sender(name):
             # The error lists the senders that there are, as that of other commands does.
-            load(request.path, request.overrides, [], [name])
-    return list(request.senders)
+            load(path, overrides, [], [name])
+    return list(named)
 
 
-def _schemes(request: Request, scenario: Scenario) -> list[str]:
+def _schemes(named: list[str], scenario: Scenario) -> list[str]:
     """Return the schemes to compare: by default those of the scenario."""
-    if not request.schemes:
+    if not named:
         return scenario.schemes
-    if request.schemes == [ALL]:
+    if named == [ALL]:
         return [each.name for each in lasthop.schemes()]
-    refuse_unknown_schemes("--scheme", request.schemes)
-    return request.schemes
+    refuse_unknown_schemes("--scheme", named)
+    return named
 
 
-def _axes(request: Request) -> dict[str, list[str]]:
+def _axes(texts: list[str], path: Path, overrides: list[str]) -> dict[str, list[str]]:
     """Return the values of each `--axis`, by key."""
     axes: dict[str, list[str]] = {}
-    for text in request.axes:
+    for text in texts:
         key, equals, values = (part.strip() for part in text.partition("="))
         if not key or not equals or not values:
             raise RefusedError(f"--axis: expected KEY=VALUE,VALUE..., found {text!r}")
@@ -160,7 +211,7 @@ def _axes(request: Request) -> dict[str, list[str]]:
         is_range = len(parts) == 1 and values.startswith("{") and "from" in values
         if values.startswith("[") or is_range:
             # A list or range in the syntax of [sweep].
-            parts = load(request.path, [*request.overrides, f"sweep.{key}={values}"], []).sweep[key]
+            parts = load(path, [*overrides, f"sweep.{key}={values}"], []).sweep[key]
         axes[key] = parts
     return axes
 
@@ -224,9 +275,6 @@ def _warn_of_time(comparison: Race, jobs: int | None) -> None:
         f"up to {most / 1e6:,.0f} million packets, which takes up to {duration(most_s)} {on}; faster: "
         f"{remedy}"
     )
-
-
-# -- Results -----------------------------------------------------------------------------------------
 
 
 def _print(comparison: Race, most: int) -> None:

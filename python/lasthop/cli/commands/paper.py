@@ -4,82 +4,106 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from lasthop import papers
+from lasthop.cli import complete
 from lasthop.cli.failure import RefusedError, exit_resumable
+from lasthop.cli.options import AsJson, Jobs, Seed, Verbose, directory, number
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.table import Table
 from lasthop.core.names import unknown
-from lasthop.papers import Paper, names, paper, papers
+from lasthop.papers import Paper
 from lasthop.papers.runner import Outcome, Selection, run_paper
 from lasthop.papers.verdicts import AGREES
 from lasthop.show import paper_report
 from lasthop.study import StudyError
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
-
-    name: str | None
-    figures: list[str]
-    readings: list[str]
-    full: bool
-    seed: int
-    run: int
-    jobs: int | None
-    out: Path | None
-    as_json: bool
-
-
-def execute(request: Request) -> None:
-    """List the papers, or run one."""
-    if request.name is None:
-        _list(request.as_json)
+def paper(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete.paper, help="The paper. Without it, list the papers."
+        ),
+    ] = None,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            autocompletion=complete.figure,
+            help="Draw only this figure, without claims; may be repeated.",
+        ),
+    ] = None,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=CHOICE",
+            autocompletion=complete.reading,
+            help="Choose another reading of what the paper leaves open; may be repeated.",
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="As many runs as the claims need, or few.")
+    ] = False,
+    seed: Seed = 1,
+    run: Annotated[int, number("The run shown in packet traces.")] = 0,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Directory of the results; by default NAME.paper.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Regenerate a paper's figures, and judge each claim of its text."""
+    if name is None:
+        _list(as_json)
         return
-    selection = _selection(request)
-    directory = request.out or Path(f"{selection.paper.name}.paper")
+    selection = _selection(name, figure or [], reading or [], full=full, seed=seed, run=run)
+    results = out or Path(f"{selection.paper.name}.paper")
     try:
-        with Output(directory) as output, Activity() as activity:
+        with Output(results) as output, Activity() as activity:
             began = time.monotonic()
-            outcome = run_paper(selection, directory, request.jobs, activity.show)
+            outcome = run_paper(selection, results, jobs, activity.show)
             detail(f"made {outcome.runs:,} runs in {duration(time.monotonic() - began)}")
             activity.doing("writing results")
             paper_report.write_figures(outcome, output.staging)
             text = json.dumps(paper_report.as_json(outcome), indent=2, ensure_ascii=False)
             output.text("results.json", text + "\n")
-            page = directory / paper_report.write_html(outcome, output.staging / "report.html").name
+            page = results / paper_report.write_html(outcome, output.staging / "report.html").name
     except StudyError as error:
         raise RefusedError(str(error)) from None
     except KeyboardInterrupt:
-        exit_resumable(f"the finished runs of sweeps are kept in {directory}")
-    if request.as_json:
+        exit_resumable(f"the finished runs of sweeps are kept in {results}")
+    if as_json:
         emit_document(text)
     else:
         _print(outcome)
         emit(f"\nwritten to {page}, beside it the figures with their numbers and results.json")
 
 
-def _selection(request: Request) -> Selection:
-    assert request.name is not None
-    if request.name not in names():
-        raise RefusedError(unknown("paper", request.name, names()))
-    found = paper(request.name)
-    figures = [figure for figure in found.figures if not request.figures or figure.id in request.figures]
-    missing = set(request.figures) - {figure.id for figure in figures}
+def _selection(
+    name: str, figures: list[str], readings: list[str], *, full: bool, seed: int, run: int
+) -> Selection:
+    """Return the paper with the figures, readings and claims that the options choose."""
+    if name not in papers.names():
+        raise RefusedError(unknown("paper", name, papers.names()))
+    found = papers.paper(name)
+    drawn = [figure for figure in found.figures if not figures or figure.id in figures]
+    missing = {*figures} - {figure.id for figure in drawn}
     if missing:
         there = ", ".join(figure.id for figure in found.figures)
         raise RefusedError(f"{found.name} has no figure {', '.join(sorted(missing))}; it has {there}")
     try:
-        readings = found.choose(dict(_pair(text) for text in request.readings))
+        chosen = found.choose(dict(_pair(text) for text in readings))
     except ValueError as error:
         raise RefusedError(str(error)) from None
     # With --figure no claims are judged: they would need all experiments.
-    claims = () if request.figures else found.claims
-    return Selection(found, readings, request.full, figures, claims, request.seed, request.run)
+    claims = () if figures else found.claims
+    return Selection(found, chosen, full, drawn, claims, seed, run)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -91,13 +115,15 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _list(as_json: bool) -> None:
     if as_json:
-        emit_document(json.dumps([_described(each) for each in papers()], indent=2, ensure_ascii=False))
+        emit_document(
+            json.dumps([_described(each) for each in papers.papers()], indent=2, ensure_ascii=False)
+        )
         return
     table = Table("paper", "title", "source", ">figures", ">claims")
-    for each in papers():
+    for each in papers.papers():
         table.row(each.name, each.title, each.source, str(len(each.figures)), str(len(each.claims)))
     table.print()
-    for each in papers():
+    for each in papers.papers():
         emit(f"\nreadings of {each.name} (--reading NAME=CHOICE; the first is the default):\n")
         readings = Table("reading", "choices", "question")
         for reading in each.readings:

@@ -3,62 +3,76 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from lasthop import Scenario
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.option_values import check_runs
+from lasthop.cli.options import AsJson, Jobs, Overrides, ScenarioFile, Schemes, Seed, Verbose, directory
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, rephrasing, scheme_override, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
-from lasthop.cli.study import check_runs
 from lasthop.cli.table import Table, in_common, printable
 from lasthop.core.units import RATES
 from lasthop.show.packet_size import figures
-from lasthop.study import Study, StudyError, packet_size
+from lasthop.study import Study, StudyError
+from lasthop.study import packet_size as by_size
 
 if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
+def packet_size(
+    path: ScenarioFile,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="The packet size to vary.",
+        ),
+    ] = "tcp.packet_size",
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help='Packet sizes to try, such as "128 B, 512 B"; by default 12 up to 1536 B.'
+        ),
+    ] = None,
+    scheme: Schemes = None,
+    runs: Annotated[int, typer.Option(min=2, metavar="N", help="Runs of each size and scheme.")] = 100,
+    seed: Seed = 1,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Also draw throughput against packet size there.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find the packet size with the highest throughput, for each point of the scenario's sweep.
 
-    path: Path
-    key: str
-    sizes: str | None
-    schemes: list[str]
-    runs: int
-    seed: int
-    overrides: list[str]
-    jobs: int | None
-    out: Path | None
-    as_json: bool
-
-
-def execute(request: Request) -> None:
-    """Run the study of all sizes, and print the table."""
-    check_runs(request.runs)
-    sizes = [] if request.sizes is None else [size.strip() for size in request.sizes.split(",")]
-    scenario = _load(request, sizes)
-    describe(request.path, scenario)
-    runs = (request.runs, request.runs)
+    The sweep, usually of the channel, gives the rows of the table. A window in bytes holds fewer packets the
+    larger they are; a window such as "10 packets" holds the same number of each size. --key may also name the
+    packet size of one part, such as scheme.metp.wireless.packet_size.
+    """
+    check_runs(runs)
+    chosen = [] if sizes is None else [size.strip() for size in sizes.split(",")]
+    scenario = _load(path, key, chosen, scheme or [], overrides or [])
+    describe(path, scenario)
     try:
         with (
-            Study(scenario, seed=request.seed, precision=None, runs=runs) as study,
+            Study(scenario, seed=seed, precision=None, runs=(runs, runs)) as study,
             Activity() as activity,
         ):
-            study.run(request.jobs, activity.study)
+            study.run(jobs, activity.study)
             activity.doing("comparing sizes")
-            found = packet_size.table(study, key=request.key)
-            written = [] if request.out is None else _draw(study, request.key, request.out)
+            found = by_size.table(study, key=key)
+            written = [] if out is None else _draw(study, key, out)
     except StudyError as error:
         raise RefusedError(str(error)) from None
-    if request.as_json:
-        emit_document(_json(found, request.key))
+    if as_json:
+        emit_document(_json(found, key))
     else:
         if scenario.title:
             emit(f"{printable(scenario.title)}\n")
@@ -67,27 +81,27 @@ def execute(request: Request) -> None:
         if said:
             emit("\n" + "\n".join(said))
         if written:
-            emit(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
+            emit(f"\nwritten to {out}: {', '.join(path.name for path in written)}")
 
 
-def _load(request: Request, sizes: list[str]) -> Scenario:
+def _load(path: Path, key: str, sizes: list[str], schemes: list[str], overrides: list[str]) -> Scenario:
     """Load the scenario with the sizes as an axis of its sweep."""
 
     def rephrase(message: str) -> str:
         wrong_key = not sizes or message.startswith("unknown key")
         return f"{'--key' if wrong_key else '--sizes'}: {message}"
 
-    axis = packet_size.axis(request.key, sizes)
-    with scheme_override(request.schemes) as schemes, rephrasing(axis, rephrase):
-        return packet_size.load(request.path, sizes, [*request.overrides, *schemes], request.key)
+    axis = by_size.axis(key, sizes)
+    with scheme_override(schemes) as chosen, rephrasing(axis, rephrase):
+        return by_size.load(path, sizes, [*overrides, *chosen], key)
 
 
-def _draw(study: Study, key: str, directory: Path) -> list[Path]:
+def _draw(study: Study, key: str, out: Path) -> list[Path]:
     """Draw throughput against packet size."""
     from lasthop import plots
 
     drawn = figures(study, key=key)
-    with Output(directory) as output:
+    with Output(out) as output:
         return [path for stem, figure in drawn.items() for path in plots.save(figure, output.staging / stem)]
 
 

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
+
+import typer
 
 import lasthop
 from lasthop._lasthop import SCENARIOS
+from lasthop.cli import complete
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.options import AsJson
 from lasthop.cli.streams import emit_document
 from lasthop.core.names import unknown
 
 
-def execute(name: str | None, as_json: bool) -> None:
-    """Print a line for each worked scenario, or the one that is called `name`."""
+def scenarios(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=complete.worked_scenario,
+            help="Print this one, to redirect it into a file.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the worked scenarios that come with Lasthop, or print one as TOML.
+
+    Wherever a scenario file is expected, the name of a worked scenario will do. A file of that name comes
+    first.
+    """
     titles = lasthop.scenarios()
     if name is None:
         _list(titles, as_json)

@@ -5,66 +5,125 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
-from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy, advise
+import typer
+
+from lasthop import advice as advising
+from lasthop import fitting
+from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
+from lasthop.cli import complete
 from lasthop.cli.failure import CRASHED, RefusedError, failed
-from lasthop.cli.fit import Known, read_all
+from lasthop.cli.measurements import read_all
+from lasthop.cli.option_values import link_properties
+from lasthop.cli.options import (
+    AsJson,
+    Captured,
+    Every,
+    Jobs,
+    LastHopRtt,
+    Rate,
+    Rtt,
+    Seed,
+    UpRate,
+    User,
+    Verbose,
+    directory,
+)
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
 from lasthop.core import formats
 from lasthop.core.names import unknown
 from lasthop.core.quantity import quantity
-from lasthop.fitting import FittedLink, fit, stated_link
+from lasthop.fitting import FittedLink
 from lasthop.race import RaceError
 from lasthop.show.advice_page import document, html
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of the command."""
+def advise(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Measurements of the link, as for `lasthop fit`."),
+    ] = None,
+    rate: Rate = None,
+    up_rate: UpRate = None,
+    rtt: Rtt = None,
+    last_hop_rtt: LastHopRtt = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Without FILE: the share of packets that are lost, such as 2%."),
+    ] = None,
+    burst: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH", help="With --loss: mean burst, in packets or time, such as 5 or 40ms."
+        ),
+    ] = None,
+    uses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--for",
+            metavar="USE",
+            autocompletion=complete.use,
+            help="What the link is for: bulk (default), upload, web, video, call or shell; may be repeated.",
+        ),
+    ] = None,
+    sender: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.server,
+            help="The server's TCP now, such as linux, which is CUBIC, or linux-bbr.",
+        ),
+    ] = "linux",
+    user: User = "client",
+    captured: Captured = None,
+    every: Every = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Directory of the page; by default FILE.advice.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find what would help a link: what limits it, remedies ranked by gain, and remedies of no use.
 
-    files: list[Path]
-    known: Known
-    loss: str | None
-    burst: str | None
-    user: str
-    captured: str | None
-    every: str | None
-    uses: list[str]
-    sender: str
-    seed: int
-    jobs: int | None
-    out: Path | None
-    as_json: bool
-
-
-def execute(request: Request) -> None:
-    """Fit the link, simulate the remedies, and write the page."""
-    if request.sender not in SENDERS:
-        raise RefusedError(f"--sender: {unknown('sender', request.sender, list(SENDERS))}")
-    for name in request.uses:
-        if name not in USES:
-            raise RefusedError(f"--for: {unknown('use', name, list(USES))}")
+    `--for call` asks what would help the link's calls instead of its downloads.
+    The link is given by measurements, or by known properties: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
+    """
+    if sender not in SENDERS:
+        raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
+    for use in uses or []:
+        if use not in USES:
+            raise RefusedError(f"--for: {unknown('use', use, list(USES))}")
+    known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
     try:
         with Activity("reading") as activity:
-            link = _link(request, activity)
-            advice = advise(
+            if files:
+                if loss is not None or burst is not None:
+                    raise RefusedError(
+                        "--loss and --burst state a link without measurements; leave them or FILE out"
+                    )
+                measurements = read_all(files, user=user, captured=captured, every=every)
+                activity.doing("fitting models of the losses")
+                link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
+            else:
+                link = _stated_link(loss, burst, **known)
+            advice = advising.advise(
                 link,
-                request.uses or ["bulk"],
-                sender=request.sender,
-                seed=request.seed,
-                jobs=request.jobs,
+                uses or ["bulk"],
+                sender=sender,
+                seed=seed,
+                jobs=jobs,
                 progress=lambda what, done: activity.study(done, what),
             )
             activity.doing("writing the page")
-            name = request.files[0].name if request.files else "link"
+            name = files[0].name if files else "link"
             command = shlex.join(["lasthop", *sys.argv[1:]])
-            with Output(request.out or Path(f"{name}.advice")) as output:
+            with Output(out or Path(f"{name}.advice")) as output:
                 output.text("advice.html", html(advice, command))
                 output.text("advice.json", json.dumps(document(advice), indent=2, ensure_ascii=False) + "\n")
                 output.text("scenario.toml", link.toml())
@@ -72,31 +131,32 @@ def execute(request: Request) -> None:
         raise RefusedError(str(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
-    if request.as_json:
+    if as_json:
         emit_document(json.dumps(document(advice), indent=2, ensure_ascii=False))
     else:
         _print(advice)
         emit(f"\nwritten to {output.summary()}")
 
 
-def _link(request: Request, activity: Activity) -> FittedLink:
-    numbers = request.known.numbers()
-    if request.files:
-        if request.loss is not None or request.burst is not None:
-            raise RefusedError("--loss and --burst state a link without measurements; leave them or FILE out")
-        measurements = read_all(request.files, request.user, request.captured, request.every)
-        activity.doing("fitting models of the losses")
-        return fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
-    rate, rtt = numbers.pop("rate_bps"), numbers.pop("rtt_s")
-    if rate is None or rtt is None or request.loss is None:
+def _stated_link(
+    loss: str | None, burst: str | None, *, rate_bps: float | None, rtt_s: float | None, **known: Any
+) -> FittedLink:
+    """Return the link of `--loss`, `--burst` and what else is known.
+
+    Raises
+    ------
+    RefusedError
+        If the rate, the round-trip time or the losses are not stated.
+    """
+    if rate_bps is None or rtt_s is None or loss is None:
         raise RefusedError(
             "expected a measurement, or what you know of the link: such as --loss 2% --burst 5 --rate 8Mbps "
             "--rtt 60ms; `lasthop fit --plan` says how to measure"
         )
-    found = quantity(request.loss)
+    found = quantity(loss)
     if found is None or found[1] != "" or not 0 <= found[0] < 1:
-        raise RefusedError(f"--loss: found {request.loss!r}, expected a share below 1, such as 2%")
-    return stated_link(rate, rtt, loss=found[0], burst=request.burst, **numbers)
+        raise RefusedError(f"--loss: found {loss!r}, expected a share below 1, such as 2%")
+    return fitting.stated_link(rate_bps, rtt_s, loss=found[0], burst=burst, **known)
 
 
 def _print(advice: Advice) -> None:

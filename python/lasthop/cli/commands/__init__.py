@@ -1,0 +1,1 @@
+"""The commands: a module for each, with its options, imported when the command runs."""

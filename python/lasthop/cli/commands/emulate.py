@@ -1,0 +1,112 @@
+"""`lasthop emulate`: puts real programs at the two ends of a scenario's network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lasthop.cli import complete
+from lasthop.cli.emulation import namespaces, wire
+from lasthop.cli.emulation.carrier import Emulation
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.options import AsJson, Overrides, Pcap, RunNumber, ScenarioFile, Seed, Verbose, directory
+from lasthop.cli.scenario import describe, load
+
+
+def emulate(
+    path: ScenarioFile,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            show_default=False,
+            help="What runs at the client's end, where data arrive; {server} is the address of the other. "
+            "By default a shell.",
+        ),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="What runs at the server's end, such as 'iperf3 -s -1'."),
+    ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.scheme,
+            help="The scheme; by default the scenario's first. One that only uses the link.",
+        ),
+    ] = None,
+    seed: Seed = 1,
+    run: RunNumber = 0,
+    overrides: Overrides = None,
+    mtu: Annotated[
+        int | None,
+        typer.Option(min=68, max=65535, metavar="B", help="The MTU; by default the scenario's packet size."),
+    ] = None,
+    lateness: Annotated[
+        float,
+        typer.Option(metavar="MS", help="Fail if 1 % of the packets are later than this, in milliseconds."),
+    ] = 5.0,
+    between: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="IF IF",
+            help="Put the network between two existing interfaces, in place of a wire; data come from the "
+            "first. Needs CAP_NET_RAW.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Use interfaces that have addresses or the default route of this host."),
+    ] = False,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, directory("Directory of the report and the recordings.")] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Record the packets of TCP connections as CSV. Needs --out.")
+    ] = False,
+    pcap: Pcap = False,
+    record_lateness: Annotated[
+        bool, typer.Option("--record-lateness", help="Record how late each packet was as CSV. Needs --out.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run real programs at the two ends of a scenario's network, in real time. Linux only.
+
+    The server is where the scenario's transfer begins, the client where it ends; each has a network namespace
+    of its own. Needs no privileges where the kernel allows user namespaces. With --between, the network takes
+    the place of a wire between two interfaces of yours, until the command ends, or Ctrl-C.
+    """
+    if sys.platform != "linux":
+        raise RefusedError("emulate needs Linux, with its network namespaces and packet sockets")
+    if (pcap or trace or record_lateness) and out is None:
+        raise RefusedError("--pcap, --trace and --record-lateness write files and need --out DIR")
+    if not 0 < lateness <= 1000:
+        raise RefusedError(f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {lateness:g}")
+    scenario = load(path, overrides or [], [scheme] if scheme else [])
+    emulation = Emulation(
+        scenario=scenario,
+        scheme=scenario.schemes[0],
+        seed=seed,
+        run=run,
+        lateness_ms=lateness,
+        out=out,
+        pcap=pcap,
+        trace=trace,
+        record_lateness=record_lateness,
+        as_json=as_json,
+    )
+    # Refuses a scenario or scheme that cannot be emulated.
+    scenario.emulated(emulation.scheme)
+    if between is None:
+        if force:
+            raise RefusedError("--force is about the interfaces of --between, which is not given")
+        namespaces.emulate(emulation, path, command or [], server=server, mtu=mtu)
+    describe(path, scenario)
+    if server is not None or mtu is not None:
+        raise RefusedError(
+            "--server and --mtu set up the ends that emulate makes; with --between, the ends are yours"
+        )
+    raise typer.Exit(wire.emulate(emulation, between, command or [], force=force))

@@ -1,0 +1,202 @@
+"""The thread that carries the packets of an emulation between two interfaces."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lasthop import Scenario
+from lasthop._lasthop import Emulator
+from lasthop.cli.emulation import scheduling
+from lasthop.cli.output import Output, run_stem
+
+PATIENCE = 2.0
+"""Seconds between SIGTERM and SIGKILL when programs are ended."""
+
+_LONGEST_WAIT = 0.05
+"""Packets are dropped if they waited to be read for more than these seconds and ten times the bound."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emulation:
+    """A scenario with one of its schemes, and what is recorded and reported of it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario.
+    scheme : str
+        The scheme.
+    seed, run : int
+        They determine the random numbers.
+    lateness_ms : float
+        The bound of the 99th percentile of packets' lateness, in milliseconds.
+    out : Path or None
+        The directory of the report and the recordings.
+    pcap, trace, record_lateness : bool
+        Whether to record packets as pcapng, those of TCP as CSV, and how late each was.
+    as_json : bool
+        Whether the report is printed as JSON on stdout, and what programs print there goes to stderr.
+    """
+
+    scenario: Scenario
+    scheme: str
+    seed: int
+    run: int
+    lateness_ms: float
+    out: Path | None
+    pcap: bool
+    trace: bool
+    record_lateness: bool
+    as_json: bool
+
+
+def stop_on_termination() -> threading.Event:
+    """Return an event that SIGTERM and SIGHUP set."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def leave_interrupts_to_programs() -> None:
+    """Leave Ctrl-C to the command; the emulation ends when the command does.
+
+    This needs a handler, since child processes would inherit SIG_IGN.
+    """
+    signal.signal(signal.SIGINT, lambda *_: None)
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process: SIGTERM first, SIGKILL after a timeout."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+class Carrier:
+    """The thread that carries packets. It drops its privileges, since packets are untrusted input.
+
+    It has real-time priority if the user is permitted to set it, and otherwise a short slice.
+
+    Parameters
+    ----------
+    emulation : Emulation
+        What to emulate and to record.
+    interfaces : (str, str)
+        The interfaces at the source and at the destination of the data.
+    mtu : int
+        Their MTU.
+    output : Output or None
+        The directory of results.
+    stop : threading.Event
+        Ends the emulation.
+    wire : bool
+        Whether all frames are carried, as by a wire, and not only IP packets of the two ends.
+
+    Raises
+    ------
+    PermissionError
+        If this process may not read frames.
+    """
+
+    def __init__(
+        self,
+        emulation: Emulation,
+        interfaces: tuple[str, str],
+        mtu: int,
+        output: Output | None,
+        stop: threading.Event,
+        *,
+        wire: bool,
+    ) -> None:
+        self._stop, self._output = stop, output
+        self._scenario, self._stem = emulation.scenario, run_stem(emulation.scheme)
+        pcap = None
+        if output is not None and emulation.pcap:
+            server, client = (f"{self._stem}-{end}.pcapng" for end in ("server", "client"))
+            pcap = (output.path(server, "pcapng"), output.path(client, "pcapng"))
+        self._emulator = Emulator(
+            emulation.scenario,
+            emulation.scheme,
+            interfaces,
+            seed=emulation.seed,
+            run=emulation.run,
+            mtu=mtu,
+            longest_wait=max(_LONGEST_WAIT, 10 * emulation.lateness_ms / 1e3),
+            pcap=pcap,
+            wire=wire,
+            trace=emulation.trace,
+            lateness=emulation.record_lateness,
+        )
+        self._backlog_drops = 0
+        self._scheduled = threading.Event()
+        self._begin = threading.Event()
+        self._traces: list[tuple[str, dict[str, Any]]] = []
+        self._lateness: dict[str, Any] | None = None
+        self._report: dict[str, Any] = {}
+        self._failure: OSError | None = None
+        self._thread = threading.Thread(target=self._carry, daemon=True)
+        self._thread.start()
+
+    def _carry(self) -> None:
+        try:
+            self._report |= scheduling.request_low_latency()
+        finally:
+            self._scheduled.set()
+        self._emulator.drop_privileges()
+        self._begin.wait()
+        try:
+            report, self._traces, self._lateness = self._emulator.run(lambda: not self._stop.is_set())
+            self._report |= json.loads(report)
+        except OSError as error:
+            self._failure = error
+            self._stop.set()
+
+    def has_real_time(self) -> bool:
+        """Return whether its thread has real-time priority."""
+        self._scheduled.wait()
+        return bool(self._report.get("real_time"))
+
+    def begin(self) -> None:
+        """Carry packets from now on."""
+        self._backlog_drops = _backlog_drops()
+        self._begin.set()
+
+    def report(self) -> dict[str, Any]:
+        """Wait until it has stopped, and return its report."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._report | {"backlog_drops": _backlog_drops() - self._backlog_drops}
+
+    def write(self, report: dict[str, Any]) -> None:
+        """Write the report, the scenario and the recordings, if there is a directory for them."""
+        from lasthop import plots
+
+        if self._output is None:
+            return
+        for number, (name, events) in enumerate(self._traces):
+            # As those of `lasthop run`, for the connection with most data.
+            stem = f"{self._stem}.{name}" if number else self._stem
+            plots.write_csv(self._output.path(f"{run_stem(stem)}.events.csv", "traces"), events)
+        if self._lateness is not None:
+            plots.write_csv(self._output.path(f"{self._stem}.lateness.csv", "lateness"), self._lateness)
+        self._output.text("scenario.toml", self._scenario.to_toml())
+        self._output.text("results.json", json.dumps(report, indent=2) + "\n")
+
+
+def _backlog_drops() -> int:
+    """Return how many packets this machine has dropped between two devices, since it was started."""
+    with suppress(OSError), open("/proc/net/softnet_stat") as lines:
+        return sum(int(line.split()[1], 16) for line in lines)
+    return 0

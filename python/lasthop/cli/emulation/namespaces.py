@@ -1,0 +1,357 @@
+"""Network namespaces at the two ends of a scenario's network.
+
+```text
+lasthop emulate            the user's namespaces: checks the scenario, waits
+  unshare: user, network and process namespaces
+    lasthop emulate        carries packets between two veth devices, prints the report
+      unshare: network     the server's end: namespace_init.py, then --server
+      unshare: network     the client's end: namespace_init.py, then the command or a shell
+```
+
+When the first process of a process namespace ends, the kernel kills the others; a network namespace
+disappears with its last process. So nothing is left behind, even after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+from lasthop._lasthop import Emulator
+from lasthop.cli.emulation import report, scheduling
+from lasthop.cli.emulation.carrier import (
+    PATIENCE,
+    Carrier,
+    Emulation,
+    end_process,
+    leave_interrupts_to_programs,
+    stop_on_termination,
+)
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.output import Output
+from lasthop.cli.scenario import describe
+from lasthop.cli.streams import detail, notify
+
+ADDRESSES = ("10.0.0.1", "10.0.0.2")
+"""The addresses of the source and the destination of the data: `{server}` and `{client}` in commands."""
+
+_ADDRESSES6 = ("fd00::1", "fd00::2")
+
+_LEAST_MTU6 = 1280
+
+_DEVICES = ("lasthop0", "lasthop1")
+"""This side of the veth pairs."""
+
+_MAC = "02:00:00:00:00:01"
+"""The hardware address of both ends, so that frames pass between them as they are."""
+
+_OTHER_MAC = "02:00:00:00:00:02"
+"""That of this side, whose kernel then leaves frames alone that are for the ends."""
+
+_LIFELINE = "LASTHOP_EMULATION"
+"""The environment variable with a file descriptor that closes when the outer process ends, and whether the
+outer process is in the foreground of a terminal."""
+
+_SUPER_PACKET_S = 200e-6
+"""How long a super-packet of the kernel may keep the slowest link busy, in seconds."""
+
+_UNPRIVILEGED = ("--user", "--map-root-user")
+
+
+def emulate(
+    emulation: Emulation, path: Path, command: list[str], *, server: str | None, mtu: int | None
+) -> NoReturn:
+    """Emulate in namespaces while the command runs, and exit with its exit code.
+
+    Parameters
+    ----------
+    emulation : Emulation
+        What to emulate.
+    path : Path
+        The file of its scenario, as typed.
+    command : list of str
+        What runs at the destination of the data; a shell if empty.
+    server : str or None
+        A shell command that runs at their source.
+    mtu : int or None
+        The MTU of both ends; by default the scenario's packet size.
+    """
+    inherited = os.environ.get(_LIFELINE)
+    if inherited is None:
+        describe(path, emulation.scenario)
+        _enter_namespaces()
+    descriptor, foreground = map(int, inherited.split())
+    if foreground:
+        # Shells cannot handle a process group from outside their namespace.
+        os.setpgid(0, 0)
+        _take_terminal()
+    size = emulation.scenario.emulated(emulation.scheme)["packet_size"]
+    code = _emulate(emulation, command, server, mtu or max(68, size), descriptor, foreground=bool(foreground))
+    raise typer.Exit(code)
+
+
+def _enter_namespaces() -> NoReturn:
+    """Run this command again in its own namespaces, and exit with its exit code."""
+    for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
+        if shutil.which(tool) is None:
+            raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
+    inherited, lifeline = os.pipe()
+    leave_interrupts_to_programs()
+    foreground = _in_foreground()
+    arguments = ["unshare", *_isolation(), "--net", "--pid", "--fork", "--kill-child"]
+    inner = subprocess.Popen(
+        [*arguments, sys.executable, "-m", "lasthop", *sys.argv[1:]],
+        env=os.environ | {_LIFELINE: f"{inherited} {int(foreground)}"},
+        pass_fds=[inherited],
+    )
+    os.close(inherited)
+
+    def end(_signal: int, _frame: object) -> None:
+        nonlocal lifeline
+        if lifeline >= 0:
+            os.close(lifeline)
+            lifeline = -1
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    code = inner.wait()
+    if foreground:
+        _take_terminal()
+    raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _isolation() -> tuple[str, ...]:
+    """Return the options of `unshare` that this user needs: none, or those of a user namespace."""
+    problem = ""
+    for options in ((), _UNPRIVILEGED) if os.geteuid() == 0 else (_UNPRIVILEGED,):
+        tried = ["unshare", *options, "--net", "--pid", "--fork", "true"]
+        done = subprocess.run(tried, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return options
+        problem = " ".join(done.stderr.split())
+    raise RefusedError(
+        f"emulate cannot make network namespaces here ({problem}); allow user namespaces, such as by sysctl "
+        "kernel.apparmor_restrict_unprivileged_userns=0 or user.max_user_namespaces=1000, or run it as root"
+    )
+
+
+def _in_foreground() -> bool:
+    """Whether this process may read from the terminal that is its stdin."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _take_terminal() -> None:
+    """Put the process group of this process in the foreground of the terminal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    with suppress(OSError):
+        os.tcsetpgrp(0, os.getpgrp())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
+
+
+def _emulate(
+    emulation: Emulation,
+    command: list[str],
+    server: str | None,
+    mtu: int,
+    lifeline: int,
+    *,
+    foreground: bool,
+) -> int:
+    """Set up both ends, carry packets until the command ends, and report; returns the exit code."""
+    stop = stop_on_termination()
+    leave_interrupts_to_programs()
+    threading.Thread(target=_watch, args=(lifeline, stop), daemon=True).start()
+    facts = emulation.scenario.emulated(emulation.scheme)
+    segments = _segments(facts["slowest_rate_bps"], mtu)
+    program = [_with_addresses(each) for each in command] or [os.environ.get("SHELL", "/bin/sh")]
+    at_source = ["sh", "-c", _with_addresses(server)] if server else None
+    output = None if emulation.out is None else Output(emulation.out)
+    with output or nullcontext(), ExitStack() as ends:
+        quiet = emulation.as_json
+        at_server = ends.enter_context(_end(0, at_source, mtu, segments, listens=bool(server), quiet=quiet))
+        at_client = ends.enter_context(_end(1, program, mtu, segments, listens=False, quiet=quiet))
+        for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
+            end.expect("made")
+            _connect(device, end.process.pid)
+        carrier = Carrier(emulation, _DEVICES, mtu, output, stop, wire=False)
+        if not carrier.has_real_time():
+            for end in (at_server, at_client):
+                scheduling.put_behind(end.process.pid)
+        Emulator.drop_privileges()
+        detail(f"{' and '.join(facts['hosts'])} at {' and '.join(ADDRESSES)}, MTU {mtu}")
+        at_server.go()
+        at_server.expect("ready")
+        if server:
+            at_server.wait_until_it_listens()
+        if not command:
+            notify(f"the server is at {ADDRESSES[0]}; `exit` ends the emulation")
+        at_client.go()
+        at_client.expect("ready")
+        carrier.begin()
+        code = _wait(at_client.process, stop)
+        if foreground:
+            # An interactive shell still has the terminal.
+            _take_terminal()
+        if server and not stop.is_set():
+            # The server may still print its results after the client has ended.
+            with suppress(subprocess.TimeoutExpired):
+                at_server.process.wait(PATIENCE / 2)
+        stop.set()
+        document = report.document(emulation, None, carrier.report(), code)
+        carrier.write(document)
+    return report.publish(document, as_json=emulation.as_json)
+
+
+class _End:
+    """One end of the network: a process in its own network namespace.
+
+    Parameters
+    ----------
+    side : int
+        0 for the source of the data, 1 for their destination.
+    program : list of str or None
+        The program to run there.
+    mtu : int
+        The MTU of its interface.
+    segments : int
+        How many segments its kernel may leave to the card.
+    listens : bool
+        Whether the other end waits until this one listens.
+    """
+
+    def __init__(
+        self, side: int, program: list[str] | None, mtu: int, segments: int, *, listens: bool, quiet: bool
+    ) -> None:
+        read, state = os.pipe()
+        go, self._go = os.pipe()
+        commands = [
+            "ip link set dev lo up",
+            # The segments of a super-packet arrive at once, in bursts that simulated senders do not have.
+            f"ip link set dev eth0 mtu {mtu} gso_max_segs {segments}",
+            # The only neighbour has a fixed address.
+            "ip link set dev eth0 arp off",
+            f"ip address add {ADDRESSES[side]}/24 dev eth0",
+            "ip link set dev eth0 up",
+        ]
+        if mtu >= _LEAST_MTU6 and Path("/proc/net/if_inet6").exists():
+            commands.append(f"ip address add {_ADDRESSES6[side]}/64 dev eth0 nodad")
+        plan = {
+            "go": go,
+            "state": state,
+            "commands": [*(command.split() for command in commands), ["sh", "-c", _spread()]],
+            "program": program,
+            "listens": listens,
+        }
+        init = str(Path(__file__).with_name("namespace_init.py"))
+        environment = dict(os.environ)
+        del environment[_LIFELINE]
+        for name, address in zip(("LASTHOP_SERVER", "LASTHOP_CLIENT"), ADDRESSES, strict=True):
+            environment[name] = address
+        self.process = subprocess.Popen(
+            ["unshare", "--net", sys.executable, "-I", "-S", init, json.dumps(plan)],
+            env=environment,
+            pass_fds=[go, state],
+            stdin=None if side else subprocess.DEVNULL,
+            stdout=sys.stderr if quiet else None,
+        )
+        os.close(go)
+        os.close(state)
+        self._state = os.fdopen(read, "r")
+
+    def expect(self, state: str) -> None:
+        """Wait until the process reports that it is in a state."""
+        reported = self._state.readline().strip()
+        if reported != state:
+            problem = reported or "the process ended"
+            raise RefusedError(f"emulate cannot set up a network namespace: {problem}")
+
+    def wait_until_it_listens(self) -> None:
+        """Wait until the program listens or has ended."""
+        self._state.readline()
+
+    def go(self) -> None:
+        """Let the end configure its interface and run its program."""
+        os.write(self._go, b"!")
+
+    def stop(self) -> None:
+        """End the program."""
+        os.close(self._go)
+        end_process(self.process)
+
+
+@contextmanager
+def _end(
+    side: int, program: list[str] | None, mtu: int, segments: int, *, listens: bool, quiet: bool
+) -> Iterator[_End]:
+    end = _End(side, program, mtu, segments, listens=listens, quiet=quiet)
+    try:
+        yield end
+    finally:
+        end.stop()
+
+
+def _connect(device: str, pid: int) -> None:
+    """Create a veth pair from here to the namespace of a process, where it is called eth0."""
+    peer = f"peer name eth0 address {_MAC} netns {pid}"
+    for command in (
+        f"ip link add name {device} address {_OTHER_MAC} type veth {peer}",
+        # This keeps the host from sending packets of its own.
+        f"ip link set dev {device} addrgenmode none mtu 65535",
+        f"ip link set dev {device} arp off up",
+    ):
+        done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RefusedError(f"emulate cannot set up its devices: {command}: {done.stderr.strip()}")
+
+
+def _segments(rate_bps: float, mtu: int) -> int:
+    """Return how many segments the kernels may leave to the card: 1 on links below 120 Mb/s, with 1500 B."""
+    most = 65535
+    return min(max(int(_SUPER_PACKET_S * rate_bps / (8 * mtu)), 1), most)
+
+
+def _spread() -> str:
+    """Return the command that lets all processors receive, instead of the thread that writes a packet.
+
+    Where it may not mount the files of its devices, that thread goes on receiving.
+    """
+    mask = (1 << (os.cpu_count() or 1)) - 1
+    words = ",".join(f"{mask >> shift & 0xFFFFFFFF:x}" for shift in reversed(range(0, mask.bit_length(), 32)))
+    steps = f"mount -t sysfs sysfs /sys && echo {words} > /sys/class/net/eth0/queues/rx-0/rps_cpus"
+    return f"unshare --mount sh -c '{steps}' 2>/dev/null || true"
+
+
+def _watch(lifeline: int, stop: threading.Event) -> None:
+    """Stop when the outer process has closed its end, or died."""
+    os.read(lifeline, 1)
+    stop.set()
+
+
+def _wait(process: subprocess.Popen[Any], stop: threading.Event) -> int:
+    """Wait until the program ends, or the emulation is stopped; returns the exit code."""
+    while not stop.is_set():
+        try:
+            code = process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        return code if code >= 0 else 128 - code
+    return 128 + signal.SIGTERM
+
+
+def _with_addresses(text: str) -> str:
+    """Replace the names of the two ends in a command."""
+    return text.replace("{server}", ADDRESSES[0]).replace("{client}", ADDRESSES[1])
