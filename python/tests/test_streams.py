@@ -177,6 +177,15 @@ def test_a_number_is_never_cut(width: int) -> None:
     assert letters.count("recovers") == 2
 
 
+@pytest.mark.parametrize("width", range(20, 120))
+def test_a_heading_is_broken_at_spaces_alone(width: int) -> None:
+    heads = ["throughput (kbps)", "goodput (%)", "retransmitted (KB)", "timeouts", "completion (s)"]
+    table = Table("scheme", *(f">{head}" for head in heads))
+    table.row("local-recovery", "8.12", "99.9", "1.5", "0", "98.5")
+    words = {word.rstrip(":") for line in table.lines(width) for word in line.plain.split()}
+    assert words >= {word for head in heads for word in head.split()}
+
+
 def test_a_table_is_folded_on_terminals_only() -> None:
     table = Table("a", ">b")
     table.row("word " * 100, "1")

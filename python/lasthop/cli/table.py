@@ -16,8 +16,6 @@ from lasthop import Run
 from lasthop.cli.streams import emit
 
 GAP = "   "
-WIDE_WORD = 12
-"""Longer words of a header may be broken; words of a cell are not."""
 
 _FOLDING = Console()
 
@@ -60,7 +58,7 @@ class Table:
     """A plain table: a rule under the header, numbers right-aligned.
 
     On a terminal that is too narrow, texts and headers are wrapped; if that is not enough, each row is
-    printed as a block of lines. A number is never cut.
+    printed as a block of lines. A number is never cut, a word only if it alone is too long.
 
     Parameters
     ----------
@@ -108,7 +106,7 @@ class Table:
         if width is None:
             return widths
         least = [
-            max(min(_longest_word(header), WIDE_WORD), *map(cell_len if number else _longest_word, cells))
+            max(_longest_word(header), *map(cell_len if number else _longest_word, cells))
             for (header, *cells), number in zip(columns, self._numbers, strict=True)
         ]
         room = width - len(GAP) * (len(widths) - 1)
