@@ -495,6 +495,7 @@ def test_a_scheme_that_cannot_work_with_the_link_is_refused(command: Command, tm
         (["run", EXAMPLE, "--set", "radio.rat=2 Mbps"], "--set radio.rat=2 Mbps"),
         (["run", EXAMPLE, "--set", "nonsense"], "KEY=VALUE"),
         (["run", EXAMPLE, "--scheme", "ebns"], 'did you mean "ebsn"?'),
+        (["run", EXAMPLE, "--sender", "bbr"], 'did you mean "linux-bbr"?'),
         (["run", EXAMPLE, "--seed", "-1"], "--seed"),
         (["run", EXAMPLE, "--seed", "one"], "--seed"),
         (["run", EXAMPLE, "--run", str(2**64)], "--run"),

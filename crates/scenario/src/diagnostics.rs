@@ -76,12 +76,18 @@ pub(crate) fn expectation(message: &str) -> Option<String> {
 }
 
 /// The end of "found "`word`", expected one of ...": the alternatives, and the most similar one.
+///
+/// A candidate is similar if it differs by a letter or two, or if `word` is one of its parts, as in `linux-bbr`.
 pub fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let near = candidates
         .iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|&(likeness, near)| likeness > 0.8 || strsim::osa_distance(word, near) == 1)
+        .filter(|&(likeness, near)| {
+            likeness > 0.8
+                || strsim::osa_distance(word, near) == 1
+                || near.split('-').any(|part| part == word)
+        })
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, near)| format!("; did you mean \"{near}\"?"));
     let quoted: Vec<String> = candidates.iter().map(|candidate| format!("\"{candidate}\"")).collect();

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LIKE = 0.7
+"""The least share of letters in common, in order, of a name and a misspelt one."""
+
 
 def near(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like `name`, or None if none is like it."""
-    return next(iter(get_close_matches(name, known, n=1)), None)
+    """Return the known name that is most like `name`, or None if none is like it.
+
+    Examples
+    --------
+    >>> near("ofice", ["cell", "office"]), near("nofile", ["cell", "office"])
+    ('office', None)
+    """
+    return next(iter(get_close_matches(name, known, n=1, cutoff=_LIKE)), None)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], unlisted: Iterable[str] = ()) -> str:
