@@ -56,6 +56,18 @@ def _headed(effect: Effect) -> str:
     return f"{effect.use.title} ({', '.join(headings)})" if len(headings) > 1 else effect.use.title
 
 
+def effect_text(cell: tuple[str, str]) -> str:
+    """Return a cell of the table of effects as text.
+
+    Examples
+    --------
+    >>> effect_text(("3.5 s", "better")), effect_text(("3.5 s", ""))
+    ('3.5 s (better)', '3.5 s')
+    """
+    measures, word = cell
+    return f"{measures} ({word})" if word else measures
+
+
 def effects(advice: Advice) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the rows of the table of effects: the current configuration, then each remedy.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from lasthop.advice import Advice
-from lasthop.advice.wording import effects, further, other_uses
+from lasthop.advice.wording import effect_text, effects, further, other_uses
 from lasthop.core import formats
 from lasthop.fitting import FittedLink
 from lasthop.fitting.losses import NAMES
@@ -88,7 +88,7 @@ def _advice_html(advice: Advice) -> str:
         without = table("", ["without", *gains], limits)
         parts.append(f"<details><summary>what limits {judgement.use.title}</summary>{without}</details>")
     if advice.effects:
-        rows = [[title, *(" ".join(cell).strip() for cell in cells)] for title, cells in effects(advice)]
+        rows = [[title, *map(effect_text, cells)] for title, cells in effects(advice)]
         others = table("", ["remedy", *other_uses(advice)], rows)
         parts.append(f"<details><summary>what remedies do to other uses</summary>{others}</details>")
     return "".join(parts)

@@ -14,7 +14,16 @@ from lasthop import advice as advising
 from lasthop import fitting
 from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy
 from lasthop.advice.advice import losses_in_words
-from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
+from lasthop.advice.wording import (
+    assumptions,
+    caution,
+    changed,
+    effect_text,
+    effects,
+    further,
+    other_uses,
+    without_use,
+)
 from lasthop.cli import complete
 from lasthop.cli.failure import CRASHED, RefusedError, failed
 from lasthop.cli.measurements import read_all
@@ -232,6 +241,6 @@ def _print_effects(advice: Advice) -> None:
     others = other_uses(advice)
     table = Table("other uses", *others)
     for title, cells in effects(advice):
-        table.row(title, *(" ".join(cell).strip() for cell in cells))
+        table.row(title, *map(effect_text, cells))
     emit("")
     table.print()
