@@ -119,7 +119,7 @@ impl Failure {
         );
         let text = format!(
             "{told}, failed: {text}\n\
-             This is a fault of Lasthop. To replay it, save what follows as replay.toml and say\n\
+             This is a bug in Lasthop. To reproduce it, save the TOML below as replay.toml and run:\n\
              lasthop run replay.toml --seed {seed} --run {run}\n\n{}",
             replay.to_toml()
         );
