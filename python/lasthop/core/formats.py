@@ -21,13 +21,18 @@ def seconds(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Format a share in percent with two digits.
+    """Format a share in percent with two digits; near 100 %, with as many as tell it from 100 %.
 
     Examples
     --------
     >>> share(0.0213), share(0.000015), share(0.0)
     ('2.1 %', '0.0015 %', '0 %')
+    >>> share(0.994), share(0.999), share(1.0)
+    ('99 %', '99.9 %', '100 %')
     """
+    if 0.995 <= value < 1:
+        decimals = -math.floor(math.log10(100 * (1 - value)) + 1e-9)
+        return f"{100 * value:.{max(decimals, 1)}f} %"
     return f"{_digits(100 * value, 2)} %"
 
 

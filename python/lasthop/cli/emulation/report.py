@@ -10,6 +10,7 @@ from typing import Any
 from lasthop.cli.emulation.carrier import Emulation
 from lasthop.cli.failure import LATE
 from lasthop.cli.streams import emit_document, notify
+from lasthop.core import formats
 
 
 def document(
@@ -140,9 +141,14 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{1e6 * seconds:.0f} us"
-    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.2f} s"
+    """Return a lateness: to a microsecond below a millisecond, otherwise with three digits.
+
+    Examples
+    --------
+    >>> _time(12.3e-6), _time(0.0071), _time(0.9996)
+    ('12 us', '7.1 ms', '1 s')
+    """
+    return f"{1e6 * seconds:.0f} us" if seconds < 1e-3 else formats.seconds(seconds)
 
 
 def _rate(size: int, seconds: float) -> str:
