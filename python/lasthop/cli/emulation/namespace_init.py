@@ -7,7 +7,8 @@ Executed by path, without the package: `python namespace_init.py PLAN`, where PL
 - `program`: the program with its arguments, or null to wait until `go` is closed;
 - `listens`: whether to report when a socket of the namespace listens.
 
-It reports `made` when it begins, `ready` before the program starts, `listening`, or what failed.
+It reports `made` when it begins, `ready` before the program starts, `listening`, or what failed. The pipe
+of the state closes when the program starts.
 """
 
 import json
@@ -69,7 +70,7 @@ def main() -> None:
     try:
         os.execvp(program[0], program)
     except OSError as error:
-        print(f"lasthop: cannot run {program[0]}: {error.strerror}", file=sys.stderr)
+        report(f"cannot run {program[0]}: {error.strerror}")
         sys.exit(127)
 
 

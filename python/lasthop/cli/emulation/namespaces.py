@@ -38,7 +38,7 @@ from lasthop.cli.emulation.carrier import (
     leave_interrupts_to_programs,
     stop_on_termination,
 )
-from lasthop.cli.failure import RefusedError
+from lasthop.cli.failure import RefusedError, failed
 from lasthop.cli.output import Output
 from lasthop.cli.scenario import describe
 from lasthop.cli.streams import detail, notify
@@ -202,6 +202,10 @@ def _emulate(
         at_client.go()
         at_client.expect("ready")
         carrier.begin()
+        if failure := at_client.failure():
+            stop.set()
+            carrier.report()
+            raise failed("option", failure, code=127)
         code = _wait(at_client.process, stop)
         if foreground:
             # An interactive shell still has the terminal.
@@ -278,6 +282,10 @@ class _End:
         if reported != state:
             problem = reported or "the process ended"
             raise RefusedError(f"emulate cannot set up a network namespace: {problem}")
+
+    def failure(self) -> str:
+        """Wait until the program runs; return why it does not, or an empty text."""
+        return self._state.read().strip()
 
     def wait_until_it_listens(self) -> None:
         """Wait until the program listens or has ended."""
