@@ -238,13 +238,13 @@ fn ran(scenario: &Scenario, seed: u64, run: u64, columns: &mut Columns) -> Resul
             )));
         }
     }
-    let report = report::to_json(&scenario, &runs.iter().collect::<Vec<_>>());
+    let report = report::to_json(scenario, &runs.iter().collect::<Vec<_>>());
     let report = report.map_err(|error| Failure::plain(&error.to_string()))?;
     let until = runs.iter().flat_map(first_parts).filter_map(|part| part.series.as_ref());
     let until =
         until.filter_map(|series| series.time_s.last()).fold(0.0, |until: f64, &time| until.max(time));
     let (start_s, end_s): (Vec<f64>, Vec<f64>) =
-        lasthop_predict::bad_periods(&scenario, seed, run, until).into_iter().unzip();
+        lasthop_predict::bad_periods(scenario, seed, run, until).into_iter().unzip();
     let bad_periods = BadPeriods { start_s: columns.push(start_s), end_s: columns.push(end_s) };
     let runs = runs.iter().map(|run| recording(run, columns)).collect();
     Ok(Ran { report, runs, bad_periods })

@@ -108,7 +108,7 @@ struct Lab {
 impl Lab {
     fn new(scenario: &Scenario, scheme: &str, run: u64) -> Lab {
         let mut emulation =
-            Emulation::new(&scenario, scheme, 1, run).unwrap_or_else(|error| panic!("{error}"));
+            Emulation::new(scenario, scheme, 1, run).unwrap_or_else(|error| panic!("{error}"));
         let frames = SharedFrames::default();
         emulation.split(|site| Box::new(BaseStation::new(site, frames.clone())));
         let connections =

@@ -57,7 +57,7 @@ fn read(text: &str) -> Scenario {
 }
 
 fn emulate(scenario: &Scenario, scheme: &str, run: u64) -> Emulation {
-    Emulation::new(&scenario, scheme, 1, run).unwrap_or_else(|error| panic!("{error}"))
+    Emulation::new(scenario, scheme, 1, run).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A packet without a segment.

@@ -613,7 +613,7 @@ fn unusable_schemes_are_reported() {
         let overrides = [&["schemes=[\"basic\"]"], overrides].concat();
         let scenario = Scenario::parse(SCENARIO, "test.toml", &overrides).unwrap();
         let network = scenario.network().unwrap();
-        scenario.combination_on(scheme, &network).err().expect(scheme).to_string()
+        scenario.combination_on(scheme, &network).expect_err(scheme).to_string()
     };
     let told = [
         refusal("esbn", &["radio.arq=none"]),
