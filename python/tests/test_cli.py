@@ -718,7 +718,7 @@ def test_schemes_at_one_node_are_compared_and_written(command: Command, tmp_path
         ("wenp@R3", 'error: --scheme: "wenp@R3" names a node "R3", expected '),
         (
             "ebsn@R1",
-            'error: --scheme: "ebsn@R1" has "ebsn" at "R1", which is not told what becomes of packets',
+            'error: --scheme: "ebsn@R1" has "ebsn" at "R1", which does not see the wireless link',
         ),
     ):
         refused = command("run", EXAMPLE, *path, "--scheme", name)

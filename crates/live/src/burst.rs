@@ -17,7 +17,7 @@ pub(crate) struct Leaving {
     pub(crate) time: Time,
     /// Size as an IP packet.
     pub(crate) size: u64,
-    /// How much later than it arrived it entered, in nanoseconds.
+    /// Delay between arrival and entry, in nanoseconds.
     pub(crate) delayed_ns: u64,
 }
 

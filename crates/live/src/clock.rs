@@ -39,7 +39,7 @@ pub(crate) fn wait<const N: usize>(sockets: [BorrowedFd<'_>; N], until_ns: u64) 
     }
     let found = polled.map(|polled| polled.revents().unwrap_or(PollFlags::empty()));
     for (socket, _) in sockets.iter().zip(found).filter(|(_, found)| found.contains(PollFlags::POLLERR)) {
-        // Such as that the other end has left. Until it has been read, it ends every wait at once.
+        // Reads a pending error of the socket; otherwise `poll` returns at once.
         let _ = getsockopt(socket, sockopt::SocketError);
     }
     Ok(found.iter().any(|found| found.contains(PollFlags::POLLIN)))

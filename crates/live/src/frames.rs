@@ -33,9 +33,9 @@ pub(crate) struct Frame {
     handle: Handle,
     /// The frame as it entered the network, with its Ethernet header.
     pub(crate) bytes: Vec<u8>,
-    /// How much later than it arrived the frame entered the network, in nanoseconds.
+    /// Delay between arrival and entry, in nanoseconds.
     pub(crate) delayed_ns: u64,
-    /// No, unless the frame is an IP packet without a VLAN tag, all of whose checksums are correct.
+    /// `No` unless the frame is an untagged IP packet with valid checksums.
     pub(crate) mergeable: Mergeable,
     /// The packet as it entered, without its handle.
     pub(crate) entered: Entering,

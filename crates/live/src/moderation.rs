@@ -17,7 +17,7 @@ const SPARSE_NS: u64 = 100_000;
 pub(crate) struct Moderation {
     /// Moving mean of the time between events, over about four wake-ups, in nanoseconds.
     spacing_ns: u64,
-    /// Since when events are counted, and their number.
+    /// Start of the counting window, and its events.
     since_ns: u64,
     events: u64,
 }

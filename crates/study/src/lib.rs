@@ -1,7 +1,7 @@
 //! Many runs of scenarios on many threads.
 //!
 //! A [`Pool`] takes [batches](Batch) of runs and returns [rows](Row) of metrics. It keeps all cores busy and
-//! makes no decisions: its user (`lasthop.study` in Python) chooses the points and the numbers of runs.
+//! makes no decisions: its user (`lasthop.engine` in Python) chooses the points and the numbers of runs.
 //!
 //! ```text
 //! Batch (scenario, scheme, seed, runs) ──> queue ──> workers ──> rows ──> collect

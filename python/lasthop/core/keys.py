@@ -157,7 +157,7 @@ def _children(path: str, node: Node) -> Iterator[tuple[str, Node]]:
     for form in _forms(node):
         named = form.get("properties", {})
         if variant := _variant(form):
-            # One that has no type of its own is what the choice says of it.
+            # A variant without a type of its own takes its description from the choice.
             named = {variant[0]: {"description": form.get("description", ""), **variant[1]}}
         for name, value in named.items():
             place = f"{path}.{name}".lstrip(".")

@@ -605,7 +605,7 @@ class Race(Shown):
         return [replace(each, p_holm=p_holm) for each, p_holm in zip(found, adjusted, strict=True)]
 
     def results(self, metric: str | None = None) -> pandas.DataFrame:
-        """Return the `ranking` as a data frame; docs/guide/compare.md defines the columns."""
+        """Return the `ranking` as a data frame; docs/reference/comparisons.md defines the columns."""
         import pandas
 
         return pandas.DataFrame([self._columns(each) for each in self.ranking(metric)])

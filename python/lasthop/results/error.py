@@ -1,4 +1,4 @@
-"""The error of studies."""
+"""The error of studies and their stores."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Results shown to people: reports, pages and notebooks. Nothing but the command line imports this."""
+"""Results shown to people: reports, pages and notebooks. Results do not know it."""

@@ -205,8 +205,8 @@ macro_rules! metrics {
                     [$(Value::from(self.$name)),*].into_iter()
                 }
 
-                /// Those of several parts together: counts and times are added, and what is true of any is true.
-                /// Quantities that may be lacking are left out.
+                /// Totals over several parts: counts and times are summed, booleans are or-ed. Optional values have no
+                /// total.
                 pub fn total<'a>(each: impl Iterator<Item = &'a $set> + Clone) -> $set {
                     $set { $($name: Measure::total(each.clone().map(|each| each.$name)),)* }
                 }

@@ -214,8 +214,8 @@ fn misplaced_schemes_are_refused_with_the_remedy() {
         (&[], "snoop@", "names a node \"\", expected \"server\""),
         (&[], "snoop@phone", "from which no connection goes to a mobile host; leave \"@phone\" out"),
         (&[], "snop@gateway", "found \"snop\""),
-        (arq, "ebsn@gateway", "is not told what becomes of packets on the wireless link"),
-        (&[], "eln@gateway", "is not told what becomes of packets on the wireless link"),
+        (arq, "ebsn@gateway", "does not see the wireless link's outcomes"),
+        (&[], "eln@gateway", "does not see the wireless link's outcomes"),
         (
             &[],
             "freeze-tcp@gateway",

@@ -122,8 +122,8 @@ impl Emulation {
 
     /// Installs the proxies that split connections, before the first packet. Each receives the packets of all flows that
     /// cross the base station, with the ports [`WIRED`](lasthop_proto::Port::WIRED) and
-    /// [`RADIO`](lasthop_proto::Port::RADIO). Those that it sends have handles that are new, or of packets that it
-    /// received and has not sent.
+    /// [`RADIO`](lasthop_proto::Port::RADIO). Each packet it sends has a new handle, or that of a received
+    /// packet that it has not forwarded.
     pub fn split(&mut self, mut proxy: impl FnMut(SplitSite) -> Box<dyn Component>) {
         for (agent, site) in &mut self.proxies {
             let Some(mut site) = site.take() else { continue };

@@ -49,8 +49,8 @@ fn has_effect(path: &[String], points: &[Point], unused: &[Vec<Fault>]) -> bool 
 }
 
 impl StatedTcp {
-    /// The keys that `document` states. The canonical form states every setting, also those without effect: of
-    /// those, only the ones count that differ from the profile. Those that an override takes back do not count.
+    /// The keys that `document` states. If it states all, as the canonical form does, only those that differ from the
+    /// profile count. A key that an override resets to its profile's value does not count.
     fn of(document: &Document<'_>, tcp: &tcp::Settings) -> StatedTcp {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();

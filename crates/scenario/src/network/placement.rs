@@ -273,7 +273,7 @@ impl Network {
         };
         if combination.agents(LinkEnd::BaseStation).enumerate().any(needs_events) {
             return Some(format!(
-                "has \"{scheme}\" at \"{name}\", which is not told what becomes of packets on the wireless link; {without}"
+                "has \"{scheme}\" at \"{name}\", which does not see the wireless link's outcomes; {without}"
             ));
         }
         let mut links = (0..).map(LinkId).zip(&ends).filter(|(_, end)| end.is_some());

@@ -28,8 +28,7 @@ pub(crate) enum Fate {
 /// Every packet has at least one bit and so takes at least a nanosecond. A line emits nothing but the packets that
 /// arrive and those that it drops; its [`Component`] is no more than [`pass`](Line::pass), [`leave`](Arrivals::leave) and
 /// the [next arrival](Arrivals::next), because the engine does not call it if it looks ahead.
-// In the order of use: in a large network, a packet finds nothing of the link in the cache, and what it needs fills fewer
-// lines if it is side by side.
+// Fields are in order of use: in a large network the link is not cached, and adjacent fields take fewer cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Line<M> {

@@ -21,8 +21,7 @@ struct Transmission {
 
 /// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
 /// of TR-96-014, sections 4.2.1 and 5).
-// In the order of use: in a large network, a packet finds nothing of the link in the cache, and what it needs fills fewer
-// lines if it is side by side.
+// Fields are in order of use: in a large network the link is not cached, and adjacent fields take fewer cache lines.
 #[repr(C)]
 pub(crate) struct Radio {
     /// Packets that have not reached the other end, with their arrival times.
