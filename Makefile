@@ -69,6 +69,7 @@ lint-python: $(TOOLS)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest lasthop._lasthop
+	$(BIN)/python scripts/stubs.py --check
 
 lint-rust:
 	$(call if_there,fmt,--all --check)

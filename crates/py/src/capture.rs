@@ -8,6 +8,11 @@ use pyo3::types::PyDict;
 
 /// Return the TCP and UDP packets of a pcap or pcapng file as columns, and what the file says of the capture.
 ///
+/// Returns
+/// -------
+/// dict of str to Any
+///     A column for each field, with 0 where a packet lacks it; and what the file says.
+///
 /// Raises
 /// ------
 /// ValueError

@@ -116,12 +116,12 @@ impl Emulator {
     ///
     /// Parameters
     /// ----------
-    /// keep_going : callable
+    /// keep_going : Callable[[], bool]
     ///     Called without arguments fifty times a second; the emulation ends once it returns False.
     ///
     /// Returns
     /// -------
-    /// (str, list of (str, dict), dict or None)
+    /// tuple[str, list[tuple[str, dict[str, Any]]], dict[str, Any] | None]
     ///     The report as JSON, by docs/reference/json.md; the traces of TCP connections with their names, those with most
     ///     data first, in the columns of `Run.events`; and the record of lateness.
     ///

@@ -16,7 +16,7 @@ pyo3::create_exception!(
 
 Attributes
 ----------
-kind : str
+kind : {'unreadable', 'syntax', 'key', 'value', 'scheme', 'request', 'limit'}
     What is wrong: ``unreadable`` (a file), ``syntax``, ``key`` (unknown, missing, or of another type), ``value``,
     ``scheme`` (unknown, or it does not support the scenario), ``request`` (the scenario lacks what was asked for), or
     ``limit`` (a run takes too much memory or disk space).

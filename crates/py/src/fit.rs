@@ -30,7 +30,14 @@ pub(crate) struct LossRecord(Losses);
 
 #[pymethods]
 impl LossRecord {
-    /// Return the record of probes sent at `time_s`; `lost` says which of them were lost.
+    /// Return the record of probes.
+    ///
+    /// Parameters
+    /// ----------
+    /// time_s : array of float
+    ///     When they were sent.
+    /// lost : array of bool
+    ///     Which of them were lost.
     ///
     /// Raises
     /// ------
@@ -45,7 +52,16 @@ impl LossRecord {
         losses.map(LossRecord).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Return the record of packets counted over intervals: beginning and length of each, packets sent and lost.
+    /// Return the record of packets counted over intervals.
+    ///
+    /// Parameters
+    /// ----------
+    /// time_s, interval_s : array of float
+    ///     The beginning of each interval, and its length.
+    /// sent, lost : array of np.uint32
+    ///     How many packets were sent in it, and how many of them were lost.
+    /// until_arrival : bool, default False
+    ///     Whether each interval counts the packets of a constant rate from the last arrival before it to the last one in it.
     ///
     /// Raises
     /// ------
@@ -105,7 +121,19 @@ impl LossRecord {
         Ok(found.map(|fit| LossFit { fit, record: self.0.clone() }))
     }
 
-    /// Return the log-likelihood, and the likeliest share of the time in bad periods, by their mean length.
+    /// Fit periods whose bad ones have other mean lengths.
+    ///
+    /// Parameters
+    /// ----------
+    /// bad_s : array of float
+    ///     The lengths.
+    ///
+    /// Returns
+    /// -------
+    /// log_likelihood : array of float
+    ///     The log-likelihood with each length.
+    /// share : array of float
+    ///     The likeliest share of the time in bad periods.
     fn burst_profile<'py>(
         &self,
         py: Python<'py>,
@@ -127,6 +155,11 @@ impl LossRecord {
     }
 
     /// Return the histograms of the record.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to array of float
+    ///     Each as one row.
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         shapes(py, &[Shape::of(&self.0)])
     }
@@ -142,6 +175,11 @@ impl LossRecord {
 ///     The model, with the keys of `LossFit.model`.
 /// seed : int
 ///     The seed.
+///
+/// Returns
+/// -------
+/// array of bool
+///     Whether each is lost.
 ///
 /// Raises
 /// ------
@@ -193,7 +231,7 @@ fn model_of(model: &BTreeMap<String, f64>) -> PyResult<Model> {
 ///     The logarithm of the likelihood.
 /// bic, aic : float
 ///     Schwarz's and Akaike's criteria.
-/// model : dict
+/// model : dict of str to float
 ///     ``loss``, and of periods ``good_s``, ``bad_s`` (means), ``good_sigma``, ``bad_sigma`` (NaN for exponential lengths),
 ///     ``loss_good`` and ``loss_bad``.
 #[pyclass(frozen, module = "lasthop._lasthop")]
@@ -251,9 +289,9 @@ impl LossFit {
     ///
     /// Returns
     /// -------
-    /// models : dict
+    /// models : dict of str to array of float
     ///     The columns of `model` as arrays; NaN where nothing fits.
-    /// shapes : dict
+    /// shapes : dict of str to array of float
     ///     The histograms of the records, a row for each.
     fn bootstrap<'py>(
         &self,
@@ -279,7 +317,7 @@ impl LossFit {
     /// -------
     /// log_likelihood : array of float
     ///     The log-likelihood with each loss.
-    /// models : dict
+    /// models : dict of str to array of float
     ///     The columns of `model` as arrays.
     ///
     /// Raises

@@ -13,11 +13,11 @@ use pyo3::types::PyTuple;
 ///     The set of metrics that it belongs to, such as ``"ConnectionMetrics"``.
 /// name : str
 ///     The name; it means the same in all sets that have it.
-/// unit : str
+/// unit : {"bps", "B", "bit", "s", "J", "count", "truth", "share", "index", "number"}
 ///     The unit, as `unit` returns it.
 /// optional : bool
 ///     Whether runs may lack it.
-/// better : str or None
+/// better : {"higher", "lower"} or None
 ///     Which values are better, ``"higher"`` or ``"lower"``; None if it depends on the question.
 /// doc : str
 ///     The definition in words.
@@ -78,8 +78,8 @@ pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
 ///
 /// Returns
 /// -------
-/// str or None
-///     ``"higher"`` or ``"lower"``; None if it depends on the question, as for counters of schemes.
+/// {"higher", "lower"} or None
+///     None if it depends on the question, as for counters of schemes.
 ///
 /// Raises
 /// ------
@@ -105,8 +105,8 @@ pub(crate) fn better(name: &str) -> PyResult<Option<&'static str>> {
 ///
 /// Returns
 /// -------
-/// str
-///     ``"bps"``, ``"B"``, ``"bit"``, ``"s"`` or ``"J"``; ``"count"`` for numbers of things, ``"truth"`` for truth values,
+/// {"bps", "B", "bit", "s", "J", "count", "truth", "share", "index", "number"}
+///     ``"count"`` for numbers of things, ``"truth"`` for truth values,
 ///     ``"share"`` for shares of a whole, ``"index"`` for other numbers from 0 to 1, or ``"number"``.
 ///
 /// Examples

@@ -131,7 +131,7 @@ impl Pool {
     ///
     /// Returns
     /// -------
-    /// list of tuple
+    /// list[tuple[int, int, int, str | bytes, tuple[float | int | bool | bytes | None, ...]]]
     ///     For each stretch of consecutive runs of one key: the key, the number of the first run, how many there
     ///     are, why they ended (``"finished"``, ``"time-limit"`` or ``"idle"``), and a tuple with `METRICS` and
     ///     `metrics`. The last two are cells: one value for all runs, or bytes, which `decode` decodes.

@@ -31,14 +31,14 @@ use crate::pool::Plain;
 ///     The number of the run in the study.
 /// ended : str
 ///     Why it ended: ``"finished"``, ``"time-limit"`` or ``"idle"``.
-/// metrics : dict
+/// metrics : dict of str to Any
 ///     Metrics over all connections together, in the order of docs/reference/metrics.md; None for metrics that do
 ///     not apply to the run; and each counter of the scheme's agents, as ``SCHEME.COUNTER``.
-/// connections : dict of str to dict
+/// connections : dict of str to dict of str to Any
 ///     Metrics of each connection, by name.
-/// traffic : dict of str to dict
+/// traffic : dict of str to dict of str to Any
 ///     Metrics of each source of other traffic, by name.
-/// applications : dict of str to dict
+/// applications : dict of str to dict of str to Any
 ///     Metrics of each application, by name.
 /// counters : dict of str to dict of str to int
 ///     The counters of each agent that has some, by the name that `agents` uses.
@@ -137,7 +137,7 @@ impl Run {
     ///
     /// Returns
     /// -------
-    /// float, int, bool or None
+    /// float or int or bool or None
     ///     Its value; None if it does not apply to the run.
     ///
     /// Raises

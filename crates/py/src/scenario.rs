@@ -312,7 +312,9 @@ impl Scenario {
     ///     The contents of a scenario file.
     /// name : str, optional
     ///     The name used in messages.
-    /// overrides, python_schemes
+    /// overrides : sequence of str, optional
+    ///     As in `load`.
+    /// python_schemes : sequence of PythonScheme, optional
     ///     As in `load`.
     ///
     /// Returns
@@ -598,7 +600,7 @@ impl Scenario {
     ///
     /// Returns
     /// -------
-    /// dict of numpy.ndarray
+    /// dict of str to numpy.ndarray
     ///     `time_s`, from which on a row holds, `rate_bps` and `delay_s`. A trace of transmission
     ///     opportunities is counted in bins of 100 ms. The delay is NaN if each packet has its own.
     ///
@@ -688,7 +690,7 @@ impl Scenario {
     ///
     /// Returns
     /// -------
-    /// dict
+    /// dict of str to Any
     ///     `hosts`, the names of the two ends of the first connection; `packet_size`, the size of its packets in
     ///     bytes; `slowest_rate_bps`, the lowest mean rate of a link between them, in either direction;
     ///     `simulated_flows`, the number of other flows.
@@ -720,7 +722,7 @@ impl Scenario {
     ///
     /// Returns
     /// -------
-    /// list of dict
+    /// list of dict of str to Any
     ///     For each link with such a channel that data cross: `link`; `packet_size`, in bytes;
     ///     `packets_per_s`; `by_packets`, whether the state changes by packets instead of by time; `p` and
     ///     `r`, the probabilities of a change from good to bad and back between two packets; `loss_good`
@@ -888,7 +890,7 @@ impl Scenario {
     ///     Whether to record the delays of packets, for `Run.delays`.
     /// pcap : str or os.PathLike, optional
     ///     Path of a pcapng file to write, captured at the source and at base stations.
-    /// progress : callable, optional
+    /// progress : Callable[[float], object], optional
     ///     Called with the simulated time in seconds, ten times a second during the run.
     ///
     /// Returns

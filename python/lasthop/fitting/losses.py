@@ -16,7 +16,7 @@ from lasthop.core.formats import plural
 from lasthop.measurement import Counts, Direction, Probes
 
 Floats = npt.NDArray[np.float64]
-Model = Mapping[str, float]
+Model = dict[str, float]
 """A loss model by the names of its parameters. Independent losses have only `loss`. Models with good and bad
 periods also have the means `good_s`, `bad_s`, the sigmas `good_sigma`, `bad_sigma` (NaN for exponential
 lengths), `loss_good` and `loss_bad`."""

@@ -111,7 +111,7 @@ impl PyInstaller {
     ///
     /// Parameters
     /// ----------
-    /// agent : callable
+    /// agent : Callable[[Site], Agent]
     ///     Makes an `Agent`, given its `Site`: a class, or a function. It is called for each run and link.
     fn at_base_station(&self, agent: Bound<'_, PyAny>) -> PyResult<()> {
         self.agent(LinkEnd::BaseStation, agent)
@@ -121,7 +121,7 @@ impl PyInstaller {
     ///
     /// Parameters
     /// ----------
-    /// agent : callable
+    /// agent : Callable[[Site], Agent]
     ///     As in `at_base_station`.
     fn at_mobile_host(&self, agent: Bound<'_, PyAny>) -> PyResult<()> {
         self.agent(LinkEnd::MobileHost, agent)
@@ -131,7 +131,7 @@ impl PyInstaller {
     ///
     /// Parameters
     /// ----------
-    /// reaction : callable
+    /// reaction : Callable[[], Reaction]
     ///     Makes a `Reaction`: a class, or a function without parameters. It is called for each run and connection.
     fn at_sender(&self, reaction: Bound<'_, PyAny>) -> PyResult<()> {
         self.push(Installed::Sender(Arc::new(self.part(reaction, "Reaction", sender::HOOKS)?)))
@@ -141,7 +141,7 @@ impl PyInstaller {
     ///
     /// Parameters
     /// ----------
-    /// reaction : callable
+    /// reaction : Callable[[], ReceiverReaction]
     ///     Makes a `ReceiverReaction`, as in `at_sender`.
     fn at_receiver(&self, reaction: Bound<'_, PyAny>) -> PyResult<()> {
         self.push(Installed::Receiver(Arc::new(self.part(reaction, "ReceiverReaction", receiver::HOOKS)?)))
