@@ -1,8 +1,9 @@
 //! TCP and UDP packets of a capture as columns.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use lasthop_wire::{IpPacket, LinkType, Rtp, Transport};
+use lasthop_wire::{Framed, IpPacket, LinkType, Rtp, Transport};
 
 use crate::file::{self, Frame, ReadError};
 
@@ -31,6 +32,8 @@ pub struct Packets {
     pub source: Vec<u64>,
     /// The same for the destination.
     pub target: Vec<u64>,
+    /// A hash of the source address alone.
+    pub host: Vec<u64>,
     /// Source port.
     pub source_port: Vec<u16>,
     /// Destination port.
@@ -47,6 +50,8 @@ pub struct Packets {
     pub ack: Vec<i64>,
     /// The 12 control bits of TCP; 0 for UDP.
     pub flags: Vec<u16>,
+    /// The window field of TCP, not scaled; 0 for UDP.
+    pub window: Vec<u16>,
     /// Maximum segment size announced in a SYN, or 0.
     pub mss: Vec<u16>,
     /// Whether a SYN permits SACK.
@@ -73,6 +78,10 @@ pub struct Packets {
     pub sack_end: Vec<i64>,
     /// Fragments of IP packets, which are left out.
     pub fragments: usize,
+    /// The tunnel of the latest packet that is in one.
+    pub tunnel: Option<&'static str>,
+    /// Frames that begin with an IP header although the file states Ethernet.
+    pub bare: usize,
     /// Packets dropped by the capturing host, according to the file's statistics.
     pub dropped: u64,
     /// Frames without a timestamp, which are left out.
@@ -81,6 +90,8 @@ pub struct Packets {
     pub damaged: bool,
     /// Whether the file has more than [`MAX_PACKETS`](crate::MAX_PACKETS) frames; those beyond are left out.
     pub full: bool,
+    /// The number of packets of each IP protocol other than TCP and UDP.
+    others: BTreeMap<u8, usize>,
 }
 
 impl Packets {
@@ -102,23 +113,26 @@ impl Packets {
             return Err(ReadError::LinkType { number });
         }
         if packets.time_ns.is_empty() {
-            return Err(ReadError::NoTransport);
+            let most = packets.others.iter().max_by_key(|&(_, count)| count);
+            return Err(ReadError::NoTransport { protocol: most.map(|(&protocol, _)| protocol) });
         }
         let file::Contents { dropped, untimed, damaged, full, .. } = contents;
         Ok(Packets { dropped, untimed, damaged, full, ..packets })
     }
 
-    /// Adds the packet of a frame.
+    /// Adds the packet of a frame, of the innermost tunnel.
     fn frame(&mut self, frame: &Frame<'_>) {
-        let Some(link_type) = frame.link_type else { return };
-        let Ok(framed) = link_type.captured(frame.bytes) else { return };
-        let headers = frame.bytes.len() - framed.bytes.len();
-        let len = (frame.original_len as usize).saturating_sub(headers).min(MAX_LEN);
-        // Some programs that shorten captures state the stored length as that of the frame. Without limit, the length in
-        // the packet counts.
-        let packet = IpPacket::parse_captured(framed.bytes, len)
-            .or_else(|_| IpPacket::parse_captured(framed.bytes, MAX_LEN));
-        let Ok(packet) = packet else { return };
+        let Some((framed, mut packet)) = packet_of(frame) else { return };
+        self.bare += usize::from(framed.is_bare);
+        // Each tunnel has a header, so this ends.
+        while let Some(inner) = packet.tunnelled() {
+            let Ok(parsed) = IpPacket::parse_captured(inner.bytes, packet.len.saturating_sub(inner.headers))
+            else {
+                break;
+            };
+            packet = parsed;
+            self.tunnel = Some(inner.tunnel);
+        }
         if packet.fragment.is_some() {
             self.fragments += 1;
             return;
@@ -132,6 +146,7 @@ impl Packets {
                 self.seq.push(segment.seq.0.into());
                 self.ack.push(segment.ack.0.into());
                 self.flags.push(segment.flags.0);
+                self.window.push(segment.wnd as u16);
                 self.mss.push(header.mss.unwrap_or_default());
                 self.sack_permitted.push(header.sack_permitted);
                 self.timestamp.push(segment.timestamps.map_or(-1, |stamps| stamps.value.into()));
@@ -147,6 +162,7 @@ impl Packets {
                 self.seq.push(0);
                 self.ack.push(0);
                 self.flags.push(0);
+                self.window.push(0);
                 self.mss.push(0);
                 self.sack_permitted.push(false);
                 self.timestamp.push(-1);
@@ -154,7 +170,7 @@ impl Packets {
                 self.sacks.push(0);
                 self.media(Rtp::parse(udp.payload));
             }
-            _ => {}
+            _ => *self.others.entry(packet.protocol).or_default() += 1,
         }
     }
 
@@ -176,6 +192,7 @@ impl Packets {
         self.protocol.push(protocol);
         self.source.push(source);
         self.target.push(target);
+        self.host.push(endpoint(packet.ip.src, 0));
         self.source_port.push(source_port);
         self.target_port.push(target_port);
         self.size.push(packet.len as i64);
@@ -191,6 +208,19 @@ impl Packets {
         self.rtp_seq.push(rtp.seq);
         self.rtp_source.push(rtp.source);
     }
+}
+
+/// The contents of a frame, and the IP packet in it.
+fn packet_of<'a>(frame: &Frame<'a>) -> Option<(Framed<'a>, IpPacket<'a>)> {
+    let framed = frame.link_type?.captured(frame.bytes).ok()?;
+    let headers = frame.bytes.len() - framed.bytes.len();
+    let len = (frame.original_len as usize).saturating_sub(headers).min(MAX_LEN);
+    // Some programs that shorten captures state the stored length as that of the frame. Without limit, the length in the
+    // packet counts.
+    let packet = IpPacket::parse_captured(framed.bytes, len)
+        .or_else(|_| IpPacket::parse_captured(framed.bytes, MAX_LEN))
+        .ok()?;
+    Some((framed, packet))
 }
 
 /// A hash of an address and port. It decides the order of connections, and so the order of their packets of the same time.

@@ -28,10 +28,12 @@ pub(crate) fn read_packets<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<
         };
     }
     columns! {
-        time_ns interface protocol source target source_port target_port size payload identification seq ack flags mss
-        sack_permitted timestamp echo sacks sack_at rtp_version rtp_type rtp_seq rtp_source sack_start sack_end
+        time_ns interface protocol source target host source_port target_port size payload identification seq ack flags window
+        mss sack_permitted timestamp echo sacks sack_at rtp_version rtp_type rtp_seq rtp_source sack_start sack_end
     }
     all.set_item("fragments", packets.fragments)?;
+    all.set_item("tunnel", packets.tunnel)?;
+    all.set_item("bare", packets.bare)?;
     all.set_item("dropped", packets.dropped)?;
     all.set_item("untimed", packets.untimed)?;
     all.set_item("damaged", packets.damaged)?;

@@ -41,6 +41,7 @@ mod link;
 pub mod offload;
 mod rtp;
 mod tcp;
+mod tunnel;
 pub mod write;
 
 pub use checksum::Checksum;
@@ -50,6 +51,7 @@ pub use ip::{Fragment, Ip, IpPacket, Transport, Udp};
 pub use link::{Framed, LinkType};
 pub use rtp::Rtp;
 pub use tcp::{Tcp, TcpHeader};
+pub use tunnel::Tunnelled;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

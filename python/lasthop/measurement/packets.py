@@ -35,6 +35,8 @@ class Packets:
         6 for TCP, 17 for UDP.
     source, target : arrays of uint64
         Hashes of address and port.
+    host : array of uint64
+        A hash of the source address alone.
     source_port, target_port : arrays of uint16
         The ports.
     size, payload : arrays of int64
@@ -45,6 +47,8 @@ class Packets:
         Sequence and acknowledgement numbers; 0 for UDP.
     flags : array of uint16
         Control bits; 0 for UDP.
+    window : array of uint16
+        The window field, not scaled; 0 for UDP.
     mss : array of uint16
         The maximum segment size announced in a SYN, or 0.
     sack_permitted : array of bool
@@ -68,6 +72,7 @@ class Packets:
     protocol: npt.NDArray[np.uint8]
     source: npt.NDArray[np.uint64]
     target: npt.NDArray[np.uint64]
+    host: npt.NDArray[np.uint64]
     source_port: npt.NDArray[np.uint16]
     target_port: npt.NDArray[np.uint16]
     size: Counters
@@ -76,6 +81,7 @@ class Packets:
     seq: Counters
     ack: Counters
     flags: npt.NDArray[np.uint16]
+    window: npt.NDArray[np.uint16]
     mss: npt.NDArray[np.uint16]
     sack_permitted: Flags
     timestamp: Counters
@@ -119,11 +125,20 @@ class Packets:
         return replace(self, **rows)
 
 
-_SUMMARY = ("damaged", "full", "dropped", "untimed", "fragments")
+_SUMMARY = ("damaged", "full", "dropped", "untimed", "fragments", "tunnel", "bare")
 
 
-def _notes(*, damaged: bool, full: bool, dropped: int, untimed: int, fragments: int) -> Iterator[str]:
+def _notes(
+    *, damaged: bool, full: bool, dropped: int, untimed: int, fragments: int, tunnel: str | None, bare: int
+) -> Iterator[str]:
     """Yield warnings about the capture."""
+    if bare:
+        yield (
+            f"{plural(bare, 'packet')} without the Ethernet header that the file states, as from the WWAN "
+            "interfaces of Windows, read as raw IP."
+        )
+    if tunnel is not None:
+        yield f"Packets in a tunnel ({tunnel}) are read; sizes and rates are without its headers."
     if damaged:
         yield "The capture is truncated or damaged; it is read up to the damage."
     if full:

@@ -60,7 +60,10 @@ pub enum ReadError {
         number: u32,
     },
     /// No frame has a TCP or UDP packet.
-    NoTransport,
+    NoTransport {
+        /// The IP protocol of most packets; `None` without IP packets.
+        protocol: Option<u8>,
+    },
 }
 
 impl fmt::Display for ReadError {
@@ -82,7 +85,22 @@ impl fmt::Display for ReadError {
                 let names = names.join(", ");
                 return write!(f, "unsupported link type {number}; expected {names} or {last}");
             }
-            ReadError::NoTransport => "no TCP or UDP packets over IPv4 or IPv6 in this capture",
+            ReadError::NoTransport { protocol } => {
+                f.write_str("no TCP or UDP packets over IPv4 or IPv6 in this capture")?;
+                return match protocol {
+                    None => Ok(()),
+                    Some(50) => f.write_str(
+                        ": its packets are encrypted by IPsec (ESP); capture at an end of the tunnel, on its \
+                         interface",
+                    ),
+                    Some(47) => f.write_str(": its packets are GRE without IP in it"),
+                    Some(1 | 58) => f.write_str(
+                        ": its packets are ICMP; the output of `ping -D -O -i 0.02 HOST` can be read",
+                    ),
+                    Some(132) => f.write_str(": its packets are SCTP, which is not supported"),
+                    Some(protocol) => write!(f, ": most of its packets are of IP protocol {protocol}"),
+                };
+            }
         })
     }
 }

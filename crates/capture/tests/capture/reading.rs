@@ -124,6 +124,7 @@ fn both_formats_in_both_orders_have_the_same_packets() {
     assert!(expected.source[0] == expected.source[1] && expected.source[0] != expected.target[0]);
     assert_eq!((expected.source_port[0], expected.target_port[0]), (443, 50_000));
     assert_eq!((expected.seq[0], expected.ack[0], expected.flags[0]), (5, 1000, 16));
+    assert!(expected.host[0] == expected.host[1] && expected.host[0] != expected.source[0]);
     assert_eq!((expected.timestamp[0], expected.echo[0], expected.protocol[0]), (7, 9, 6));
     assert_eq!((&expected.sacks[..], &expected.sack_at[..]), (&[2, 2][..], &[0, 2][..]));
     assert_eq!(expected.sack_start[..2], [3000, i64::from(u32::MAX)]);
@@ -209,10 +210,34 @@ fn every_framing_of_a_packet_reads_the_same() {
         (ETHERNET, [&addresses[..], &[0x81, 0, 0, 5], &session].concat()),
         (113, [&[0; 14][..], &[0x08, 0]].concat()),
         (0, vec![2, 0, 0, 0]),
+        (9, vec![0xff, 0x03, 0x00, 0x21]),
+        (9, vec![0x00, 0x21]),
+        (9, vec![0x21]),
+        (50, vec![0x0f, 0, 0x08, 0]),
+        (51, vec![0x11, 0, 0, 1, 0, 0, 0, 0x21]),
+        (104, vec![0x8f, 0, 0x08, 0]),
+        (166, vec![0, 0x03, 0, 0x21]),
+        (204, vec![1, 0xff, 0x03, 0, 0x21]),
     ] {
         // Ethernet pads.
         let frame = framed(&header, &[&packet[..], &[0; 6]].concat());
         assert_eq!(read(&pcap(Order::Little, 0xa1b2_c3d4, link_type, &[whole(0, 0, frame)])), expected);
+    }
+    // Attributes of a netfilter log message, in either byte order: a prefix with padding, and the packet.
+    for order in [Order::Little, Order::Big] {
+        let attribute =
+            |kind, value: &[u8]| [&order.u16(4 + value.len() as u16)[..], &order.u16(kind), value].concat();
+        let message = [vec![2, 0, 0, 6], attribute(10, b"a\0"), vec![0; 2], attribute(9, &packet)].concat();
+        let cut = (0, 0, message[..message.len() - 5].to_vec(), message.len());
+        for frame in [whole(0, 0, message), cut] {
+            assert_eq!(read(&pcap(order, 0xa1b2_c3d4, 239, &[frame])), expected);
+        }
+    }
+    // Apple's header of 108 bytes, before Ethernet and before raw IP.
+    for (link_type, header) in [(1_u8, [&addresses[..], &[0x08, 0]].concat()), (12, vec![])] {
+        let pktap =
+            [&[108, 0, 0, 0, 1, 0, 0, 0, link_type, 0, 0, 0][..], &[0; 96], &header, &packet].concat();
+        assert_eq!(read(&pcap(Order::Little, 0xa1b2_c3d4, 258, &[whole(0, 0, pktap)])), expected);
     }
     let both = [2_u8, 3].map(|index| {
         let header = [&[0x08, 0, 0, 0, 0, 0, 0, index][..], &[0; 12]].concat();
@@ -220,6 +245,70 @@ fn every_framing_of_a_packet_reads_the_same() {
     });
     let packets = read(&pcap(Order::Big, 0xa1b2_c3d4, LINUX_SLL2, &both));
     assert_ne!(packets.interface[0], packets.interface[1], "a packet before and after a router");
+}
+
+/// As from the WWAN interfaces of Windows.
+#[test]
+fn a_packet_without_the_stated_ethernet_header_is_read() {
+    for is_v4 in [true, false] {
+        let packet = tcp(is_v4, 1, 10);
+        let expected = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, packet.clone())]));
+        let cut = (0, 0, packet[..packet.len() - 5].to_vec(), packet.len());
+        for frame in [whole(0, 0, packet), cut] {
+            let mut packets = read(&pcap(Order::Little, 0xa1b2_c3d4, ETHERNET, &[frame]));
+            assert_eq!(std::mem::take(&mut packets.bare), 1);
+            assert_eq!(packets, expected);
+        }
+    }
+    // A frame of another protocol to a host whose address begins like an IP header.
+    let frame = [&[0x45, 0, 0, 20, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc][..], &[6; 50]].concat();
+    let file = pcap(Order::Little, 0xa1b2_c3d4, ETHERNET, &[whole(0, 0, frame)]);
+    assert_eq!(Packets::read(&file), Err(ReadError::NoTransport { protocol: None }));
+}
+
+#[test]
+fn a_packet_in_tunnels_is_read() {
+    let packet = tcp(true, 1, 10);
+    let expected = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, packet.clone())]));
+    let outer = |protocol: u8, payload: &[u8]| {
+        let len = (20 + payload.len() as u16).to_be_bytes();
+        [
+            &[0x45, 0, len[0], len[1], 0, 7, 0, 0, 64, protocol, 0, 0, 198, 51, 100, 1, 198, 51, 100, 2],
+            payload,
+        ]
+        .concat()
+    };
+    let gre = |header: &[u8]| outer(47, &[header, &packet].concat());
+    let gtp_u = |header: &[u8]| {
+        let payload = [header, &packet].concat();
+        let udp =
+            [&[8, 104, 8, 104][..], &(8 + payload.len() as u16).to_be_bytes(), &[0; 2], &payload].concat();
+        outer(17, &udp)
+    };
+    let ethernet = [&[0, 0, 0x65, 0x58][..], &[0; 12], &[0x08, 0]].concat();
+    for (tunnel, bytes) in [
+        ("IP in IP", outer(4, &packet)),
+        ("GRE", gre(&[0, 0, 0x08, 0])),
+        ("GRE", gre(&[0xb0, 0, 0x08, 0, 1, 1, 0, 0, 2, 2, 2, 2, 3, 3, 3, 3])),
+        ("GRE", gre(&ethernet)),
+        ("GRE", gre(&[0x30, 0x81, 0x88, 0x0b, 0, 1, 0, 2, 3, 3, 3, 3, 4, 4, 4, 4, 0xff, 0x03, 0, 0x21])),
+        ("GTP-U", gtp_u(&[0x30, 0xff, 0, 0, 0, 0, 0, 1])),
+        ("GTP-U", gtp_u(&[0x32, 0xff, 0, 0, 0, 0, 0, 1, 0, 9, 0, 0])),
+        // The extension of a 5G session.
+        ("GTP-U", gtp_u(&[0x34, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0])),
+        ("GTP-U", outer(4, &gtp_u(&[0x30, 0xff, 0, 0, 0, 0, 0, 1]))),
+    ] {
+        let mut packets = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, bytes)]));
+        assert_eq!(packets.tunnel.take(), Some(tunnel));
+        assert_eq!(packets, expected, "{tunnel}");
+    }
+    // An echo of GTP-U, and a header that ends too soon, are datagrams.
+    for header in
+        [&[0x30, 1, 0, 0, 0, 0, 0, 1][..], &[0x34, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 0, 0, 0, 0]]
+    {
+        let packets = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, gtp_u(header))]));
+        assert_eq!((packets.tunnel, packets.protocol), (None, vec![17]));
+    }
 }
 
 #[test]
@@ -282,6 +371,8 @@ fn other_files_are_refused_with_the_reason() {
     let order = Order::Little;
     let frame = || whole(0, 0, vec![0; 60]);
     let file = |link_type| pcap(order, 0xa1b2_c3d4, link_type, &[frame()]);
+    let mut encrypted = tcp(true, 1, 10);
+    encrypted[9] = 50;
     for (file, error) in [
         (vec![0xd4, 0xc3], ReadError::DamagedHeader),
         (vec![0; 100], ReadError::NotACapture),
@@ -289,11 +380,15 @@ fn other_files_are_refused_with_the_reason() {
         (section(order), ReadError::NoFrames),
         (file(127), ReadError::Monitor),
         (file(147), ReadError::LinkType { number: 147 }),
-        (file(RAW), ReadError::NoTransport),
+        (file(RAW), ReadError::NoTransport { protocol: None }),
+        (
+            pcap(order, 0xa1b2_c3d4, RAW, &[whole(0, 0, encrypted)]),
+            ReadError::NoTransport { protocol: Some(50) },
+        ),
     ] {
         assert_eq!(Packets::read(&file), Err(error));
     }
-    let message = "unsupported link type 147; expected Ethernet, raw IP, Linux cooked or loopback";
+    let message = "unsupported link type 147; expected Ethernet, raw IP, Linux cooked, loopback, PPP, HDLC, NFLOG or PKTAP";
     assert_eq!(ReadError::LinkType { number: 147 }.to_string(), message);
 }
 
@@ -306,6 +401,7 @@ fn examine(packets: &Packets) {
         packets.protocol.len(),
         packets.source.len(),
         packets.target.len(),
+        packets.host.len(),
         packets.source_port.len(),
         packets.target_port.len(),
         packets.size.len(),
@@ -314,6 +410,7 @@ fn examine(packets: &Packets) {
         packets.seq.len(),
         packets.ack.len(),
         packets.flags.len(),
+        packets.window.len(),
         packets.mss.len(),
         packets.sack_permitted.len(),
         packets.timestamp.len(),

@@ -65,6 +65,11 @@ fn input(random: &mut Stream, seeds: &[Vec<u8>]) -> Vec<u8> {
 /// Reads all that can be read of a packet.
 fn examine(bytes: &[u8], original_len: usize) {
     let Ok(packet) = IpPacket::parse_captured(bytes, original_len) else { return };
+    if let Some(inner) = packet.tunnelled() {
+        assert!(
+            inner.headers + inner.bytes.len() <= packet.bytes.len() && inner.headers >= packet.header_len
+        );
+    }
     assert!(packet.bytes.len() <= packet.len.min(bytes.len()));
     assert!(packet.header_len <= packet.len && packet.len <= original_len.max(bytes.len()));
     let _ = (packet.header_checksum(), packet.transport_checksum(), packet.is_super_packet(1500));

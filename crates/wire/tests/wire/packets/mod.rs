@@ -516,6 +516,8 @@ fn frames_of_every_link_type() {
         (276, cooked2),
         (0, vec![2, 0, 0, 0]),
         (0, vec![0, 0, 0, 2]),
+        (9, vec![0xff, 0x03, 0, 0x21]),
+        (104, vec![0x0f, 0, 0x08, 0]),
         (101, vec![]),
         (228, vec![]),
     ] {
