@@ -68,6 +68,27 @@ main()
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "imported set()")
 
 
+def test_neither_an_import_nor_help_warns() -> None:
+    """In a process of its own, since this one imported the modules before, and shows warnings differently."""
+    program = """
+import contextlib, importlib, pathlib, pkgutil
+import lasthop
+from lasthop.cli.app import COMMANDS, app
+for file in pathlib.Path(lasthop.__file__).parent.rglob("*.py"):
+    compile(file.read_text(), file, "exec")
+for module in pkgutil.walk_packages(lasthop.__path__, "lasthop."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for name in COMMANDS:
+    with contextlib.suppress(SystemExit):
+        app([name, "--help"], prog_name="lasthop")
+"""
+    for arguments in (["-c", program], ["-m", "lasthop", "--help"]):
+        line = [sys.executable, "-W", "error", *arguments]
+        result = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_opens_its_help_as_the_list_of_commands_has_it(name: str) -> None:
     command = typer.main.get_command(app).load(name)  # type: ignore[attr-defined]
