@@ -162,8 +162,8 @@ def test_a_store_that_failed_refuses_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("undamaged", "told"),
     [
-        (0.7, "cannot be written to: database disk image is malformed; the file is damaged: restore a copy"),
-        (0.1, "cannot be opened as a study: database disk image is malformed"),
+        (0.7, "the file is damaged: database disk image is malformed; restore a copy of it, or run"),
+        (0.1, "cannot be opened as a study: database disk image is malformed; restore a copy of it, or run"),
     ],
 )
 def test_a_damaged_store_is_reported_as_damaged(
@@ -191,8 +191,11 @@ def test_a_damaged_text_in_a_store_is_not_shown(command: Command, tmp_path: Path
     with closing(sqlite3.connect(store)) as sql, sql:
         sql.execute("UPDATE point SET scenario = CAST(X'66FF' AS TEXT)")
     result = command("study", scenario, "--runs", "1", "--out", tmp_path)
-    told = "cannot be read: a text is no UTF-8; the file is damaged: restore a copy of it, or delete it"
-    assert (result.returncode, result.stderr) == (2, f"error: {store}: {told} to start again\n")
+    told = (
+        f"{store}: the file is damaged: its point 0; restore a copy of it, or run the command that made it "
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {told}with --repair: that keeps what is intact")
 
 
 def test_a_paper_on_a_full_disk_names_the_file(tmp_path: Path) -> None:

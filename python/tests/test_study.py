@@ -476,9 +476,9 @@ def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     Study(swept(sweep=""), precision=None, runs=(1, 1), store=path).run()
     connection = sqlite3.connect(path)
-    for version in (1, 3):
+    for version in (2, 4):
         connection.execute(f"PRAGMA user_version = {version}")
-        with pytest.raises(StudyError, match=f"its format is {version}, and this version of Lasthop reads 2"):
+        with pytest.raises(StudyError, match=f"its format is {version}, and this version of Lasthop reads 3"):
             Study.open(path)
     connection.close()
 

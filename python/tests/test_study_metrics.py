@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas
 import pytest
 from conftest import Command
+from stores import edit
 
 from lasthop import Scenario
 from lasthop._lasthop import METRICS
@@ -116,7 +117,7 @@ def test_only_those_that_are_asked_for_are_stored(tmp_path: Path) -> None:
         ):
             one.summary("connection.1.goodput")
     columns = [row[1] for row in sqlite3.connect(path).execute("PRAGMA table_info(chunk)")]
-    assert columns[5:] == [*METRICS, "ebsn.notices_sent", ASKED[0]]
+    assert columns[6:] == [*METRICS, "ebsn.notices_sent", ASKED[0]]
 
 
 @pytest.mark.parametrize(
@@ -225,10 +226,7 @@ def test_runs_that_are_made_again_must_be_those_that_are_stored(tmp_path: Path) 
     path = tmp_path / "study.sqlite"
     with study(path, ()) as first:
         first.run()
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE chunk SET delivered_bytes = 5 WHERE scheme = 'ebsn'")
-    connection.commit()
-    connection.close()
+    edit(path, "UPDATE chunk SET delivered_bytes = 5 WHERE scheme = 'ebsn'")
     with study(path) as extended:
         with pytest.raises(
             StudyError, match=r"run 0 of ebsn was repeated .* delivered_bytes is 12000, not 5"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, results
+from stores import edit
 from typer.testing import CliRunner, Result
 
 from lasthop import Scenario
@@ -149,10 +150,7 @@ def test_runs_that_several_stores_hold_are_cut_and_kept_once(tmp_path: Path) -> 
 
 def test_missing_shards_are_named(tmp_path: Path) -> None:
     stores = shards(tmp_path, 4, 8)
-    connection = sqlite3.connect(stores[3])
-    connection.execute("DELETE FROM chunk WHERE point = 1 AND scheme = 'ebsn'")
-    connection.commit()
-    connection.close()
+    edit(stores[3], "DELETE FROM chunk WHERE point = 1 AND scheme = 'ebsn'")
     into = tmp_path / "all.sqlite"
     with pytest.raises(StudyError) as refused:
         merge(into, [stores[0], stores[3]])
@@ -221,10 +219,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(tmp_path: Path, cha
     merge(into, stores[1:], partial=True).close()
     with Study.open(into) as kept:
         before = csv(kept, tmp_path)
-    connection = sqlite3.connect(stores[1])
-    connection.execute(f"UPDATE chunk SET {change} WHERE point = 2 AND scheme = 'ebsn'")
-    connection.commit()
-    connection.close()
+    edit(stores[1], f"UPDATE chunk SET {change} WHERE point = 2 AND scheme = 'ebsn'")
     name = change.split(" = ", maxsplit=1)[0]
     words = rf"2.sqlite: run \d of ebsn at tcp.packet_size = 1536 B is not the one .* {name} is"
     with pytest.raises(StudyError, match=words):

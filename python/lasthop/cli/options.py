@@ -93,6 +93,12 @@ Jobs = Annotated[
         help="Threads; by default one for each core.",
     ),
 ]
+Repair = Annotated[
+    bool,
+    typer.Option(
+        "--repair", help="If the stored runs are damaged, keep what is intact and make the rest again."
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON, errors too; its keys are in the reference, page json.")
 ]

@@ -99,6 +99,8 @@ def run_paper(
     stores: Path | None,
     jobs: int | None = None,
     progress: Callable[[str, Progress | None], None] | None = None,
+    *,
+    repair: bool = False,
 ) -> Outcome:
     """Make the missing runs, draw the figures and judge the claims.
 
@@ -113,6 +115,8 @@ def run_paper(
     progress : callable, optional
         Called with the name of an experiment and its progress, or with an activity of unknown length and
         None.
+    repair : bool, default False
+        What `Study` does with damaged files of finished runs.
 
     Returns
     -------
@@ -141,6 +145,7 @@ def run_paper(
                     targets=rule.targets,
                     each_scheme=selection.full,
                     store=None if stores is None else stores / f"{_name(selection, experiment)}.sqlite",
+                    repair=repair,
                 )
             )
             study.run(jobs, report)

@@ -7,23 +7,32 @@ readers.
 Runs are stored in chunks: a row holds consecutive runs of a scheme at a point. Each metric is either one
 value that all runs share, or a blob of decimal numbers of equal width. SQLite handles a chunk nearly as fast
 as a single run, and SQL can still extract single runs, as the view `result` does.
+
+Every row has a digest of what it says and of the study that it belongs to, and the number of chunks and the
+sum of their digests are kept as well. All of them are checked before the first value is used, so that a
+damaged file gives no results: SQLite itself notices damage of its structure only.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from lasthop.core.formats import plural
 from lasthop.results.cells import cut, decoded, first_difference, words
-from lasthop.results.error import StudyError
+from lasthop.results.error import DamagedStoreError, StudyError
 from lasthop.results.run_numbers import RunNumbers
 from lasthop.results.store import ALL, Identity, Store, StoredPoint
 
-FORMAT = 2
+FORMAT = 3
 LONGEST_CHUNK = 256
 """The maximum number of runs in a chunk, which the view `result` can still read."""
 
@@ -33,7 +42,14 @@ APPLICATION = 0x4C617374
 SECONDS_TO_WAIT = 20
 """The timeout for the lock of another process."""
 
-DAMAGED = "the file is damaged: restore a copy of it, or delete it to start again"
+REMEDY = (
+    "restore a copy of it, or run the command that made it with --repair: that keeps what is intact and "
+    "makes the rest again"
+)
+# A message of SQLite may quote what is damaged, and is then no text.
+FAULTS = (sqlite3.Error, UnicodeDecodeError)
+MOST_NAMED = 3
+"""The most schemes and points with damaged runs that a message names."""
 
 
 class SqliteStore(Store):
@@ -50,6 +66,11 @@ class SqliteStore(Store):
         self._connection: sqlite3.Connection | None = None
         # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
         self._failure: str | None = None
+        # The number of chunks, and the sum of their digests. None before they are checked.
+        self._sum: tuple[int, int] | None = None
+        # The hash of each stored point, by its id; and what all runs have in common: version and seed.
+        self._hashes: dict[int, str] = {}
+        self._origin: tuple[Any, ...] = ()
         # Set by `select`: the id of each point of the study, -1 for points not stored yet; the
         # metrics of the study; the requested ones; the stored ones; and the cells, (point id, scheme), with
         # runs that lack a requested metric.
@@ -70,11 +91,14 @@ class SqliteStore(Store):
     def _open(self) -> None:
         try:
             self._connection = sqlite3.connect(self.path, timeout=SECONDS_TO_WAIT, isolation_level=None)
+            self._connection.text_factory = _decoded
             (application,) = self._connection.execute("PRAGMA application_id").fetchone()
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
+        except sqlite3.OperationalError as error:
             raise StudyError(f"{self.path}: cannot be opened as a study: {error}") from None
+        except FAULTS as error:
+            raise DamagedStoreError(f"{self.path}: cannot be opened as a study: {error}; {REMEDY}") from None
         if tables and application != APPLICATION:
             raise StudyError(f"{self.path}: this is a database, but not that of a study")
         if tables and version != FORMAT:
@@ -83,12 +107,65 @@ class SqliteStore(Store):
                 "with the version that made it, or start again in another directory"
             )
 
+    @property
+    def writable(self) -> bool:
+        """Whether the file can be written to; not on media that are read only."""
+        return all(os.access(path, os.W_OK) for path in (self.path, self.path.parent))
+
     def exists(self) -> bool:
         """Whether the file holds a study."""
         if self._connection is None:
             return False
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return bool(tables)
+
+    @classmethod
+    def repaired(cls, path: Path, identity: Identity) -> SqliteStore:
+        """Keep what is intact of a study in a damaged file, as a new one.
+
+        Parameters
+        ----------
+        path : Path
+            The file. It is renamed, with the suffix `.damaged`.
+        identity : Identity
+            The study.
+
+        Returns
+        -------
+        SqliteStore
+            The new file, open.
+        """
+        beside = path.with_name(path.name + ".repaired")
+        beside.unlink(missing_ok=True)
+        new = cls(beside)
+        with new.writing(identity, {}):
+            new._salvage(path, identity)
+        new.close()
+        path.replace(path.with_name(path.name + ".damaged"))
+        beside.replace(path)
+        return cls(path)
+
+    def _salvage(self, damaged: Path, identity: Identity) -> None:
+        """Add the chunks of a damaged file that fit their digests and points of this study."""
+        columns = ("ended", *identity.metrics)
+        kept = set()
+        with closing(sqlite3.connect(damaged, isolation_level=None)) as sql:
+            sql.text_factory = _decoded
+            ids: list[tuple[Any, ...]] = []
+            with suppress(*FAULTS):
+                ids = sql.execute("SELECT id, hash FROM point ORDER BY id").fetchall()
+            places = {place: i for i, place in enumerate(_places(identity, ids)) if place >= 0}
+            # What lies behind a damaged page is reached from the other end.
+            for way in ("ASC", "DESC"):
+                query = f"SELECT * FROM chunk ORDER BY point {way}, scheme {way}, first {way}"
+                with suppress(*FAULTS), closing(sql.execute(query)) as rows:
+                    for row in _rows_of_chunks(rows):
+                        place, key = places.get(row.point, -1), (row.point, row.scheme, row.first)
+                        fits = place >= 0 and row.fits(self._origin, self._hashes[place])
+                        if fits and key not in kept:
+                            kept.add(key)
+                            cells = (row.cells.get(column) for column in columns)
+                            self._insert(columns, [(place, *row[1:4], *cells)])
 
     def close(self) -> None:
         """Close the file. No journal is left beside it."""
@@ -128,12 +205,12 @@ class SqliteStore(Store):
                 with self._writes():
                     self._create(identity)
             self._select(identity)
-            rows = [(key, json.dumps(value)) for key, value in meta.items()]
             with self._writes():
-                sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+                self._note(meta)
         except BaseException:
             if sql.in_transaction:
                 sql.execute("ROLLBACK")
+            self._sum = None
             raise
         self.commit()
         try:
@@ -142,6 +219,7 @@ class SqliteStore(Store):
             # Finished runs are kept even if the block fails or is interrupted.
             if sql.in_transaction:
                 with self._writes():
+                    self._note_sum()
                     sql.execute("COMMIT")
 
     @contextmanager
@@ -159,15 +237,13 @@ class SqliteStore(Store):
             yield
         except sqlite3.Error as error:
             # The low byte of an extended code is the primary one. Python's own errors have none.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-                remedy = DAMAGED
-            else:
-                remedy = "the runs stored so far are kept: solve the problem and run the same command again"
-            self._failure = f"{self.path}: cannot be written to: {error}; {remedy}"
+            damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+            kept = "the runs stored so far are kept: solve the problem and run the same command again"
+            self._failure = f"{self.path}: cannot be written to: {error}; {REMEDY if damaged else kept}"
             if self._sql.in_transaction:
                 with suppress(sqlite3.Error):
                     self._sql.execute("ROLLBACK")
-            raise StudyError(self._failure) from None
+            raise (DamagedStoreError if damaged else StudyError)(self._failure) from None
 
     def expect(self, identity: Identity) -> None:
         """Check that the file holds this study or one that it extends, and select its points.
@@ -187,8 +263,9 @@ class SqliteStore(Store):
 
     def _select(self, identity: Identity) -> None:
         """Make all methods refer to points by their indices in this study."""
-        rows = self._rows("SELECT id, hash FROM point ORDER BY id")
-        self._ids = _places(identity, rows)
+        if self._sum is None:
+            self._check()
+        self._ids = _places(identity, [*self._hashes.items()])
         self._metrics, self._asked = identity.metrics, identity.asked
         self._columns = tuple(self.meta()["metrics"])
         query = f"SELECT DISTINCT point, scheme FROM chunk WHERE NOT {self._complete()}"
@@ -222,6 +299,7 @@ class SqliteStore(Store):
     def commit(self) -> None:
         """Commit the added runs."""
         with self._writes():
+            self._note_sum()
             self._sql.execute("COMMIT")
         self._begin(seconds_to_wait=1)
 
@@ -230,40 +308,51 @@ class SqliteStore(Store):
         with self._writes():
             self._sql.execute("ROLLBACK")
         self._begin(seconds_to_wait=1)
+        self._check()
 
     def _create(self, identity: Identity) -> None:
         sql = self._sql
         sql.execute(f"PRAGMA application_id = {APPLICATION}")
         sql.execute(f"PRAGMA user_version = {FORMAT}")
-        sql.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        sql.execute(
+            "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL) "
+            "WITHOUT ROWID"
+        )
         sql.execute(
             "CREATE TABLE point (id INTEGER PRIMARY KEY, parameters TEXT NOT NULL, "
-            "schemes TEXT NOT NULL, hash TEXT NOT NULL, scenario TEXT NOT NULL)"
+            "schemes TEXT NOT NULL, hash TEXT NOT NULL, scenario TEXT NOT NULL, digest BLOB NOT NULL)"
         )
         self._create_chunks(identity)
-        sql.executemany(
-            "INSERT INTO meta VALUES (?, ?)",
-            [
-                ("lasthop", json.dumps(identity.version)),
-                ("seed", json.dumps(identity.seed)),
-                ("metrics", json.dumps(identity.metrics)),
-            ],
-        )
-        sql.executemany(
-            "INSERT INTO point VALUES (?, ?, ?, ?, ?)",
-            [
-                (i, json.dumps(point.parameters), json.dumps(point.schemes), point.hash, point.toml)
-                for i, point in enumerate(identity.points)
-            ],
-        )
+        self._note({"lasthop": identity.version, "seed": identity.seed, "metrics": identity.metrics})
+        for i, point in enumerate(identity.points):
+            self._put_point(i, point)
+        self._hashes = {i: point.hash for i, point in enumerate(identity.points)}
+        self._origin = (identity.version, identity.seed)
+        self._sum = (0, 0)
+        self._note_sum()
+
+    def _note(self, meta: dict[str, Any]) -> None:
+        """Write rows of the table `meta`."""
+        texts = {key: json.dumps(value) for key, value in meta.items()}
+        rows = [(key, text, _digest(key, text)) for key, text in texts.items()]
+        self._sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", rows)
+
+    def _note_sum(self) -> None:
+        """Write the number of chunks and the sum of their digests."""
+        assert self._sum is not None
+        self._note({"chunks": [self._sum[0], f"{self._sum[1]:032x}"]})
+
+    def _put_point(self, place: int, point: StoredPoint) -> None:
+        row = (place, json.dumps(point.parameters), json.dumps(point.schemes), point.hash, point.toml)
+        self._sql.execute("INSERT OR REPLACE INTO point VALUES (?, ?, ?, ?, ?, ?)", (*row, _digest(*row)))
 
     def _create_chunks(self, identity: Identity) -> None:
         sql = self._sql
         columns = "".join(f", {_name(metric)}" for metric in identity.metrics)
         sql.execute(
             "CREATE TABLE chunk (point INTEGER NOT NULL REFERENCES point, scheme TEXT NOT NULL, "
-            f"first INTEGER NOT NULL, runs INTEGER NOT NULL, ended NOT NULL{columns}, "
-            "PRIMARY KEY (point, scheme, first))"
+            f"first INTEGER NOT NULL, runs INTEGER NOT NULL, digest BLOB NOT NULL, ended NOT NULL{columns}, "
+            "PRIMARY KEY (point, scheme, first)) WITHOUT ROWID"
         )
         sql.execute("CREATE TABLE place (i INTEGER PRIMARY KEY)")
         sql.executemany("INSERT INTO place VALUES (?)", [(i,) for i in range(LONGEST_CHUNK)])
@@ -273,29 +362,28 @@ class SqliteStore(Store):
         """Add the points, schemes and metrics that the store lacks. Nothing is removed."""
         sql = self._sql
         stored = self.identity()
-        rows = self._rows("SELECT id, hash, parameters, schemes FROM point ORDER BY id")
-        known = {row[0]: row[2:] for row in rows}
+        known = dict(self._points())
+        places = _places(identity, [(place, point.hash) for place, point in known.items()])
         following = max(known, default=-1) + 1
         changed = [metric for metric in identity.metrics if metric not in stored.metrics]
         for metric in changed:
             sql.execute(f"ALTER TABLE chunk ADD COLUMN {_name(metric)}")
         added = False
-        for point, place in zip(identity.points, _places(identity, [row[:2] for row in rows]), strict=True):
+        for point, place in zip(identity.points, places, strict=True):
             if place < 0:
-                row = (following, json.dumps(point.parameters), json.dumps(point.schemes))
-                sql.execute("INSERT INTO point VALUES (?, ?, ?, ?, ?)", (*row, point.hash, point.toml))
+                self._put_point(following, point)
                 following += 1
                 added = True
                 continue
-            had = json.loads(known[place][1])
-            schemes = json.dumps([*had, *(each for each in point.schemes if each not in had)])
-            now = (json.dumps(point.parameters), schemes)
-            if now != known[place]:
-                sql.execute("UPDATE point SET parameters = ?, schemes = ? WHERE id = ?", (*now, place))
+            had = known[place]
+            schemes = [*had.schemes, *(each for each in point.schemes if each not in had.schemes)]
+            now = replace(had, parameters=point.parameters, schemes=schemes)
+            if now != had:
+                self._put_point(place, now)
                 added = True
+        self._hashes = {place: point.hash for place, point in self._points()}
         if changed:
-            metrics = json.dumps([*stored.metrics, *changed])
-            sql.execute("UPDATE meta SET value = ? WHERE key = 'metrics'", (metrics,))
+            self._note({"metrics": [*stored.metrics, *changed]})
         if changed or added:
             sql.execute("DROP VIEW result")
             sql.execute(_view(self.identity()))
@@ -331,20 +419,34 @@ class SqliteStore(Store):
         """Insert chunks: (point id, scheme, first, runs, cells of the columns)."""
         if not rows:
             return
-        names = ", ".join(map(_name, ("point", "scheme", "first", "runs", *columns)))
-        marks = ", ".join("?" * (4 + len(columns)))
-        self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", rows)
+        names = ", ".join(map(_name, ("point", "scheme", "first", "runs", "digest", *columns)))
+        marks = ", ".join("?" * (5 + len(columns)))
+        whole = []
+        for row in rows:
+            cells = dict(zip(columns, row[4:], strict=True))
+            digest = _digest_of_chunk(self._origin, self._hashes[row[0]], row[1:4], cells)
+            whole.append((*row[:4], digest, *row[4:]))
+        self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", whole)
+        self._count([row[4] for row in whole], 1)
+
+    def _count(self, digests: Iterable[bytes], way: int) -> None:
+        """Add the digests of chunks to the sum, or subtract them."""
+        assert self._sum is not None
+        number, total = self._sum
+        for digest in digests:
+            number, total = number + way, (total + way * int.from_bytes(digest)) % (1 << 128)
+        self._sum = (number, total)
 
     def _fill(self, place: int, scheme: str, first: int, runs: int, cells: dict[str, Any]) -> None:
         """Insert the new runs of a chunk, and add missing metrics to its stored runs."""
         columns = ("ended", *self._columns)
         query = (
-            f"SELECT first, runs, {', '.join(map(_name, columns))} FROM chunk "
+            f"SELECT first, runs, digest, {', '.join(map(_name, columns))} FROM chunk "
             "WHERE point = ? AND scheme = ? AND first < ? AND first + runs > ? ORDER BY first"
         )
         added: list[tuple[Any, ...]] = []
         following = first
-        for begin, stored, *had in self._rows(query, (place, scheme, first + runs, first)):
+        for begin, stored, digest, *had in self._rows(query, (place, scheme, first + runs, first)):
             old = dict(zip(columns, had, strict=True))
             low, high = max(begin, first), min(begin + stored, first + runs)
             if following < low:
@@ -364,6 +466,7 @@ class SqliteStore(Store):
             self._sql.execute(
                 "DELETE FROM chunk WHERE point = ? AND scheme = ? AND first = ?", (place, scheme, begin)
             )
+            self._count([digest], -1)
             following = high
         if following < first + runs:
             added.append((following, first + runs - following, _cut(cells, runs, following - first, runs)))
@@ -395,28 +498,102 @@ class SqliteStore(Store):
     # -- Reading ---------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, Any]:
-        """Return the table `meta`."""
-        return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
+        """Return the table `meta`, as `writing` takes it."""
+        return {key: value for key, value in self._settings().items() if key != "chunks"}
+
+    def _settings(self) -> dict[str, Any]:
+        rows = self._rows("SELECT key, value, digest FROM meta")
+        if wrong := [key for key, value, digest in rows if digest != _digest(key, value)]:
+            raise self._damaged(f"its setting {', '.join(map(str, wrong))}")
+        found = {key: json.loads(value) for key, value, _ in rows}
+        if lost := {"lasthop", "seed", "metrics", "chunks"} - {*found}:
+            raise self._damaged(f"its setting {', '.join(sorted(lost))}")
+        return found
+
+    def _points(self) -> Iterator[tuple[int, StoredPoint]]:
+        """Yield the stored points with their ids, in order.
+
+        Raises
+        ------
+        DamagedStoreError
+            If one is damaged.
+        """
+        for *row, digest in self._rows(
+            "SELECT id, parameters, schemes, hash, scenario, digest FROM point ORDER BY id"
+        ):
+            if digest != _digest(*row):
+                raise self._damaged(f"its point {row[0]}")
+            place, parameters, schemes, name, toml = row
+            yield place, StoredPoint(json.loads(parameters), json.loads(schemes), name, toml)
+
+    def _check(self) -> None:
+        """Compare all rows with their digests.
+
+        Raises
+        ------
+        DamagedStoreError
+            If one differs, or rows are missing.
+        """
+        own = not self._sql.in_transaction
+        try:
+            if own:
+                # Another process may be adding runs.
+                self._sql.execute("BEGIN")
+            meta = self.meta()
+            points = dict(self._points())
+            self._hashes = {place: point.hash for place, point in points.items()}
+            self._origin = (meta["lasthop"], meta["seed"])
+            self._sum, wrong = (0, 0), []
+            with closing(self._sql.execute("SELECT * FROM chunk")) as rows:
+                for row in _rows_of_chunks(rows):
+                    if row.fits(self._origin, self._hashes.get(row.point, "")):
+                        self._count([row.digest], 1)
+                    else:
+                        wrong.append(row)
+        except FAULTS as error:
+            raise self._unreadable(error) from None
+        finally:
+            if own and self._sql.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._sql.execute("ROLLBACK")
+        if wrong:
+            cells = Counter((row.point, row.scheme) for row in wrong)
+            named = [
+                f"{plural(stretches, 'chunk')} of runs of {scheme}{_at(points.get(place))}"
+                for (place, scheme), stretches in cells.most_common(MOST_NAMED)
+            ]
+            more = [f"and of {len(cells) - MOST_NAMED} more"] if len(cells) > MOST_NAMED else []
+            raise self._damaged("; ".join(named + more))
+        number, total = self._settings()["chunks"]
+        if self._sum != (number, int(total, 16)):
+            raise self._damaged(f"it has {self._sum[0]:,} chunks of runs, and had {number:,}")
+
+    def _damaged(self, what: str) -> DamagedStoreError:
+        return DamagedStoreError(f"{self.path}: the file is damaged: {what}; {REMEDY}")
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._sql.execute(query, parameters).fetchall()
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise self._unreadable(error) from None
 
-    def _unreadable(self, error: sqlite3.Error) -> StudyError:
+    def _unreadable(self, error: sqlite3.Error | UnicodeDecodeError) -> StudyError:
         """Return the error of a failed query."""
-        told, decoding = str(error), "Could not decode to UTF-8"
-        if told.startswith(decoding):
-            # SQLite goes on with all of the text.
-            return StudyError(f"{self.path}: cannot be read: a text is no UTF-8; {DAMAGED}")
-        return StudyError(f"{self.path}: cannot be read: {told}")
+        # A lock, a full disk or a failed read is not the file's own fault; a missing table or column is.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if isinstance(error, UnicodeDecodeError) or code in (
+            sqlite3.SQLITE_CORRUPT,
+            sqlite3.SQLITE_ERROR,
+            sqlite3.SQLITE_NOTADB,
+            sqlite3.SQLITE_TOOBIG,
+        ):
+            return self._damaged(str(error))
+        return StudyError(f"{self.path}: cannot be read: {error}")
 
     def identity(self) -> Identity:
         """Return the identity of the stored study, with the points and schemes that it no longer has."""
         meta = self.meta()
-        rows = self._rows("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
-        points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
+        points = [point for _, point in self._points()]
         return Identity(meta["lasthop"], meta["seed"], tuple(meta["metrics"]), points)
 
     def numbers(self, point: int, scheme: str) -> RunNumbers:
@@ -467,8 +644,72 @@ class SqliteStore(Store):
         )
         try:
             yield from self._sql.execute(query, (self._ids[point], scheme, below))
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise self._unreadable(error) from None
+
+
+def _decoded(text: bytes) -> str:
+    """Return a text of a file. What is no UTF-8 in it does not fit its digest."""
+    return text.decode(errors="replace")
+
+
+def _digest(*said: Any) -> bytes:
+    """Return the digest of values."""
+    return blake2b(repr(said).encode(errors="replace"), digest_size=16).digest()
+
+
+def _digest_of_chunk(
+    origin: tuple[Any, ...], point: str, key: tuple[Any, ...], cells: Mapping[str, Any]
+) -> bytes:
+    """Return the digest of a chunk. Metrics that its runs lack do not change it.
+
+    Parameters
+    ----------
+    origin : tuple
+        The version and the seed.
+    point : str
+        The hash of the point's scenario.
+    key : tuple
+        The scheme, the first run and the number of runs.
+    cells : mapping of str to object
+        The cells by column. SQLite has numbers for truth values, and NULL for NaN.
+    """
+    said = (
+        (name, int(cell) if isinstance(cell, bool) else cell)
+        for name, cell in sorted(cells.items())
+        if cell is not None and cell == cell
+    )
+    return _digest(*origin, point, *key, *said)
+
+
+class _Chunk(NamedTuple):
+    """A row of the table `chunk`, true or not."""
+
+    point: Any
+    scheme: Any
+    first: Any
+    runs: Any
+    digest: Any
+    cells: dict[str, Any]
+
+    def fits(self, origin: tuple[Any, ...], point: str) -> bool:
+        """Return whether it is as it was written for a point with this hash."""
+        key = (self.scheme, self.first, self.runs)
+        return bool(self.digest == _digest_of_chunk(origin, point, key, self.cells))
+
+
+def _at(point: StoredPoint | None) -> str:
+    """Return words for the settings of a point."""
+    settings = ", ".join(f"{name} = {value}" for name, value in point.parameters.items()) if point else ""
+    return f" at {settings}" if settings else ""
+
+
+def _rows_of_chunks(rows: sqlite3.Cursor) -> Iterator[_Chunk]:
+    """Yield the rows of a query of all columns."""
+    names = [name for name, *_ in rows.description]
+    for row in rows:
+        point, scheme, first, runs, digest, *cells = row
+        yield _Chunk(point, scheme, first, runs, digest, dict(zip(names[5:], cells, strict=True)))
 
 
 def _places(identity: Identity, rows: Sequence[tuple[Any, ...]]) -> list[int]:

@@ -7,8 +7,8 @@ statistics.
 
 from lasthop.core.statistics import Quantile, quantile
 from lasthop.engine.stopping import Progress, Target
-from lasthop.results.error import StudyError
+from lasthop.results.error import DamagedStoreError, StudyError
 from lasthop.study.merging import merge
 from lasthop.study.study import Study
 
-__all__ = ["Progress", "Quantile", "Study", "StudyError", "Target", "merge", "quantile"]
+__all__ = ["DamagedStoreError", "Progress", "Quantile", "Study", "StudyError", "Target", "merge", "quantile"]

@@ -27,7 +27,7 @@ from lasthop.engine.scheduler import Scheduler
 from lasthop.engine.shards import Shard
 from lasthop.engine.stopping import MOST_RUNS, Progress, Rule, Target
 from lasthop.results import export, tables
-from lasthop.results.error import StudyError
+from lasthop.results.error import DamagedStoreError, StudyError
 from lasthop.results.samples import TOTAL, Samples
 from lasthop.results.sqlite import SqliteStore
 from lasthop.results.store import Identity, MemoryStore, Store, StoredPoint
@@ -74,6 +74,9 @@ class Study(Shown):
     shard : (int, int), optional
         Make only the runs of one shard: its number, from 1, and the number of shards. The number of runs must
         be fixed. `lasthop.study.merge` merges the shards' files.
+    repair : bool, default False
+        If the file is damaged, keep what is intact, and the damaged file beside it with the suffix
+        ``.damaged``. `run` makes the rest again.
 
     Attributes
     ----------
@@ -97,8 +100,8 @@ class Study(Shown):
     Raises
     ------
     StudyError
-        If the file holds a study with which this one has no point in common, or with another seed or version;
-        the metric does not exist; or a shard's number of runs depends on a stopping rule.
+        If the file is damaged, or holds a study with which this one has no point in common, or with another
+        seed or version; the metric does not exist; or a shard's number of runs depends on a stopping rule.
     ScenarioError
         If the scenario or a point of its sweep is invalid.
 
@@ -132,6 +135,7 @@ class Study(Shown):
         each_scheme: bool = False,
         store: str | Path | None = None,
         shard: tuple[int, int] | None = None,
+        repair: bool = False,
     ) -> None:
         self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else load(scenario)
         self.each_scheme: bool = each_scheme
@@ -168,9 +172,16 @@ class Study(Shown):
         )
         self._store: Store = MemoryStore(self._identity.metrics)
         if self.path is not None:
-            self._store = file = SqliteStore(self.path)
-            if file.exists():
+            try:
+                self._store = file = SqliteStore(self.path)
+                if file.exists():
+                    file.expect(self._identity)
+            except DamagedStoreError:
+                if not repair:
+                    raise
+                self._store = file = SqliteStore.repaired(self.path, self._identity)
                 file.expect(self._identity)
+            if file.exists():
                 lost = self._counters_that_runs_lack(file.identity())
                 kept = tuple(metric for metric in self._identity.metrics if metric not in lost)
                 self._identity = replace(self._identity, metrics=kept)
@@ -326,6 +337,8 @@ class Study(Shown):
             "each_scheme": self.each_scheme,
             "shard": None if self.shard is None else [self.shard.index, self.shard.of],
         }
+        if isinstance(self._store, SqliteStore) and self.finished and not self._store.writable:
+            return 0
         with self._store.writing(self._identity, meta):
             scheduler = self._scheduler()
             if scheduler.finished:

@@ -12,7 +12,7 @@ import typer
 from lasthop import papers
 from lasthop.cli import complete
 from lasthop.cli.failure import RefusedError, exit_resumable
-from lasthop.cli.options import AsJson, Jobs, Seed, Verbose, directory, number
+from lasthop.cli.options import AsJson, Jobs, Repair, Seed, Verbose, directory, number
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
 from lasthop.cli.streams import detail, emit, emit_document
@@ -55,6 +55,7 @@ def paper(
     run: Annotated[int, number("The run shown in packet traces.")] = 0,
     jobs: Jobs = None,
     out: Annotated[Path | None, directory("Directory of the results; by default NAME.paper.")] = None,
+    repair: Repair = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -67,7 +68,7 @@ def paper(
     try:
         with Output(results) as output, Activity() as activity:
             began = time.monotonic()
-            outcome = run_paper(selection, results, jobs, activity.show)
+            outcome = run_paper(selection, results, jobs, activity.show, repair=repair)
             detail(f"made {outcome.runs:,} runs in {duration(time.monotonic() - began)}")
             activity.doing("writing results")
             paper_report.write_figures(outcome, output.staging)

@@ -23,6 +23,7 @@ from lasthop.cli.options import (
     Html,
     Jobs,
     Overrides,
+    Repair,
     ScenarioFile,
     Schemes,
     Seed,
@@ -88,6 +89,7 @@ def study(
         str | None,
         typer.Option(metavar="I/N", help="Make only the runs of shard I of N; `lasthop merge` merges them."),
     ] = None,
+    repair: Repair = False,
     verbose: Verbose = False,
 ) -> None:
     """Sweep a scenario with replications until the intervals are narrow enough; can be resumed."""
@@ -114,6 +116,7 @@ def study(
             quantiles=shares,
             store=None if dry_run else results / STORE,
             shard=None if own is None else (own.index, own.of),
+            repair=repair,
         ) as made:
             if dry_run:
                 _estimate(made, jobs, as_json=as_json)
