@@ -134,20 +134,28 @@ def test_damage_is_named(
         merge(tmp_path / "all.sqlite", [path])
 
 
-def test_a_finished_study_is_readable_where_nothing_can_be_written(store: Path, tmp_path: Path) -> None:
-    shutil.copy(store, tmp_path)
-    program = (
-        "import sys\nfrom lasthop.study import Study\n"
-        "with Study.open(sys.argv[1]) as study:\n    print(study.run(), len(study.to_pandas()))\n"
-    )
-    inside = f'mount --bind {tmp_path} {tmp_path} && mount -o remount,ro,bind {tmp_path} && exec "$@"'
+def test_a_finished_study_is_readable_where_nothing_can_be_written(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "lasthop",
+        "study",
+        "ebsn-wide-area",
+        "--set",
+        'schemes=["basic", "ebsn"]',
+        "--runs",
+        "5",
+    ]
+    made = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=True)
+    inside = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@" --out "$0"'
     isolated = ["unshare", "--user", "--map-root-user", "--mount"]
     if shutil.which("unshare") is None or subprocess.run([*isolated, "true"], check=False).returncode:
         pytest.skip("needs user namespaces")
-    result = subprocess.run(
-        [*isolated, "sh", "-c", inside, "sh", sys.executable, "-c", program, str(tmp_path / store.name)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (result.stdout, result.stderr) == ("0 160\n", "")
+    read = [*isolated, "sh", "-c", inside, str(tmp_path)]
+    result = subprocess.run([*read, *command], capture_output=True, text=True, check=False)
+    tables, _, _ = made.stdout.rpartition("\nwritten to")
+    assert result.stdout == f"{tables}\nnothing is written: {tmp_path} is read only\n"
+    assert result.returncode == 0, result.stderr
+    result = subprocess.run([*read, *command, "--html"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"error: {tmp_path}: Read-only file system" in result.stderr

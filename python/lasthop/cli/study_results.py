@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from lasthop.cli.failure import warn
@@ -38,12 +41,22 @@ class Results:
 
 
 def write(study: Study, directory: Path, export: str | None, html: bool) -> Results:
-    """Write the results of a study into a directory."""
-    with Output(directory) as output:
-        command = shlex.join(["lasthop", *sys.argv[1:]])
-        written = study_report.write(study, output.staging, export, html, command)
+    """Write the results of a study into a directory.
+
+    A finished study may be on a medium that cannot be written to. Then nothing is written, unless a file is
+    asked for.
+    """
+    command = shlex.join(["lasthop", *sys.argv[1:]])
+    read_only = directory.exists() and not os.access(directory, os.W_OK) and export is None and not html
+    with ExitStack() as closed_later:
+        if read_only:
+            place = Path(closed_later.enter_context(TemporaryDirectory()))
+        else:
+            place = closed_later.enter_context(Output(directory)).staging
+        written = study_report.write(study, place, export, html, command)
         document = written[0].read_text(encoding="utf-8")
-    return Results(document, [path.name for path in written], study.summary(), study.differences())
+    files = [] if read_only else [path.name for path in written]
+    return Results(document, files, study.summary(), study.differences())
 
 
 def show(study: Study, directory: Path, results: Results, as_json: bool) -> None:
@@ -70,7 +83,10 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
         said = unused_by_schemes(point.scenario for point in study.scenario.points())
         if said:
             emit("\n" + "\n".join(said))
-        emit(f"\nwritten to {directory}: {', '.join([STORE, *results.files])}")
+        if results.files:
+            emit(f"\nwritten to {directory}: {', '.join([STORE, *results.files])}")
+        else:
+            emit(f"\nnothing is written: {directory} is read only")
     _warn(study)
 
 
