@@ -1,5 +1,7 @@
 //! Packets: small `Copy` values whose payload is only a length.
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use lasthop_base::{Bytes, Time};
@@ -240,6 +242,16 @@ impl fmt::Display for DropReason {
 }
 
 impl Notice {
+    /// An IP header and an ICMP header (RFC 792).
+    const LEAST: Bytes = Bytes(28);
+
+    /// The fault of the size of a scheme's messages, its parameter `key`, if they would be less than their headers.
+    pub fn fault(key: &str, size: Bytes) -> Option<(String, String)> {
+        let least = Notice::LEAST;
+        (size < least)
+            .then(|| (key.into(), format!("found {size}, expected at least {least}: IP and ICMP headers")))
+    }
+
     /// The message `code` about the data in `packet`, addressed to their source. `None` for packets without
     /// data: pure ACKs are not reported to their sender, and no notice is sent about a notice (RFC 1122
     /// section 3.2.2).

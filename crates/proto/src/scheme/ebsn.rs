@@ -9,6 +9,9 @@
 //! size of an acknowledgement, fits an ICMP header and its quotation.
 //! **Differences from the paper.** None.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use lasthop_base::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
-use crate::tcp::{Reaction, SenderState};
+use crate::tcp::{Reaction, SenderState, Settings};
 
 /// "Bad state": an ICMP message, as the paper's Appendix suggests, of the type for experimental mobility
 /// protocols (RFC 4065), which Wireshark decodes by that name.
@@ -47,6 +50,10 @@ impl Scheme for Ebsn {
 
     fn source(&self) -> &'static str {
         "TR-96-014 section 4.2.3"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        Notice::fault("notice_size", self.notice_size).into_iter().collect()
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

@@ -11,6 +11,9 @@
 //! **Differences from the paper.** The paper specifies neither when to quench nor how far to reduce the
 //! window; the RFCs do.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use lasthop_base::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
-use crate::tcp::{Reaction, SenderState};
+use crate::tcp::{Reaction, SenderState, Settings};
 
 /// RFC 792: source quench.
 const SOURCE_QUENCH: NoticeCode = NoticeCode { kind: 4, code: 0 };
@@ -50,6 +53,10 @@ impl Scheme for SourceQuench {
 
     fn source(&self) -> &'static str {
         "TR-96-014 section 4.2.2, RFC 792"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        Notice::fault("notice_size", self.notice_size).into_iter().collect()
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

@@ -764,6 +764,9 @@ impl Settings {
                 faults.push((key, fault()));
             }
         };
+        check("header", self.header.0 > 0, &|| {
+            String::from("found 0 B, expected at least 1 B, so that an ACK has a length; a header is 40 B")
+        });
         let fits = self.header < self.packet_size && self.packet_size.0 <= 65_535;
         check("packet_size", fits, &|| {
             format!(

@@ -293,9 +293,9 @@ impl PyNotice {
     /// Packet or None
     ///     The message; None if the packet has no data: no message is sent about ACKs and messages.
     #[staticmethod]
-    fn about(packet: PyPacket, code: (u8, u8), size: u64) -> Option<PyPacket> {
+    fn about(packet: PyPacket, code: (u8, u8), size: u64) -> PyResult<Option<PyPacket>> {
         let code = NoticeCode { kind: code.0, code: code.1 };
-        Notice::about(&packet.0, code, Bytes(size)).map(PyPacket)
+        Ok(Notice::about(&packet.0, code, length(size)?).map(PyPacket))
     }
 
     #[getter]
@@ -345,6 +345,14 @@ fn dscp(value: u8) -> PyResult<Dscp> {
     }
 }
 
+/// The size of a packet. Without any it would pass a link in no time.
+fn length(size: u64) -> PyResult<Bytes> {
+    match size {
+        0 => Err(PyValueError::new_err("size: found 0, expected at least 1 B")),
+        size => Ok(Bytes(size)),
+    }
+}
+
 pub(super) fn code_point(value: &Bound<'_, PyAny>) -> PyResult<Dscp> {
     dscp(value.extract()?)
 }
@@ -367,17 +375,17 @@ impl PyPacket {
     /// Packet
     ///     The packet.
     #[staticmethod]
-    fn tcp(src: u16, dst: u16, flow: u16, size: u64, segment: PySegment) -> PyPacket {
-        PyPacket(Packet {
+    fn tcp(src: u16, dst: u16, flow: u16, size: u64, segment: PySegment) -> PyResult<PyPacket> {
+        Ok(PyPacket(Packet {
             src: HostId(src),
             dst: HostId(dst),
             flow: FlowId(flow),
-            size: Bytes(size),
+            size: length(size)?,
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
             handle: Handle::NONE,
             body: Body::Tcp(segment.0),
-        })
+        }))
     }
 
     #[getter]
@@ -473,7 +481,7 @@ impl PyPacket {
             src: src.map_or(old.src, HostId),
             dst: dst.map_or(old.dst, HostId),
             flow: flow.map_or(old.flow, FlowId),
-            size: size.map_or(old.size, Bytes),
+            size: size.map_or(Ok(old.size), length)?,
             dscp: dscp.map_or(Ok(old.dscp), self::dscp)?,
             ecn: ecn.map_or(old.ecn, Ecn::from_bits),
             handle: old.handle,

@@ -21,12 +21,16 @@
 mod agent;
 mod reaction;
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use lasthop_base::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
-use crate::packet::NoticeCode;
+use crate::packet::{Notice, NoticeCode};
+use crate::tcp::Settings;
 
 /// "Reached the last hop": an ICMP message of the type for experimental mobility protocols (RFC 4065).
 const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
@@ -63,6 +67,10 @@ impl Scheme for Lhack {
 
     fn source(&self) -> &'static str {
         "Cobb and Agrawal section 4"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        Notice::fault("size", self.size).into_iter().collect()
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
