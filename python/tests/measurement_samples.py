@@ -1,5 +1,7 @@
 """Small files of each format that `lasthop.measurement` reads, written here and not by their programs."""
 
+# ruff: noqa: RUF001 - translations have letters of other alphabets
+
 from __future__ import annotations
 
 import json
@@ -45,6 +47,115 @@ def irtt(lost: str = "", count: int = 100, *, offset_ns: int = 0, ip: str = "IPv
     }
 
 
+LANGUAGES = {
+    # The header, "64 bytes from %s:", "icmp_seq=", "time=%s ms", "no answer yet", an ICMP error and the last
+    # lines, as iputils translates them.
+    "en": (
+        "bytes of data.",
+        "64 bytes from {}:",
+        "icmp_seq",
+        "time={} ms",
+        "no answer yet for icmp_seq={}",
+        "From {} icmp_seq={} Destination Host Unreachable",
+        "{} packets transmitted, {} received, {}% packet loss, time {}ms",
+    ),
+    "cs": (
+        "datových bajtů.",
+        "64 bajtů z\xa0{}:",
+        "pořadí",
+        "čas={} ms",
+        "žádná odpověď pro pořadí={}",
+        "Od {} pořadí={} Cílový počítač je nedostupný",
+        "{} paketů odesláno, {} přijato, {}% ztráta paketů, čas {} ms",
+    ),
+    "fi": (
+        "tavua dataa.",
+        "64 tavua {}:lta:",
+        "icmp_seq",
+        "aika={} ms",
+        "ei vielä vastausta icmp_seq={}:lle",
+        "Lähettäjä {} icmp_seq={} Kohdekonetta ei tavoiteta",
+        "{} paketteja lähetetty, {} otettu vastaan, {} % pakettihäviö, aika {} ms",
+    ),
+    "fr": (
+        "octets de données.",
+        "64 octets de {} :",
+        "icmp_seq",
+        "temps={}\xa0ms",
+        "encore aucune réponse pour icmp_seq={}",
+        "De {} icmp_seq={} Hôte de destination injoignable",
+        "{}\xa0paquets transmis, {} reçus, {}\xa0% paquets perdus, temps {}\xa0ms",
+    ),
+    "ja": (
+        "バイトのデータ",
+        "64 バイト 送信元 {}:",
+        "icmp_seq",
+        "時間={} ミリ秒",
+        "icmp_seq={} が未応答です",
+        "送信元 {} icmp_seq={} 宛先ホストに到達できません",
+        "送信パケット数 {}, 受信パケット数 {}, パケット損失 {}%, 時間 {}ミリ秒",
+    ),
+    "ka": (
+        "ბაიტი მონაცემები.",
+        "64 ბაიტი {}-დან:",
+        "icmp_seq ",
+        "დრო={} მწმ",
+        "პასუხის გარეშე. icmp_sql={}",
+        "{}-დან icmp_seq={} სამიზნე ჰოსტი მიუწვდომელია",
+        "გადაცემულია {} პაკეტი, მიღებულია {}, {}% პაკეტი დაიკარგა, დრო {}მწმ",
+    ),
+    "ko": (
+        "바이트.",
+        "64 바이트 {} 에서:",
+        "icmp_seq",
+        "시간={} ms",
+        "아직 응답이 없습니다(icmp_seq={})",
+        "{} 에서 icmp_seq={} 대상 호스트에 도달할 수 없습니다",
+        "{} 패킷이 전송됨, {} 수신됨, {}% 패킷 손실, 시간 {}ms",
+    ),
+    "tr": (
+        "bayt veri.",
+        "64 bayt veri {}'den:",
+        "icmp_seq",
+        "zaman={} ms",
+        "icmp_seq={} için henüz cevap yok",
+        "Gönderen {} icmp_seq={} Hedef Makine Erişilemez",
+        "{} paket iletildi, {} alındı, %{} paket kaybı, zaman {}ms",
+    ),
+    "uk": (
+        "байтів даних.",
+        "64 байтів від {}:",
+        "icmp_seq",
+        "час={} мс",
+        "відповідь для icmp_seq={} ще не отримано",
+        "Від {} icmp_seq={} Вузол призначення недоступний",
+        "Надіслано {} пакетів, отримано {}, втрачено {}% пакетів, час {} мс",
+    ),
+    "zh": (
+        "字节的数据。",
+        "64 字节，来自 {}:",
+        "icmp_seq",
+        "时间={} 毫秒",
+        "icmp_seq={} 未响应",
+        "来自 {} icmp_seq={} 目标主机不可达",
+        "已发送 {} 个包， 已接收 {} 个包, {}% 包丢失, 耗时 {} 毫秒",
+    ),
+}
+
+
+def ping_in(language: str, *, stamps: bool = True) -> str:
+    """Return what `ping -O -i 0.02 -c 600` prints: one packet in 40 lost, one of these refused."""
+    data, reply, key, time, silent, error, totals = LANGUAGES[language]
+    text = f"PING host.example (192.0.2.1) 56(84) {data}\n"
+    for seq in range(1, 601):
+        line = f"{reply.format('192.0.2.1')} {key}={seq} ttl=57 {time.format(f'{30 + seq % 7 * 0.3:.1f}')}"
+        if seq % 40 == 0:
+            line = error.format("192.0.2.254", seq) if seq == 400 else silent.format(seq)
+        heard_s = T0 + seq * 0.02 + (0.0 if seq % 40 == 0 else 0.03)
+        text += f"[{heard_s:.6f}] {line}\n" if stamps else f"{line}\n"
+    return f"{text}\n--- host.example ping 統計 ---\n{totals.format(600, 585, 2.5, 11980)}\n"
+
+
 def ping(
     lost: frozenset[int] = frozenset(),
     count: int = 50,
@@ -77,6 +188,35 @@ def ping(
             f"{100 * len(lost) / count:.3g}% packet loss, time {(count - 1) * interval_s * 1e3:.0f}ms\n"
             "rtt min/avg/max/mdev = 30.0/31.0/32.0/0.7 ms\n"
         )
+    return text
+
+
+def ping_json(lost: frozenset[int] = frozenset(), count: int = 50) -> str:
+    """Return what `ping -j` of iputils prints."""
+    replies = [
+        {"bytes": 64, "host": "192.0.2.1", "seq": seq, "ttl": 57, "time": f"{30 + seq % 5 * 0.5:.3g}"}
+        for seq in range(1, count + 1)
+        if seq not in lost
+    ]
+    totals = {
+        "host": "192.0.2.1",
+        "transmitted": count,
+        "received": count - len(lost),
+        "time": (count - 1) * 20,
+    }
+    return "\n".join(json.dumps(entry) for entry in [*replies, totals]) + "\n"
+
+
+def fping(lost: frozenset[int] = frozenset(), count: int = 50, *, stamps: bool = True) -> str:
+    """Return what `fping -D -l -p 20` prints."""
+    text = ""
+    for seq in range(count):
+        ms = 30 + seq % 5 * 0.5
+        heard_s = T0 + seq * 0.02 + (0.5 if seq in lost else ms / 1e3)
+        outcome = "timed out" if seq in lost else f"64 bytes, {ms:.3g} ms"
+        stamp = f"[{heard_s:.5f}] " if stamps else ""
+        text += f"{stamp}192.0.2.1 : [{seq}], {outcome} (31.0 avg, 6% loss)\n"
+    text += f"\n192.0.2.1 : xmt/rcv/%loss = {count}/{count - len(lost)}/6%, min/avg/max = 30.0/31.0/32.0\n"
     return text
 
 
@@ -266,6 +406,9 @@ def texts() -> dict[str, bytes]:
         "irtt": json.dumps(irtt("..uuu.d..", 40)),
         "ping": ping(frozenset({4, 9, 10})),
         "ping-plain": ping(frozenset({4, 9, 10}), stamps=False, outstanding=False),
+        "ping-json": ping_json(frozenset({4, 9, 10})),
+        "ping-quiet": "\n".join(ping(frozenset({4, 9, 10})).splitlines()[:1] + ping().splitlines()[-3:]),
+        "fping": fping(frozenset({4, 9, 10})),
         "iperf3-tcp": json.dumps(iperf3("TCP", bidir=True, server_output=True)),
         "iperf3-udp": json.dumps(iperf3("UDP", reverse=True)),
         "iperf3-stream": "\n".join(json.dumps(event) for event in events),

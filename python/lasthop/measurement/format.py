@@ -121,8 +121,8 @@ class JsonReader(Reader):
     printed: tuple[str, re.Pattern[str]] | None = None
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the document fits."""
-        return source.is_json and self.fits(self.load(source))
+        """Return whether the first document fits."""
+        return source.is_json and self.fits(source.documents[0])
 
     def read(self, source: Source, options: Options) -> Measurement:
         """Read a file."""

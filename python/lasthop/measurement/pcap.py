@@ -15,6 +15,7 @@ from lasthop.measurement.format import BinaryReader, Options
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
 from lasthop.measurement.packets import Packets
 from lasthop.measurement.source import (
+    CAPTURES,
     LONGEST_S,
     SWAP,
     Host,
@@ -536,12 +537,6 @@ READER = BinaryReader(
     name="pcap",
     title="pcap, pcapng",
     command="tcpdump -i wlan0 -s 128 -B 65536 -w capture.pcap",
-    magic=(
-        b"\xd4\xc3\xb2\xa1",
-        b"\xa1\xb2\xc3\xd4",
-        b"\x4d\x3c\xb2\xa1",
-        b"\xa1\xb2\x3c\x4d",
-        b"\x0a\x0d\x0d\x0a",
-    ),
+    magic=CAPTURES,
     parse=_parse,
 )

@@ -1,7 +1,8 @@
-"""Reader of the output of ping: iputils, preferably `ping -D -O -i 0.02`, busybox and macOS."""
+"""Reader of the output of ping: iputils in any language, also as JSON, BSD, macOS, busybox and toybox."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,30 +10,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement import clock_steps, ping_lines
+from lasthop.measurement.echoes import MOST_PROBES, Echoes, counts, interpolated, measurement
 from lasthop.measurement.format import Options, TextReader
-from lasthop.measurement.model import Counters, Delays, Direction, Flags, Floats, Measurement
-from lasthop.measurement.source import HAS_TIMES, LONGEST_S, Source, floats, ordered, parsed, probes
+from lasthop.measurement.model import Counters, Floats, Measurement
+from lasthop.measurement.source import HAS_TIMES, Source, floats, mapping, number, whole
 
 _COMMAND = "ping -D -O -i 0.02 HOST"
 
-# iputils translates the words of its output, but not the keys such as icmp_seq.
-_HEADER = re.compile(
-    r"^PING +(?P<host>\S.{0,300}?)(?P<colon>:?) (?P<payload>\d{1,6})(?:\((?P<size>\d{1,6})\))? "
-    r"\w{0,20} ?[Bb]ytes|"
-    r"^PING +(?P<host2>\S.{0,300}?) (?P<payload2>\d{1,6})\((?P<size2>\d{1,6})\) "
-)
-_ANSWER = re.compile(r"(?:icmp_.eq|\bseq)=(?P<seq>\d{1,6})\b.{0,40}?=(?P<ms>[\d.]{1,20}) ?ms")
-_TIMELESS = re.compile(r"(?:icmp_.eq|\bseq)=\d{1,6} ttl=\d{1,3}$", re.MULTILINE)
-_SILENT = re.compile(r"icmp_seq[= ](?P<seq>\d{1,6})\s*$")
-_ERROR = re.compile(r"icmp_seq=(?P<seq>\d{1,6}) (?P<why>[A-Z].{0,80})")
-_STAMP = re.compile(r"^\[(?P<time>\d{1,12}(?:\.\d{1,9})?)\] ?")
-_SENT = re.compile(r"^(?P<sent>\d{1,12}) packets transmitted.*?(?:, time (?P<ms>\d{1,12}) ?ms)?\s*$")
 _WINDOWS = re.compile(
-    r"^Pinging \S+.* with \d+ bytes of data|: bytes=\d+ (?:time|\w+)[=<]\d+ ?ms TTL=", re.MULTILINE
+    r"=\d{1,6}\b.{1,24}?[=<] ?\d{1,6} ?\S{1,4} TTL=\d|"
+    r"^Pinging \S.{0,80}:\s*$|^P\S{2,8} .{0,80}\[[\d.:a-f%]{3,60}\] .{0,40}\b\d{1,5}\D{0,40}:\s*$",
+    re.MULTILINE | re.IGNORECASE,
 )
 
 _WRAP = 1 << 16
-_MOST_PROBES = 5_000_000
+
+_LINGER_S = 12.0
+"""ping waits up to ten seconds for the last replies, and counts that time."""
+
+_LATE_S = 2.0
+"""Times of replies differ from those of packets by round-trip times, and may be whole seconds."""
 
 
 @dataclass(slots=True)
@@ -49,11 +47,16 @@ class _Session:
     # By unanswered packet, the sending time of the next one, at which ping prints "no answer yet".
     next_sent_s: dict[int, float] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
+    too_large: set[int] = field(default_factory=set)
     latest: int | None = None
     duplicates: int = 0
     failures: int = 0
-    transmitted: int | None = None
-    lasted_s: float | None = None
+    timeless: int = 0
+    whole_seconds: bool = True
+    # Midnights passed, if the times before lines have no date.
+    midnights: int = 0
+    latest_s: float | None = None
+    totals: ping_lines.Totals | None = None
 
     def unwrap(self, seq: int) -> int:
         """Unwrap a 16-bit sequence number: return the number closest to the latest one."""
@@ -65,6 +68,25 @@ class _Session:
         self.latest = max(self.latest, number)
         return number
 
+    def time_s(self, line: str) -> float | None:
+        """Return the time before a line."""
+        stamp = ping_lines.stamp(line)
+        if stamp is None:
+            return None
+        time_s = stamp.time_s + self.midnights * ping_lines.DAY_S
+        if not stamp.dated and self.latest_s is not None and time_s < self.latest_s - ping_lines.DAY_S / 2:
+            self.midnights += 1
+            time_s += ping_lines.DAY_S
+        self.latest_s = time_s
+        self.whole_seconds &= stamp.whole
+        return time_s
+
+    @property
+    def counted(self) -> ping_lines.Totals | None:
+        """The totals, if there are no replies beside them: of `-q` and `-f`."""
+        totals = self.totals
+        return totals if totals is not None and totals.received and not self.rtt_s else None
+
 
 def _fits(text: str) -> bool:
     """Return whether a text is the output of ping, including versions that are refused."""
@@ -72,8 +94,23 @@ def _fits(text: str) -> bool:
     if _WINDOWS.search(head):
         return True
     return any(
-        _HEADER.match(line) or _ANSWER.search(line) or _SILENT.search(line) for line in head.splitlines()
+        ping_lines.header(line) is not None
+        or ping_lines.reply(line) is not None
+        or ping_lines.unanswered(line) is not None
+        for line in head.splitlines()
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reader(TextReader):
+    """The reader, which recognises the lines of JSON of `ping -j` too."""
+
+    def recognises(self, source: Source) -> bool:
+        """Return whether the text is of ping."""
+        if not source.is_json:
+            return super().recognises(source)
+        first = mapping(source.documents[0])
+        return "seq" in first and "bytes" in first and "host" in first
 
 
 def _parse(source: Source, options: Options) -> Measurement:
@@ -82,7 +119,7 @@ def _parse(source: Source, options: Options) -> Measurement:
     Raises
     ------
     MeasurementError
-        If the output is from Windows, or has no replies.
+        If the output is from Windows, has no replies, or does not agree with its own totals.
     """
     text = source.text
     if _WINDOWS.search(text[:4000]):
@@ -90,143 +127,223 @@ def _parse(source: Source, options: Options) -> Measurement:
             "the output of ping on Windows has no sequence numbers, and it pauses for seconds after a loss; "
             f"run `{_COMMAND}` in WSL, or irtt"
         )
-    sessions = list(_sessions(text))
-    notes: list[str] = []
-    useful = [session for session in sessions if session.rtt_s]
-    if not useful:
-        if _TIMELESS.search(text):
-            raise source.error("replies without round-trip times: `ping -s` must be at least 16")
-        silent = sum(len(session.unanswered | session.refused) for session in sessions)
-        what = f"{plural(silent, 'packet')} and no replies" if silent else "no replies"
-        raise source.error(f"{what}: the host does not reply to ping, or the output is cut; try another host")
-    stamped = [session for session in useful if session.received_s]
-    if len(useful) > 1 and len(stamped) < len(useful):
-        notes.append(
-            f"Only the first of {len(useful)} runs of ping is read: without -D their times are unknown."
+    sessions = list(_from_json(source) if source.is_json else _sessions(text))
+    for session in sessions:
+        _check(source, session)
+    answered = [session for session in sessions if session.rtt_s]
+    counted = [session.counted for session in sessions if session.counted is not None]
+    if not answered and counted:
+        return counts(
+            source, "ping", [(each.transmitted, each.received, each.lasted_s) for each in counted], options
         )
-        useful = useful[:1]
-    elif len(useful) > 1:
-        notes.append(f"{len(useful)} consecutive runs of ping; the gaps between them are not measured.")
-    parts = [_packets(source, session, options.every_s, notes) for session in useful]
-    start = min(float(part[0].min()) for part in parts)
-    if max(float(part[0].max()) for part in parts) - start > LONGEST_S:
-        raise source.error("the times are years apart")
-    sizes = {session.size for session in useful}
-    sent_s = np.concatenate([part[0] for part in parts]) - start
-    lost = np.concatenate([part[1] for part in parts])
-    rtt = np.concatenate([part[2] for part in parts])
-    sent_s, lost, rtt = ordered(sent_s, lost, rtt)
-    duplicates = sum(session.duplicates for session in useful)
+    if not answered:
+        raise source.error(_silence(sessions))
+    notes: list[str] = []
+    stamped = [session for session in answered if session.received_s]
+    if len(answered) > 1 and len(stamped) < len(answered):
+        notes.append(
+            f"Only the first of {len(answered)} runs of ping is read: without -D their times are unknown."
+        )
+        answered = answered[:1]
+    elif len(answered) > 1:
+        notes.append(f"{len(answered)} consecutive runs of ping; the gaps between them are not measured.")
+        notes += _left_out(sessions)
+    parts = [_packets(source, session, options.every_s, notes) for session in answered]
+    duplicates = sum(session.duplicates for session in answered)
     if duplicates:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
-    failures = sum(session.failures for session in useful)
+    failures = sum(session.failures for session in answered)
     if failures:
         notes.append(
             f"Sending failed {plural(failures, 'time')}; packets that were never sent may count as losses."
         )
-    refused = sum(len(session.refused - session.rtt_s.keys()) for session in useful)
+    refused = sum(len(session.refused - session.rtt_s.keys()) for session in answered)
     if refused:
         notes.append(
             f"{plural(refused, 'packet')} with an ICMP error counted as lost: a router had no route to the "
             "host, which may be an outage rather than losses on the air."
         )
-    interval = float(np.median(np.diff(sent_s))) if len(sent_s) > 1 else 1.0
-    if interval > 0.1:
-        notes.append(f"One packet every {interval:.2g} s misses shorter fades; use `{_COMMAND}`.")
-    notes.append(
-        "Ping does not show the direction of a loss, and routers and hosts may rate-limit their replies."
+    too_large = sum(len(session.too_large - session.rtt_s.keys()) for session in answered)
+    if too_large:
+        notes.append(
+            f"{plural(too_large, 'packet')} larger than the path allows, refused by a router and not lost, "
+            "left out; ping with smaller ones."
+        )
+    sizes = {session.size for session in answered}
+    size = sizes.pop() if len(sizes) == 1 else None
+    return measurement(source, "ping", parts, size, notes, command=_COMMAND)
+
+
+def _silence(sessions: list[_Session]) -> str:
+    """Return why there are no replies."""
+    timeless = sum(session.timeless for session in sessions)
+    if timeless:
+        return "replies without round-trip times: `ping -s` must be at least 16"
+    silent = sum(len(session.unanswered | session.refused) for session in sessions)
+    sent = sum(session.totals.transmitted for session in sessions if session.totals is not None)
+    if silent or sent:
+        return (
+            f"{plural(max(silent, sent), 'packet')} and no replies: the host does not reply to ping, or the "
+            "output is cut; try another host"
+        )
+    return f"no replies and no totals: the output is cut; expected that of `{_COMMAND}`"
+
+
+def _left_out(sessions: list[_Session]) -> Iterator[str]:
+    """Yield the note about runs without a reply among others."""
+    silent = [session for session in sessions if not session.rtt_s]
+    lost = sum(
+        session.totals.transmitted if session.totals is not None else len(session.unanswered)
+        for session in silent
     )
-    return Measurement(
-        source.name,
-        "ping",
-        float(sent_s.max()),
-        probes=(probes(Direction.ROUND_TRIP, sent_s, lost, sizes.pop() if len(sizes) == 1 else None),),
-        delays=(Delays(Direction.ROUND_TRIP, sent_s[~lost], rtt[~lost]),),
-        notes=tuple(notes),
+    if lost:
+        yield (
+            f"{plural(len(silent), 'run')} without any reply left out, with {plural(lost, 'lost packet')} "
+            "whose times are unknown: an outage is missing."
+        )
+
+
+def _check(source: Source, session: _Session) -> None:
+    """Compare a run with its totals.
+
+    Raises
+    ------
+    MeasurementError
+        If lines are missing or damaged.
+    """
+    totals = session.totals
+    if totals is None:
+        return
+    if totals.received > totals.transmitted:
+        raise source.error("by its last lines, ping received more replies than it sent packets", session.line)
+    if not session.rtt_s:
+        return
+    found = len(session.rtt_s) + session.timeless
+    # Without the start of the output it is unknown how often the sequence numbers wrapped.
+    last = (
+        0 if session.begins is None else max(session.rtt_s.keys() | session.unanswered) - session.begins + 1
     )
+    if found > totals.received or last > totals.transmitted:
+        problem = "a line is damaged or of another run"
+    elif session.begins is not None and found < totals.received:
+        problem = "lines are missing or damaged"
+    else:
+        return
+    raise source.error(
+        f"by its last lines, ping sent {totals.transmitted} packets and received {totals.received} replies; "
+        f"the file has {found} replies to at least {max(last, found)} packets: {problem}",
+        session.line,
+    )
+
+
+def _from_json(source: Source) -> Iterator[_Session]:
+    """Yield each run of `ping -j`, which prints an object for each reply and one for the totals."""
+    session: _Session | None = None
+    for document in source.documents:
+        entry = mapping(document)
+        if session is None:
+            session = _Session(None, 1, 1)
+        sent, received = whole(entry.get("transmitted")), whole(entry.get("received"))
+        if sent is not None and received is not None:
+            ms = number(entry.get("time"))
+            session.totals = ping_lines.Totals(sent, received, None if ms is None else ms / 1e3)
+            yield session
+            session = None
+            continue
+        seq, ms = whole(entry.get("seq")), _milliseconds(entry.get("time"))
+        payload = whole(entry.get("bytes"))
+        if seq is None or seq < 0 or payload is None:
+            continue
+        if ms is None:
+            session.timeless += 1
+            continue
+        session.size = payload + (40 if str(entry.get("host")).count(":") > 1 else 20)
+        _reply(session, seq, ms / 1e3, None)
+    if session is not None:
+        yield session
+
+
+def _milliseconds(value: object) -> float | None:
+    """Return a time of JSON, which is a string with a number."""
+    try:
+        found = number(json.loads(value)) if isinstance(value, str) and len(value) < 20 else None
+    except ValueError:
+        return None
+    return found if found is not None and 0 <= found <= 1e7 else None
 
 
 def _sessions(text: str) -> Iterator[_Session]:
     """Yield each run of ping in a text."""
     session: _Session | None = None
+    last_lines = False
     for place, full in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(full):
+        line = full[:1000]
+        if header := ping_lines.header(line):
             if session is not None:
                 yield session
-            session = _Session(_size(header), place, 0 if header["colon"] else 1)
+            session = _Session(header.size, place, header.begins)
+            last_lines = False
             continue
         if session is None:
             # The start of the output is missing.
             session = _Session(None, place, None)
-        _line(session, full[:1000])
+        if last_lines and (totals := ping_lines.totals(line)):
+            session.totals = totals
+        last_lines = ping_lines.begins_totals(line)
+        _line(session, line)
     if session is not None:
         yield session
 
 
 def _line(session: _Session, full: str) -> None:
-    stamp = _STAMP.match(full)
-    time_s = float(stamp["time"]) if stamp else None
-    line = full[stamp.end() :] if stamp else full
-    if answer := _ANSWER.search(line):
-        ms = parsed(answer["ms"])
-        if ms is None or ms > 1e7:
-            return
-        number = session.unwrap(int(answer["seq"]) % _WRAP)
-        if number in session.rtt_s:
-            session.duplicates += 1
-            return
-        session.rtt_s[number] = ms / 1e3
-        if time_s is not None:
-            session.received_s[number] = time_s
-    elif silent := _SILENT.search(line):
-        number = session.unwrap(int(silent["seq"]) % _WRAP)
-        session.unanswered.add(number)
-        if time_s is not None:
-            session.next_sent_s[number] = time_s
-    elif error := _ERROR.search(line):
-        # A redirected packet was forwarded.
-        if not error["why"].startswith("Redirect"):
-            session.refused.add(session.unwrap(int(error["seq"]) % _WRAP))
+    line = ping_lines.after_stamp(full)
+    if answer := ping_lines.reply(line):
+        _reply(session, answer[0], answer[1], session.time_s(full))
+    elif ping_lines.lacks_time(line):
+        session.timeless += 1
+    elif failed := ping_lines.unanswered(line):
+        seq = session.unwrap(failed[0] % _WRAP)
+        if failed[1] == "silent":
+            session.unanswered.add(seq)
+            time_s = session.time_s(full)
+            if time_s is not None:
+                session.next_sent_s[seq] = time_s
+        else:
+            (session.too_large if failed[1] == "too large" else session.refused).add(seq)
     elif "sendmsg:" in line:
         session.failures += 1
-    elif total := _SENT.match(line):
-        session.transmitted = int(total["sent"])
-        if total["ms"]:
-            session.lasted_s = int(total["ms"]) / 1e3
 
 
-def _size(header: re.Match[str]) -> int | None:
-    """Return the size of the IP packets."""
-    if size := header["size"] or header["size2"]:
-        return int(size)
-    # Without the size in parentheses: busybox, macOS, or IPv6.
-    ip = 40 if header["host"].count(":") > 1 else 20
-    return int(header["payload"]) + 8 + ip
+def _reply(session: _Session, seq: int, rtt_s: float, heard_s: float | None) -> None:
+    found = session.unwrap(seq % _WRAP)
+    if found in session.rtt_s:
+        session.duplicates += 1
+        return
+    session.rtt_s[found] = rtt_s
+    if heard_s is not None:
+        session.received_s[found] = heard_s
+    if found == 0 and session.begins is not None:
+        session.begins = 0
 
 
-def _packets(
-    source: Source, session: _Session, every_s: float | None, notes: list[str]
-) -> tuple[Floats, Flags, Floats]:
-    """Return sending time, loss and round-trip time of each packet; the time of a lost packet is NaN."""
+def _packets(source: Source, session: _Session, every_s: float | None, notes: list[str]) -> Echoes:
+    """Return the packets of a run."""
     seen = session.rtt_s.keys() | session.unanswered | session.refused
     first, last = min(seen), max(seen)
     if session.begins is not None:
         first = min(first, session.begins)
-    if session.transmitted is not None:
-        unseen = session.transmitted + (1 if session.begins is None else session.begins) - 1 - last
-        if session.begins is None:
-            # If the start of the output is missing, the number of wraps is unknown.
-            unseen -= _WRAP * round(unseen / _WRAP)
-        # More than one wrap means a damaged line.
-        last += min(max(unseen, 0), _WRAP)
-    if last - first > _MOST_PROBES:
-        raise source.error(f"more than {_MOST_PROBES} packets", session.line)
+    if session.totals is not None:
+        unseen = session.totals.transmitted + (1 if session.begins is None else session.begins) - 1 - last
+        # Without replies at the end, or without the start of the output, the number of wraps is unknown.
+        unseen -= _WRAP * round(unseen / _WRAP) if session.begins is None else 0
+        last += max(unseen, 0)
+    if last - first > MOST_PROBES:
+        raise source.error(f"more than {MOST_PROBES} packets", session.line)
     numbers = np.arange(first, last + 1)
     rtt = np.full(len(numbers), np.nan)
     answered = np.fromiter(session.rtt_s, dtype=np.int64) - first
     rtt[answered] = floats(session.rtt_s.values())
-    lost = np.isnan(rtt)
-    sent_s = _times(session, numbers, every_s, notes)
+    sent_s = _times(source, session, numbers, every_s, notes)
     # Packets sent within one round-trip time of the end may have been in flight when ping was stopped.
     trailing = int(answered.max()) + 1
     if trailing < len(numbers):
@@ -236,39 +353,66 @@ def _packets(
             f"{plural(int(waiting.sum()), 'packet')} without a reply at the end left out: ping may have been "
             "stopped before the reply."
         )
-        numbers, rtt, lost, sent_s = (column[~waiting] for column in (numbers, rtt, lost, sent_s))
-    return sent_s, lost, rtt
+        numbers, rtt, sent_s = (column[~waiting] for column in (numbers, rtt, sent_s))
+    if session.too_large:
+        carried = ~np.isin(numbers, list(session.too_large - session.rtt_s.keys()))
+        rtt, sent_s = rtt[carried], sent_s[carried]
+    return Echoes(sent_s, rtt)
 
 
-def _times(session: _Session, numbers: Counters, every_s: float | None, notes: list[str]) -> Floats:
+def _times(
+    source: Source, session: _Session, numbers: Counters, every_s: float | None, notes: list[str]
+) -> Floats:
     """Return the sending times of packets."""
     known = {seq: heard - session.rtt_s[seq] for seq, heard in session.received_s.items()}
     for unanswered, after in session.next_sent_s.items():
         known.setdefault(unanswered + 1, after)
+    lasted_s = None if session.totals is None else session.totals.lasted_s
     if len(known) >= 2:
         seqs = np.array(sorted(known))
-        times = np.maximum.accumulate(floats(known[seq] for seq in seqs))
+        heard_s = floats(known[seq] for seq in seqs)
+        times, steps_s = clock_steps.without_steps(seqs, heard_s, 1.0 if session.whole_seconds else 0.0)
+        if (
+            lasted_s is not None
+            and steps_s
+            and min(steps_s) > 0
+            and np.ptp(heard_s) <= 1.1 * lasted_s + _LATE_S
+        ):
+            # The program paused for that long, by its own account.
+            times, steps_s = heard_s, []
+        times = np.maximum.accumulate(times)
+        notes += [clock_steps.told(steps_s)] if steps_s else []
         step = float(times[-1] - times[0]) / float(seqs[-1] - seqs[0])
-        sent_s = np.interp(numbers, seqs, times)
-        sent_s = np.where(numbers < seqs[0], times[0] - (seqs[0] - numbers) * step, sent_s)
+        if session.totals is not None and lasted_s is not None:
+            span_s = step * (session.totals.transmitted - 1)
+            if not 0.9 * lasted_s - _LINGER_S <= span_s <= 1.1 * lasted_s + _LATE_S:
+                raise source.error(
+                    f"by its last lines, ping ran for {lasted_s:g} s, and by the times of its replies for "
+                    f"about {span_s:.4g} s: lines are missing or damaged",
+                    session.line,
+                )
         notes += [] if every_s is None else [HAS_TIMES]
-        late_s: Floats = np.where(numbers > seqs[-1], times[-1] + (numbers - seqs[-1]) * step, sent_s)
-        return late_s
+        if session.whole_seconds:
+            slope, intercept = np.polyfit(seqs, times, 1)
+            if slope > 0 and float(np.abs(slope * seqs + intercept - times).max()) < _LATE_S:
+                notes.append(f"The times are whole seconds; packets assumed to be sent every {slope:.4g} s.")
+                return np.asarray(slope * numbers + intercept, dtype=np.float64)
+        return interpolated(numbers, seqs, times)
     step = 1.0
     if every_s is not None:
         step = every_s
-    elif session.lasted_s and session.transmitted and session.transmitted > 1:
-        step = session.lasted_s / (session.transmitted - 1)
+    elif lasted_s and session.totals is not None and session.totals.transmitted > 1:
+        step = lasted_s / (session.totals.transmitted - 1)
         notes.append(f"No timestamps (-D): packets assumed to be sent every {step:.4g} s, the mean interval.")
     else:
         notes.append(
             "No timestamps (-D): packets assumed to be sent once per second, the default of ping. --every "
             "(`every_s` in Python) states another interval."
         )
-    regular_s: Floats = (numbers - numbers[0]) * step
-    return regular_s
+    regular: Floats = (numbers - numbers[0]) * step
+    return regular
 
 
-READER = TextReader(
+READER = _Reader(
     name="ping", title="ping", command=f"{_COMMAND} > ping.txt", takes_every=True, fits=_fits, parse=_parse
 )

@@ -19,6 +19,7 @@ _MODULES = (
     "flent",
     "mahimahi",
     "ss",
+    "fping",
     "ping",
     "table",
 )
@@ -113,7 +114,7 @@ def _reader(source: Source) -> Reader:
             return reader
     supported = f"supported formats: {titles()}"
     if source.is_json:
-        document = source.json()
+        document = source.documents[0]
         if isinstance(document, list):
             raise source.error(f"a JSON list of an unknown program; {supported}")
         found = ", ".join(str(key)[:40] for key in list(document)[:5])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import re
+import stat
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +25,18 @@ LARGEST_BYTES = 1 << 30
 
 LARGEST_TEXT_BYTES = 1 << 28
 """Size limit of a text file, which takes several times its size in memory."""
+
+_TOO_LARGE = f"larger than {LARGEST_BYTES >> 20} MiB; cut it, a capture for example by `editcap -c`"
+_TOO_LARGE_TEXT = f"larger than {LARGEST_TEXT_BYTES >> 20} MiB and not a capture; cut it into pieces"
+
+CAPTURES = (
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\xc3\xd4",
+    b"\x4d\x3c\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x0a\x0d\x0d\x0a",
+)
+"""The magic numbers of pcap in both byte orders, with microseconds and nanoseconds, and of pcapng."""
 
 LONGEST_S = 1e9
 """Limit of a measurement's duration, 30 years: differences of times remain exact."""
@@ -78,18 +92,18 @@ class Source:
             If they are too large for text.
         """
         if len(self.data) > LARGEST_TEXT_BYTES:
-            raise self.error(
-                f"larger than {LARGEST_TEXT_BYTES >> 20} MiB and not a capture; cut it into pieces"
-            )
+            raise self.error(_TOO_LARGE_TEXT)
         # PowerShell's `>` writes UTF-16.
         if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return self.data.decode("utf-16", "replace")
         return self.data.decode("utf-8-sig", "replace")
 
-    @property
+    @cached_property
     def is_json(self) -> bool:
-        """Whether the contents begin like a JSON object, or a list of objects."""
-        return re.match(r"\s*(?:\{|\[\s*[{\]])", self.text) is not None
+        """Whether the contents are JSON: an object or a list of objects, perhaps after lines of text."""
+        return (
+            _JSON.match(self.text) is not None or _JSON_LINE.search(self.text[:_LONGEST_PREFIX]) is not None
+        )
 
     def json(self) -> Any:
         """Return the contents as JSON.
@@ -97,14 +111,47 @@ class Source:
         Raises
         ------
         MeasurementError
-            If they are not JSON.
+            If they are not JSON, or several documents.
         """
-        return self._document
+        if len(self.documents) > 1:
+            raise self.error(f"{len(self.documents)} JSON documents one after another; expected one")
+        return self.documents[0]
 
     @cached_property
-    def _document(self) -> Any:
+    def documents(self) -> Sequence[Any]:
+        """The JSON documents one after another, without text before and behind them; at least one.
+
+        A program that was interrupted leaves the last one of several incomplete, which is left out.
+
+        Raises
+        ------
+        MeasurementError
+            If the first is not JSON.
+        """
+        text = self.text
+        first = _JSON.match(text) or _JSON_LINE.search(text)
+        at = len(first[0]) - len(first[0].lstrip()) + first.start() if first else 0
+        document, at = self._document(text, at)
+        found = [document]
+        while (following := _FOLLOWING.match(text, at)) is not None:
+            try:
+                document, at = self._document(text, following.end())
+            except MeasurementError:
+                break
+            found.append(document)
+        return found
+
+    def _document(self, text: str, at: int) -> tuple[Any, int]:
+        """Return the JSON document at a place of the text, and its end."""
+        decoder = json.JSONDecoder()
         try:
-            return json.loads(self.text)
+            try:
+                return decoder.raw_decode(text, at)
+            except json.JSONDecodeError:
+                # iperf3 3.1 prints what C prints for a division by zero.
+                return decoder.raw_decode(
+                    _NOT_A_NUMBER.sub(lambda found: "null".ljust(len(found[0])), text), at
+                )
         except json.JSONDecodeError as error:
             message = f"not valid JSON: {error.msg}; the file is truncated or was edited"
             raise self.error(message, error.lineno) from None
@@ -113,6 +160,15 @@ class Source:
             raise self.error(
                 "not the JSON of a measurement: nested too deeply, or a number too long"
             ) from None
+
+
+_JSON = re.compile(r"\s*(?:\{|\[\s*[{\]])")
+_JSON_LINE = re.compile(r"^\{\s*\"", re.MULTILINE)
+_FOLLOWING = re.compile(r"[\s,]*(?=\{)")
+_NOT_A_NUMBER = re.compile(r"(?<=[:\[,\s])-?nan(?=\s*[,}\]])")
+
+_LONGEST_PREFIX = 4000
+"""Limit of the text before JSON, such as warnings."""
 
 
 def load(path: str | Path) -> Source:
@@ -126,29 +182,54 @@ def load(path: str | Path) -> Source:
         If it cannot be read.
     """
     name = str(path)
-    too_large = f"larger than {LARGEST_BYTES >> 20} MiB; cut it, a capture for example by `editcap -c`"
     with Path(path).open("rb") as file:
-        data = file.read(LARGEST_BYTES + 1)
-    cut = False
-    if data[:2] == b"\x1f\x8b":
-        chunks: list[bytes] = []
-        size = 0
-        try:
-            with gzip.open(BytesIO(data)) as packed:
-                while size <= LARGEST_BYTES and (chunk := packed.read1(1 << 20)):
-                    chunks.append(chunk)
-                    size += len(chunk)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            # An interrupted measurement is valid up to its end.
-            cut = True
-            if not chunks:
-                raise MeasurementError(name, "a damaged gzip file that cannot be decompressed") from None
-        data = b"".join(chunks)
-    if len(data) > LARGEST_BYTES:
-        raise MeasurementError(name, too_large)
+        mode = os.fstat(file.fileno())
+        if stat.S_ISCHR(mode.st_mode) or stat.S_ISBLK(mode.st_mode):
+            raise MeasurementError(name, "a device and not a file; expected the output of a measurement")
+        if stat.S_ISREG(mode.st_mode) and mode.st_size > LARGEST_BYTES:
+            raise MeasurementError(name, _TOO_LARGE)
+        packed = file.peek(2)[:2] == b"\x1f\x8b"
+        data, cut = _unpacked(name, file) if packed else (_limited(name, file), False)
     if not data.strip():
         raise MeasurementError(name, "the file is empty; was the measurement interrupted?")
     return Source(name, data, cut)
+
+
+def _unpacked(name: str, file: BufferedReader) -> tuple[bytes, bool]:
+    """Return the contents of a gzip file, and whether it is truncated."""
+    chunks: list[bytes] = []
+    try:
+        with gzip.open(file) as unpacked:
+            for chunk in _chunks(name, unpacked):
+                chunks.append(chunk)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        # An interrupted measurement is valid up to its end.
+        if not chunks:
+            raise MeasurementError(name, "a damaged gzip file that cannot be decompressed") from None
+        return b"".join(chunks), True
+    return b"".join(chunks), False
+
+
+def _limited(name: str, file: BufferedReader) -> bytes:
+    return b"".join(_chunks(name, file))
+
+
+def _chunks(name: str, file: BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
+    """Yield the contents of a file up to the limit of its kind, which the first bytes show.
+
+    Raises
+    ------
+    MeasurementError
+        If it is larger.
+    """
+    size, most = 0, LARGEST_BYTES
+    while chunk := file.read1(1 << 20):
+        if not size and not chunk.startswith(CAPTURES):
+            most = LARGEST_TEXT_BYTES
+        size += len(chunk)
+        if size > most:
+            raise MeasurementError(name, _TOO_LARGE if most == LARGEST_BYTES else _TOO_LARGE_TEXT)
+        yield chunk
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

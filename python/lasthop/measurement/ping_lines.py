@@ -1,0 +1,185 @@
+"""The lines of ping's output, whatever its language.
+
+iputils translates its words, units and even the key of the sequence number; the order of the numbers is the
+same everywhere. Lines are therefore recognised by their numbers, not by their words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from lasthop.measurement.source import parsed
+
+_HEADER = re.compile(r"^.{0,60}?\bP(?:ING|ing)(?: +|(?=6\())(?P<rest>\S.{0,400})$")
+_SIZES = re.compile(r"(?<![\w.(])(?P<payload>\d{1,6}) ?\((?P<size>\d{1,6})\)")
+_PAYLOAD = re.compile(r"(?:^|\s)(?P<payload>\d{1,6})\s")
+# Programs other than iputils count from 0 and put the size after a colon.
+_BSD = re.compile(r"(?:\)|from \S+): \d{1,6} ")
+_BSD_IPV6 = re.compile(r"^6\((?P<size>\d{1,6})=")
+
+_KEY = r"(?:icmp_s(?:eq|ql)|icmp_req|seq|pořadí)"
+_REPLY = re.compile(
+    rf"\b{_KEY} ?= ?(?P<seq>\d{{1,6}})\b\.?(?: [^\s=]{{2,12}}=\S{{1,20}}){{0,3}}? [^\s=]{{2,20}}="
+    r"(?P<ms>\d{1,8}(?:[.,]\d{1,6})?)\s?[^\W\d_]{1,8}(?![\w=])"
+)
+_NUMBER = re.compile(rf"\b{_KEY} ?[= ] ?(?P<seq>\d{{1,6}})(?P<rest>.{{0,160}})$")
+_ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f]{0,4}:[0-9a-f:]{0,30}:[0-9a-f]{0,4}", re.IGNORECASE)
+_TOO_LARGE = re.compile(r"\bmtu ?= ?\d", re.IGNORECASE)
+_WITHOUT_TIME = re.compile(rf"\b{_KEY} ?= ?\d{{1,6}} \S{{2,8}}=\d{{1,3}}(?: \(\S{{1,20}}\))?$")
+
+_RULE = re.compile(r"^.{0,60}?-{2,3} .{1,300}? -{2,4}\s*$")
+_COUNT = re.compile(r"(?<![\d.,+%:])\d{1,12}(?![\d:])(?!\.\d)(?!(?:\.\d+)?\s?%)")
+_LASTS = re.compile(r"%.{0,40}?[,\uff0c] ?[^\W\d_]{1,20}\s(?P<ms>\d{1,12})\s?[^\W\d_]{1,8}\s*$")
+
+_EPOCH = re.compile(r"^\[?(?P<time>\d{9,12}(?:\.\d{1,9})?)\]?[:,]? ?")
+_CLOCK = re.compile(
+    r"(?:(?<![\w:.])|(?<=\d[T_]))(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>[.,]\d{1,9})?"
+    r"(?: ?(?P<half>[AP]M))?(?![:\d])"
+)
+_DAY = re.compile(r"(?P<year>\d{4})[-./](?P<month>\d\d)[-./](?P<day>\d\d)[T _-]{1,2}$")
+_MONTH_DAY = re.compile(
+    r"\b(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w{0,6} +(?P<day>\d{1,2})\b|"
+    r"\b(?P<day2>\d{1,2}) +(?P<month2>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+)
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The time before a line.
+
+    Attributes
+    ----------
+    time_s : float
+        Seconds since an epoch that all lines of a file share.
+    whole : bool
+        Whether the time has no fraction of a second.
+    dated : bool
+        Whether the date is known; otherwise the time begins again at midnight.
+    """
+
+    time_s: float
+    whole: bool
+    dated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: the size of the IP packets if it is known, and the first sequence number."""
+
+    size: int | None
+    begins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The last lines: packets sent and answered, and the time from the first to the last event."""
+
+    transmitted: int
+    received: int
+    lasted_s: float | None
+
+
+def header(line: str) -> Header | None:
+    """Return what the first line of a run says; None for other lines."""
+    if (found := _HEADER.match(line)) is None or begins_totals(line):
+        return None
+    rest = found["rest"]
+    if bsd := _BSD_IPV6.match(rest):
+        return Header(int(bsd["size"]), 0)
+    if sizes := _SIZES.search(rest):
+        return Header(int(sizes["size"]), 1)
+    payloads = _PAYLOAD.findall(f"{rest} ")
+    if not payloads:
+        return None
+    # Without the size of the packet: other programs, or IPv6.
+    ip = 40 if rest.split("data")[0].count(":") > 2 else 20
+    return Header(int(payloads[-1]) + 8 + ip, 0 if _BSD.search(rest) else 1)
+
+
+def begins_totals(line: str) -> bool:
+    """Return whether the totals are on the next line."""
+    return _RULE.match(line) is not None
+
+
+def totals(line: str) -> Totals | None:
+    """Return the totals of a run; None for other lines."""
+    # The two counts stand before the percentage, and behind the time that a shell may print before the line.
+    counts = [int(count[0]) for count in _COUNT.finditer(line) if count.start() < line.find("%")]
+    if len(counts) < 2:
+        return None
+    lasts = _LASTS.search(line)
+    return Totals(counts[-2], counts[-1], int(lasts["ms"]) / 1e3 if lasts else None)
+
+
+def reply(line: str) -> tuple[int, float] | None:
+    """Return the sequence number and the round-trip time of a reply, in seconds; None for other lines."""
+    found = _REPLY.search(line)
+    ms = parsed(found["ms"].replace(",", ".")) if found else None
+    return None if found is None or ms is None or ms > 1e7 else (int(found["seq"]), ms / 1e3)
+
+
+def lacks_time(line: str) -> bool:
+    """Return whether a line is a reply without a round-trip time, of packets too small to carry one."""
+    return _WITHOUT_TIME.search(line) is not None
+
+
+def unanswered(line: str) -> tuple[int, str] | None:
+    """Return the sequence number of a packet without a reply, and why.
+
+    Returns
+    -------
+    tuple of int and str, or None
+        The reason is `"silent"`, `"error"` for an ICMP error of a router, or `"too large"`. None for other
+        lines, and for a redirected packet, which was forwarded.
+    """
+    if (found := _NUMBER.search(line)) is None:
+        return None
+    seq, rest = int(found["seq"]), found["rest"]
+    if _ADDRESS.search(line[: found.start()]) is None:
+        return (seq, "silent") if "=" not in rest else None
+    if _TOO_LARGE.search(rest):
+        return seq, "too large"
+    # A shorter text is what is left of a line that was cut off.
+    return (seq, "error") if len(rest) >= 8 and "=" not in rest and not _ADDRESS.search(rest) else None
+
+
+def stamp(line: str) -> Stamp | None:
+    """Return the time before a line, by `ping -D`, `ts`, or a shell's `date`; None if there is none."""
+    if epoch := _EPOCH.match(line):
+        return Stamp(float(epoch["time"]), "." not in epoch["time"], True)
+    clock = _CLOCK.search(line[:80])
+    if clock is None:
+        return None
+    hour, minute = int(clock["hour"]), int(clock["minute"])
+    if clock["half"]:
+        hour = hour % 12 + (12 if clock["half"] == "PM" else 0)
+    fraction = (clock["fraction"] or "").replace(",", ".")
+    time_s = hour * 3600 + minute * 60 + float(clock["second"] + fraction)
+    days = _days(line[: clock.start()])
+    return Stamp((days or 0) * DAY_S + time_s, not fraction, days is not None)
+
+
+def _days(before: str) -> int | None:
+    """Return the number of the day in the text before a time; None without a date."""
+    if date := _DAY.search(before):
+        try:
+            return datetime(int(date["year"]), int(date["month"]), int(date["day"])).toordinal()
+        except ValueError:
+            return None
+    if date := _MONTH_DAY.search(before):
+        month = _MONTHS.index(date["month"] or date["month2"]) // 3 + 1
+        try:
+            return datetime(2001, month, int(date["day"] or date["day2"])).toordinal()
+        except ValueError:
+            return None
+    return None
+
+
+def after_stamp(line: str) -> str:
+    """Return a line without the time of `ping -D` before it."""
+    epoch = _EPOCH.match(line)
+    return line[epoch.end() :] if epoch else line
