@@ -34,7 +34,7 @@ class Echoes:
 
 
 def interpolated(numbers: Counters, known: Counters, known_s: Floats) -> Floats:
-    """Return the sending times of packets by those of some of them, at the mean interval before and behind."""
+    """Return the sending times of packets by those of some, at the mean interval before and behind."""
     step_s = float(known_s[-1] - known_s[0]) / float(known[-1] - known[0])
     before_s = np.minimum(numbers - known[0], 0) * step_s
     behind_s = np.maximum(numbers - known[-1], 0) * step_s

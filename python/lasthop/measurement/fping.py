@@ -12,7 +12,7 @@ from lasthop.core.formats import plural
 from lasthop.measurement import clock_steps
 from lasthop.measurement.echoes import MOST_PROBES, Echoes, counts, interpolated, measurement
 from lasthop.measurement.format import Options, TextReader
-from lasthop.measurement.model import Floats, Measurement
+from lasthop.measurement.model import Measurement
 from lasthop.measurement.source import HAS_TIMES, Source, control_free, floats, parsed
 
 _COMMAND = "fping -D -l -p 20 HOST"
@@ -114,8 +114,7 @@ def _run(source: Source, target: _Target, options: Options, notes: list[str]) ->
                 "No timestamps (-D): packets assumed to be sent once per second, the default of fping. "
                 "--every (`every_s` in Python) states another interval."
             )
-        regular_s: Floats = (numbers - first) * step_s
-        return Echoes(regular_s, rtt_s)
+        return Echoes(np.asarray((numbers - first) * step_s, dtype=np.float64), rtt_s)
     notes += [] if options.every_s is None else [HAS_TIMES]
     seqs = np.array(sorted(target.heard_s))
     heard_s = floats(target.heard_s[seq] - target.rtt_s[seq] for seq in seqs)
