@@ -444,6 +444,38 @@ def test_the_command_has_no_way_out(command: Command) -> None:
 
 
 @in_namespaces
+def test_programs_reach_nothing_but_their_own_network(command: Command, tmp_path: Path) -> None:
+    """Nor do they see other processes, or what is hidden from them."""
+    (tmp_path / "socket").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/secret").touch()
+    tries = {
+        "this process": f"test -e /proc/{os.getpid()}/status && grep -q python /proc/{os.getpid()}/cmdline",
+        "the interfaces of the emulation": "nsenter --net=/proc/$PPID/ns/net true",
+        "its memory": f"{sys.executable} -c \"open('/proc/$PPID/mem', 'r+b')\"",
+        "its interfaces from here": "ip link show lasthop0",
+        "what is hidden": f"test -e {tmp_path}/folder/secret -o -f {tmp_path}/socket",
+        "what is under a mount": f"umount {tmp_path}/folder || unshare --mount umount {tmp_path}/folder",
+        "real-time priority": "chrt --fifo 10 true",
+    }
+    program = "; ".join(
+        f"if {attempt} 2>/dev/null; then echo reached {what}; fi" for what, attempt in tries.items()
+    )
+    hidden = [f"--hide={tmp_path / name}" for name in ("socket", "folder")]
+    shown = command("emulate", "last-mile", *PATIENT, *hidden, "--", "sh", "-c", f"{program}; id -u")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.split("\n")[0] == "0"
+
+
+@in_namespaces
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_programs_may_have_the_privileges_of_root(command: Command) -> None:
+    reach = "nsenter --net=/proc/$PPID/ns/net ip link show lasthop0 > /dev/null"
+    shown = command("emulate", "last-mile", *PATIENT, "--privileged", "--", "sh", "-c", reach)
+    assert shown.returncode == 0, shown.stderr
+
+
+@in_namespaces
 def test_no_privileges_are_needed(programs: SimpleNamespace) -> None:
     """In a user namespace there are none over the machine, for root neither."""
     inside = ["unshare", "--user", "--map-root-user"]
@@ -570,7 +602,7 @@ def test_all_processors_may_receive(monkeypatch: pytest.MonkeyPatch, processors:
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(RefusedError, match=r"needs the program `unshare`; install util-linux"):
-        namespaces._enter_namespaces()
+        namespaces._enter_namespaces(privileged=False)
     monkeypatch.undo()
 
     def refuse(*_: object, **__: object) -> SimpleNamespace:

@@ -73,7 +73,7 @@ def between(script: str, *options: str, **files: str) -> subprocess.CompletedPro
     words = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *options]
     environment = os.environ | files | {"lasthop": " ".join(f"'{word}'" for word in words)}
     environment |= {"python": sys.executable, "probe": PROBE}
-    inside = ["unshare", *namespaces._isolation(), "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    inside = ["unshare", *namespaces._isolation(), "--net", "--pid", "--fork", "--kill-child"]
     return subprocess.run(
         [*inside, "sh", "-c", HOSTS + script],
         cwd=ROOT,
@@ -241,7 +241,7 @@ def test_an_interface_that_disappears_ends_it() -> None:
             "w0 is a port of b0, which carries its frames as well; remove it there: "
             "`ip link set dev w0 nomaster`",
         ),
-        ("", "w0 w1 --mtu 1400", "--server and --mtu set up the ends that emulate makes"),
+        ("", "w0 w1 --mtu 1400", "--server, --mtu, --hide and --privileged set up the ends"),
         ('lasthop="setpriv --bounding-set -net_raw $lasthop"', "w0 w1", "reading frames needs CAP_NET_RAW"),
     ],
 )

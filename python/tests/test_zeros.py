@@ -23,7 +23,7 @@ channel = { gilbert = { loss = 0.05, burst = 3 } }
 """
 ZEROS = {"size": "0 B", "duration": "0 s", "rate": "0 bps", "packets": "0 packets", "segments": "0 segments"}
 NUMBERS = ("number", "probability")
-SENDERS = ([], ['tcp.rules="ns2"', 'tcp.flavour="tahoe"'])
+SENDERS: tuple[list[str], ...] = ([], ['tcp.rules="ns2"', 'tcp.flavour="tahoe"'])
 
 
 def overrides(section: Section, key: Key) -> list[str]:

@@ -50,6 +50,21 @@ def emulate(
         float,
         typer.Option(metavar="MS", help="Fail if 1 % of the packets are later than this, in milliseconds."),
     ] = 5.0,
+    hide: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="A file, directory or socket that the programs do not see; may be repeated.",
+            exists=True,
+        ),
+    ] = None,
+    privileged: Annotated[
+        bool,
+        typer.Option(
+            "--privileged",
+            help="Give the programs the privileges of root; by default they have those of a user namespace.",
+        ),
+    ] = False,
     between: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -103,10 +118,19 @@ def emulate(
     if between is None:
         if force:
             raise RefusedError("--force is about the interfaces of --between, which is not given")
-        namespaces.emulate(emulation, path, command or [], server=server, mtu=mtu)
+        namespaces.emulate(
+            emulation,
+            path,
+            command or [],
+            server=server,
+            mtu=mtu,
+            hide=hide or [],
+            privileged=privileged,
+        )
     describe(path, scenario)
-    if server is not None or mtu is not None:
+    if server is not None or mtu is not None or hide or privileged:
         raise RefusedError(
-            "--server and --mtu set up the ends that emulate makes; with --between, the ends are yours"
+            "--server, --mtu, --hide and --privileged set up the ends that emulate makes; with --between, "
+            "the ends are yours"
         )
     raise typer.Exit(wire.emulate(emulation, between, command or [], force=force))

@@ -1,15 +1,19 @@
 """Network namespaces at the two ends of a scenario's network.
 
 ```text
-lasthop emulate            the user's namespaces: checks the scenario, waits
-  unshare: user, network and process namespaces
-    lasthop emulate        carries packets between two veth devices, prints the report
-      unshare: network     the server's end: namespace_init.py, then --server
-      unshare: network     the client's end: namespace_init.py, then the command or a shell
+lasthop emulate                the user's namespaces: checks the scenario, waits
+  unshare: user, network, process and mount namespaces
+    lasthop emulate            carries packets between two veth devices, prints the report
+      unshare: user, network   the server's end: namespace_init.py, then --server
+      unshare: user, network   the client's end: namespace_init.py, then the command or a shell
 ```
 
 When the first process of a process namespace ends, the kernel kills the others; a network namespace
 disappears with its last process. So nothing is left behind, even after a crash.
+
+The programs see the processes of the emulation in `/proc`, and no others. Their privileges are those of user
+namespaces of their own, also for root: the networks of the machine, the emulation's own interfaces, its
+memory and its mounts are out of their reach. With `--privileged` they have all that root has.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import typer
 
@@ -38,7 +42,7 @@ from lasthop.cli.emulation.carrier import (
     leave_interrupts_to_programs,
     stop_on_termination,
 )
-from lasthop.cli.failure import RefusedError, failed
+from lasthop.cli.failure import RefusedError, failed, warn
 from lasthop.cli.output import Output
 from lasthop.cli.scenario import describe
 from lasthop.cli.streams import detail, notify
@@ -66,11 +70,19 @@ outer process is in the foreground of a terminal."""
 _SUPER_PACKET_S = 200e-6
 """How long a super-packet of the kernel may keep the slowest link busy, in seconds."""
 
-_UNPRIVILEGED = ("--user", "--map-root-user")
+_OWN_USER = ("--user", "--map-root-user")
+"""The options of `unshare` that make a user namespace, in which this user is root."""
 
 
 def emulate(
-    emulation: Emulation, path: Path, command: list[str], *, server: str | None, mtu: int | None
+    emulation: Emulation,
+    path: Path,
+    command: list[str],
+    *,
+    server: str | None,
+    mtu: int | None,
+    hide: list[Path],
+    privileged: bool,
 ) -> NoReturn:
     """Emulate in namespaces while the command runs, and exit with its exit code.
 
@@ -86,22 +98,47 @@ def emulate(
         A shell command that runs at their source.
     mtu : int or None
         The MTU of both ends; by default the scenario's packet size.
+    hide : list of Path
+        Files and directories that the programs do not see.
+    privileged : bool
+        Whether the programs have the privileges of root.
     """
+    if privileged and os.geteuid():
+        raise RefusedError("--privileged gives programs the privileges of root, and this user is another one")
     inherited = os.environ.get(_LIFELINE)
     if inherited is None:
         describe(path, emulation.scenario)
-        _enter_namespaces()
+        _enter_namespaces(privileged=privileged)
     descriptor, foreground = map(int, inherited.split())
     if foreground:
         # Shells cannot handle a process group from outside their namespace.
         os.setpgid(0, 0)
         _take_terminal()
+    for hidden in hide:
+        _hide(hidden)
     size = emulation.scenario.emulated(emulation.scheme)["packet_size"]
-    code = _emulate(emulation, command, server, mtu or max(68, size), descriptor, foreground=bool(foreground))
+    own_user = () if privileged else _OWN_USER
+    code = _emulate(
+        emulation, command, server, mtu or max(68, size), own_user, descriptor, foreground=bool(foreground)
+    )
     raise typer.Exit(code)
 
 
-def _enter_namespaces() -> NoReturn:
+def _hide(path: Path) -> None:
+    """Put an empty directory or file in the place of one, in this mount namespace.
+
+    The mount namespace belongs to the user namespace of the emulation, so programs cannot undo it.
+    """
+    if path.is_dir():
+        mount = ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(path)]
+    else:
+        mount = ["mount", "--bind", "/dev/null", str(path)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RefusedError(f"--hide: {path} cannot be hidden: {' '.join(done.stderr.split())}")
+
+
+def _enter_namespaces(*, privileged: bool) -> NoReturn:
     """Run this command again in its own namespaces, and exit with its exit code."""
     for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
         if shutil.which(tool) is None:
@@ -109,11 +146,16 @@ def _enter_namespaces() -> NoReturn:
     inherited, lifeline = os.pipe()
     leave_interrupts_to_programs()
     foreground = _in_foreground()
-    arguments = ["unshare", *_isolation(), "--net", "--pid", "--fork", "--kill-child"]
+    options = _isolation(privileged=privileged)
+    if "--mount-proc" not in options:
+        warn("the programs see the processes of this machine: /proc cannot be mounted here")
+    arguments = ["unshare", *options, "--net", "--pid", "--mount", "--fork", "--kill-child"]
     inner = subprocess.Popen(
         [*arguments, sys.executable, "-m", "lasthop", *sys.argv[1:]],
         env=os.environ | {_LIFELINE: f"{inherited} {int(foreground)}"},
         pass_fds=[inherited],
+        # In a user namespace, no one may ask for it any more.
+        preexec_fn=scheduling.take_real_time,
     )
     os.close(inherited)
 
@@ -131,18 +173,21 @@ def _enter_namespaces() -> NoReturn:
     raise typer.Exit(code if code >= 0 else 128 - code)
 
 
-def _isolation() -> tuple[str, ...]:
-    """Return the options of `unshare` that this user needs: none, or those of a user namespace."""
+def _isolation(*, privileged: bool = False) -> tuple[str, ...]:
+    """Return the options of `unshare` that work here, besides those of network and process namespaces."""
     problem = ""
-    for options in ((), _UNPRIVILEGED) if os.geteuid() == 0 else (_UNPRIVILEGED,):
-        tried = ["unshare", *options, "--net", "--pid", "--fork", "true"]
+    own_user = () if privileged else _OWN_USER
+    # In some containers, `/proc` has parts that no one may uncover.
+    for options in ((*own_user, "--mount-proc"), own_user):
+        tried = ["unshare", *options, "--net", "--pid", "--mount", "--fork", "true"]
         done = subprocess.run(tried, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return options
         problem = " ".join(done.stderr.split())
     raise RefusedError(
         f"emulate cannot make network namespaces here ({problem}); allow user namespaces, such as by sysctl "
-        "kernel.apparmor_restrict_unprivileged_userns=0 or user.max_user_namespaces=1000, or run it as root"
+        "kernel.apparmor_restrict_unprivileged_userns=0 or user.max_user_namespaces=1000, or run it as root "
+        "with --privileged"
     )
 
 
@@ -167,6 +212,7 @@ def _emulate(
     command: list[str],
     server: str | None,
     mtu: int,
+    own_user: tuple[str, ...],
     lifeline: int,
     *,
     foreground: bool,
@@ -181,9 +227,10 @@ def _emulate(
     at_source = ["sh", "-c", _with_addresses(server)] if server else None
     output = None if emulation.out is None else Output(emulation.out)
     with output or nullcontext(), ExitStack() as ends:
+        kernel = _Kernel(mtu, segments, own_user)
         quiet = emulation.as_json
-        at_server = ends.enter_context(_end(0, at_source, mtu, segments, listens=bool(server), quiet=quiet))
-        at_client = ends.enter_context(_end(1, program, mtu, segments, listens=False, quiet=quiet))
+        at_server = ends.enter_context(_end(0, at_source, kernel, listens=bool(server), quiet=quiet))
+        at_client = ends.enter_context(_end(1, program, kernel, listens=False, quiet=quiet))
         for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
             end.expect("made")
             _connect(device, end.process.pid)
@@ -191,6 +238,7 @@ def _emulate(
         if not carrier.has_real_time():
             for end in (at_server, at_client):
                 scheduling.put_behind(end.process.pid)
+        scheduling.leave_real_time()
         Emulator.drop_privileges()
         detail(f"{' and '.join(facts['hosts'])} at {' and '.join(ADDRESSES)}, MTU {mtu}")
         at_server.go()
@@ -220,6 +268,24 @@ def _emulate(
     return report.publish(document, as_json=emulation.as_json)
 
 
+class _Kernel(NamedTuple):
+    """How the kernel sets up both ends.
+
+    Attributes
+    ----------
+    mtu : int
+        The MTU of the interfaces.
+    segments : int
+        How many segments may be left to the card.
+    own_user : tuple of str
+        The options of `unshare` that make a user namespace; none for programs with the privileges of root.
+    """
+
+    mtu: int
+    segments: int
+    own_user: tuple[str, ...]
+
+
 class _End:
     """One end of the network: a process in its own network namespace.
 
@@ -229,29 +295,27 @@ class _End:
         0 for the source of the data, 1 for their destination.
     program : list of str or None
         The program to run there.
-    mtu : int
-        The MTU of its interface.
-    segments : int
-        How many segments its kernel may leave to the card.
+    kernel : _Kernel
+        How it is set up.
     listens : bool
         Whether the other end waits until this one listens.
     """
 
     def __init__(
-        self, side: int, program: list[str] | None, mtu: int, segments: int, *, listens: bool, quiet: bool
+        self, side: int, program: list[str] | None, kernel: _Kernel, *, listens: bool, quiet: bool
     ) -> None:
         read, state = os.pipe()
         go, self._go = os.pipe()
         commands = [
             "ip link set dev lo up",
             # The segments of a super-packet arrive at once, in bursts that simulated senders do not have.
-            f"ip link set dev eth0 mtu {mtu} gso_max_segs {segments}",
+            f"ip link set dev eth0 mtu {kernel.mtu} gso_max_segs {kernel.segments}",
             # The only neighbour has a fixed address.
             "ip link set dev eth0 arp off",
             f"ip address add {ADDRESSES[side]}/24 dev eth0",
             "ip link set dev eth0 up",
         ]
-        if mtu >= _LEAST_MTU6 and Path("/proc/net/if_inet6").exists():
+        if kernel.mtu >= _LEAST_MTU6 and Path("/proc/net/if_inet6").exists():
             commands.append(f"ip address add {_ADDRESSES6[side]}/64 dev eth0 nodad")
         plan = {
             "go": go,
@@ -266,7 +330,7 @@ class _End:
         for name, address in zip(("LASTHOP_SERVER", "LASTHOP_CLIENT"), ADDRESSES, strict=True):
             environment[name] = address
         self.process = subprocess.Popen(
-            ["unshare", "--net", sys.executable, "-I", "-S", init, json.dumps(plan)],
+            ["unshare", *kernel.own_user, "--net", sys.executable, "-I", "-S", init, json.dumps(plan)],
             env=environment,
             pass_fds=[go, state],
             stdin=None if side else subprocess.DEVNULL,
@@ -303,9 +367,9 @@ class _End:
 
 @contextmanager
 def _end(
-    side: int, program: list[str] | None, mtu: int, segments: int, *, listens: bool, quiet: bool
+    side: int, program: list[str] | None, kernel: _Kernel, *, listens: bool, quiet: bool
 ) -> Iterator[_End]:
-    end = _End(side, program, mtu, segments, listens=listens, quiet=quiet)
+    end = _End(side, program, kernel, listens=listens, quiet=quiet)
     try:
         yield end
     finally:

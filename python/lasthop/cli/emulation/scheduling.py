@@ -54,10 +54,22 @@ def request_low_latency() -> dict[str, bool | float | None]:
         `real_time`, whether it has real-time priority, and `slice_s`, its slice in seconds: None with
         real-time priority, and where the kernel does not tell.
     """
-    with suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+    if take_real_time():
         return {"real_time": True, "slice_s": None}
     return {"real_time": False, "slice_s": _shorten_slice()}
+
+
+def take_real_time() -> bool:
+    """Give this thread, and what it starts, real-time priority; return whether it is permitted."""
+    with suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+        return True
+    return False
+
+
+def leave_real_time() -> None:
+    """Make this thread an ordinary one."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def put_behind(process: int) -> None:
