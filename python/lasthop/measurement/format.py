@@ -133,6 +133,6 @@ class JsonReader(Reader):
 
     def refusal(self, source: Source) -> str | None:
         """Return the remedy if a file has what the program prints without JSON."""
-        if self.printed is None or not self.printed[1].search(source.text.lstrip()[:4000]):
+        if self.printed is None or source.is_json or not self.printed[1].search(source.text.lstrip()[:4000]):
             return None
         return f"the text of {self.printed[0]}; expected JSON, such as that of `{self.command}`"

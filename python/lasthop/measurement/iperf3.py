@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,7 @@ from lasthop.measurement.model import Counters, Counts, Delays, Direction, Float
 from lasthop.measurement.source import (
     LONGEST_S,
     SWAP,
+    Host,
     Source,
     at,
     control_free,
@@ -35,7 +35,16 @@ _UNSTEADY = 0.05
 _COMMAND = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
 
 _SATURATED_LOSS = 0.05
-"""UDP counts as overload, thus saturated, if the loss rate is higher."""
+"""UDP counts as overload, thus saturated, if the loss rate is higher, and a fifth of it in most intervals."""
+
+_STALL_S = 0.2
+"""Shortest time without data that is noted."""
+
+_IMPOSSIBLE = 2.0
+"""Counts are impossible if their packets have more data than were carried, by this factor."""
+
+_MOST_TESTS = 1000
+"""Limit of the tests among which a repeated one is looked for."""
 
 
 @dataclass(slots=True)
@@ -49,6 +58,8 @@ class _Row:
     sent: int | None
     lost: int | None
     rtt_s: float | None
+    # Whether the receiver's window is the smaller one; None if unknown.
+    window_limited: bool | None = None
 
 
 @dataclass(slots=True)
@@ -69,35 +80,37 @@ def _fits(document: Any) -> bool:
 
 
 def _load(source: Source) -> Any:
-    """Return the document; that of `--json-stream` is assembled from its lines."""
-    text = source.text.lstrip()
-    document = _stream(text) if re.match(r'\{\s*"event"', text) else None
-    return source.json() if document is None else document
+    """Return the document; that of `--json-stream` is assembled from its events.
+
+    Raises
+    ------
+    MeasurementError
+        If there are several tests.
+    """
+    documents = list(source.documents)
+    tests = _assembled(documents) if "event" in mapping(documents[0]) else documents
+    # Versions 3.16 and 3.17 print the document twice.
+    distinct = [test for place, test in enumerate(tests) if test not in tests[:place][:_MOST_TESTS]]
+    if len(distinct) > 1:
+        raise source.error(f"{len(distinct)} tests of iperf3 in one file; put each into its own file")
+    return distinct[0]
 
 
-def _stream(text: str) -> Any:
-    """Assemble the lines of `--json-stream` into one document; None for other input."""
-    document: dict[str, Any] = {"start": {}, "intervals": [], "end": {}}
-    found = False
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        try:
-            event = mapping(json.loads(line))
-        except (ValueError, RecursionError):
-            # An interrupted test ends with an incomplete line.
-            break
+def _assembled(events: Sequence[Any]) -> list[dict[str, Any]]:
+    """Assemble the events of `--json-stream` into a document for each test."""
+    tests: list[dict[str, Any]] = []
+    for entry in events:
+        event = mapping(entry)
         kind, data = event.get("event"), event.get("data")
         if "server_output_json" in event:
             kind, data = "server_output_json", event["server_output_json"]
+        if kind == "start" or not tests:
+            tests.append({"start": {}, "intervals": [], "end": {}})
         if kind == "interval":
-            document["intervals"].append(data)
+            tests[-1]["intervals"].append(data)
         elif kind in ("start", "end", "error", "server_output_json", "server_output_text"):
-            document[kind] = data
-        else:
-            break
-        found = True
-    return document if found else None
+            tests[-1][kind] = data
+    return tests
 
 
 def _parse(source: Source, document: Any, options: Options) -> Measurement:
@@ -114,6 +127,8 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
     said = control_free(failure) if isinstance(failure, str) else ""
     test = mapping(at(document, "start", "test_start"))
     protocol = str(test.get("protocol", "")).upper()
+    if protocol == "SCTP":
+        raise source.error(f"a test of SCTP, which is not supported; expected the output of `{_COMMAND}`")
     if protocol not in ("TCP", "UDP"):
         what = f'iperf3 failed: "{said}"' if said else "no `start.test_start.protocol`: the test never began"
         raise source.error(f"{what}; expected the output of `{_COMMAND}`")
@@ -133,7 +148,9 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
 
     ends = [end for end in (own, other) if end.rows]
     rates, delays, counts = [], [], []
-    target = number(test.get("target_bitrate"))
+    limit = _limit(document, test, own)
+    if limit is not None and protocol == "TCP":
+        notes.append(f"The test does not saturate the link: {limit}.")
     for direction in (Direction.DOWN, Direction.UP):
         # The receiver reports what arrived, the sender what it passed to its kernel.
         candidates = [
@@ -146,15 +163,17 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
         rows = received or [row for sender, row in candidates if sender]
         if not rows:
             continue
+        _stalls(direction, rows, notes)
         share = None
+        saturated = limit is None
         if protocol == "UDP":
-            counted = _counts(direction, rows, notes) if received else None
+            counted = _counts(direction, rows, number(test.get("blksize")), notes) if received else None
             if counted is None:
-                counted = _total(source, document, direction, rows, notes)
+                counted = _total(document, direction, rows, number(test.get("blksize")), notes)
             if counted is not None:
                 counts.append(counted)
                 share = float(counted.lost.sum() / max(counted.sent.sum(), 1))
-        saturated = not target if protocol == "TCP" else share is not None and share > _SATURATED_LOSS
+            saturated = counted is not None and _overloads(counted)
         if protocol == "UDP" and saturated and share is not None:
             notes.append(
                 f"UDP lost {share:.1%} of the {direction} packets. A full queue and the channel cannot be "
@@ -167,12 +186,25 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
                 f"The {direction} rate is the sender's, reduced by the losses of the whole test; "
                 "--get-server-output adds the receiver's."
             )
+        elif not received and (arrived := _arrived(document, test, own, direction, user)) is not None:
+            rows = [_Row(0.0, arrived[1], 8 * arrived[0], False, None, None, None)]
+            notes.append(
+                f"The {direction} rate is what the receiver got in the whole test; the sender's intervals "
+                "count what it passed to its kernel. --get-server-output adds the receiver's intervals."
+            )
+        elif not received and protocol == "UDP":
+            notes.append(f"The {direction} rate is unknown: not all that a sender of UDP sends arrives.")
+            continue
         elif not received:
             notes.append(
                 f"The {direction} rate is the sender's: the data passed to its kernel, which exceed the "
                 "throughput in the first intervals; --get-server-output adds the receiver's."
             )
         rates.append(_rates(direction, rows, carried, saturated, capacity=saturated and protocol == "UDP"))
+    if not rates and not counts:
+        raise source.error(
+            "; ".join(note.rstrip(".") for note in notes if "losses" in note or "rate" in note)
+        )
     if protocol == "TCP":
         notes.append(
             "TCP retransmissions are not losses, so no losses are read; use a capture or irtt for losses."
@@ -227,6 +259,7 @@ def _report(
             # Before version 3.7 there is no `sender`.
             sends = sender if isinstance(sender, bool) else client != reverse
             rtt_us = number(row.get("rtt"))
+            congestion, offered = number(row.get("snd_cwnd")), number(row.get("snd_wnd"))
             end.rows.append(
                 _Row(
                     start_s,
@@ -236,6 +269,7 @@ def _report(
                     whole(row.get("packets")),
                     whole(row.get("lost_packets")),
                     rtt_us / 1e6 if rtt_us is not None and 0 < rtt_us < 1e12 else None,
+                    congestion >= offered if congestion and offered else None,
                 )
             )
     return end
@@ -255,10 +289,92 @@ def _rates(
     return Rates(direction, start_s, end_s - start_s, bits / (end_s - start_s), saturated, capacity)
 
 
-def _counts(direction: Direction, rows: list[_Row], notes: list[str]) -> Counts | None:
+def _limit(document: Mapping[str, Any], test: Mapping[str, Any], own: _End) -> str | None:
+    """Return what but the link limits a test over TCP, or None."""
+    for key, option in (("target_bitrate", "-b"), ("fqrate", "--fq-rate")):
+        if (rate := number(test.get(key))) is not None and rate > 0:
+            return f"{option} limits it to {rate / 1e6:.3g} Mb/s"
+    if any("diskfile" in mapping(entry) for entry in sequence(at(document, "end", "streams"))):
+        return "it sends a file (-F), and reading that may be slower"
+    windows = [row for row in own.rows if row.window_limited is not None]
+    if windows and sum(bool(row.window_limited) for row in windows) > len(windows) / 2:
+        return "the receiver's window is smaller than the congestion window"
+    buffer = number(at(document, "start", "sock_bufsize"))
+    if buffer is not None and buffer > 0:
+        return f"-w limits its window to {buffer / 1024:.4g} KiB"
+    return None
+
+
+def _arrived(
+    document: Mapping[str, Any],
+    test: Mapping[str, Any],
+    own: _End,
+    direction: Direction,
+    user: Host,
+) -> tuple[float, float] | None:
+    """Return the bytes that a direction's receiver got, and how long its sender sent; None if unknown."""
+    from_client = way(True, user) is direction
+    # With --bidir the keys without a suffix are of the data from client to server.
+    backwards = "_bidir_reverse" if test.get("bidir") and not from_client else ""
+    got = number(at(document, "end", f"sum_received{backwards}", "bytes"))
+    sent = number(at(document, "end", f"sum_sent{backwards}", "bytes"))
+    lasts_s = max(row.end_s for row in own.rows)
+    if not got or got < 0 or (sent is not None and not 0 < got <= 1.01 * sent):
+        return None
+    return got, lasts_s
+
+
+def _stalls(direction: Direction, rows: list[_Row], notes: list[str]) -> None:
+    """Note the longest time in which nothing was carried, or a report of it that came late."""
+    spans = sorted({(round(row.start_s, 2), round(row.end_s, 2)) for row in rows})
+    carried = dict.fromkeys(spans, 0.0)
+    for row in rows:
+        carried[round(row.start_s, 2), round(row.end_s, 2)] += row.bits
+    usual_s = float(np.median([end - start for start, end in spans]))
+    rate = float(np.median([carried[span] / max(span[1] - span[0], 1e-3) for span in spans]))
+    rate = rate or max(carried[span] / max(span[1] - span[0], 1e-3) for span in spans)
+    stalled = [
+        (end - start, start)
+        for start, end in spans
+        if (carried[start, end] == 0 and end - start >= usual_s / 2 and end - start >= _STALL_S)
+        or (end - start > 3 * max(usual_s, _STALL_S) and carried[start, end] < rate * (end - start) / 2)
+    ]
+    if stalled:
+        longest_s, start_s = max(stalled)
+        notes.append(
+            f"The {direction} test stalled: little or nothing was carried for {longest_s:.3g} s from "
+            f"{start_s:.3g} s on."
+        )
+
+
+def _overloads(counted: Counts) -> bool:
+    """Return whether UDP lost more than a channel does, and in most intervals."""
+    some = counted.sent > 0
+    if not some.any() or counted.lost.sum() <= _SATURATED_LOSS * counted.sent.sum():
+        return False
+    return bool((counted.lost[some] > _SATURATED_LOSS / 5 * counted.sent[some]).mean() > 0.5)
+
+
+def _impossible(
+    packets: int, bits: float, block: float | None, direction: Direction, notes: list[str]
+) -> bool:
+    """Return whether so many packets cannot be the data that were carried, and note it."""
+    if block is None or block <= 0 or packets * block * 8 <= _IMPOSSIBLE * bits + 80 * block:
+        return False
+    notes.append(
+        f"The {direction} losses are not read: {packets:,} packets of {block:g} B cannot be in "
+        f"{bits / 8:,.0f} B. Some versions of iperf3 count packets wrongly."
+    )
+    return True
+
+
+def _counts(direction: Direction, rows: list[_Row], block: float | None, notes: list[str]) -> Counts | None:
     """Return the UDP losses counted by the receiver."""
     counted = [row for row in rows if row.sent is not None and row.lost is not None]
     if not counted:
+        return None
+    arrived = sum(max(row.sent or 0, 0) - (row.lost or 0) for row in counted)
+    if _impossible(arrived, sum(row.bits for row in counted), block, direction, notes):
         return None
     counted.sort(key=lambda row: row.start_s)
     sent = np.array([max(row.sent or 0, 0) for row in counted], dtype=np.int64)
@@ -292,7 +408,11 @@ def _is_steady(sent: Counters, interval_s: Floats) -> bool:
 
 
 def _total(
-    source: Source, document: Mapping[str, Any], direction: Direction, rows: list[_Row], notes: list[str]
+    document: Mapping[str, Any],
+    direction: Direction,
+    rows: list[_Row],
+    block: float | None,
+    notes: list[str],
 ) -> Counts | None:
     """Return the losses of the whole test; the sender has no others."""
     sent = lost = 0
@@ -303,6 +423,11 @@ def _total(
             sent, lost = sent + count, lost + gone
     if not sent or sent >= 2**62:
         notes.append(f"The {direction} losses are unknown: the receiver's report is missing.")
+        return None
+    # These are the sender's rows, or those of a receiver whose counts are impossible.
+    if _impossible(
+        sent if rows[0].sender else sent - lost, sum(row.bits for row in rows), block, direction, notes
+    ):
         return None
     start_s, end_s = min(row.start_s for row in rows), max(row.end_s for row in rows)
     notes.append(
