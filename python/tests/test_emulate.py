@@ -533,6 +533,35 @@ def test_a_shell_has_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @in_namespaces
+def test_an_interrupt_of_the_emulation_alone_ends_it() -> None:
+    """Unlike Ctrl-C, which the programs get as well."""
+    line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *PATIENT, "--", "sleep", "54323"]
+    process = subprocess.Popen(line, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    _await(lambda: _running("54323"))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert "of last-mile, basic, seed 1, run 0" in err
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not _running("54323")
+
+
+@in_namespaces
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ("ip link del eth0; sleep 1", "the interface of the client has disappeared"),
+        ("ip link set eth0 down; sleep 1", "the interface of the client went down"),
+    ],
+)
+def test_an_interface_that_a_program_removes_is_reported(
+    command: Command, program: str, problem: str
+) -> None:
+    shown = command("emulate", "last-mile", *PATIENT, "--", "sh", "-c", program)
+    assert problem in shown.stderr
+    assert shown.returncode == LATE
+
+
+@in_namespaces
 def test_linux_and_the_simulator_agree_on_an_easy_link() -> None:
     """The short case of scripts/fidelity.py."""
     line = [sys.executable, str(ROOT / "scripts" / "fidelity.py"), "--quick"]

@@ -216,6 +216,15 @@ def test_an_interface_that_disappears_ends_it() -> None:
     assert "the interface w1 has disappeared" in shown.stderr
 
 
+def test_an_interface_that_goes_down_is_reported() -> None:
+    shown = between(
+        "(sleep 2; ip link set w1 down) & eval $lasthop",
+        *("--between", "w0", "w1", *DELAYED, "--", "sleep", "4"),
+    )
+    assert "the interface w1 went down, or its other end" in shown.stderr
+    assert shown.returncode == LATE, shown.stderr
+
+
 @pytest.mark.parametrize(
     ("before", "options", "problem"),
     [

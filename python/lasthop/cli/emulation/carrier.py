@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
+import socket
+import struct
 import subprocess
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +22,10 @@ from lasthop.cli.output import Output, run_stem
 
 PATIENCE = 2.0
 """Seconds between SIGTERM and SIGKILL when programs are ended."""
+
+_SIOCGIFFLAGS = 0x8913
+_UP_AND_RUNNING = 0x1 | 0x40
+"""Flags of an interface (netdevice(7))."""
 
 _LONGEST_WAIT = 0.05
 """Packets are dropped if they waited to be read for more than these seconds and ten times the bound."""
@@ -65,12 +73,78 @@ def stop_on_termination() -> threading.Event:
     return stop
 
 
-def leave_interrupts_to_programs() -> None:
+def leave_interrupts_to_programs(end: Callable[[], object] | None = None) -> None:
     """Leave Ctrl-C to the command; the emulation ends when the command does.
 
-    This needs a handler, since child processes would inherit SIG_IGN.
+    A terminal sends the signal to the programs as well, `kill` to one process alone.
+
+    Parameters
+    ----------
+    end : callable, optional
+        What to do if this process alone is interrupted. The signal is blocked then, and programs have to
+        call `let_interrupts_through`.
     """
+    # Child processes would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda *_: None)
+    if end is None:
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+    def watch() -> None:
+        while signal.sigwaitinfo([signal.SIGINT]).si_code > 0:
+            pass
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def let_interrupts_through() -> None:
+    """Undo what `leave_interrupts_to_programs` does, in a child process."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
+class Interfaces:
+    """Notices interfaces that disappear, or go down.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Their names.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._numbers = {name: _number(name) for name in names}
+        self._were_up = {name for name in names if _is_up(name)}
+        self.gone: list[str] = []
+        self.down: list[str] = []
+
+    def look(self, name: str) -> bool:
+        """Return whether an interface has just disappeared or gone down."""
+        if name in self.gone or name in self.down:
+            return False
+        return _number(name) != self._numbers[name] or (name in self._were_up and not _is_up(name))
+
+    def note(self, name: str) -> None:
+        """Note what happened to it."""
+        (self.gone if _number(name) != self._numbers[name] else self.down).append(name)
+
+
+def _number(name: str) -> int | None:
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        return None
+
+
+def _is_up(name: str) -> bool:
+    """Whether an interface is up, and its other end is."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        try:
+            reply = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, struct.pack("16sH14x", name.encode(), 0))
+        except OSError:
+            return False
+    (flags,) = struct.unpack_from("H", reply, 16)
+    return bool(flags & _UP_AND_RUNNING == _UP_AND_RUNNING)
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:

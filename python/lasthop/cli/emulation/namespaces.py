@@ -38,8 +38,10 @@ from lasthop.cli.emulation.carrier import (
     PATIENCE,
     Carrier,
     Emulation,
+    Interfaces,
     end_process,
     leave_interrupts_to_programs,
+    let_interrupts_through,
     stop_on_termination,
 )
 from lasthop.cli.failure import RefusedError, failed, warn
@@ -69,6 +71,9 @@ outer process is in the foreground of a terminal."""
 
 _SUPER_PACKET_S = 200e-6
 """How long a super-packet of the kernel may keep the slowest link busy, in seconds."""
+
+_GRACE = 0.3
+"""Seconds that a program may take to end after its interface."""
 
 _OWN_USER = ("--user", "--map-root-user")
 """The options of `unshare` that make a user namespace, in which this user is root."""
@@ -144,8 +149,17 @@ def _enter_namespaces(*, privileged: bool) -> NoReturn:
         if shutil.which(tool) is None:
             raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
     inherited, lifeline = os.pipe()
-    leave_interrupts_to_programs()
     foreground = _in_foreground()
+
+    def end(*_: object) -> None:
+        nonlocal lifeline
+        if lifeline >= 0:
+            closing, lifeline = lifeline, -1
+            os.close(closing)
+
+    leave_interrupts_to_programs(end)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
     options = _isolation(privileged=privileged)
     if "--mount-proc" not in options:
         warn("the programs see the processes of this machine: /proc cannot be mounted here")
@@ -154,23 +168,20 @@ def _enter_namespaces(*, privileged: bool) -> NoReturn:
         [*arguments, sys.executable, "-m", "lasthop", *sys.argv[1:]],
         env=os.environ | {_LIFELINE: f"{inherited} {int(foreground)}"},
         pass_fds=[inherited],
-        # In a user namespace, no one may ask for it any more.
-        preexec_fn=scheduling.take_real_time,
+        preexec_fn=_in_child,
     )
     os.close(inherited)
-
-    def end(_signal: int, _frame: object) -> None:
-        nonlocal lifeline
-        if lifeline >= 0:
-            os.close(lifeline)
-            lifeline = -1
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
     code = inner.wait()
     if foreground:
         _take_terminal()
     raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _in_child() -> None:
+    """Prepare the process that enters the namespaces."""
+    let_interrupts_through()
+    # In a user namespace, no one may ask for it any more.
+    scheduling.take_real_time()
 
 
 def _isolation(*, privileged: bool = False) -> tuple[str, ...]:
@@ -254,7 +265,10 @@ def _emulate(
             stop.set()
             carrier.report()
             raise failed("option", failure, code=127)
-        code = _wait(at_client.process, stop)
+        devices = Interfaces(_DEVICES)
+        code = _wait(
+            at_client.process, devices, dict(zip(_DEVICES, (at_server, at_client), strict=True)), stop
+        )
         if foreground:
             # An interactive shell still has the terminal.
             _take_terminal()
@@ -264,6 +278,11 @@ def _emulate(
                 at_server.process.wait(PATIENCE / 2)
         stop.set()
         document = report.document(emulation, None, carrier.report(), code)
+        names = dict(zip(_DEVICES, ("server", "client"), strict=True))
+        document["problems"] += [
+            f"the interface of the {names[each]} has disappeared" for each in devices.gone
+        ]
+        document["problems"] += [f"the interface of the {names[each]} went down" for each in devices.down]
         carrier.write(document)
     return report.publish(document, as_json=emulation.as_json)
 
@@ -413,9 +432,20 @@ def _watch(lifeline: int, stop: threading.Event) -> None:
     stop.set()
 
 
-def _wait(process: subprocess.Popen[Any], stop: threading.Event) -> int:
-    """Wait until the program ends, or the emulation is stopped; returns the exit code."""
+def _wait(
+    process: subprocess.Popen[Any], devices: Interfaces, ends: dict[str, _End], stop: threading.Event
+) -> int:
+    """Wait until the program ends, or the emulation is stopped; returns the exit code.
+
+    An interface disappears as well when the last program at its end does.
+    """
     while not stop.is_set():
+        for device, end in ends.items():
+            if devices.look(device):
+                try:
+                    end.process.wait(_GRACE)
+                except subprocess.TimeoutExpired:
+                    devices.note(device)
         try:
             code = process.wait(0.05)
         except subprocess.TimeoutExpired:

@@ -27,8 +27,10 @@ from lasthop.cli.emulation import report
 from lasthop.cli.emulation.carrier import (
     Carrier,
     Emulation,
+    Interfaces,
     end_process,
     leave_interrupts_to_programs,
+    let_interrupts_through,
     stop_on_termination,
 )
 from lasthop.cli.failure import RefusedError
@@ -65,7 +67,7 @@ def emulate(emulation: Emulation, interfaces: tuple[str, str], command: list[str
     mtu = _checked(interfaces, force=force)
     stop = stop_on_termination()
     if command:
-        leave_interrupts_to_programs()
+        leave_interrupts_to_programs(stop.set)
     else:
         signal.signal(signal.SIGINT, lambda *_: stop.set())
     output = None if emulation.out is None else Output(emulation.out)
@@ -78,17 +80,17 @@ def emulate(emulation: Emulation, interfaces: tuple[str, str], command: list[str
                 "namespace of your own (unshare --user --map-root-user --net)"
             ) from None
         carrier.begin()
-        numbers = _numbers(interfaces)
+        ports = Interfaces(interfaces)
         with _running(command, quiet=emulation.as_json) as process:
             if process is None:
                 notify(
                     f"frames between {' and '.join(interfaces)} cross the links; Ctrl-C ends the emulation"
                 )
-            code = _wait(process, interfaces, numbers, stop)
+            code = _wait(process, ports, interfaces, stop)
         stop.set()
         document = report.document(emulation, interfaces, carrier.report(), code)
-        gone = [name for name, number in zip(interfaces, numbers, strict=True) if _number(name) != number]
-        document["problems"] += [f"the interface {name} has disappeared" for name in gone]
+        document["problems"] += [f"the interface {name} has disappeared" for name in ports.gone]
+        document["problems"] += [f"the interface {name} went down, or its other end" for name in ports.down]
         carrier.write(document)
     return report.publish(document, as_json=emulation.as_json)
 
@@ -120,8 +122,8 @@ def _checked(interfaces: tuple[str, str], *, force: bool) -> int:
 
 def _link(name: str) -> dict[str, Any]:
     """Return what `ip` says of an interface of this namespace."""
-    if _number(name) is None:
-        known = [each for _, each in socket.if_nameindex()]
+    known = [each for _, each in socket.if_nameindex()]
+    if name not in known:
         raise RefusedError(f"--between: {unknown('interface', name, known)}")
     (link,) = (each for each in _ip("address", "show", "dev", name) if each)
     return dict(link)
@@ -165,17 +167,6 @@ def _problems(name: str, link: dict[str, Any], *, force: bool) -> Iterator[str]:
         )
 
 
-def _number(name: str) -> int | None:
-    try:
-        return socket.if_nametoindex(name)
-    except OSError:
-        return None
-
-
-def _numbers(interfaces: tuple[str, str]) -> list[int | None]:
-    return [_number(name) for name in interfaces]
-
-
 @contextmanager
 def _running(command: list[str], *, quiet: bool) -> Iterator[subprocess.Popen[bytes] | None]:
     """Run the command in this namespace, with the privileges of its user; end it with the block."""
@@ -183,7 +174,9 @@ def _running(command: list[str], *, quiet: bool) -> Iterator[subprocess.Popen[by
         yield None
         return
     try:
-        process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
+        process = subprocess.Popen(
+            command, stdout=sys.stderr if quiet else None, preexec_fn=let_interrupts_through
+        )
     except OSError as error:
         raise RefusedError(f"cannot run {command[0]}: {error.strerror}") from None
     try:
@@ -194,12 +187,15 @@ def _running(command: list[str], *, quiet: bool) -> Iterator[subprocess.Popen[by
 
 def _wait(
     process: subprocess.Popen[bytes] | None,
-    interfaces: tuple[str, str],
-    numbers: list[int | None],
+    ports: Interfaces,
+    names: tuple[str, str],
     stop: threading.Event,
 ) -> int:
     """Wait until the command ends, the user ends the emulation, or an interface disappears."""
-    while not stop.is_set() and _numbers(interfaces) == numbers:
+    while not stop.is_set() and not ports.gone:
+        for name in names:
+            if ports.look(name):
+                ports.note(name)
         code = process.poll() if process is not None else None
         if code is not None:
             return code if code >= 0 else 128 - code
