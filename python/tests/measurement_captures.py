@@ -25,10 +25,10 @@ class Packet:
     wire: int
 
 
-def written(packets: list[Packet], link: int = RAW) -> bytes:
-    """Return a pcap file with nanoseconds."""
+def written(packets: list[Packet], link: int = RAW, *, ordered: bool = True) -> bytes:
+    """Return a pcap file with nanoseconds, in the order of the times or of the list."""
     text = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link)
-    for packet in sorted(packets, key=lambda packet: packet.time_ns):
+    for packet in sorted(packets, key=lambda packet: packet.time_ns) if ordered else packets:
         seconds, nanoseconds = divmod(packet.time_ns, SECOND)
         text += struct.pack("<IIII", seconds, nanoseconds, len(packet.data), packet.wire) + packet.data
     return text
@@ -142,6 +142,44 @@ def unnumbered(capture: bytes, dice: Any) -> bytes:
         number = dice.randrange(1 << 16).to_bytes(2, "big")
         packets.append(Packet(packet.time_ns, packet.data[:4] + number + packet.data[6:], packet.wire))
     return written(packets)
+
+
+def edited(packet: Packet, at: int, value: bytes, *, later_ns: int = 0) -> Packet:
+    """Return a packet with other bytes from `at` on, and at another time."""
+    data = packet.data[:at] + value + packet.data[at + len(value) :]
+    return Packet(packet.time_ns + later_ns, data, packet.wire)
+
+
+def numbered(packet: Packet, number: int) -> Packet:
+    """Return a packet with another IP identification."""
+    return edited(packet, 4, (number & 0xFFFF).to_bytes(2, "big"))
+
+
+def identification(packet: Packet) -> int:
+    """Return the IP identification."""
+    return int.from_bytes(packet.data[4:6], "big")
+
+
+def segment(
+    time_s: float,
+    seq: int,
+    ack: int,
+    length: int = 0,
+    *,
+    flags: int = 16,
+    window: int = 8192,
+    from_client: bool = True,
+) -> Packet:
+    """Return a TCP segment between a client at 192.0.2.1:40000 and a server at 198.51.100.1:80."""
+    ports = (40000, 80) if from_client else (80, 40000)
+    hosts = b"\xc0\0\2\1", b"\xc6\x33\x64\1"
+    options = b"\2\4\5\xb4\4\2\1\1" if flags & 2 else b""
+    offset = (20 + len(options)) // 4 << 12
+    tcp = struct.pack(">HHIIHHHH", *ports, seq, ack, offset | flags, window, 0, 0) + options
+    total = 20 + len(tcp) + length
+    ends = hosts if from_client else hosts[::-1]
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, total, 0, 0x4000, 64, 6, 0) + b"".join(ends)
+    return Packet(round(time_s * SECOND), ip + tcp, total)
 
 
 def read_back(capture: bytes) -> list[Packet]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from lasthop import _lasthop
 from lasthop.core.formats import plural
+from lasthop.measurement import capture_clock
 from lasthop.measurement.model import Counters, Flags, Floats
 from lasthop.measurement.source import Source
 
@@ -109,13 +110,12 @@ class Packets:
             columns = _lasthop.read_packets(source.data)
         except ValueError as error:
             raise source.error(str(error)) from None
-        time_ns = columns.pop("time_ns")
-        return cls(
-            # Packets from several hardware queues can be out of order by microseconds.
-            time_s=np.maximum.accumulate(time_ns - time_ns[0]) / 1e9,
-            notes=list(_notes(**{name: columns.pop(name) for name in _SUMMARY})),
-            **columns,
-        )
+        time_ns, steps_s = capture_clock.without_steps(columns.pop("time_ns"), columns)
+        notes = list(_notes(**{name: columns.pop(name) for name in _SUMMARY}))
+        if steps_s:
+            notes.append(capture_clock.told(steps_s))
+        # Packets from several hardware queues can be out of order by microseconds.
+        return cls(time_s=np.maximum.accumulate(time_ns - time_ns[0]) / 1e9, notes=notes, **columns)
 
     def select(self, keep: Flags) -> Self:
         """Return the packets for which `keep` is true."""

@@ -78,9 +78,17 @@ class _Found:
     plain: int = 0
     upstream: bool = False
     numbered: int = 0
+    shared: int = 0
+    probes: int = 0
+    lacking: int = 0
+    present: int = 0
 
     def add(self, outcomes: tcp.Outcomes, stream: tcp.Stream, upstream: bool) -> None:
         """Add a connection, with losses upstream of the capture or downstream of it."""
+        if outcomes.lacking:
+            self.lacking += outcomes.lacking
+            self.present += len(stream.time_s)
+            return
         self.times.append(outcomes.time_s)
         self.lost.append(outcomes.lost)
         self.carried_s.append(outcomes.carried_s)
@@ -100,6 +108,8 @@ class _Found:
         self.plain += not stream.sack
         self.upstream = upstream
         self.numbered += outcomes.numbered
+        self.shared += outcomes.shared
+        self.probes += stream.probes
 
 
 def _parse(source: Source, options: Options) -> Measurement:
@@ -116,7 +126,7 @@ def _parse(source: Source, options: Options) -> Measurement:
         raise source.error("the packet times are years apart")
     notes = packets.notes
     packets = _without_duplicates(packets)
-    connections = list(_connections(packets, notes))
+    connections = _without_translated(packets, list(_connections(packets, notes)), notes)
     for connection in connections:
         _locate(packets, connection)
     place = captured or _place(packets, connections, notes)
@@ -128,8 +138,16 @@ def _parse(source: Source, options: Options) -> Measurement:
         _read_connections(packets, connections, user, place, found, round_trips)
     tcp_streams = sum(one.streams for one in found.values())
     media = list(_rtp_streams(packets, user, notes))
+    for direction, one in found.items():
+        if one.lacking:
+            notes.append(
+                f"{direction.capitalize()}: the capture misses most of its packets ({one.lacking:,} of "
+                f"{one.lacking + one.present:,}), so no losses are read. A display filter or sampling leaves "
+                "such captures; save all packets."
+            )
     if not tcp_streams and not media:
-        raise source.error(_nothing_readable(packets))
+        lacking = [note for note in notes if "misses most of its packets" in note] if place else []
+        raise source.error(lacking[0].rstrip(".") if lacking else _nothing_readable(packets))
     if tcp_streams:
         _explain(found, connections, user, place, notes)
     losses: list[Probes] = []
@@ -231,6 +249,50 @@ def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
 
 
 _MOST_REUSES = 10_000
+
+
+def _without_translated(
+    packets: Packets, connections: list[_Connection], notes: list[str]
+) -> list[_Connection]:
+    """Leave out what is there twice: with the addresses before a NAT, and with those behind it."""
+    seen: dict[int, tuple[int, float]] = {}
+    kept: list[_Connection] = []
+    left_out = 0
+    for connection in connections:
+        rows = np.sort(np.concatenate((connection.client, connection.server)))
+        rows = rows[(packets.payload[rows] > 0) | ((packets.flags[rows] & 2) != 0)][:_TRANSLATED]
+        keys = dict(zip(_content(packets, rows).tolist(), packets.time_s[rows].tolist(), strict=True))
+        twins = [
+            seen[key][0]
+            for key, time_s in keys.items()
+            if key in seen and abs(seen[key][1] - time_s) < _COPY_S
+        ]
+        # Both copies of a connection have the same sequence numbers, of which there are 2^32.
+        if len(keys) >= _FEWEST and len(twins) > 0.8 * len(keys) and len(set(twins)) == 1:
+            left_out += len(connection.client) + len(connection.server)
+            continue
+        seen.update({key: (len(kept), time_s) for key, time_s in keys.items()})
+        kept.append(connection)
+    if left_out:
+        notes.append(
+            f"{plural(left_out, 'packet')} left out, which the capture also has with the addresses on the "
+            "other side of a NAT."
+        )
+    return kept
+
+
+_TRANSLATED = 50
+"""Packets by which a connection is recognised behind a NAT."""
+
+
+def _content(packets: Packets, rows: Rows) -> npt.NDArray[np.uint64]:
+    """Return a hash of each packet without addresses and ports."""
+    key = np.zeros(len(rows), dtype=np.uint64)
+    columns = (packets.seq, packets.ack, packets.flags, packets.payload, packets.timestamp)
+    for column in (*columns, packets.identification):
+        key = (key ^ column[rows].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        key ^= key >> np.uint64(31)
+    return key
 
 
 def _ends(packets: Packets, rows: Rows) -> _Connection:
@@ -381,13 +443,24 @@ def _read_connections(
                     round_trips.append((at_s, rtt_s))
     # Packets dropped by the capture also leave gaps in the identifications.
     complete = not any(outcomes.missed for _, _, _, _, outcomes, _, _ in arrived)
+    hosts = _hosts(packets) if arrived and complete else {}
     for direction, stream, clock, there, outcomes, window_s, longest_s in arrived:
-        counted = (
-            tcp.by_identifications(packets, stream, clock, there, outcomes, window_s, longest_s)
-            if complete
-            else None
-        )
+        counted = None
+        if complete:
+            of_host = hosts[int(packets.host[there[0]])]
+            beside = of_host[slice(*np.searchsorted(of_host, there[[0, -1]]).tolist())]
+            beside = np.setdiff1d(beside, there, assume_unique=True)
+            counted = tcp.by_identifications(
+                packets, stream, clock, there, beside, outcomes, window_s, longest_s
+            )
         found[direction].add(counted or outcomes, stream, True)
+
+
+def _hosts(packets: Packets) -> dict[int, Rows]:
+    """Return the rows of the packets that each host sent."""
+    order = np.argsort(packets.host, kind="stable")
+    cuts = np.flatnonzero(np.diff(packets.host[order])) + 1
+    return {int(packets.host[rows[0]]): rows for rows in np.split(order, cuts)}
 
 
 def _explain(
@@ -420,6 +493,12 @@ def _explain(
                 "holes in sequence space filled by retransmissions. Lost retransmissions and losses at the "
                 "end of a transfer leave no hole."
             )
+            if one.shared:
+                notes.append(
+                    f"{direction.capitalize()}, the IP identifications of "
+                    f"{plural(one.shared, 'connection')} count packets of other connections too, so holes "
+                    "alone count."
+                )
             if one.windows:
                 notes.append(
                     f"{direction.capitalize()}, {plural(one.windows, 'packet')} lost before timeouts left no "
@@ -435,12 +514,13 @@ def _explain(
             (one.reordered, "reordered packet", ", not lost"),
             (one.missed, "acknowledged packet", " missing from the capture, not counted as losses"),
             (one.unknown, "packet", " left out, whose fate the capture does not show"),
+            (one.probes, "probe", " of a closed window or an idle connection, no data"),
             (one.joined, "super-packet", " of segmentation offload, split into the original packets"),
         ):
             if count:
                 notes.append(f"{direction.capitalize()}: {plural(count, noun)}{text}.")
         packets, lost = sum(len(flags) for flags in one.lost), sum(int(flags.sum()) for flags in one.lost)
-        if one.missed > max(lost, _MISSED * packets):
+        if one.missed and one.missed >= max(lost, _MISSED * packets):
             notes.append(
                 f"{direction.capitalize()}: the capture missed more packets than were lost, so the losses "
                 "are unreliable. Capture only headers, with `tcpdump -s 128 -B 65536`."

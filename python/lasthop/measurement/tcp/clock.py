@@ -28,7 +28,7 @@ _PROBE = 2.0
 _DELAYED_S = 0.2
 """The longest delay of an acknowledgement for which a tail loss probe allows (RFC 8985)."""
 
-_ABOVE_RTT_S = 0.2
+LEAST_TIMEOUT_S = 0.2
 """Least retransmission timeout above the round-trip time: of Linux, and about that of BSD and macOS."""
 
 _LEAST_S = 1.0
@@ -111,7 +111,7 @@ class Clock:
         steps_s = np.diff(time_s)
         # Timeouts after 1, 3, 7 s and so on. Other minima seldom come close.
         late_s = (time_s - heard_s)[1:] - least_s
-        late_s = late_s[(steps_s > 2 * _ABOVE_RTT_S) & ~beyond[1:] & (late_s > 0) & np.isfinite(late_s)]
+        late_s = late_s[(steps_s > 2 * LEAST_TIMEOUT_S) & ~beyond[1:] & (late_s > 0) & np.isfinite(late_s)]
         doublings = np.log2(late_s / _LEAST_S + 1)
         exact = np.abs(doublings - np.maximum(np.rint(doublings), 1)) < 0.03
         return cls(
@@ -133,7 +133,7 @@ class Clock:
         """
         steps_s = np.append(np.diff(self.time_s), 0.0)
         alone = np.flatnonzero(
-            (steps_s[:-1] > _ABOVE_RTT_S) & ~self.beyond[1:] & (steps_s[1:] > self.least_s / 2)
+            (steps_s[:-1] > LEAST_TIMEOUT_S) & ~self.beyond[1:] & (steps_s[1:] > self.least_s / 2)
         )
         ahead = np.maximum.accumulate(stream.end)
         found = []
@@ -146,7 +146,7 @@ class Clock:
                 continue
             begin_s, end_s = float(self.time_s[before]), float(self.time_s[after])
             pause_s = end_s - max(float(freed_s[-1]) + trip_s, begin_s)
-            if pause_s < _ABOVE_RTT_S:
+            if pause_s < LEAST_TIMEOUT_S:
                 continue
             timers_s = self._timers(pause_s, usual_s, after, _MOST_TIMEOUTS)
             if timers_s is not None:
@@ -156,6 +156,16 @@ class Clock:
                 count = len(freed_s) + len(timers_s) if whole else 0
                 found.append((Gap(begin_s, end_s, before, after, count), len(timers_s)))
         return found
+
+    def paused(self, before: int, after: int) -> bool:
+        """Return whether a timer ended a pause between two packets."""
+        freed_s, trip_s, usual_s = self._freed(before, after)
+        begin_s, end_s = float(self.time_s[before]), float(self.time_s[after])
+        last_s = max(float(freed_s[-1]) + trip_s, begin_s) if len(freed_s) else begin_s
+        pause_s = end_s - last_s
+        return (
+            pause_s >= LEAST_TIMEOUT_S and self._timers(pause_s, usual_s, after, _MOST_TIMEOUTS) is not None
+        )
 
     def retime(self, lost_s: Floats, gaps: Iterable[Gap]) -> None:
         """Set the times of packets lost before pauses, among all of `lost_s`, which are those of `gaps`."""
@@ -218,7 +228,7 @@ class Clock:
         """
         none: Floats = np.zeros(0)
         probe_s = _PROBE * trip_s
-        timeout_s = _LEAST_S if self.rfc else trip_s + _ABOVE_RTT_S
+        timeout_s = _LEAST_S if self.rfc else trip_s + LEAST_TIMEOUT_S
         if self.beyond[after]:
             return none if pause_s < 2 * probe_s + _DELAYED_S else None
         if pause_s < probe_s / 2:
@@ -227,7 +237,8 @@ class Clock:
         timeouts_s = timeout_s * (2.0 ** np.arange(min(count + 2, _MOST_TIMEOUTS)) - 1)
         best, found = math.log(2), None
         for series_s in (timeouts_s[1:],) if self.rfc else (timeouts_s[1:], probe_s + timeouts_s[:-1]):
-            apart = np.abs(np.log(series_s / pause_s))
+            # A capture without round-trip times has series of zeros.
+            apart = np.abs(np.log(np.maximum(series_s, 1e-9) / max(pause_s, 1e-9)))
             place = int(apart.argmin())
             if apart[place] < best:
                 best, found = apart[place], series_s[:place] * (pause_s / series_s[place])

@@ -26,6 +26,8 @@ class Outcomes:
         Time in which the sender had no data to send, according to the capture.
     numbered : bool
         Whether the losses are gaps in the IPv4 identifications.
+    shared : bool
+        Whether the identifications also count packets of other connections, so that they are not used.
     unknown : int
         Packets left out, since the capture does not show whether they were lost.
     spurious : int
@@ -38,12 +40,23 @@ class Outcomes:
         Acknowledged packets missing from the capture.
     """
 
+    @property
+    def lacking(self) -> int:
+        """The packets missing from a capture that lacks more than it has; otherwise 0.
+
+        Such a capture was filtered or sampled, and a hole in it says nothing of losses.
+        """
+        present = len(self.lost) - int(self.lost.sum())
+        lacking = self.missed + int(self.lost.sum())
+        return lacking if lacking > present and self.missed > lacking / 4 else 0
+
     time_s: Floats
     lost: Flags
     carried_s: Floats
     carried_bits: Floats
     idle_s: float = 0.0
     numbered: bool = False
+    shared: bool = False
     unknown: int = 0
     spurious: int = 0
     reordered: int = 0

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.measurement.model import Counters, Floats
+from lasthop.measurement.model import Counters, Flags, Floats
 from lasthop.measurement.packets import Packets
 
 _SYN, _ACK = 2, 16
@@ -48,6 +48,8 @@ class Stream:
         Bytes of the headers of a packet.
     sack : bool
         Whether SACK was negotiated.
+    probes : int
+        Bytes sent to probe a closed window or an idle connection, which are no data.
     """
 
     time_s: Floats
@@ -63,6 +65,7 @@ class Stream:
     largest: int
     headers: int
     sack: bool
+    probes: int
 
     @classmethod
     def of(cls, packets: Packets, forward: Rows, backward: Rows) -> Self | None:
@@ -71,7 +74,8 @@ class Stream:
         None without data, or if the packet sizes are implausible.
         """
         payload = packets.payload[forward]
-        carrying = payload > 0
+        probing = _probing(packets, forward, backward)
+        carrying = (payload > 0) & ~probing
         data = forward[carrying]
         if len(data) < 2:
             return None
@@ -109,6 +113,7 @@ class Stream:
             largest=max(largest, _SMALLEST),
             headers=headers,
             sack=bool(packets.sacks[acks].any()) or bool(packets.sack_permitted[both].sum() >= 2),
+            probes=int(probing.sum()),
         )
 
     @property
@@ -123,6 +128,33 @@ class Stream:
     def pieces(self, payload: Counters) -> Counters:
         """Return the number of packets on the link for each captured packet, by its payload."""
         return np.where(payload > self.largest, self.full(payload), 1)
+
+
+def _probing(packets: Packets, forward: Rows, backward: Rows) -> Flags:
+    """Return which packets are a byte that probes a closed window or an idle connection.
+
+    A keep-alive repeats an acknowledged byte (RFC 9293 section 3.8.4). A probe of a window (section 3.8.6.1)
+    is a byte beyond it, which is sent again unless the window had opened.
+    """
+    probing = np.zeros(len(forward), dtype=np.bool_)
+    answers = backward[(packets.flags[backward] & (_SYN | _ACK)) == _ACK]
+    bytes_ = np.flatnonzero(packets.payload[forward] == 1)
+    if not len(bytes_) or not len(answers):
+        return probing
+    last = np.searchsorted(answers, forward[bytes_]) - 1
+    answered = last >= 0
+    answer = answers[np.maximum(last, 0)]
+    seq = packets.seq[forward[bytes_]]
+    acknowledged = difference(packets.ack[answer], seq) > 0
+    closed = packets.window[answer] == 0
+    carrying = np.flatnonzero(packets.payload[forward] > 0)
+    first = packets.seq[forward[carrying[0]]]
+    offset = difference(packets.seq[forward[carrying]], first)
+    # The smallest sequence number of the data from each packet on.
+    least = np.append(np.minimum.accumulate(offset[::-1])[::-1], np.iinfo(np.int64).max)
+    repeated = least[np.searchsorted(carrying, bytes_) + 1] <= difference(seq, first)
+    probing[bytes_] = answered & (acknowledged | (closed & repeated))
+    return probing
 
 
 def unwrap(numbers: Counters) -> Counters:

@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lasthop.measurement.model import Counters, Floats
+from lasthop.measurement.model import Counters, Flags, Floats
 from lasthop.measurement.packets import Packets
-from lasthop.measurement.tcp.clock import Clock, Gap
+from lasthop.measurement.tcp.clock import LEAST_TIMEOUT_S, Clock, Gap
 from lasthop.measurement.tcp.outcomes import Outcomes, by_place
 from lasthop.measurement.tcp.stream import Rows, Stream, difference, split
 
 _ABANDONED_S = 3.0
 """A hole that is open for longer was filled by a packet missing from the capture."""
+
+_OVERDUE_S = 0.5
+"""The same, if new data arrive later by this and by ten round trips: a sender does not go on for so long."""
 
 _LARGEST_HOLE = 1 << 24
 """Limit of the bytes in a hole, more than a window; a damaged capture has gaps of gigabytes."""
@@ -28,6 +31,15 @@ _FEWEST_NUMBERED = 20
 
 _FARTHEST = 3000
 """Limit of the gap between consecutive identifications."""
+
+_UNEXPLAINED = 0.1
+"""Identifications are not the connection's own if more gaps than this share disagree with sequence space."""
+
+_FEW_UNEXPLAINED = 2
+"""So many gaps may, of packets without data."""
+
+_MOST_OTHERS = 200
+"""Limit of the other connections of a host whose identifications are compared."""
 
 _TIMEOUTS = 16
 """Packets that may be missing in a row besides those in flight: retransmissions after timeouts."""
@@ -116,15 +128,18 @@ def by_identifications(
     stream: Stream,
     clock: Clock,
     forward: Rows,
+    neighbours: Rows,
     holes: Outcomes,
     window_s: float,
     longest_s: float,
 ) -> Outcomes | None:
     """Infer losses upstream of the capture by the IPv4 identifications; None unless they are consecutive.
 
-    Linux and others number the packets of a connection consecutively. Each missing number is then a lost
-    packet, including lost retransmissions and lost windows, which leave no hole. Other stacks use random
-    numbers or one counter per host, which shows in packets sent in close succession.
+    Linux and others number the packets of a connection consecutively. A missing number is then a lost packet,
+    including lost retransmissions and lost windows, which leave no hole, as far as sequence space agrees: a
+    hole begins there or is open, retransmissions are under way, or a timer ended a pause. Other stacks use
+    random numbers, or one counter for several connections. Those whose packets are in the capture are taken
+    into account; if others are missing, the gaps disagree with sequence space.
 
     Parameters
     ----------
@@ -136,6 +151,8 @@ def by_identifications(
         The clock of their sender.
     forward : array
         The rows of all packets in the direction of the data.
+    neighbours : array
+        The rows of other packets of the same host in that time.
     holes : Outcomes
         The result of `by_holes`.
     window_s : float
@@ -152,51 +169,133 @@ def by_identifications(
     payload = packets.payload[forward]
     pieces = stream.pieces(payload)
     step = ((np.diff(number) + (1 << 15)) & 0xFFFF) - (1 << 15)
+    counted = np.concatenate(([0], np.cumsum(step)))
+    low, high = int(counted.min()), int((counted + pieces).max())
+    if np.abs(step).max() > _FARTHEST or high - low > 20 * len(forward) + len(neighbours):
+        return None
+    owner, piece = split(pieces)
+    place = counted[owner] - low + piece
+    present = np.zeros(high - low, dtype=np.bool_)
+    present[np.minimum(place, high - low - 1)] = True
+    elsewhere = _seen_elsewhere(packets, forward, neighbours, counted - low, present)
+    before = np.concatenate(([0], np.cumsum(elsewhere)))
+    # The numbers that the connection itself used between two packets.
+    own = step - (before[(counted - low)[1:]] - before[np.minimum((counted - low + pieces)[:-1], high - low)])
     in_row = difference(packets.seq[forward[1:]], packets.seq[forward[:-1]]) == payload[:-1]
     close = np.diff(packets.time_s[forward]) < window_s
     steady = in_row & close & (payload[:-1] > 0) & (payload[1:] > 0)
-    wrong = int((steady & (step != pieces[:-1])).sum())
+    wrong = int((steady & (own != pieces[:-1])).sum())
     # New data continue after a lost retransmission.
     if steady.sum() < _FEWEST_NUMBERED or wrong > 3 + int(holes.lost.sum()):
         return None
-    counted = np.concatenate(([0], np.cumsum(step)))
-    low, high = int(counted.min()), int((counted + pieces).max())
     # At most the packets in flight, and retransmissions after timeouts, can be missing in a row. Packets in
     # flight are estimated by arrivals within a round trip; the congestion window may have doubled since.
     time_s = packets.time_s[forward]
     within = np.searchsorted(time_s, time_s + longest_s, side="right") - np.arange(len(time_s))
-    if (step - pieces[:-1]).max() > 2 * int(within.max()) + _TIMEOUTS:
+    flight = 2 * int(within.max()) + _TIMEOUTS
+    if (own - pieces[:-1]).max() > flight:
         return None
-    if np.abs(step).max() > _FARTHEST or high - low > 20 * len(forward):
-        return None
-    present = np.zeros(high - low, dtype=np.bool_)
-    owner, piece = split(pieces)
-    place = counted[owner] - low + piece
-    present[np.minimum(place, high - low - 1)] = True
-    missing = np.flatnonzero(~present)
+    present |= elsewhere
     order = np.argsort(place, kind="stable")
     arrival_s = np.maximum.accumulate(packets.time_s[forward[owner[order]]])
-    lost_s = np.interp(missing, place[order], arrival_s)
     carrying = payload[owner] > 0
     # The row of each packet among those with data, or of the last one before it.
     row = (np.cumsum(payload > 0) - 1)[owner[order]]
-    steps = np.diff(place[order])
-    clock.retime(
-        lost_s,
-        (
-            Gap(
-                float(arrival_s[at]),
-                float(arrival_s[at + 1]),
-                int(row[at]),
-                int(row[at + 1]) if carrying[order[at + 1]] else -1,
-                int(steps[at]) - 1,
-            )
-            for at in np.flatnonzero(steps > 1).tolist()
-        ),
-    )
+    evidence = _Evidence(stream, clock, flight)
+    explained, disagreeing, agreeing = [], 0, 0
+    gaps: list[Gap] = []
+    for at in np.flatnonzero(np.diff(place[order]) > 1).tolist():
+        first = int(place[order[at]]) + 1
+        absent = first + np.flatnonzero(~present[first : int(place[order[at + 1]])])
+        if not len(absent):
+            continue
+        data = bool(carrying[order[at + 1]])
+        begin_s, end_s = float(arrival_s[at]), float(arrival_s[at + 1])
+        known = absent[: evidence.losses(int(row[at]), int(row[at + 1]), data, end_s - begin_s)]
+        disagreeing += len(known) < len(absent)
+        agreeing += len(known) == len(absent)
+        if len(known):
+            explained.append(known)
+            gaps.append(Gap(begin_s, end_s, int(row[at]), int(row[at + 1]) if data else -1, len(known)))
+    if disagreeing > _FEW_UNEXPLAINED + _UNEXPLAINED * agreeing:
+        return replace(holes, shared=True)
+    missing = np.concatenate(explained) if explained else np.zeros(0, dtype=np.int64)
+    lost_s = np.interp(missing, place[order], arrival_s)
+    clock.retime(lost_s, gaps)
     places = np.concatenate((place[carrying], missing))
     found_s, lost = by_place(places, packets.time_s[forward[owner[carrying]]], lost_s)
     return replace(holes, time_s=found_s, lost=lost, numbered=True, windows=0)
+
+
+def _seen_elsewhere(
+    packets: Packets, forward: Rows, neighbours: Rows, counted: Counters, present: Flags
+) -> Flags:
+    """Return which identifications are on other connections of the same host that share the counter.
+
+    A connection with a counter of its own uses numbers that this one uses, too, unless they are far apart.
+    """
+    elsewhere = np.zeros(len(present), dtype=np.bool_)
+    others = neighbours[packets.identification[neighbours] > 0]
+    if not len(others):
+        return elsewhere
+    # The number of the last packet of the connection before each.
+    last = np.maximum(np.searchsorted(forward, others, side="right") - 1, 0)
+    ahead = packets.identification[others] - packets.identification[forward[last]]
+    place = counted[last] + ((ahead + (1 << 15)) & 0xFFFF) - (1 << 15)
+    near = (place >= 0) & (place < len(present))
+    others, place = others[near], place[near]
+    pair = packets.source[others] ^ (packets.target[others] * np.uint64(0x9E3779B97F4A7C15))
+    connections = np.unique(pair)
+    for connection in connections[:_MOST_OTHERS]:
+        own = place[pair == connection]
+        if not present[own].any():
+            elsewhere[own] = True
+    return elsewhere
+
+
+class _Evidence:
+    """What sequence space says of packets missing between two arrivals."""
+
+    def __init__(self, stream: Stream, clock: Clock, flight: int) -> None:
+        self.stream, self.clock, self.flight = stream, clock, flight
+        self.ahead = np.maximum.accumulate(stream.end)
+        received = np.zeros(len(stream.seq), dtype=np.int64)
+        # Bytes below the largest sequence number that had not arrived, after each packet.
+        holes = _Holes(stream, 0.0)
+        expected = np.concatenate((stream.seq[:1], self.ahead[:-1]))
+        irregular = np.flatnonzero(stream.seq != expected)
+        for place, at in enumerate(irregular.tolist()):
+            holes.arrival(at, int(expected[at]))
+            until = int(irregular[place + 1]) if place + 1 < len(irregular) else len(received)
+            received[at:until] = sum(hole.end - hole.seq for hole in holes.open)
+        self.open_bytes = received
+        self.again = stream.seq < expected
+
+    def losses(self, before: int, after: int, data: bool, passed_s: float) -> int:
+        """Return how many packets can have been lost between two data packets.
+
+        Parameters
+        ----------
+        before, after : int
+            The rows of the data packets at or before the arrivals; -1 if there is none.
+        data : bool
+            Whether the second arrival has data.
+        passed_s : float
+            The time between the arrivals.
+        """
+        if before < 0:
+            # The first window was lost if a timeout preceded the first data.
+            return self.flight if data and passed_s >= LEAST_TIMEOUT_S else 0
+        if data and after != before:
+            jump = int(self.stream.seq[after]) - int(self.ahead[after - 1])
+            if self.again[after] or self.again[before] or self.clock.paused(before, after):
+                return self.flight
+        else:
+            # A packet without data, such as the last one, tells nothing.
+            jump = 0
+        opened = int(self.stream.full(max(jump, 0)))
+        outstanding = int(self.stream.full(int(self.open_bytes[before])))
+        return opened + outstanding
 
 
 @dataclass(slots=True)
@@ -305,12 +404,15 @@ class _Holes:
         """Classify the holes that are open at the end of the capture."""
         stream = self.stream
         end_s = float(stream.time_s[-1])
+        ahead = np.maximum.accumulate(stream.end)
+        newest_s = float(stream.time_s[int(np.argmax(ahead == ahead[-1]))])
         for hole in self.open:
             age_s = end_s - float(stream.time_s[hole.after])
+            overdue = newest_s - end_s + age_s > max(_OVERDUE_S, 20 * self.window_s)
             if len(stream.ack) and int(stream.ack[-1]) > hole.seq:
                 self.missed += stream.full(min(hole.end, int(stream.ack[-1])) - hole.seq)
-            elif age_s > _ABANDONED_S:
-                # TCP must have filled it, since the connection goes on.
+            elif age_s > _ABANDONED_S or overdue or self.missed > len(self.lost):
+                # TCP must have filled it, since the connection goes on, or the capture lacks other packets.
                 self.missed += stream.full(hole.end - hole.seq)
             elif age_s > self.window_s:
                 self._lose(hole, hole.seq, hole.end)
