@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from lasthop import Scenario
 from lasthop.cli.app import app
 from lasthop.engine.shards import Shard
-from lasthop.study import Study, StudyError, merge
+from lasthop.study import Study, StudyError, Target, merge
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SWEEP = BASE + '\n[sweep]\ntcp.packet_size = ["128 B", "576 B", "1536 B"]\n'
@@ -188,6 +188,8 @@ def test_stores_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         "its metric is timeouts, not throughput_bps": {"metric": "timeouts"},
         "its number of runs is 6, not 4": {"runs": (6, 6)},
         "its precision is 0.1, not None": {"precision": 0.1},
+        "its stopping rule is another one": {"targets": [Target("timeouts", relative=0.1)]},
+        "its stopping rule is another one;?": {"each_scheme": True},
         "3 of 3 points are not in it": {"scenario": scenario("radio.mtu=256 B")},
         "it compares the schemes basic": {"scenario": scenario('schemes=["basic"]')},
     }
@@ -227,6 +229,36 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(tmp_path: Path, cha
     with Study.open(into) as kept:
         # The runs of the first shard were merged before, and are taken back.
         assert csv(kept, tmp_path) == before
+
+
+@pytest.mark.parametrize("place", [0, 5, 11])
+def test_one_common_run_is_compared(tmp_path: Path, place: int) -> None:
+    """With as many shards as runs of a scheme, each has one of each scheme."""
+    with Study(scenario(), precision=None, runs=(4, 4), store=tmp_path / "all.sqlite") as whole:
+        whole.run()
+    single = shards(tmp_path, 12, 4)[place]
+    merge(tmp_path / "all.sqlite", [single], partial=True).close()
+    edit(single, "UPDATE chunk SET ended = 'idle' WHERE scheme = 'ebsn'")
+    shares = [Shard(place + 1, 12).share(point, 4) for point in range(3)]
+    ((point, run),) = [(point, run) for point, (run, end) in enumerate(shares) if run < end]
+    size = ("128 B", "576 B", "1536 B")[point]
+    words = rf"run {run} of ebsn at tcp.packet_size = {size} is not the one .* ended is idle, not finished"
+    with pytest.raises(StudyError, match=words):
+        merge(tmp_path / "all.sqlite", [single], partial=True)
+
+
+def test_one_missing_run_is_named(tmp_path: Path) -> None:
+    stores = shards(tmp_path, 12, 4)
+    edit(stores[7], "DELETE FROM chunk WHERE scheme = 'ebsn'")
+    with pytest.raises(StudyError, match=r"^shard 8/12 lacks 1 of its 2 runs; run what is missing"):
+        merge(tmp_path / "all.sqlite", stores)
+
+
+def test_without_a_target_the_most_runs_are_expected(tmp_path: Path) -> None:
+    with Study(scenario(), precision=None, runs=(2, 4), shard=(1, 2), store=tmp_path / "1.sqlite") as shard:
+        shard.run()
+    with pytest.raises(StudyError, match=r"^missing shard: 2/2; run what is missing"):
+        merge(tmp_path / "all.sqlite", [tmp_path / "1.sqlite"])
 
 
 # -- The commands ------------------------------------------------------------------------------------
