@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Command
 
 import lasthop
 
@@ -54,18 +55,30 @@ def blocks(page: str) -> Iterator[tuple[list[str], list[str]]]:
         yield found[1].splitlines(), (found[2] or "").splitlines()
 
 
+def run_line(command: Command, line: str, directory: Path) -> str:
+    """Run a line of a shell as `command` does, and return what it prints into no file."""
+    words = shlex.split(line, comments=True)
+    if not words:
+        return ""
+    assert words[0] == "lasthop", line
+    file = directory / words.pop() if words[-2] == ">" else None
+    done = command(*(word for word in words[1:] if word != ">"), cwd=directory)
+    assert done.returncode == 0, (line, done.stderr)
+    if file is None:
+        return done.stdout
+    file.write_text(done.stdout)
+    return ""
+
+
 @pytest.mark.parametrize("page", ["tutorial.md", "howto.md", "exercises.md"])
-def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_print_what_it_shows(page: str, command: Command, tmp_path: Path) -> None:
     for lines, shown in blocks(page):
         printed = ""
         for line in lines:
             if line.startswith(("lasthop paper", "lasthop advise")):
                 # Tested with the papers and the advice; they take long.
                 continue
-            command = line.replace("lasthop", f"{sys.executable} -m lasthop", 1)
-            done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
-            assert done.returncode == 0, (line, done.stderr)
-            printed += done.stdout
+            printed += run_line(command, line, tmp_path)
         found = [" ".join(line.split()) for line in printed.splitlines()]
         assert [line for line in shown if " ".join(line.split()) not in found] == [], lines
 
@@ -74,10 +87,12 @@ def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     "entry", [each for each in GALLERY if "lasthop paper" not in each[0][0]], ids=lambda entry: entry[1]
 )
-def test_a_picture_of_the_gallery_is_made(entry: tuple[list[str], str, str], tmp_path: Path) -> None:
+def test_a_picture_of_the_gallery_is_made(
+    entry: tuple[list[str], str, str], command: Command, tmp_path: Path
+) -> None:
     lines, _, made = entry
     for line in lines:
-        BUILD_SITE.call(line, tmp_path)
+        run_line(command, line, tmp_path)
     assert (tmp_path / made).read_bytes().startswith(b"\x89PNG")
 
 
@@ -94,6 +109,8 @@ def test_a_gallery_runs_lasthop_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="there is no scheme"):
         BUILD_SITE.call("lasthop run ebsn-example --scheme nosuch", tmp_path)
     BUILD_SITE.call("# a comment", tmp_path)
+    BUILD_SITE.call("lasthop run ebsn-example --out here", tmp_path)
+    assert (tmp_path / "here").is_dir()
 
 
 # -- The schemes ---------------------------------------------------------------------------------------
@@ -219,10 +236,9 @@ def opened(browser: Browser, built: Path) -> Iterator[Callable[..., Page]]:
     said: list[str] = []
     contexts = []
 
-    def open_page(name: str, width: int = 1200, scheme: Any = "light") -> Page:
-        context = browser.new_context(
-            offline=True, color_scheme=scheme, viewport={"width": width, "height": 900}
-        )
+    def open_page(name: str, scheme: Any = "light") -> Page:
+        viewport: Any = {"width": 1200, "height": 900}
+        context = browser.new_context(offline=True, color_scheme=scheme, viewport=viewport)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
@@ -253,12 +269,13 @@ def test_search_works_without_a_network(opened: Callable[..., Page]) -> None:
     opened("search.html?q=nosuchword").wait_for_selector("text=did not match any documents")
 
 
-@pytest.mark.parametrize("width", [360, 1200, 2560])
-def test_no_page_is_wider_than_the_screen(opened: Callable[..., Page], built: Path, width: int) -> None:
-    page = opened("index.html", width)
+def test_no_page_is_wider_than_the_screen(opened: Callable[..., Page], built: Path) -> None:
+    page = opened("index.html")
     for path in sorted(built.rglob("*.html")):
         page.goto(path.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
+        for width in (360, 1200, 2560):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (path.name, width)
 
 
 def test_diagrams_have_the_colours_of_the_page(opened: Callable[..., Page]) -> None:
