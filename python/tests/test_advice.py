@@ -107,11 +107,11 @@ def test_runs_on_fast_links_carry_as_much_as_thirty_seconds_at_100_megabits() ->
 
 
 def test_advice_for_a_fast_link_says_that_its_runs_are_shorter() -> None:
-    fast = advise(stated_link(2e9, 0.01, loss=0.01), runs=(8, 8), effects=False)
+    fast = advise(stated_link(2e9, 0.01, loss=0.01), runs=(2, 2), effects=False)
     assert fast.first.use.limit == "1.5 s"
     (note,) = (each for each in assumptions(fast) if each.startswith("Shortened"))
     assert "downloads 1.5 s instead of 30 s" in note
-    usual = advise(stated_link(2e6, 0.01, loss=0.01), runs=(8, 8), effects=False)
+    usual = advise(stated_link(2e6, 0.01, loss=0.01), runs=(2, 2), effects=False)
     assert not any(each.startswith("Shortened") for each in assumptions(usual))
 
 
@@ -185,7 +185,7 @@ def test_advice_without_measured_losses_says_so() -> None:
     begins = np.arange(0, 10, 0.1)
     fast = Rates(Direction.DOWN, begins, np.full(100, 0.1), np.full(100, 8e6), True)
     link = fit(Measurement("tcp.json", "iperf3 tcp", 10.0, rates=(fast,)), rtt_s=0.06)
-    advice = advise(link, runs=(8, 8), effects=False)
+    advice = advise(link, runs=(2, 2), effects=False)
     assert advice.verdict().startswith("Losses were not measured. If there are none: ")
     page = html(advice, "lasthop advise tcp.json")
     assert "the losses of the downlink: no measurement has any" in page
@@ -208,7 +208,7 @@ def test_the_page_needs_no_network_and_escapes_names() -> None:
     name = '<script>alert("x")</script>.csv'
     probes = (Probes(Direction.DOWN, times, lost, None),)
     link = fit(Measurement(name, "csv", 60.0, probes=probes), rate_bps=2e6, replicates=10)
-    page = html(advise(link, runs=(8, 8), effects=False), "lasthop advise")
+    page = html(advise(link, runs=(2, 2), effects=False), "lasthop advise")
     assert "<script>" not in page
     assert "http" not in page.replace("http-equiv", "")
 
