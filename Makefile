@@ -52,7 +52,7 @@ test:
 test-all:
 	$(MAKE) --jobs=2 lint pages
 	$(MANY) $(MAKE) test-rust
-	$(MAKE) test-python
+	LASTHOP_WHOLE_PAPERS=1 $(MAKE) test-python
 
 # The extension module is built as for Rust's tests, with which it shares all crates, and not optimised across them; the next
 # `make run` or `make test` replaces it.
