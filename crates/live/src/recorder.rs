@@ -389,7 +389,8 @@ impl Connection {
             // A FIN has a number of its own.
             if new > 0 && left >= -1 {
                 let is_fin = left == -1;
-                other.delivered += new as u64 - u64::from(is_fin);
+                // Whoever skips sequence numbers, or acknowledges what was not sent, has delivered no more than was sent.
+                other.delivered = (other.delivered + new as u64 - u64::from(is_fin)).min(other.payload);
                 (other.acknowledged, other.acknowledged_at) = (acknowledged, now);
             }
         }
@@ -496,5 +497,57 @@ impl<'a> Tracer<'a> {
         let count = if what == What::Sent { sent } else { ended };
         *count += 1;
         *count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use lasthop_proto::tcp::{SackBlocks, Segment};
+
+    use super::*;
+
+    fn header(seq: u32, ack: u32, len: u32, flags: Flags) -> TcpHeader {
+        let (seq, ack) = (SeqNum(seq), SeqNum(ack));
+        let segment =
+            Segment { seq, ack, len, wnd: 65_535, flags, sack: SackBlocks::default(), timestamps: None };
+        TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            segment,
+            urgent_pointer: 0,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+        }
+    }
+
+    /// Hosts that invent numbers have delivered no more than they have sent.
+    #[test]
+    fn no_more_is_delivered_than_was_sent() {
+        let end = |host| (IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), 1);
+        for jump in [0u32, 1, 1000, 1 << 20, (1 << 31) - 1, 1 << 31, u32::MAX] {
+            let mut connection = Connection {
+                ends: [end(1), end(2)],
+                start: Time::ZERO,
+                data: Default::default(),
+                drops: Drops::default(),
+            };
+            let mut say = |ms: u64, side, header| {
+                connection.update(Time::from_nanos(ms * 1_000_000), side, &header, 1040)
+            };
+            say(0, Side::Source, header(99, 0, 0, Flags::SYN));
+            say(1, Side::Destination, header(499, 100, 0, Flags::SYN | Flags::ACK));
+            say(2, Side::Source, header(100, 500, 1000, Flags::ACK));
+            let beyond = 1100u32.wrapping_add(jump);
+            say(3, Side::Destination, header(500, beyond, 0, Flags::ACK));
+            say(4, Side::Source, header(beyond, 500, 1000, Flags::ACK));
+            say(5, Side::Destination, header(500, beyond.wrapping_add(1000), 0, Flags::ACK));
+            let report = connection.report();
+            assert!(report.delivered_bytes <= 2000, "{jump}: {}", report.delivered_bytes);
+            assert!(report.goodput.is_some_and(|share| share <= 1.0), "{jump}: {:?}", report.goodput);
+            assert!(jump != 0 || report.delivered_bytes == 2000, "{}", report.delivered_bytes);
+        }
     }
 }
