@@ -519,7 +519,7 @@ class TestCsv:
             ("time_s,time_ms,loss\n1,1,1\n", "both time_s and time_ms", 1),
             ("time_s,lost\n", "no rows", 1),
             ("time_s,rtt_ms\n1,40\n2,40000000\n", "more than an hour; is its unit right", 3),
-            ("time_s,foo\n1,2\n", "expected one of .*, lost, received\n", 1),
+            ("time_s,foo\n1,2\n", "expected one of .*, lost, received; --column foo=rtt_ms", 1),
             ("seq,lost\n1,0\n", "--every 20ms", 1),
             ("lost\n1\n", "--every 20ms", 1),
             ("timestamp,lost\n1767323045.678,0\n", "numbers is time_s or time_ms", 2),

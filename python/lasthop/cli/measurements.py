@@ -8,7 +8,7 @@ from typing import Literal
 
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.option_values import positive
-from lasthop.measurement import Measurement, MeasurementError, read
+from lasthop.measurement import Measurement, read
 
 
 def read_all(
@@ -17,16 +17,23 @@ def read_all(
     user: Literal["client", "server"],
     captured: Literal["client", "server", "between"] | None,
     every: str | None,
+    column: Sequence[str] | None = None,
 ) -> list[Measurement]:
     """Read all files.
 
     Raises
     ------
     RefusedError
-        If one is not a measurement, or `every` is no duration.
+        If one is not a measurement, `every` is no duration, or a column is unknown.
     """
     every_s = positive("--every", every, "s", "20ms")
+    columns = {}
+    for each in column or ():
+        name, equals, meaning = each.partition("=")
+        if not equals or not name:
+            raise RefusedError(f'--column: found "{each}", expected NAME=MEANING such as latency=rtt_ms')
+        columns[name.strip()] = meaning.strip()
     try:
-        return [read(file, user=user, captured=captured, every_s=every_s) for file in files]
-    except MeasurementError as error:
+        return [read(file, user=user, captured=captured, every_s=every_s, columns=columns) for file in files]
+    except ValueError as error:
         raise RefusedError(str(error)) from None

@@ -155,3 +155,11 @@ Every = Annotated[
         "--every", metavar="TIME", help="Time between the rows of CSV, or packets of ping, without times."
     ),
 ]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME=MEANING",
+        help="What a column of CSV is: latency=rtt_ms; rate=capacity for the capacity of the link.",
+    ),
+]

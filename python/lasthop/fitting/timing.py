@@ -16,6 +16,9 @@ Floats = npt.NDArray[np.float64]
 STEADY = 0.15
 """A rate counts as constant if the standard deviation of its logarithm is smaller."""
 
+UNSTEADY = 2.0
+"""A throughput whose best intervals exceed its median by this factor is not that of a constant link."""
+
 STEADY_DELAY_S = 0.005
 """A round-trip time counts as constant if its 10th and 90th percentiles differ by less."""
 
@@ -92,7 +95,10 @@ def timing(measurements: Sequence[Measurement]) -> Timing:
         for rates in each.rates:
             if not np.any(rates.rate_bps > 0):
                 continue
-            value, variation = _rate(each, rates, notes)
+            found = _rate(each, rates, notes)
+            if found is None:
+                continue
+            value, variation = found
             if rates.direction == Direction.UP:
                 if up is None or value > up:
                     up, up_variation = value, variation
@@ -128,8 +134,8 @@ def _trips(measurements: Iterable[Measurement]) -> Delays | None:
     return max(found, key=lambda delays: len(delays.delay_s), default=None)
 
 
-def _rate(measurement: Measurement, rates: Rates, notes: list[str]) -> tuple[float, Variation | None]:
-    """Estimate the rate of a link and its variation from throughput."""
+def _rate(measurement: Measurement, rates: Rates, notes: list[str]) -> tuple[float, Variation | None] | None:
+    """Estimate the rate of a link and its variation; None if the throughput may be that of its users."""
     carried = rates.rate_bps
     if rates.capacity:
         variation = vary(rates.time_s, carried)
@@ -137,6 +143,14 @@ def _rate(measurement: Measurement, rates: Rates, notes: list[str]) -> tuple[flo
         return float(np.mean(carried)), None if steady else variation
     # A TCP connection with losses seldom fills the link; its best intervals are closest to the rate.
     best = float(np.quantile(carried, 0.99))
+    middle = float(np.median(carried))
+    if measurement.format == "csv" and best > UNSTEADY * middle:
+        notes.append(
+            f"The {rates.direction} rate varies too much to be that of a constant link: a median of "
+            f"{middle / 1e6:.3g} Mb/s, and {best / 1e6:.3g} Mb/s at best. --column rate=capacity takes it as "
+            "the varying capacity of the link; otherwise state --rate."
+        )
+        return None
     notes.append(
         f"The {rates.direction} rate is the throughput of {measurement.format} in its best intervals; the "
         "link may be faster. State --rate if you know it."

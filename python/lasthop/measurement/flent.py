@@ -28,6 +28,7 @@ from lasthop.measurement.source import (
 
 _PING = re.compile(r"\bping\b|\brtt\b", re.IGNORECASE)
 _RATE = re.compile(r"\b(?P<way>download|upload)\b", re.IGNORECASE)
+_UDP = re.compile(r"\bUDP\b", re.IGNORECASE)
 _DERIVED = re.compile(r"\b(?:avg|sum|totals?|average)\b|::(?!\d+$)", re.IGNORECASE)
 _WAYS = {"download": Direction.DOWN, "upload": Direction.UP}
 _MOST_LOST = 1_000_000
@@ -60,7 +61,9 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
     streams: dict[Direction, list[Sequence[Any]]] = {Direction.DOWN: [], Direction.UP: []}
     for name in names:
         shown = f'"{control_free(name)}"'
-        if way := _RATE.search(name):
+        if _UDP.search(name) and _RATE.search(name):
+            notes.append(f"{shown} is what its sender sent, whatever arrived: no rate is read.")
+        elif way := _RATE.search(name):
             streams[_WAYS[way["way"].lower()]].append(sequence(results[name]))
         elif _PING.search(name):
             points = series[name]
@@ -141,7 +144,7 @@ def _sum(columns: list[Sequence[Any]]) -> list[float | None]:
 
 
 def _rates(direction: Direction, time_s: Any, rate_bps: Any) -> Rates:
-    """Return the throughput of a direction. All throughput tests of Flent use bulk TCP."""
+    """Return the throughput of a direction. Flent's tests over TCP are bulk transfers."""
     interval_s = np.diff(time_s)
     step = float(np.median(interval_s)) if len(interval_s) else 1.0
     return Rates(direction, time_s, np.append(interval_s, step), rate_bps, True)

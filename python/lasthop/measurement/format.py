@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lasthop.measurement.model import Measurement
@@ -24,11 +24,14 @@ class Options:
         Where a capture was taken; None to infer it.
     every_s : float or None
         The time between rows or packets without times.
+    columns : mapping of str to str
+        What columns of a table are: the name of another column, or `"capacity"` for a rate.
     """
 
     user: Host = "client"
     captured: Place | None = None
     every_s: float | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,7 +98,8 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         raise source.error("the log lasts for years")
     if lasts_s == 0:
         raise source.error("all events are at one time", lines[0][0])
-    header = source.text[:4000]
+    # The program begins the word with a capital, wrappers and older versions do not.
+    header = source.text[:4000].lower()
     up = "(uplink)" in header
     direction = Direction.UP if up else Direction.DOWN
     if not up and "(downlink)" not in header:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.core.formats import plural
-from lasthop.measurement import clock_steps, ping_lines
+from lasthop.measurement import clock_steps, ping_lines, stamps
 from lasthop.measurement.echoes import MOST_PROBES, Echoes, counts, interpolated, measurement
 from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Counters, Floats, Measurement
@@ -52,10 +52,7 @@ class _Session:
     duplicates: int = 0
     failures: int = 0
     timeless: int = 0
-    whole_seconds: bool = True
-    # Midnights passed, if the times before lines have no date.
-    midnights: int = 0
-    latest_s: float | None = None
+    clock: stamps.Timeline = field(default_factory=stamps.Timeline)
     totals: ping_lines.Totals | None = None
 
     def unwrap(self, seq: int) -> int:
@@ -67,19 +64,6 @@ class _Session:
         number = max(number, seq)
         self.latest = max(self.latest, number)
         return number
-
-    def time_s(self, line: str) -> float | None:
-        """Return the time before a line."""
-        stamp = ping_lines.stamp(line)
-        if stamp is None:
-            return None
-        time_s = stamp.time_s + self.midnights * ping_lines.DAY_S
-        if not stamp.dated and self.latest_s is not None and time_s < self.latest_s - ping_lines.DAY_S / 2:
-            self.midnights += 1
-            time_s += ping_lines.DAY_S
-        self.latest_s = time_s
-        self.whole_seconds &= stamp.whole
-        return time_s
 
     @property
     def counted(self) -> ping_lines.Totals | None:
@@ -296,16 +280,16 @@ def _sessions(text: str) -> Iterator[_Session]:
 
 
 def _line(session: _Session, full: str) -> None:
-    line = ping_lines.after_stamp(full)
+    line = stamps.after(full)
     if answer := ping_lines.reply(line):
-        _reply(session, answer[0], answer[1], session.time_s(full))
+        _reply(session, answer[0], answer[1], session.clock.time_s(full))
     elif ping_lines.lacks_time(line):
         session.timeless += 1
     elif failed := ping_lines.unanswered(line):
         seq = session.unwrap(failed[0] % _WRAP)
         if failed[1] == "silent":
             session.unanswered.add(seq)
-            time_s = session.time_s(full)
+            time_s = session.clock.time_s(full)
             if time_s is not None:
                 session.next_sent_s[seq] = time_s
         else:
@@ -371,7 +355,7 @@ def _times(
     if len(known) >= 2:
         seqs = np.array(sorted(known))
         heard_s = floats(known[seq] for seq in seqs)
-        times, steps_s = clock_steps.without_steps(seqs, heard_s, 1.0 if session.whole_seconds else 0.0)
+        times, steps_s = clock_steps.without_steps(seqs, heard_s, 1.0 if session.clock.whole_seconds else 0.0)
         if (
             lasted_s is not None
             and steps_s
@@ -392,7 +376,7 @@ def _times(
                     session.line,
                 )
         notes += [] if every_s is None else [HAS_TIMES]
-        if session.whole_seconds:
+        if session.clock.whole_seconds:
             slope, intercept = np.polyfit(seqs, times, 1)
             if slope > 0 and float(np.abs(slope * seqs + intercept - times).max()) < _LATE_S:
                 notes.append(f"The times are whole seconds; packets assumed to be sent every {slope:.4g} s.")

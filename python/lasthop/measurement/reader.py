@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import get_args
@@ -11,6 +13,7 @@ from lasthop.core import names
 from lasthop.measurement.format import Options, Reader
 from lasthop.measurement.model import Measurement
 from lasthop.measurement.source import HAS_TIMES, Host, Place, Source, load
+from lasthop.measurement.table import CAPACITY, COLUMNS
 
 _MODULES = (
     "pcap",
@@ -30,8 +33,30 @@ READERS: tuple[Reader, ...] = tuple(
 )
 """The reader of each format."""
 
+MEANINGS: tuple[str, ...] = (*COLUMNS, CAPACITY)
+"""What a column of a table can be."""
+
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
 """The name of each format."""
+
+
+_OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"^Tracing route to |^traceroute6? to |^ +\d+ +(?:(?:<?[\d.]+ ms|\*) +){3}", re.MULTILINE),
+        "the output of traceroute, which sends too few packets for losses; measure with "
+        "`ping -D -O -i 0.02 HOST`",
+    ),
+    (
+        re.compile(r"^\d{14},[\d.:a-f]*,\d+,[\d.:a-f]*,\d+,"),
+        "the CSV of iperf 2; expected iperf3's JSON: `iperf3 -c SERVER -J -t 60 -i 0.1`",
+    ),
+    (
+        re.compile(r"\A\s*(?:[-+\d.]+[ \t;,]+)+[-+\d.]+\s*$", re.MULTILINE),
+        "columns of numbers without names; put their names into a first line, such as time_s,rate_mbps, and "
+        "commas between the numbers",
+    ),
+)
+"""How known programs begin whose output cannot be read, and what to say of it."""
 
 
 def titles() -> str:
@@ -47,6 +72,7 @@ def read(
     user: Host = "client",
     captured: Place | None = None,
     every_s: float | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Measurement:
     r"""Read a measurement of a link. docs/guide/measurements.md describes the formats.
 
@@ -63,6 +89,9 @@ def read(
         Where a capture was taken. By default it is inferred from delays.
     every_s : float, optional
         The time between the rows of a CSV file, or the packets of ping, without times.
+    columns : mapping of str to str, optional
+        What columns of a CSV file are: `{"latency": "rtt_ms"}`, or `{"rate": "capacity"}` for a rate that
+        is the capacity of the link.
 
     Returns
     -------
@@ -93,9 +122,13 @@ def read(
         raise ValueError(names.unknown("place", captured, get_args(Place)))
     if every_s is not None and not 0 < every_s < math.inf:
         raise ValueError(f"found {every_s} s between rows, expected a time above zero")
+    meanings = dict(columns or {})
+    for meaning in meanings.values():
+        if meaning not in MEANINGS:
+            raise ValueError(names.unknown("column", meaning, MEANINGS))
     source = load(path)
     reader = _reader(source) if format is None else READERS[FORMATS.index(format)]
-    measurement = reader.read(source, Options(user, captured, every_s))
+    measurement = reader.read(source, Options(user, captured, every_s, meanings))
     if every_s is not None and not reader.takes_every:
         measurement = measurement.noting(HAS_TIMES)
     if source.cut:
@@ -112,6 +145,9 @@ def _reader(source: Source) -> Reader:
             raise source.error(refusal)
         if reader.recognises(source):
             return reader
+    for pattern, what in _OTHERS:
+        if pattern.search(source.text[:4000]):
+            raise source.error(what)
     supported = f"supported formats: {titles()}"
     if source.is_json:
         document = source.documents[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lasthop.core.formats import plural
+from lasthop.measurement import stamps
 from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
 from lasthop.measurement.source import LONGEST_S, SWAP, Source, floats, ordered, parsed, way
@@ -26,6 +27,9 @@ _COUNTER = re.compile(
 )
 _RTT = re.compile(r"(?<![a-z_])rtt:(\d{1,9}(?:\.\d{1,9})?)/")
 _RETRANS = re.compile(r"\bretrans:\d{1,9}/(\d{1,12})")
+
+_LONGEST_DATE = 60
+"""Limit of a line that `date` prints in the form of the user's language."""
 
 _FEWEST_BYTES = 10_000
 """Minimum bytes of a socket in a direction."""
@@ -131,10 +135,18 @@ def _connections(text: str) -> tuple[list[_Connection], bool]:
     found: dict[tuple[str, ...], list[_Connection]] = defaultdict(list)
     time_s: float | None = None
     key: tuple[str, ...] | None = None
+    clock = stamps.Timeline()
     for full in text.splitlines():
         line = full[:4000]
         if time := _TIME.match(line):
             time_s, key = parsed(time["time"].replace(",", ".")), None
+            continue
+        if (
+            len(line) < _LONGEST_DATE
+            and not _SOCKET.match(line)
+            and (dated := clock.time_s(line)) is not None
+        ):
+            time_s, key = dated, None
             continue
         rest = line
         if socket := _SOCKET.match(line):

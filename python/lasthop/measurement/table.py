@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from io import StringIO
 
@@ -34,32 +35,61 @@ OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
 MEASURED = (*RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, "lost", "received")
 COLUMNS = (*TIMES, *DATES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
 
+CAPACITY = "capacity"
+"""The meaning of a rate that is the capacity of the link, and not what a transfer achieved."""
+
 LONGEST_DELAY_S = 3600.0
 """Limit of a delay: a larger one is in another unit than its column states."""
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _MOST_ROWS = 4_000_000
 _DELIMITERS = (",", ";", "\t")
+_FIRST_ROWS = 20
+
+_LOST_WORDS = re.compile(
+    r"(?:request )?timed? ?-?out|lost|loss|fail(?:ed|ure)?|error|unreachable|dropped|down|\*|"
+    r"no (?:reply|response)",
+    re.IGNORECASE,
+)
+"""What a column says of a probe without a reply."""
+
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+(?:[eE][+-]?\d+)?")
+_ABSENT = ("", "nan", "null", "none", "-", "*", "n/a", "timeout")
+"""Cells that stand for a value that was not measured."""
+
+_DATE = re.compile(
+    r"(?P<day>\d{4}[-./]\d\d[-./]\d\d)[T _-]{1,3}(?P<hour>\d\d)[:.](?P<minute>\d\d)[:.]"
+    r"(?P<rest>\d\d(?:[.,]\d{1,9})?)$"
+)
 
 
 def _fits(text: str) -> bool:
-    """Return whether a text is a CSV file, even if its columns are unknown."""
+    """Return whether a text is a CSV file: with a column that is known, or with rows like its header."""
     head = _header(text)
     if head is None:
         return False
-    names, _ = head
-    if len(names) == 1:
-        return names[0] in COLUMNS
-    return all(name.isprintable() and name and not name[0].isdigit() for name in names)
+    names, delimiter = head
+    if any(name in COLUMNS for name in names):
+        return len(names) > 1 or names[0] in COLUMNS
+    if len(names) < 2 or not all(name.isprintable() and name and not name[0].isdigit() for name in names):
+        return False
+    rows = [line for line in text[:20_000].splitlines()[:-1] if line.strip() and not line.startswith("#")]
+    # The lines of a log have commas here and there.
+    return all(line.count(delimiter) == len(names) - 1 for line in rows[:_FIRST_ROWS])
 
 
 def _header(text: str) -> tuple[list[str], str] | None:
     """Return the column names and the delimiter."""
     for line in text[:20_000].splitlines():
-        if line.strip() and not line.startswith("#"):
+        if line.strip() and not _is_remark(line):
             delimiter = max(_DELIMITERS, key=line.count)
             return [name.strip().strip('"').lower() for name in line.split(delimiter)], delimiter
     return None
+
+
+def _is_remark(line: str) -> bool:
+    """Return whether a line is a comment, or tells a spreadsheet its delimiter."""
+    return line.startswith("#") or re.fullmatch(r"\ufeff?sep=.\s*", line) is not None
 
 
 def _parse(source: Source, options: Options) -> Measurement:
@@ -71,7 +101,7 @@ def _parse(source: Source, options: Options) -> Measurement:
         If a column is missing, or a value is invalid.
     """
     every_s = options.every_s
-    table = _Table(source)
+    table = _Table(source, options.columns)
     notes: list[str] = []
     if not table.rows:
         raise source.error("no rows below the column names", table.line)
@@ -91,7 +121,8 @@ def _parse(source: Source, options: Options) -> Measurement:
         _read_direction(table, direction, rows, time_s, (fates, delays, rates, counts, losses), notes)
     if not fates and not delays and not rates and not counts and not losses:
         raise source.error(
-            f"no measured column: besides the time, expected one of {', '.join(MEASURED)}{table.hint()}",
+            f"no measured column: besides the time, expected one of {', '.join(MEASURED)}{table.hint()}"
+            f"{table.question()}",
             table.line,
         )
     unknown = [name for name in table.names if name not in COLUMNS]
@@ -153,6 +184,8 @@ def _read_direction(
             if len(sizes) > 1:
                 notes.append("Packets of several sizes; the sizes are not kept.")
             fates.append(probes(way, time_s, flags[rows], one))
+    if rtt is not None and not fates and sent is None:
+        _without_replies(table, way, rows, time_s, ~(rtt >= 0), fates, notes)
     if rtt is not None and (rtt == 0).any():
         notes.append("Round-trip times of zero are left out.")
         rtt = np.where(rtt == 0, np.nan, rtt)
@@ -168,8 +201,15 @@ def _read_direction(
     rate = table.scaled(RATES)
     if rate is not None and (keep := (rate >= 0)[rows]).any():
         rate_way = Direction.DOWN if way is Direction.ROUND_TRIP else way
-        rates.append(Rates(rate_way, time_s[keep], interval_s[keep], rate[rows][keep], False))
-        notes.append("Rates are read as throughput, not as the capacity of the link.")
+        capacity = table.capacity
+        rates.append(
+            Rates(rate_way, time_s[keep], interval_s[keep], rate[rows][keep], capacity, capacity=capacity)
+        )
+        if not capacity:
+            notes.append(
+                "Rates are read as throughput, not as the capacity of the link; --column rate=capacity "
+                "(`columns=` in Python) says that they are."
+            )
     loss = table.scaled(LOSSES)
     if loss is not None:
         if (bad := np.flatnonzero((loss < 0) | (loss > 1))).size:
@@ -179,6 +219,30 @@ def _read_direction(
         notes.append(
             "Loss fractions without packet numbers have no likelihood; use the columns `sent` and `lost`."
         )
+
+
+def _without_replies(
+    table: _Table,
+    way: Direction,
+    rows: npt.NDArray[np.bool_],
+    time_s: Floats,
+    missing: npt.NDArray[np.bool_],
+    fates: list[Probes],
+    notes: list[str],
+) -> None:
+    """Read the losses of rows without a round-trip time if a column says so; otherwise note these rows."""
+    count = int(missing[rows].sum())
+    if not count:
+        return
+    said = table.lost_by_words(missing)
+    if said is None:
+        notes.append(
+            f"{count} of {int(rows.sum())} rows have no round-trip time. Whether these packets were lost is "
+            "unknown, so no losses are read; a column `lost` of 0 and 1 states it."
+        )
+        return
+    fates.append(probes(way, time_s, missing[rows], None))
+    notes.append(f'{count} rows without a round-trip time were lost, by the column "{said[:40]}".')
 
 
 def _are_seconds(time_s: Floats) -> bool:
@@ -197,7 +261,11 @@ def _spread(time_s: Floats) -> Floats:
 
 
 def _date(cell: str) -> datetime | None:
-    """Parse an ISO 8601 date; None for other text."""
+    """Parse an ISO 8601 date, also with other delimiters; None for other text."""
+    other = _DATE.match(cell)
+    if other is not None:
+        day, rest = re.sub(r"[./]", "-", other["day"]), other["rest"].replace(",", ".")
+        cell = f"{day}T{other['hour']}:{other['minute']}:{rest}"
     try:
         return datetime.fromisoformat(cell)
     except ValueError:
@@ -207,18 +275,23 @@ def _date(cell: str) -> datetime | None:
 class _Table:
     """The cells of a CSV file by column, and the line of each row."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, meanings: Mapping[str, str]) -> None:
         self.source = source
+        self.capacity = False
         text = source.text
         head = _header(text)
         if head is None:
             raise source.error("no line with the column names")
         self.names, delimiter = head
+        # A line that ends with a delimiter has an empty cell behind it.
+        trailing = len(self.names) > 1 and not self.names[-1]
+        self.names = self.names[:-1] if trailing else self.names
+        self.decimal_comma = delimiter != ","
         self.line = 0
         self.lines: list[int] = []
         self.rows: list[list[str]] = []
         for place, line in enumerate(text.splitlines(), 1):
-            if not line.strip() or line.startswith("#"):
+            if not line.strip() or _is_remark(line):
                 continue
             if not self.line:
                 self.line = place
@@ -227,14 +300,43 @@ class _Table:
                 cells = next(csv.reader(StringIO(line), delimiter=delimiter), [])
             except csv.Error as error:
                 raise source.error(f"not a row of a CSV file: {error}", place) from None
+            if trailing and len(cells) == len(self.names) + 1 and not cells[-1].strip():
+                cells = cells[:-1]
             if len(cells) != len(self.names):
                 raise source.error(f"{len(cells)} values for {len(self.names)} columns", place)
             if len(self.lines) == _MOST_ROWS:
                 raise source.error(f"more than {_MOST_ROWS} rows; cut it into pieces", place)
             self.lines.append(place)
             self.rows.append([cell.strip() for cell in cells])
+        for name, meaning in meanings.items():
+            self._call(name, meaning)
         if len(set(self.names)) != len(self.names):
             raise source.error("two columns of the same name", self.line)
+
+    def _call(self, name: str, meaning: str) -> None:
+        """Give a column the name of what the user says that it is."""
+        found = [each for each in self.names if each == name.lower()]
+        found = found or [each for each in self.names if each in RATES and name.lower() == "rate"]
+        if len(found) != 1:
+            raise self.source.error(
+                f'--column {name}={meaning}: no column "{name}" among {", ".join(self.names)[:200]}',
+                self.line,
+            )
+        if meaning == CAPACITY:
+            self.capacity = True
+            if found[0] not in RATES:
+                raise self.source.error(
+                    f"--column {name}={meaning}: state the unit, --column {name}=rate_mbps, and then "
+                    f"--column rate={meaning}",
+                    self.line,
+                )
+        else:
+            self.names[self.names.index(found[0])] = meaning
+
+    def question(self, meaning: str = "rtt_ms") -> str:
+        """Return how to say what an unknown column is, or an empty string."""
+        unknown = [name for name in self.names if name not in COLUMNS]
+        return f"; --column {unknown[0][:40]}={meaning} says what a column is" if unknown else ""
 
     def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
         """Return a suggestion for an unknown column name, or an empty string."""
@@ -260,10 +362,10 @@ class _Table:
             return None
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells):
-            # Empty and NaN cells were not measured.
-            if found[0] not in TIMES and cell.lower() in ("", "nan"):
+            if found[0] not in TIMES and cell.lower() in _ABSENT:
                 continue
-            value = parsed(cell)
+            comma = self.decimal_comma and _DECIMAL_COMMA.fullmatch(cell)
+            value = parsed(cell.replace(",", ".") if comma else cell)
             if value is None or abs(value) > 1e15:
                 raise self.source.error(
                     f'{found[0]}: found "{cell[:40]}", expected a number', self.lines[row]
@@ -283,6 +385,17 @@ class _Table:
             name in self.names for name in ("lost", "received", *ROUND_TRIPS, *ONE_WAYS)
         )
 
+    def lost_by_words(self, missing: npt.NDArray[np.bool_]) -> str | None:
+        """Return the column that says of just the rows without a round-trip time that they were lost."""
+        for name in self.names:
+            cells = [] if name in COLUMNS else self.cells(name) or []
+            if cells and all(
+                (_LOST_WORDS.fullmatch(cell) is not None) == gone
+                for cell, gone in zip(cells, missing.tolist(), strict=True)
+            ):
+                return name
+        return None
+
     def times(self) -> Floats:
         """Return the times from the first row on, of numbers or ISO 8601 dates."""
         name = next((name for name in (*TIMES, *DATES) if name in self.names), None)
@@ -290,7 +403,7 @@ class _Table:
         if cells is None:
             raise self.source.error(
                 f"no column time_s or time_ms, nor dates in a column time{self.hint(TIMES)}; if rows are a "
-                "fixed time apart, state it: --every 20ms (`every_s=0.02` in Python)",
+                f"fixed time apart, state it: --every 20ms (`every_s=0.02` in Python){self.question('time')}",
                 self.line,
             )
         first = _date(cells[0])

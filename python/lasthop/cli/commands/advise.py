@@ -31,6 +31,7 @@ from lasthop.cli.option_values import link_properties
 from lasthop.cli.options import (
     AsJson,
     Captured,
+    Column,
     Every,
     Jobs,
     LastHopRtt,
@@ -92,6 +93,7 @@ def advise(
     user: User = "client",
     captured: Captured = None,
     every: Every = None,
+    column: Column = None,
     seed: Seed = 1,
     jobs: Jobs = None,
     out: Annotated[Path | None, directory("Directory of the page; by default FILE.advice.")] = None,
@@ -116,7 +118,7 @@ def advise(
                     raise RefusedError(
                         "--loss and --burst state a link without measurements; leave them or FILE out"
                     )
-                measurements = read_all(files, user=user, captured=captured, every=every)
+                measurements = read_all(files, user=user, captured=captured, every=every, column=column)
                 activity.doing("fitting models of the losses")
                 link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
             else:

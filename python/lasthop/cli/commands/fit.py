@@ -17,6 +17,7 @@ from lasthop.cli.option_values import link_properties
 from lasthop.cli.options import (
     AsJson,
     Captured,
+    Column,
     Every,
     Jobs,
     LastHopRtt,
@@ -61,6 +62,7 @@ def fit(
     user: User = "client",
     captured: Captured = None,
     every: Every = None,
+    column: Column = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Take the losses as measured in place of a model.")
     ] = False,
@@ -84,7 +86,7 @@ def fit(
         return
     known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
     with Activity("reading") as activity:
-        measurements = read_all(files, user=user, captured=captured, every=every)
+        measurements = read_all(files, user=user, captured=captured, every=every, column=column)
         activity.doing("fitting models of the losses")
         try:
             link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
