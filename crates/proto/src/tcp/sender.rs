@@ -466,7 +466,7 @@ impl Sender {
         if probes {
             tcp.note_probe(now);
         }
-        if tcp.peer_is_lost(now) {
+        if tcp.peer_is_lost(now, opens) {
             self.abort(now, out);
         } else if opens {
             tcp.time_out_syn(now);

@@ -21,6 +21,15 @@ use super::timers::on_wheel;
 /// The receive window with which auto-tuning begins, before it is rounded to whole segments.
 pub(super) const FIRST_WINDOW: u32 = 65_536;
 
+/// How long Linux waits for a silent peer: 15 retransmissions from an RTO of 0.2 s on, up to 120 s each (`tcp_retries2`).
+const LINUX_PATIENCE: Duration = Duration::from_millis(924_600);
+
+/// The same for the first answer: `tcp_syn_retries`, 6, after those that do not back off.
+const LINUX_SYN_PATIENCE: Duration = Duration::from_secs(131);
+
+/// So many timeouts of SYN do not double the RTO, since Linux 6.5 (`tcp_syn_linear_timeouts`).
+const LINUX_LINEAR_SYN_TIMEOUTS: u64 = 4;
+
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -425,7 +434,8 @@ settings! {
     late_backoff: bool,
     /// User timeout: maximum silence of the peer while data, SYN or FIN are outstanding or a closed window is
     /// probed. The connection is then aborted when the next timer expires. RFC 9293 recommends at least 100
-    /// s.
+    /// s. By default none, but with the profiles of Linux 924.6 s, which its 15 retransmissions come to
+    /// (`tcp_retries2`), and 131 s for SYN.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_timeout: Option<Duration>,
 
@@ -525,6 +535,11 @@ impl Profile {
             Profile::Ns2 => "ns2",
             Profile::Ebsn => "ebsn",
         }
+    }
+
+    /// Whether it is a sender of Linux, whatever its congestion control.
+    fn is_linux(self) -> bool {
+        matches!(self, Profile::Linux | Profile::LinuxBbr | Profile::LinuxBbr3)
     }
 
     /// The profile called `name` in scenario files.
@@ -631,6 +646,17 @@ impl Profile {
 }
 
 impl Settings {
+    /// How long the peer may be silent; before the connection is open if `opens`.
+    pub(super) fn patience(&self, opens: bool) -> Option<Duration> {
+        let usual = if opens { LINUX_SYN_PATIENCE } else { LINUX_PATIENCE };
+        self.user_timeout.or(self.profile.is_linux().then_some(usual))
+    }
+
+    /// Whether the RTO doubles at this timeout of SYN, from 1.
+    pub(super) fn backs_off_syn(&self, timeout: u64) -> bool {
+        !self.profile.is_linux() || timeout > LINUX_LINEAR_SYN_TIMEOUTS
+    }
+
     /// Maximum payload of a segment in bytes.
     pub fn mss(&self) -> u32 {
         (self.packet_size.0 - self.header.0) as u32

@@ -343,10 +343,10 @@ impl SenderState {
     }
 
     /// Whether the peer has been silent for longer than the user timeout (RFC 9293 section 3.8.3; RFC 5482:
-    /// USER TIMEOUT).
-    pub(super) fn peer_is_lost(&self, now: Time) -> bool {
+    /// USER TIMEOUT), while the connection `opens` or after.
+    pub(super) fn peer_is_lost(&self, now: Time, opens: bool) -> bool {
         let silence = now.since(self.last_received.max(self.waiting_since));
-        self.settings.user_timeout.is_some_and(|longest| silence >= longest)
+        self.settings.patience(opens).is_some_and(|longest| silence >= longest)
     }
 
     /// Whether data or FIN remain to be sent.

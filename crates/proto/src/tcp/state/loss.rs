@@ -100,7 +100,7 @@ impl SenderState {
         let interrupts = self.cut && self.duplicates.is_partial(self.snd_una);
         let again = self.note_timeout();
         self.answer_timeout(now, again, interrupts);
-        self.start_over(now);
+        self.start_over(now, true);
     }
 
     /// `interrupts` if the window was already reduced for this data.
@@ -137,7 +137,7 @@ impl SenderState {
         } else {
             self.shrink_window_to_one_segment();
         }
-        self.start_over(now);
+        self.start_over(now, self.settings.backs_off_syn(self.stats.timeouts));
     }
 
     /// Counts a timeout; returns whether the timer expired for this data before.
@@ -166,11 +166,15 @@ impl SenderState {
         }
     }
 
-    fn start_over(&mut self, now: Time) {
+    fn start_over(&mut self, now: Time, backs_off: bool) {
         self.recovering = false;
         self.inflation = 0;
         self.sacked.clear();
-        self.back_off(now);
+        if backs_off {
+            self.back_off(now);
+        } else {
+            self.rearm(now);
+        }
         self.go_back();
     }
 

@@ -2,7 +2,7 @@
 //! owner's request (section 3.10.5).
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, SenderStats, Settings, Transfer};
+use lasthop_proto::tcp::{Flags, Flavour, Profile, Rules, Segment, SenderStats, Settings, Transfer};
 
 use crate::tcp::dialogue::{Client, ms, settings};
 
@@ -254,4 +254,51 @@ fn an_aborted_connection_is_silent() {
     tcp.supply(1000).sends_nothing().close().sends_nothing().open().sends_nothing().notice(0).sends_nothing();
     tcp.abort().sends_nothing().is_aborted_at(1000).dupacks(0);
     assert_eq!(tcp.sender.stats().notices, 0);
+}
+
+/// Linux waits a second for the answer to each of the first five SYNs, then twice as long each time, and gives up after ten
+/// retransmissions.
+// Rule: Linux repeats SYN at a constant interval four times before it backs off (tcp_syn_linear_timeouts), and
+// gives up after ten retransmissions (tcp_syn_retries). [settings.rs state/loss.rs]
+#[test]
+fn linux_repeats_a_syn_each_second_at_first() {
+    let settings = Profile::Linux.settings();
+    let mut tcp = Client::waiting(&settings, Transfer { bytes: Some(1000), start: ms(0) });
+    tcp.wakes_at(0).sends(&["SYN"]);
+    for second in [1, 2, 3, 4, 5, 7, 11, 19, 35, 67] {
+        let at = tcp.times_out();
+        assert!((second * 1000..=second * 1050).contains(&at), "{second} s: {at} ms");
+        tcp.sends(&["SYN"]);
+    }
+    let at = tcp.times_out();
+    assert!((131_000..138_000).contains(&at), "{at} ms");
+    tcp.sends_nothing().is_aborted_at(at);
+}
+
+/// It gives up a connection when its timer expires 924.6 s or more after the last answer.
+// Rule: Linux gives a silent peer up after the time of 15 retransmissions (tcp_retries2). [settings.rs state.rs]
+#[test]
+fn linux_gives_up_after_fifteen_retransmissions() {
+    let settings = Profile::Linux.settings();
+    let mut tcp = Client::waiting(&settings, Transfer { bytes: Some(1000), start: ms(0) });
+    tcp.wakes_at(0).sends(&["SYN"]).at(50).syn_ack();
+    assert!(!tcp.sent().is_empty());
+    let mut last = 0;
+    loop {
+        let at = tcp.times_out();
+        if tcp.sent().iter().all(|segment| segment.flags.has(Flags::RST)) {
+            assert!(last < 924_650 && at >= 924_650, "{last} and {at} ms");
+            tcp.is_aborted_at(at);
+            break;
+        }
+        last = at;
+    }
+    assert!((13..=15).contains(&tcp.sender.stats().timeouts));
+    let patient = Settings { user_timeout: Some(Duration::from_secs(10_000)), ..settings };
+    let mut tcp = Client::waiting(&patient, Transfer { bytes: Some(1000), start: ms(0) });
+    tcp.wakes_at(0).sends(&["SYN"]).at(50).syn_ack().sent();
+    while tcp.times_out() < 9_000_000 {
+        assert!(!tcp.sent().is_empty());
+    }
+    tcp.is_not_aborted();
 }
