@@ -617,3 +617,56 @@ def test_intervals_average_the_tails_of_models_by_their_shares() -> None:
     assert low == pytest.approx(0.025 / 0.9 * 1000, abs=1.5)
     # One gap in 1,999 is beyond the last value.
     assert high == pytest.approx(2000 - (0.025 - 1 / 1999) / 0.1 * 1000, abs=1.5)
+
+
+class TestDoubt:
+    """Whether senders on the fitted link carry the throughput of its file."""
+
+    def transfer(self, rates_bps: list[float], loss: float = 0.0, form: str = "pcap") -> Measurement:
+        """Return a saturated transfer with these rates, of a second each, and independent losses."""
+        time_s = np.arange(len(rates_bps), dtype=np.float64)
+        rates = Rates(Direction.DOWN, time_s, np.ones(len(time_s)), np.array(rates_bps), True)
+        lost = np.random.default_rng(3).random(4000) < loss
+        sent = Probes(Direction.DOWN, np.linspace(0, len(rates_bps), 4000), lost, None)
+        trips = Delays(Direction.ROUND_TRIP, time_s, np.full(len(time_s), 0.06))
+        return Measurement("t", form, float(len(time_s)), (sent,), (trips,), (rates,))
+
+    @pytest.mark.parametrize("form", ["pcap", "iperf3 tcp", "ss", "flent"])
+    def test_a_link_that_carries_another_throughput_is_in_doubt(self, form: str) -> None:
+        # A first second into the buffer of a socket.
+        (doubt,) = fit(self.transfer([40e6, *[5e6] * 20], form=form), replicates=2).doubts
+        assert "6.67 Mb/s were carried down, where senders on the fitted link carry 3" in doubt
+
+    def test_losses_that_no_sender_endures_are_in_doubt(self) -> None:
+        (doubt,) = fit(self.transfer([8e6] * 20, loss=0.5), replicates=2).doubts
+        assert "8 Mb/s were carried down" in doubt
+
+    def test_what_agrees_is_not_in_doubt(self) -> None:
+        for loss in (0.0, 0.001, 0.02):
+            assert fit(self.transfer([8e6] * 20, loss), replicates=2).doubts == ()
+        # Saturating UDP is no sender of TCP, and a stated rate is the user's.
+        unsteady = self.transfer([40e6, *[5e6] * 20], form="iperf3 udp")
+        assert fit(unsteady, replicates=2).doubts == ()
+        assert fit(replace(unsteady, format="pcap"), rate_bps=40e6, replicates=2).doubts == ()
+
+    def test_contradictions_within_a_file_come_first(self) -> None:
+        file = replace(self.transfer([8e6] * 20), doubts=("100 packets lost, but 3 retransmitted",))
+        assert fit(file, replicates=2).doubts == ("t: 100 packets lost, but 3 retransmitted.",)
+        assert "in doubt: 100 packets lost" in file.summary().splitlines()[1]
+
+    def test_the_result_opens_with_the_doubt(self, command: Command, tmp_path: Path) -> None:
+        rows = [
+            {"start": k, "end": k + 1, "bytes": 5e6 if k == 0 else 6e5, "sender": False} for k in range(10)
+        ]
+        test = {"protocol": "TCP", "reverse": 1}
+        document = {
+            "start": {"version": "iperf 3.12", "test_start": test},
+            "intervals": [{"streams": [row]} for row in rows],
+            "end": {},
+        }
+        path = tmp_path / "iperf3.json"
+        path.write_text(json.dumps(document))
+        done = command("fit", path, "--out", tmp_path / "out")
+        assert done.stdout.startswith("In doubt: ")
+        found = json.loads((tmp_path / "out" / "fit.json").read_text())
+        assert len(found["doubts"]) == 1

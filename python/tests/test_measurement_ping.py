@@ -227,6 +227,18 @@ class TestTotals:
         assert refused > 50
 
 
+@pytest.mark.parametrize("stamps", [True, False])
+def test_a_number_that_seems_to_wrap_is_damaged(stamps: bool, reading: Any) -> None:
+    """A single wrong digit would be an outage of 65,536 packets, which took 15 s to fit."""
+    text = samples.ping(count=50, stamps=stamps, outstanding=False, summary=False)
+    assert "icmp_seq=30 " in text
+    with pytest.raises(MeasurementError, match="which the times or the other packets do not confirm"):
+        reading(text.replace("icmp_seq=30 ", "icmp_seq=60030 "))
+    # A true outage, with times.
+    outage = samples.ping(frozenset(range(1000, 4000)), 6000, stamps=True, outstanding=False, summary=False)
+    assert lost(reading(outage)) == (3000, 6000)
+
+
 class TestFping:
     @pytest.mark.parametrize("stamps", [True, False])
     def test_losses_and_times(self, stamps: bool, reading: Any) -> None:

@@ -14,6 +14,7 @@ from lasthop._lasthop import Scenario
 from lasthop.core import formats
 from lasthop.core.display import Shown
 from lasthop.core.quantity import quantity
+from lasthop.fitting.doubt import doubts
 from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.scenario import channel, channel_of, seconds, toml
@@ -91,6 +92,8 @@ class FittedLink(Shown):
         Warnings about the files, and each `Assumption`.
     stated : StatedLosses or None
         The losses of the downlink, if stated instead of measured.
+    doubts : tuple of str
+        Contradictions within a file, and between the fitted link and the throughput of its files.
     """
 
     files: tuple[str, ...]
@@ -105,6 +108,7 @@ class FittedLink(Shown):
     last_hop_rtt_s: float
     notes: tuple[str, ...]
     stated: StatedLosses | None
+    doubts: tuple[str, ...] = ()
 
     @property
     def unmeasured(self) -> bool:
@@ -262,7 +266,7 @@ def fit(
     down = fitted.get(Direction.DOWN, fitted.get(Direction.ROUND_TRIP))
     rates = {"rate_bps": rate_bps, "up_rate_bps": up_rate_bps}
     times = {"rtt_s": rtt_s, "last_hop_rtt_s": last_hop_rtt_s}
-    return _assembled(
+    link = _assembled(
         tuple(each.file for each in known),
         timing(known),
         down,
@@ -272,6 +276,10 @@ def fit(
         **rates,
         **times,
     )
+    contradictions = [f"{each.file}: {doubt}." for each in known for doubt in each.doubts]
+    if rate_bps is None and up_rate_bps is None and link.rate_bps is not None:
+        contradictions += doubts(link, known)
+    return replace(link, doubts=tuple(contradictions))
 
 
 def stated_link(

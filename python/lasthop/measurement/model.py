@@ -232,6 +232,8 @@ class Measurement:
         Loss fractions by interval.
     notes : tuple of str
         Sentences: pitfalls detected, assumptions made, and the limits of the file.
+    doubts : tuple of str
+        Sentences: contradictions within the file.
     """
 
     file: str
@@ -243,6 +245,7 @@ class Measurement:
     counts: tuple[Counts, ...] = ()
     losses: tuple[LossSeries, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Return a few lines: losses with their bursts, delays, rates and notes."""

@@ -82,6 +82,7 @@ class _Found:
     probes: int = 0
     lacking: int = 0
     present: int = 0
+    resent: int = 0
 
     def add(self, outcomes: tcp.Outcomes, stream: tcp.Stream, upstream: bool) -> None:
         """Add a connection, with losses upstream of the capture or downstream of it."""
@@ -110,6 +111,7 @@ class _Found:
         self.numbered += outcomes.numbered
         self.shared += outcomes.shared
         self.probes += stream.probes
+        self.resent += outcomes.resent
 
 
 def _parse(source: Source, options: Options) -> Measurement:
@@ -181,7 +183,27 @@ def _parse(source: Source, options: Options) -> Measurement:
         delays=tuple(delays),
         rates=tuple(rates),
         notes=tuple(notes),
+        doubts=tuple(_contradictions(found)),
     )
+
+
+def _contradictions(found: dict[Direction, _Found]) -> Iterator[str]:
+    """Yield contradictions of losses and retransmissions: what is lost is sent again, and nothing else."""
+    for direction, one in found.items():
+        lost = sum(int(flags.sum()) for flags in one.lost)
+        agree = lost / _APART <= one.resent <= lost * _APART
+        if max(lost, one.resent) >= _FEWEST_COMPARED and not agree:
+            yield (
+                f"{direction}, {plural(lost, 'packet')} lost, but {one.resent:,} retransmitted in the "
+                "capture: the losses are probably read wrongly"
+            )
+
+
+_FEWEST_COMPARED = 30
+"""Losses, or retransmissions, by which they are compared."""
+
+_APART = 4
+"""Losses and retransmissions contradict each other if they differ by this factor."""
 
 
 def _without_duplicates(packets: Packets) -> Packets:

@@ -26,6 +26,9 @@ _WINDOWS = re.compile(
 
 _WRAP = 1 << 16
 
+_LARGE_JUMP = 1000
+"""Packets without a reply in a row that the times must confirm."""
+
 _LINGER_S = 12.0
 """ping waits up to ten seconds for the last replies, and counts that time."""
 
@@ -327,6 +330,7 @@ def _packets(source: Source, session: _Session, every_s: float | None, notes: li
     rtt = np.full(len(numbers), np.nan)
     answered = np.fromiter(session.rtt_s, dtype=np.int64) - first
     rtt[answered] = floats(session.rtt_s.values())
+    _check_jumps(source, session, len(numbers))
     sent_s = _times(source, session, numbers, every_s, notes)
     # Packets sent within one round-trip time of the end may have been in flight when ping was stopped.
     trailing = int(answered.max()) + 1
@@ -342,6 +346,32 @@ def _packets(source: Source, session: _Session, every_s: float | None, notes: li
         carried = ~np.isin(numbers, list(session.too_large - session.rtt_s.keys()))
         rtt, sent_s = rtt[carried], sent_s[carried]
     return Echoes(sent_s, rtt)
+
+
+def _check_jumps(source: Source, session: _Session, count: int) -> None:
+    """Compare large jumps of the sequence numbers with the times, or without these with the packets.
+
+    Raises
+    ------
+    MeasurementError
+        If a jump is too large: a damaged number looks like one that wrapped.
+    """
+    seqs = np.array(sorted(session.rtt_s))
+    apart = np.diff(seqs)
+    jumps = np.flatnonzero(apart > _LARGE_JUMP)
+    if not len(jumps):
+        return
+    heard_s = floats(session.received_s.get(seq, np.nan) for seq in seqs)
+    interval_s = float(np.nanmedian(np.diff(heard_s) / apart)) if not np.isnan(heard_s).all() else 0.0
+    for at in jumps.tolist():
+        passed_s = abs(float(heard_s[at + 1] - heard_s[at]))
+        plausible = passed_s > apart[at] * interval_s / 10 if interval_s > 0 else apart[at] < count / 2
+        if not plausible:
+            raise source.error(
+                f"the sequence number jumps from {seqs[at]} to {seqs[at + 1]}, which the times or the other "
+                "packets do not confirm: a line is damaged",
+                session.line,
+            )
 
 
 def _times(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def summarise(measurement: Measurement) -> str:
     """Return the text of `Measurement.summary`."""
     lines = [f"{measurement.file}: {measurement.format}, {measurement.duration_s:.1f} s"]
+    lines += [f"  in doubt: {doubt}" for doubt in measurement.doubts]
     lines += [f"  {line}" for probes in measurement.probes for line in _probes(probes)]
     lines += [f"  {_counts(counts)}" for counts in measurement.counts]
     lines += [f"  {_losses(losses)}" for losses in measurement.losses]

@@ -28,6 +28,7 @@ def document(advice: Advice) -> dict[str, Any]:
             "last_hop_rtt_s": link.last_hop_rtt_s,
             "losses": losses_in_words(link),
             "cannot_tell": list(link.cannot_tell),
+            "doubts": list(link.doubts),
             "notes": list(link.notes),
         },
         "sender": advice.sender,

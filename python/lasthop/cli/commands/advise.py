@@ -173,6 +173,8 @@ def _stated_link(
 def _print(advice: Advice) -> None:
     link = advice.link
     assert link.rate_bps is not None
+    for doubt in link.doubts:
+        emit(f"In doubt: {doubt}\n")
     emit(f"{advice.verdict()}\n")
     emit(f"the link: {formats.rate(link.rate_bps)}, round trip {formats.seconds(link.rtt_s)}")
     for line in losses_in_words(link):

@@ -119,6 +119,10 @@ def fit(
 
 
 def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
+    for doubt in link.doubts:
+        emit(f"In doubt: {doubt}")
+    if link.doubts:
+        emit()
     for each in measurements:
         emit(each.summary())
         emit()
@@ -171,6 +175,7 @@ def document(link: FittedLink, channel: str | None = None) -> dict[str, Any]:
     timing = link.timing
     return {
         "files": list(link.files),
+        "doubts": list(link.doubts),
         "down": None if link.down is None else _document(link.down),
         "up": None if link.up is None else _document(link.up),
         "rate_bps": link.rate_bps,

@@ -129,6 +129,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Outcomes, Floa
         idle_s=float(idle[idle > 0].sum()),
         unknown=unknown,
         spurious=max(spurious, 0),
+        resent=max(sum(len(known.sent_s) for known in repeated.values()) - max(spurious, 0) - unknown, 0),
         missed=_unseen(stream, ahead),
     )
     return outcomes, sent_s[clean][newest], rtt_s[newest]

@@ -36,6 +36,8 @@ class Outcomes:
         Out-of-order packets that were not retransmissions.
     windows : int
         Packets of these that were lost in windows without a hole; their number is estimated.
+    resent : int
+        Retransmitted packets in the capture, without the spurious ones.
     missed : int
         Acknowledged packets missing from the capture.
     """
@@ -61,6 +63,7 @@ class Outcomes:
     spurious: int = 0
     reordered: int = 0
     windows: int = 0
+    resent: int = 0
     missed: int = 0
 
 

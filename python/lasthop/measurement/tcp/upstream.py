@@ -84,6 +84,7 @@ def by_holes(stream: Stream, clock: Clock, window_s: float) -> Outcomes:
         spurious=holes.duplicates,
         reordered=holes.reordered,
         windows=windows,
+        resent=max(int((stream.seq < expected).sum()) - holes.reordered - holes.duplicates, 0),
         missed=holes.missed,
     )
 

@@ -1,0 +1,91 @@
+"""Check of a fitted link against its own files: whether senders on it carry the throughput that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lasthop._lasthop import Scenario
+from lasthop.measurement import Direction, Measurement
+
+if TYPE_CHECKING:
+    from lasthop.fitting.link import FittedLink
+
+APART = 2.0
+"""A fit is in doubt if senders on it carry less or more than its file by this factor."""
+
+SENDERS = ("linux", "linux-bbr")
+"""The senders compared: by losses CUBIC slows down, and BBR does not."""
+
+_OVER_TCP = ("iperf3 tcp", "pcap", "ss", "flent")
+"""The formats whose saturated transfers are of TCP."""
+
+_SHORTEST_S, _LONGEST_S = 2.0, 30.0
+_MOST_BITS = 2e9
+_RUNS = 3
+
+
+def doubts(link: FittedLink, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield a sentence for each file of which the fitted link does not carry the throughput.
+
+    Parameters
+    ----------
+    link : FittedLink
+        The link, with a rate.
+    measurements : sequence of Measurement
+        The files to which it was fitted.
+    """
+    for each in measurements:
+        for direction in (Direction.DOWN, Direction.UP):
+            seen_bps = _throughput(each, direction)
+            lasts_s = min(max(each.duration_s, _SHORTEST_S), _LONGEST_S)
+            if seen_bps is None:
+                continue
+            carried = _carried(link, direction, lasts_s)
+            low, high = min(carried), max(carried)
+            if low / APART <= seen_bps <= high * APART:
+                continue
+            found = " and ".join(
+                f"{rate / 1e6:.3g} Mb/s ({sender})" for rate, sender in zip(carried, SENDERS, strict=True)
+            )
+            yield (
+                f"{each.file}: {seen_bps / 1e6:.3g} Mb/s were carried {direction}, where senders on the "
+                f"fitted link carry {found}. Losses, rate and round-trip time are not those of one link; or "
+                "the sender, its window or its server limited the transfer."
+            )
+
+
+def _throughput(measurement: Measurement, direction: Direction) -> float | None:
+    """Return the mean throughput of saturated transfers over TCP in a direction; None without any."""
+    if measurement.format not in _OVER_TCP:
+        return None
+    rates = [
+        each
+        for each in measurement.rates
+        if each.direction == direction and each.saturated and not each.capacity
+    ]
+    means = [
+        float(np.average(each.rate_bps, weights=each.interval_s)) for each in rates if each.interval_s.sum()
+    ]
+    return sum(means) or None
+
+
+def _carried(link: FittedLink, direction: Direction, lasts_s: float) -> list[float]:
+    """Return the median throughput of each sender over the link."""
+    rate_bps = link.rate_bps
+    if direction is Direction.UP:
+        link = replace(link, down=link.up, up=None, rate_bps=link.up_rate_bps, up_rate_bps=rate_bps)
+        link = replace(link, rate_variation=link.up_rate_variation, up_rate_variation=link.rate_variation)
+    limit_s = max(min(lasts_s, _MOST_BITS / max(link.rate_bps or 0.0, 1.0)), 0.1)
+    text = link.toml()
+    found = []
+    for sender in SENDERS:
+        scenario = Scenario.parse(text, overrides=[f"sender={sender}", f"limit={limit_s:.3f} s"])
+        runs = [
+            scenario.run(None, seed=seed).metrics["throughput_bps"] or 0.0 for seed in range(1, _RUNS + 1)
+        ]
+        found.append(float(np.median(runs)))
+    return found
