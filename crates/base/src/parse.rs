@@ -1,85 +1,129 @@
 //! Parsing and formatting of numbers with units.
 
 use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 use schemars::Schema;
 
+use crate::number::{Amount, Number};
 use crate::schema;
 use crate::units::UnitError;
 
-/// A physical quantity: its name for error messages, and its units with their factors to the base unit.
+/// A physical quantity: its name for error messages, its units with their factors to the base unit, and that of the SI
+/// unit.
 #[derive(Clone, Copy)]
 pub(crate) struct Quantity<'a> {
     pub(crate) what: &'a str,
     pub(crate) example: &'a str,
     pub(crate) units: &'a [(&'a str, f64)],
+    pub(crate) si: f64,
 }
 
 impl Quantity<'_> {
     /// The JSON Schema of a text with this quantity, whose number may begin with `sign`, a regular expression.
     pub(crate) fn schema(self, sign: &str) -> Schema {
-        let Quantity { what, example, units } = self;
+        let Quantity { what, example, units, .. } = self;
         let unit = schema::alternatives(units.iter().map(|(unit, _)| *unit));
         let title = what.strip_prefix("a ").unwrap_or(what);
         schema::text(title, &format!("{sign}{}\\s*({unit})", schema::NUMBER), &[example])
     }
+
+    fn error(self, found: Found<'_>, which: &str) -> UnitError {
+        let Quantity { what, example, .. } = self;
+        UnitError::new(found, format!("{what}{which} such as \"{example}\""))
+    }
+
+    /// The factor of `unit` to the base unit.
+    fn factor(self, found: Found<'_>, number: &str, unit: &str) -> Result<f64, UnitError> {
+        let named = |(name, factor): &(&str, f64)| (*name == unit).then_some(*factor);
+        self.units.iter().find_map(named).ok_or_else(|| {
+            let near = nearest(unit, self.units.iter().map(|(name, _)| *name));
+            self.error(found, "").near(near.map(|near| format!("{number} {near}")))
+        })
+    }
+
+    /// A whole number of base units, from a number and the factor of its unit.
+    fn whole(self, found: Found<'_>, number: f64, factor: f64) -> Result<u64, UnitError> {
+        if number.is_sign_negative() && number != 0.0 {
+            return Err(self.error(found, " that is not negative,"));
+        }
+        let value = number * factor;
+        if value.is_nan() || value >= u64::MAX as f64 {
+            return Err(self.error(found, " within range,"));
+        }
+        Ok(libm::round(value) as u64)
+    }
 }
 
-pub(crate) fn unexpected(found: &str, expected: &str) -> UnitError {
-    UnitError(format!("found \"{found}\", expected {expected}"))
+/// What was found in place of a quantity.
+#[derive(Clone, Copy)]
+pub(crate) enum Found<'a> {
+    Text(&'a str),
+    Number(&'a Number),
+}
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Found::Text(text) => write!(f, "\"{text}\""),
+            Found::Number(number) => number.fmt(f),
+        }
+    }
 }
 
 /// Parses a decimal number, an optional space and a unit, such as `"30 ms"`, into a whole number of base
 /// units.
 pub(crate) fn quantity(text: &str, quantity: Quantity<'_>) -> Result<u64, UnitError> {
-    let Quantity { what, example, .. } = quantity;
     let (number, factor) = number_and_factor(text, quantity)?;
-    if number.is_sign_negative() && number != 0.0 {
-        return Err(unexpected(text, &format!("{what} that is not negative, such as \"{example}\"")));
-    }
-    let value = number * factor;
-    if value >= u64::MAX as f64 {
-        return Err(too_large(text, quantity));
-    }
-    Ok(libm::round(value) as u64)
+    quantity.whole(Found::Text(text), number, factor)
 }
 
 /// As [`quantity`], for quantities that may be negative or fractional.
 pub(crate) fn signed_quantity(text: &str, quantity: Quantity<'_>) -> Result<f64, UnitError> {
     let (number, factor) = number_and_factor(text, quantity)?;
-    let value = number * factor;
-    if value.is_finite() { Ok(value) } else { Err(too_large(text, quantity)) }
+    signed(Found::Text(text), number * factor, quantity)
 }
 
-fn too_large(text: &str, Quantity { what, example, .. }: Quantity<'_>) -> UnitError {
-    unexpected(text, &format!("{what} within range, such as \"{example}\""))
+/// As [`quantity`], of a number that code states.
+pub(crate) fn stated(number: &Number, quantity: Quantity<'_>) -> Result<u64, UnitError> {
+    let (found, factor) = (Found::Number(number), stated_factor(number, quantity)?);
+    match number.amount {
+        // Exact beyond 2^53.
+        Amount::Whole(amount @ 0..) if factor == 1.0 => {
+            u64::try_from(amount).map_err(|_| quantity.error(found, " within range,"))
+        }
+        amount => quantity.whole(found, amount.real(), factor),
+    }
+}
+
+/// As [`signed_quantity`], of a number that code states.
+pub(crate) fn signed_stated(number: &Number, quantity: Quantity<'_>) -> Result<f64, UnitError> {
+    let factor = stated_factor(number, quantity)?;
+    signed(Found::Number(number), number.amount.real() * factor, quantity)
+}
+
+fn stated_factor(number: &Number, quantity: Quantity<'_>) -> Result<f64, UnitError> {
+    let amount = || number.amount.to_string();
+    let factor = |unit: &String| quantity.factor(Found::Number(number), &amount(), unit);
+    number.unit.as_ref().map_or(Ok(quantity.si), factor)
+}
+
+fn signed(found: Found<'_>, value: f64, quantity: Quantity<'_>) -> Result<f64, UnitError> {
+    if value.is_finite() { Ok(value) } else { Err(quantity.error(found, " within range,")) }
 }
 
 /// The number and the factor of its unit to the base unit.
 fn number_and_factor(text: &str, quantity: Quantity<'_>) -> Result<(f64, f64), UnitError> {
-    let Quantity { what, example, units } = quantity;
-    let trimmed = text.trim();
+    let (found, trimmed) = (Found::Text(text), text.trim());
     let is_numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
     let split = trimmed.find(|c| !is_numeric(c)).unwrap_or(trimmed.len());
     let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
-    let Ok(number) = number.parse::<f64>() else {
-        return Err(unexpected(text, &format!("{what} such as \"{example}\"")));
-    };
+    let Ok(number) = number.parse::<f64>() else { return Err(quantity.error(found, "")) };
     if unit.is_empty() {
-        return Err(UnitError(format!(
-            "found \"{text}\" without a unit, expected {what} such as \"{example}\""
-        )));
+        return Err(quantity.error(found, "").without_unit());
     }
-    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        let hint = nearest(unit, units.iter().map(|(name, _)| *name))
-            .map(|near| format!("; did you mean \"{number} {near}\"?"));
-        return Err(UnitError(format!(
-            "found \"{text}\", expected {what} such as \"{example}\"{}",
-            hint.unwrap_or_default()
-        )));
-    };
-    Ok((number, factor))
+    Ok((number, quantity.factor(found, &format!("{number}"), unit)?))
 }
 
 /// The candidate nearest to `word`, at most one letter apart (ignoring case).

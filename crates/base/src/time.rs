@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
 use core::str::FromStr;
 
+use crate::number::{FromNumber, Number};
 use crate::parse::{self, Quantity};
 use crate::units::UnitError;
 
@@ -168,7 +169,14 @@ pub(crate) const DURATION: Quantity<'_> = Quantity {
     what: "a duration",
     example: "30 ms",
     units: &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
+    si: 1e9,
 };
+
+impl FromNumber for Duration {
+    fn from_number(number: &Number) -> Result<Duration, UnitError> {
+        parse::stated(number, DURATION).map(Duration)
+    }
+}
 
 impl FromStr for Duration {
     type Err = UnitError;

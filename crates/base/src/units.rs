@@ -1,7 +1,7 @@
 //! Sizes, rates, power, probabilities and decibels, with their text formats.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -11,7 +11,8 @@ use schemars::json_schema;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::parse::{self, Quantity};
+use crate::number::{self, Amount, FromNumber, Number};
+use crate::parse::{self, Found, Quantity};
 use crate::time::Duration;
 use crate::{inline_schema, schema};
 
@@ -35,13 +36,51 @@ pub struct Probability(f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Decibels(f64);
 
-/// A parse error of a quantity: the text found and the text expected.
+/// An invalid quantity: what was found, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitError(pub(crate) String);
+pub struct UnitError {
+    found: String,
+    expected: String,
+    near: Option<String>,
+}
+
+impl UnitError {
+    /// The error for `found`, in quotes if it is text.
+    pub(crate) fn new(found: Found<'_>, expected: impl Into<String>) -> UnitError {
+        UnitError { found: found.to_string(), expected: expected.into(), near: None }
+    }
+
+    /// The error for a number that code states.
+    pub fn of_number(number: &Number, expected: impl Into<String>) -> UnitError {
+        UnitError::new(Found::Number(number), expected)
+    }
+
+    /// The error for a text.
+    pub fn of_text(text: &str, expected: impl Into<String>) -> UnitError {
+        UnitError::new(Found::Text(text), expected)
+    }
+
+    /// The same error, where something else may stand besides the quantity.
+    pub fn expecting(self, expected: impl Into<String>) -> UnitError {
+        UnitError { expected: expected.into(), ..self }
+    }
+
+    /// The same error with the most similar quantity.
+    pub(crate) fn near(self, near: Option<String>) -> UnitError {
+        UnitError { near, ..self }
+    }
+
+    /// The same error of a number without a unit.
+    pub(crate) fn without_unit(self) -> UnitError {
+        UnitError { found: self.found + " without a unit", ..self }
+    }
+}
 
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let UnitError { found, expected, near } = self;
+        write!(f, "found {found}, expected {expected}")?;
+        near.iter().try_for_each(|near| write!(f, "; did you mean \"{near}\"?"))
     }
 }
 
@@ -120,6 +159,11 @@ impl BitRate {
 }
 
 impl Power {
+    /// `uw` microwatts.
+    pub(crate) const fn from_microwatts(uw: u64) -> Power {
+        Power(uw)
+    }
+
     /// The power in watts.
     pub fn as_watts(self) -> f64 {
         self.0 as f64 / 1e6
@@ -202,6 +246,7 @@ const SIZE: Quantity<'_> = Quantity {
         ("MiB", 1_048_576.0),
         ("GiB", 1_073_741_824.0),
     ],
+    si: 1.0,
 };
 const RATE: Quantity<'_> = Quantity {
     what: "a rate",
@@ -228,29 +273,57 @@ const RATE: Quantity<'_> = Quantity {
         ("kB/s", 8e3),
         ("MB/s", 8e6),
     ],
+    si: 1.0,
 };
 const POWER: Quantity<'_> = Quantity {
     what: "a power",
     example: "900 mW",
     units: &[("W", 1e6), ("mW", 1e3), ("uW", 1.0), ("µW", 1.0), ("kW", 1e9)],
+    si: 1e6,
 };
-const RATIO: Quantity<'_> = Quantity { what: "a ratio in decibels", example: "5 dB", units: &[("dB", 1.0)] };
+const RATIO: Quantity<'_> =
+    Quantity { what: "a ratio in decibels", example: "5 dB", units: &[("dB", 1.0)], si: 1.0 };
+
+impl Bytes {
+    /// Sizes of an exabyte and more would overflow when converted to bits.
+    fn checked(size: u64, found: Found<'_>) -> Result<Bytes, UnitError> {
+        match size < 1_000_000_000_000_000_000 {
+            true => Ok(Bytes(size)),
+            false => Err(UnitError::new(found, "a size below 1 EB, such as \"576 B\"")),
+        }
+    }
+}
 
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        let size = parse::quantity(text, SIZE)?;
-        // Sizes of an exabyte and more would overflow when converted to bits.
-        let too_large = || parse::unexpected(text, "a size below 1 EB, such as \"576 B\"");
-        if size < 1_000_000_000_000_000_000 { Ok(Bytes(size)) } else { Err(too_large()) }
+        Bytes::checked(parse::quantity(text, SIZE)?, Found::Text(text))
+    }
+}
+
+impl FromNumber for Bytes {
+    fn from_number(number: &Number) -> Result<Bytes, UnitError> {
+        Bytes::checked(parse::stated(number, SIZE)?, Found::Number(number))
+    }
+}
+
+impl BitRate {
+    fn checked(bps: u64, found: Found<'_>) -> Result<BitRate, UnitError> {
+        let zero = || UnitError::new(found, "a rate above zero, such as \"2 Mbps\"");
+        BitRate::from_bps(bps).ok_or_else(zero)
     }
 }
 
 impl FromStr for BitRate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<BitRate, UnitError> {
-        let bps = parse::quantity(text, RATE)?;
-        BitRate::from_bps(bps).ok_or_else(|| parse::unexpected(text, "a rate above zero, such as \"2 Mbps\""))
+        BitRate::checked(parse::quantity(text, RATE)?, Found::Text(text))
+    }
+}
+
+impl FromNumber for BitRate {
+    fn from_number(number: &Number) -> Result<BitRate, UnitError> {
+        BitRate::checked(parse::stated(number, RATE)?, Found::Number(number))
     }
 }
 
@@ -261,16 +334,41 @@ impl FromStr for Power {
     }
 }
 
+impl FromNumber for Power {
+    fn from_number(number: &Number) -> Result<Power, UnitError> {
+        parse::stated(number, POWER).map(Power)
+    }
+}
+
+impl Probability {
+    const EXPECTED: &'static str = "a probability from 0 to 1, such as 0.01 or \"1%\"";
+
+    /// `share`, or a percentage if it is in percent.
+    fn checked(share: f64, is_percent: bool, found: Found<'_>) -> Result<Probability, UnitError> {
+        let share = if is_percent { share / 100.0 } else { share };
+        Probability::new(share).ok_or_else(|| UnitError::new(found, Self::EXPECTED))
+    }
+}
+
 impl FromStr for Probability {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Probability, UnitError> {
-        let expected = "a probability from 0 to 1, such as 0.01 or \"1%\"";
-        let trimmed = text.trim();
-        let value = match trimmed.strip_suffix('%') {
-            Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
-            None => trimmed.parse(),
-        };
-        value.ok().and_then(Probability::new).ok_or_else(|| parse::unexpected(text, expected))
+        let (found, trimmed) = (Found::Text(text), text.trim());
+        let (number, is_percent) =
+            trimmed.strip_suffix('%').map_or((trimmed, false), |number| (number.trim(), true));
+        let number = number.parse().map_err(|_| UnitError::new(found, Self::EXPECTED))?;
+        Probability::checked(number, is_percent, found)
+    }
+}
+
+impl FromNumber for Probability {
+    fn from_number(number: &Number) -> Result<Probability, UnitError> {
+        let found = Found::Number(number);
+        match number.unit.as_deref() {
+            None => Probability::checked(number.amount.real(), false, found),
+            Some("%") => Probability::checked(number.amount.real(), true, found),
+            Some(_) => Err(UnitError::new(found, Self::EXPECTED)),
+        }
     }
 }
 
@@ -281,22 +379,32 @@ impl FromStr for Decibels {
     }
 }
 
-/// Scenario files hold quantities as strings with a unit. A bare number is rejected because its unit is
-/// ambiguous.
+impl FromNumber for Decibels {
+    fn from_number(number: &Number) -> Result<Decibels, UnitError> {
+        parse::signed_stated(number, RATIO).map(Decibels)
+    }
+}
+
+/// Scenario files hold quantities as strings with a unit. A bare number there is rejected because its unit is
+/// ambiguous; code may state one.
 macro_rules! serde_as_text {
-    ($type:ty, $schema:expr, $expecting:literal) => {
+    ($type:ty, $schema:expr, $expecting:literal, |$quantity:ident| $amount:expr, $unit:expr) => {
         inline_schema!($type, |_generator| $schema);
 
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                let $quantity = self;
+                match serializer.is_human_readable() {
+                    true => serializer.collect_str(self),
+                    false => number::write($amount, $unit, serializer),
+                }
             }
         }
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
+                struct Stated;
+                impl<'de> Visitor<'de> for Stated {
                     type Value = $type;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         f.write_str($expecting)
@@ -304,22 +412,54 @@ macro_rules! serde_as_text {
                     fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
                         text.parse().map_err(E::custom)
                     }
+                    fn visit_newtype_struct<D: Deserializer<'de>>(
+                        self,
+                        number: D,
+                    ) -> Result<$type, D::Error> {
+                        number::read(number)
+                    }
                 }
-                deserializer.deserialize_any(Text)
+                deserializer.deserialize_any(Stated)
             }
         }
     };
 }
 
-serde_as_text!(Bytes, SIZE.schema("\\+?"), "a size with its unit, such as \"576 B\" or \"4 KiB\"");
-serde_as_text!(BitRate, RATE.schema("\\+?"), "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"");
-serde_as_text!(Power, POWER.schema("\\+?"), "a power with its unit, such as \"1.3 W\" or \"900 mW\"");
+serde_as_text!(
+    Bytes,
+    SIZE.schema("\\+?"),
+    "a size with its unit, such as \"576 B\" or \"4 KiB\"",
+    |size| Amount::Whole(size.0.into()),
+    None
+);
+serde_as_text!(
+    BitRate,
+    RATE.schema("\\+?"),
+    "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"",
+    |rate| Amount::Whole(rate.0.into()),
+    None
+);
+serde_as_text!(
+    Power,
+    POWER.schema("\\+?"),
+    "a power with its unit, such as \"1.3 W\" or \"900 mW\"",
+    |power| Amount::Whole(power.0.into()),
+    Some("uW")
+);
 serde_as_text!(
     Duration,
     crate::time::DURATION.schema("\\+?"),
-    "a duration with its unit, such as \"30 ms\" or \"1.5 s\""
+    "a duration with its unit, such as \"30 ms\" or \"1.5 s\"",
+    |span| Amount::Whole(span.as_nanos().into()),
+    Some("ns")
 );
-serde_as_text!(Decibels, RATIO.schema("[+-]?"), "a ratio with its unit, such as \"5 dB\"");
+serde_as_text!(
+    Decibels,
+    RATIO.schema("[+-]?"),
+    "a ratio with its unit, such as \"5 dB\"",
+    |ratio| Amount::Real(ratio.0),
+    None
+);
 
 inline_schema!(Probability, |_generator| schema::any([
     json_schema!({"type": "number", "minimum": 0, "maximum": 1}),
@@ -334,11 +474,14 @@ impl Serialize for Probability {
 
 impl<'de> Deserialize<'de> for Probability {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Probability, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
+        struct Stated;
+        impl<'de> Visitor<'de> for Stated {
             type Value = Probability;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a probability from 0 to 1, such as 0.01 or \"1%\"")
+                f.write_str(Probability::EXPECTED)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Probability, D::Error> {
+                number::read(number)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
                 text.parse().map_err(E::custom)
@@ -353,14 +496,13 @@ impl<'de> Deserialize<'de> for Probability {
                 self.visit_f64(p as f64)
             }
         }
-        deserializer.deserialize_any(Number)
+        deserializer.deserialize_any(Stated)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn serialisation_time_rounds_up_once() {

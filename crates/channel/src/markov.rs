@@ -16,7 +16,9 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use lasthop_base::{Duration, Probability, Stream, Time, inline_schema, schema};
+use lasthop_base::{
+    Amount, Duration, FromNumber, Number, Probability, Stream, Time, inline_schema, number, schema,
+};
 use schemars::json_schema;
 use serde::de::{self, Deserializer, Visitor};
 use serde::ser::Serializer;
@@ -38,7 +40,9 @@ impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Span::Packets(packets) => serializer.serialize_f64(*packets),
-            Span::Time(time) => time.serialize(serializer),
+            Span::Time(time) if serializer.is_human_readable() => time.serialize(serializer),
+            // A bare number is one of packets.
+            Span::Time(time) => number::write(Amount::Real(time.as_secs_f64()), Some("s"), serializer),
         }
     }
 }
@@ -52,7 +56,7 @@ inline_schema!(Span, |generator| schema::any([
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
         struct Stated;
-        impl Visitor<'_> for Stated {
+        impl<'de> Visitor<'de> for Stated {
             type Value = Span;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number of packets such as 5, or a duration such as \"40 ms\"")
@@ -68,6 +72,13 @@ impl<'de> Deserialize<'de> for Span {
             }
             fn visit_u64<E: de::Error>(self, packets: u64) -> Result<Span, E> {
                 self.visit_f64(packets as f64)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Span, D::Error> {
+                let number = Number::deserialize(number)?;
+                match number.unit.as_deref() {
+                    None | Some("packet" | "packets") => self.visit_f64(number.amount.real()),
+                    Some(_) => Duration::from_number(&number).map(Span::Time).map_err(de::Error::custom),
+                }
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
                 let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));

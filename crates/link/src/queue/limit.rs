@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lasthop_base::{Bytes, UnitError, inline_schema, schema};
+use lasthop_base::{Amount, Bytes, FromNumber, Number, UnitError, inline_schema, number, schema};
 use serde::de::{Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize, de};
@@ -46,38 +46,48 @@ impl fmt::Display for QueueLimit {
 }
 
 impl FromStr for QueueLimit {
-    /// The text found, and the "did you mean" hint: the parts before and after the expectation.
-    type Err = (String, String);
+    type Err = UnitError;
 
-    fn from_str(text: &str) -> Result<QueueLimit, (String, String)> {
+    fn from_str(text: &str) -> Result<QueueLimit, UnitError> {
         if text == "unlimited" {
             return Ok(QueueLimit::Unlimited);
         }
         let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
         match number.map(|number| number.trim_end().parse()) {
             Some(Ok(most)) => Ok(QueueLimit::Packets(most)),
-            Some(Err(_)) => Err((format!("found \"{text}\""), String::new())),
-            // The error of a size mentions sizes only, so the expectation is replaced.
-            None => text.parse().map(QueueLimit::Bytes).map_err(|error: UnitError| {
-                let complaint = error.to_string();
-                let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
-                let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
-                (found.to_owned(), near.to_owned())
-            }),
+            Some(Err(_)) => Err(UnitError::of_text(text, EXPECTED)),
+            None => text.parse().map(QueueLimit::Bytes).map_err(|error: UnitError| error.expecting(EXPECTED)),
         }
     }
 }
 
-impl QueueLimit {
-    /// Parses a limit; an error names what was found and what was `expected`.
-    pub(crate) fn parse<E: de::Error>(text: &str, expected: &str) -> Result<QueueLimit, E> {
-        text.parse().map_err(|(found, near)| E::custom(format!("{found}, expected {expected}{near}")))
+/// A number of packets or a size; a bare number may be either, and is refused.
+impl FromNumber for QueueLimit {
+    fn from_number(number: &Number) -> Result<QueueLimit, UnitError> {
+        let unexpected = || UnitError::of_number(number, EXPECTED);
+        match (number.unit.as_deref(), number.amount) {
+            (Some("packet" | "packets"), Amount::Whole(most)) => {
+                u32::try_from(most).map(QueueLimit::Packets).map_err(|_| unexpected())
+            }
+            (None | Some("packet" | "packets"), _) => Err(unexpected()),
+            (Some(_), _) => {
+                Bytes::from_number(number).map(QueueLimit::Bytes).map_err(|error| error.expecting(EXPECTED))
+            }
+        }
     }
 }
 
 impl Serialize for QueueLimit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self {
+            QueueLimit::Packets(most) if !serializer.is_human_readable() => {
+                number::write(Amount::Whole((*most).into()), Some("packets"), serializer)
+            }
+            QueueLimit::Bytes(most) if !serializer.is_human_readable() => {
+                number::write(Amount::Whole(most.0.into()), Some("B"), serializer)
+            }
+            limit => serializer.collect_str(limit),
+        }
     }
 }
 
@@ -90,13 +100,16 @@ inline_schema!(QueueLimit, |generator| schema::any([
 impl<'de> Deserialize<'de> for QueueLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueLimit, D::Error> {
         struct Limit;
-        impl Visitor<'_> for Limit {
+        impl<'de> Visitor<'de> for Limit {
             type Value = QueueLimit;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(EXPECTED)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueLimit, E> {
-                QueueLimit::parse(text, EXPECTED)
+                text.parse().map_err(E::custom)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<QueueLimit, D::Error> {
+                number::read(number)
             }
         }
         deserializer.deserialize_any(Limit)

@@ -11,7 +11,9 @@ mod registry;
 
 use std::fmt;
 
-use lasthop_base::{Bytes, Duration, Invalid, Stream, Time, inline_schema, schema};
+use lasthop_base::{
+    Bytes, Duration, FromNumber, Invalid, Number, Stream, Time, UnitError, inline_schema, schema,
+};
 use lasthop_proto::{Ecn, Out, Packet};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -192,7 +194,12 @@ impl<'de> Deserialize<'de> for Queue {
                 f.write_str(&expected())
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Queue, E> {
-                QueueLimit::parse(text, &expected()).map(Queue::DropTail)
+                let unknown = |error: UnitError| E::custom(error.expecting(expected()));
+                text.parse().map(Queue::DropTail).map_err(unknown)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Queue, D::Error> {
+                let unknown = |error: UnitError| de::Error::custom(error.expecting(expected()));
+                QueueLimit::from_number(&Number::deserialize(number)?).map(Queue::DropTail).map_err(unknown)
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Queue, M::Error> {
                 let mut stated = Table::deserialize(MapAccessDeserializer::new(table))?.stated();

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use lasthop_base::{
-    Columns, Contents, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread, inline_schema, schema,
+    Columns, Contents, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread, inline_schema, number,
+    schema,
 };
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -202,6 +203,9 @@ impl<'de> Deserialize<'de> for Delay {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Delay, E> {
                 text.parse().map(Delay::Fixed).map_err(E::custom)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Delay, D::Error> {
+                number::read(number).map(Delay::Fixed)
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Delay, M::Error> {
                 VaryingDelay::deserialize(MapAccessDeserializer::new(table)).map(Delay::Varying)

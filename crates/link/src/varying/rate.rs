@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lasthop_base::{
     BitRate, Contents, DataFile, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread,
-    inline_schema, schema,
+    inline_schema, number, schema,
 };
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -293,6 +293,9 @@ impl<'de> Deserialize<'de> for Rate {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Rate, E> {
                 text.parse().map(Rate::Fixed).map_err(E::custom)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Rate, D::Error> {
+                number::read(number).map(Rate::Fixed)
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Rate, M::Error> {
                 VaryingRate::deserialize(MapAccessDeserializer::new(table)).map(Rate::Varying)

@@ -145,7 +145,7 @@ inline_schema!(RetryLimit, |generator| schema::any([
 impl<'de> Deserialize<'de> for RetryLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RetryLimit, D::Error> {
         struct NumberOrUnlimited;
-        impl Visitor<'_> for NumberOrUnlimited {
+        impl<'de> Visitor<'de> for NumberOrUnlimited {
             type Value = RetryLimit;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number from 1 such as 7, or \"unlimited\"")
@@ -158,6 +158,9 @@ impl<'de> Deserialize<'de> for RetryLimit {
                 u64::try_from(most)
                     .map_err(|_| E::invalid_value(Unexpected::Signed(most), &self))
                     .and_then(|most| self.visit_u64(most))
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<RetryLimit, D::Error> {
+                number.deserialize_u64(self)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RetryLimit, E> {
                 match text {

@@ -43,7 +43,7 @@ inline_schema!(Retransmissions, |generator| schema::any([
 impl<'de> Deserialize<'de> for Retransmissions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Retransmissions, D::Error> {
         struct NumberOrUnlimited;
-        impl Visitor<'_> for NumberOrUnlimited {
+        impl<'de> Visitor<'de> for NumberOrUnlimited {
             type Value = Retransmissions;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number such as 13, or \"unlimited\"")
@@ -57,6 +57,12 @@ impl<'de> Deserialize<'de> for Retransmissions {
                 u64::try_from(most)
                     .map_err(|_| E::invalid_value(Unexpected::Signed(most), &self))
                     .and_then(|most| self.visit_u64(most))
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                number: D,
+            ) -> Result<Retransmissions, D::Error> {
+                number.deserialize_u64(self)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Retransmissions, E> {
                 match text {

@@ -1,11 +1,11 @@
 //! Text formats of values that are a quantity or a word: `"64 KiB"` or `"unlimited"`. Each is a type for serde's `with`;
 //! [`Stated`] is for an optional key.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use lasthop_base::{Bytes, inline_schema, schema};
+use lasthop_base::{Bytes, FromNumber, Number, UnitError, inline_schema, schema};
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
@@ -36,29 +36,35 @@ macro_rules! format_of {
     };
 }
 
-/// Deserializes a string; other types are rejected with `expected` as the expectation.
-fn text<'de, D: Deserializer<'de>>(from: D, expected: &'static str) -> Result<String, D::Error> {
-    struct Text(&'static str);
-    impl Visitor<'_> for Text {
-        type Value = String;
+/// Deserializes `word` as `None`, or else a quantity; other types are rejected with `expected` as the expectation, which
+/// replaces that of the quantity.
+fn quantity_or<'de, Q, D>(from: D, word: &'static str, expected: &'static str) -> Result<Option<Q>, D::Error>
+where
+    Q: FromStr<Err = UnitError> + FromNumber,
+    D: Deserializer<'de>,
+{
+    struct Stated<Q> {
+        word: &'static str,
+        expected: &'static str,
+        quantity: PhantomData<Q>,
+    }
+    impl<'de, Q: FromStr<Err = UnitError> + FromNumber> Visitor<'de> for Stated<Q> {
+        type Value = Option<Q>;
         fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-            f.write_str(self.0)
+            f.write_str(self.expected)
         }
-        fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
-            Ok(text.to_owned())
+        fn visit_str<E: Error>(self, text: &str) -> Result<Option<Q>, E> {
+            if text == self.word {
+                return Ok(None);
+            }
+            text.parse().map(Some).map_err(|error: UnitError| E::custom(error.expecting(self.expected)))
+        }
+        fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Option<Q>, D::Error> {
+            let quantity = Q::from_number(&Number::deserialize(number)?);
+            quantity.map(Some).map_err(|error| D::Error::custom(error.expecting(self.expected)))
         }
     }
-    from.deserialize_any(Text(expected))
-}
-
-/// Parses a quantity. The expectation in its error mentions quantities only, so it is replaced by `expected`.
-fn quantity<T: FromStr<Err: Display>, E: Error>(text: &str, expected: &str) -> Result<T, E> {
-    text.parse().map_err(|error: T::Err| {
-        let complaint = error.to_string();
-        let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
-        let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
-        E::custom(format!("{found}, expected {expected}{near}"))
-    })
+    from.deserialize_any(Stated { word, expected, quantity: PhantomData })
 }
 
 /// The amount of data to send.
@@ -70,15 +76,12 @@ impl Amount {
     pub(crate) fn serialize<S: Serializer>(amount: &Option<Bytes>, to: S) -> Result<S::Ok, S::Error> {
         match amount {
             None => to.serialize_str("unlimited"),
-            Some(size) => to.collect_str(size),
+            Some(size) => size.serialize(to),
         }
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
-        match text(from, Self::EXPECTED)?.as_str() {
-            "unlimited" => Ok(None),
-            size => quantity(size, Self::EXPECTED).map(Some),
-        }
+        quantity_or(from, "unlimited", Self::EXPECTED)
     }
 }
 
@@ -96,17 +99,13 @@ impl UnitSize {
     pub(crate) fn serialize<S: Serializer>(mtu: &Option<Mtu>, to: S) -> Result<S::Ok, S::Error> {
         match mtu {
             None => to.serialize_str("none"),
-            Some(mtu) => to.collect_str(&mtu.get()),
+            Some(mtu) => mtu.serialize(to),
         }
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mtu>, D::Error> {
-        match text(from, Self::EXPECTED)?.as_str() {
-            "none" => Ok(None),
-            size => {
-                Mtu::try_from(quantity::<Bytes, _>(size, Self::EXPECTED)?).map(Some).map_err(D::Error::custom)
-            }
-        }
+        let size: Option<Bytes> = quantity_or(from, "none", Self::EXPECTED)?;
+        size.map(Mtu::try_from).transpose().map_err(D::Error::custom)
     }
 }
 

@@ -37,7 +37,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use lasthop_base::{BitRate, Bytes, Duration, Time, inline_schema, schema};
+use lasthop_base::{BitRate, Bytes, Duration, Time, inline_schema, number, schema};
 use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -222,13 +222,16 @@ impl Auto {
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         struct DurationOrAuto;
-        impl Visitor<'_> for DurationOrAuto {
+        impl<'de> Visitor<'de> for DurationOrAuto {
             type Value = Option<Duration>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a duration such as \"20 ms\", or \"auto\"")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Option<Duration>, E> {
                 if text == "auto" { Ok(None) } else { text.parse().map(Some).map_err(E::custom) }
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Option<Duration>, D::Error> {
+                number::read(number).map(Some)
             }
         }
         from.deserialize_any(DurationOrAuto)

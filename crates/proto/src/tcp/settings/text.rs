@@ -1,11 +1,10 @@
 //! Text formats of settings: words, or numbers with a unit.
 
 use alloc::format;
-use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use lasthop_base::{Bytes, inline_schema, schema};
+use lasthop_base::{Amount, Bytes, FromNumber, Number, UnitError, inline_schema, number, schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +25,8 @@ impl fmt::Display for InitialWindow {
 }
 
 impl FromStr for InitialWindow {
-    type Err = String;
-    fn from_str(text: &str) -> Result<InitialWindow, String> {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<InitialWindow, UnitError> {
         match text {
             "rfc5681" => Ok(InitialWindow::Rfc5681),
             "rfc6928" => Ok(InitialWindow::Rfc6928),
@@ -47,8 +46,8 @@ impl fmt::Display for InitialThreshold {
 }
 
 impl FromStr for InitialThreshold {
-    type Err = String;
-    fn from_str(text: &str) -> Result<InitialThreshold, String> {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<InitialThreshold, UnitError> {
         match text {
             "unlimited" => Ok(InitialThreshold::Unlimited),
             "window" => Ok(InitialThreshold::Window),
@@ -67,18 +66,67 @@ impl fmt::Display for WindowSize {
 }
 
 impl FromStr for WindowSize {
-    type Err = String;
-    fn from_str(text: &str) -> Result<WindowSize, String> {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<WindowSize, UnitError> {
         if text.contains("packet") {
             return count(text, "packet", WINDOW).map(WindowSize::Packets);
         }
-        text.parse().map(WindowSize::Bytes).map_err(|error| {
-            // The error of a size mentions sizes only, so the expectation is replaced.
-            let complaint = format!("{error}");
-            let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
-            let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
-            format!("{found}, expected {WINDOW}{near}")
-        })
+        text.parse().map(WindowSize::Bytes).map_err(|error: UnitError| error.expecting(WINDOW))
+    }
+}
+
+impl FromNumber for InitialWindow {
+    fn from_number(number: &Number) -> Result<InitialWindow, UnitError> {
+        stated_count(number, "segment", INITIAL_WINDOW).map(InitialWindow::Segments)
+    }
+}
+
+impl FromNumber for InitialThreshold {
+    fn from_number(number: &Number) -> Result<InitialThreshold, UnitError> {
+        stated_count(number, "segment", INITIAL_THRESHOLD).map(InitialThreshold::Segments)
+    }
+}
+
+impl InitialWindow {
+    /// The amount and its unit, if it is a number.
+    fn number(&self) -> Option<(u64, &'static str)> {
+        match self {
+            InitialWindow::Segments(n) => Some((u64::from(*n), "segments")),
+            InitialWindow::Rfc5681 | InitialWindow::Rfc6928 => None,
+        }
+    }
+}
+
+impl InitialThreshold {
+    /// As [`InitialWindow::number`].
+    fn number(&self) -> Option<(u64, &'static str)> {
+        match self {
+            InitialThreshold::Segments(n) => Some((u64::from(*n), "segments")),
+            InitialThreshold::Unlimited | InitialThreshold::Window => None,
+        }
+    }
+}
+
+impl WindowSize {
+    /// As [`InitialWindow::number`].
+    fn number(&self) -> Option<(u64, &'static str)> {
+        match self {
+            WindowSize::Bytes(size) => Some((size.0, "B")),
+            WindowSize::Packets(n) => Some((u64::from(*n), "packets")),
+        }
+    }
+}
+
+/// A number of packets or a size; a bare number may be either, and is refused.
+impl FromNumber for WindowSize {
+    fn from_number(number: &Number) -> Result<WindowSize, UnitError> {
+        match number.unit.as_deref() {
+            None => Err(UnitError::of_number(number, WINDOW)),
+            Some("packet" | "packets") => stated_count(number, "packet", WINDOW).map(WindowSize::Packets),
+            Some(_) => {
+                Bytes::from_number(number).map(WindowSize::Bytes).map_err(|error| error.expecting(WINDOW))
+            }
+        }
     }
 }
 
@@ -90,12 +138,22 @@ fn write_count(f: &mut fmt::Formatter<'_>, n: u32, of: &str) -> fmt::Result {
 ///
 /// # Errors
 /// The bounds, if the count is out of range; `expected`, if it is none.
-fn count(text: &str, of: &str, expected: &str) -> Result<u32, String> {
+fn count(text: &str, of: &str, expected: &str) -> Result<u32, UnitError> {
     let number = text.strip_suffix('s').unwrap_or(text).strip_suffix(of);
     match number.and_then(|number| number.trim_end().parse::<u32>().ok()) {
         Some(n @ 1..=65_535) => Ok(n),
-        Some(_) => Err(format!("found \"{text}\", expected 1 to 65535 {of}s")),
-        None => Err(format!("found \"{text}\", expected {expected}")),
+        Some(_) => Err(UnitError::of_text(text, format!("1 to 65535 {of}s"))),
+        None => Err(UnitError::of_text(text, expected)),
+    }
+}
+
+/// As [`count`], of a number that code states.
+fn stated_count(number: &Number, of: &str, expected: &str) -> Result<u32, UnitError> {
+    let is_count = number.unit.as_deref().is_none_or(|unit| unit.strip_suffix('s').unwrap_or(unit) == of);
+    match number.amount {
+        Amount::Whole(n @ 1..=65_535) if is_count => Ok(n as u32),
+        Amount::Whole(_) if is_count => Err(UnitError::of_number(number, format!("1 to 65535 {of}s"))),
+        _ => Err(UnitError::of_number(number, expected)),
     }
 }
 
@@ -105,14 +163,19 @@ macro_rules! serde_by_text {
 
         impl Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                match self.number() {
+                    Some((amount, unit)) if !serializer.is_human_readable() => {
+                        number::write(Amount::Whole(amount.into()), Some(unit), serializer)
+                    }
+                    _ => serializer.collect_str(self),
+                }
             }
         }
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
+                struct Stated;
+                impl<'de> Visitor<'de> for Stated {
                     type Value = $type;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         f.write_str($expecting)
@@ -120,8 +183,14 @@ macro_rules! serde_by_text {
                     fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
                         text.parse().map_err(E::custom)
                     }
+                    fn visit_newtype_struct<D: serde::Deserializer<'de>>(
+                        self,
+                        number: D,
+                    ) -> Result<$type, D::Error> {
+                        number::read(number)
+                    }
                 }
-                deserializer.deserialize_any(Text)
+                deserializer.deserialize_any(Stated)
             }
         }
     };

@@ -11,7 +11,7 @@ mod playout;
 
 use core::fmt;
 
-use lasthop_base::{BitRate, Bytes, Duration, Invalid, inline_schema, schema};
+use lasthop_base::{BitRate, Bytes, Duration, Invalid, inline_schema, number, schema};
 use schemars::JsonSchema;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -101,8 +101,8 @@ inline_schema!(Playout, |generator| schema::any([
 
 impl<'de> Deserialize<'de> for Playout {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Playout, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
+        struct Stated;
+        impl<'de> Visitor<'de> for Stated {
             type Value = Playout;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a duration with its unit, such as \"60 ms\", or \"adaptive\"")
@@ -113,8 +113,11 @@ impl<'de> Deserialize<'de> for Playout {
                     _ => text.parse().map(Playout::Fixed).map_err(E::custom),
                 }
             }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Playout, D::Error> {
+                number::read(number).map(Playout::Fixed)
+            }
         }
-        deserializer.deserialize_any(Text)
+        deserializer.deserialize_any(Stated)
     }
 }
 
