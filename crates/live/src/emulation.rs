@@ -412,7 +412,8 @@ impl Emulation {
     /// links and base stations: a source or a destination with a TCP of its own, or a proxy that real hosts do
     /// not support.
     pub fn new(scenario: &Scenario, scheme: &str, seed: u64, run: u64) -> Result<Emulation, ScenarioError> {
-        let long = Scenario { limit: LIMIT, warmup: Duration::ZERO, ..scenario.clone() };
+        let mut long = scenario.clone();
+        (long.limit, long.warmup) = (LIMIT, Duration::ZERO);
         let setup = long.set_up(scheme)?;
         let mut network = setup.layout().network().clone();
         if network.connections == 0 {

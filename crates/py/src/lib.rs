@@ -26,6 +26,7 @@ mod python_scheme;
 mod run;
 mod scenario;
 mod scheme;
+mod value;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -73,6 +74,8 @@ mod _lasthop {
     use crate::scenario::{Point, Scenario, UnknownMetric};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
+    #[pymodule_export]
+    use crate::value::{Quantity, quantity};
 
     /// The names and texts of the worked scenarios, in alphabetical order.
     const SCENARIOS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));

@@ -10,14 +10,15 @@ use lasthop_live::Emulation;
 use lasthop_predict::{ChannelBursts, LinkAsked};
 use lasthop_scenario::{Bytes, ScenarioError, Scheme, Time};
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyMapping, PyString, PyTuple};
 
 use crate::error::{run_error, scenario_error};
 use crate::metric::metric_name;
 use crate::python_scheme::{self, NameOrScheme, PythonScheme};
 use crate::run::Run;
+use crate::value;
 
 /// A simulation scenario: for example a transfer over a wired link and a wireless last hop.
 ///
@@ -341,6 +342,137 @@ impl Scenario {
         let external = python_scheme::external(&python_schemes)?;
         let scenario = lasthop_scenario::Scenario::parse_with(text, name, &overrides, &external);
         scenario.map(|scenario| Scenario::new(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Build a scenario from nested mappings with the structure of a file.
+    ///
+    /// Parameters
+    /// ----------
+    /// tables : mapping
+    ///     The scenario: tables as mappings, and values as in `with_`.
+    /// name : str, optional
+    ///     The name used in messages.
+    /// python_schemes : sequence of PythonScheme, optional
+    ///     Schemes written in Python that the scenario may name.
+    ///
+    /// Returns
+    /// -------
+    /// Scenario
+    ///     The validated scenario.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If it is not a valid scenario.
+    /// TypeError
+    ///     If a value is of a type that no setting has.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> scenario = Scenario.from_tables({
+    /// ...     "transfer": {"size": 100_000},
+    /// ...     "wired": {"rate": 10e6, "delay": 0.02},
+    /// ...     "radio": {"rate": "2 Mbps", "channel": {"iid": {"ber": 1e-6}}},
+    /// ... })
+    /// >>> scenario.run("basic").metrics["finished"]
+    /// True
+    #[staticmethod]
+    #[pyo3(
+        signature = (tables, name = "<tables>", python_schemes = Vec::new()),
+        text_signature = "(tables, name='<tables>', python_schemes=())"
+    )]
+    fn from_tables(
+        py: Python<'_>,
+        tables: &Bound<'_, PyMapping>,
+        name: &str,
+        python_schemes: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Scenario> {
+        let external = python_scheme::external(&python_schemes)?;
+        let scenario = lasthop_scenario::Scenario::from_table(value::table_of("", tables)?, name, &external);
+        scenario.map(|scenario| Scenario::new(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Return the scenario with changed settings.
+    ///
+    /// It is the scenario that its file would give with these changes: a changed preset or profile gives all settings
+    /// that the file does not state.
+    ///
+    /// Parameters
+    /// ----------
+    /// *changes : mapping or str
+    ///     Mappings state values by their keys. A number is in the SI unit of its key: seconds, bytes, bits per second,
+    ///     watts; a `Quantity` has a unit of its own. A string is what a file has there, such as ``"2 Mbps"``. A mapping is a
+    ///     table, and None removes a key or a table. A string instead of a mapping is an assignment, as of ``--set``:
+    ///     ``"radio.rate=2 Mbps"``. Later changes take precedence.
+    ///
+    /// Returns
+    /// -------
+    /// Scenario
+    ///     The changed copy.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If the changed scenario is invalid. `key` names the setting.
+    /// TypeError
+    ///     If a value is of a type that no setting has.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> scenario = lasthop.load("last-mile").with_({
+    /// ...     "radio.rate": 8e6,
+    /// ...     "radio.channel": {"gilbert": {"loss": 0.02, "burst": 5}},
+    /// ...     "transfer.size": "100 KB",
+    /// ... })
+    /// >>> scenario["radio.rate"], scenario["radio.channel.gilbert.burst"], scenario["transfer.size"]
+    /// (8000000, 5.0, 100000)
+    #[pyo3(signature = (*changes))]
+    fn with_(&self, py: Python<'_>, changes: Vec<Bound<'_, PyAny>>) -> PyResult<Scenario> {
+        let changed = self.0.with(value::changes(&changes)?);
+        changed.map(|scenario| Scenario::new(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Return the value of a setting, or a table of settings.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : str
+    ///     The key, such as ``"radio.rate"``, or the path of a table.
+    ///
+    /// Returns
+    /// -------
+    /// bool, int, float, Quantity, str, list or dict
+    ///     The value, with all defaults. Quantities are numbers in SI units; numbers of packets and segments, and decibels, are
+    ///     a `Quantity`.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     If the scenario has no such key, or the key has no value.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> scenario = lasthop.load("last-mile")
+    /// >>> scenario["limit"], scenario["radio"]["delay"]
+    /// (60.0, 0.001)
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+        match self.0.values().at(key) {
+            Some(value) => value::object(py, value),
+            None => Err(PyKeyError::new_err(key.to_owned())),
+        }
+    }
+
+    /// Return whether the scenario has a value for a key, or a table.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : str
+    ///     As for an item.
+    fn __contains__(&self, key: &str) -> bool {
+        self.0.values().at(key).is_some()
     }
 
     /// Return the scenario with other schemes to compare.

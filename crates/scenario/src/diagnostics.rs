@@ -1,8 +1,8 @@
-//! Translation of messages from serde and the TOML parser into terms of scenario files.
+//! Messages about problems of files, in terms of scenarios.
 
 use std::ops::Range;
 
-use toml::de::DeValue;
+use crate::file::{Kind, Problem};
 
 /// `problem` prefixed with the key at `path`; numbers in the path are indices of list elements.
 pub(crate) fn at<S: AsRef<str>>(path: &[S], problem: &str) -> String {
@@ -22,57 +22,61 @@ pub(crate) fn syntax(message: &str, text: &str, span: &Range<usize>) -> String {
     format!("not TOML: {message}{hint}")
 }
 
-/// The message for an error at the key `path` with the value `culprit`. `expected` gives the expected
+/// The message for a problem of the key `path` with the value `culprit`. `expected` gives the expected
 /// contents of a missing key.
 pub(crate) fn complaint(
-    message: &str,
+    problem: &Problem,
     path: &[String],
-    culprit: Option<&DeValue<'_>>,
+    culprit: Option<&Kind>,
     expected: &dyn Fn(&str) -> Option<String>,
 ) -> String {
-    if let Some(rest) = message.strip_prefix("unknown field ") {
-        let (word, candidates) = names(rest);
-        return format!("unknown key {}, {}", dotted(path), alternatives(word, candidates));
-    }
-    if let Some(rest) = message.strip_prefix("unexpected keys in table: ")
-        && let Some((_, candidates)) = rest.split_once(", available keys: ")
-    {
-        let word = path.last().map_or("", String::as_str);
-        return format!("unknown key {}, {}", dotted(path), alternatives(word, candidates.split(", ")));
-    }
-    if let Some(rest) = message.strip_prefix("unknown variant ") {
-        let (word, candidates) = names(rest);
-        // An alternative is named by a value, or by the key of its parameters.
-        let by_value = matches!(culprit, Some(DeValue::String(value)) if value == word);
-        let path = if by_value { path } else { &path[..path.len().saturating_sub(1)] };
-        return at(path, &format!("found \"{word}\", {}", alternatives(word, candidates)));
-    }
-    if let Some(rest) = message.strip_prefix("missing field ") {
-        let key = rest.trim_matches('`');
-        let full = dotted(&[path, &[key.to_owned()]].concat());
-        let what = expected(key).map_or(String::new(), |what| format!(", expected {what}"));
-        return format!("missing key {full}{what}");
-    }
-    if message.starts_with("wanted ") {
-        return at(path, &choice(culprit, path));
-    }
-    if message.contains("unit variant, expected")
-        && let Some(DeValue::String(name)) = culprit
-    {
-        let table = dotted(&[path, &[name.to_string()]].concat());
-        return at(path, &format!("found \"{name}\" alone, expected its parameters in a table [{table}]"));
-    }
-    let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
-    match wrong.and_then(|rest| rest.split_once(", expected ")) {
-        Some((found, wanted)) => at(path, &format!("found {}, expected {}", plain(found), in_words(wanted))),
-        None => at(path, message),
+    match problem {
+        Problem::UnknownKey { key, known } => {
+            format!("unknown key {}, {}", dotted(path), alternatives(key, known.iter().copied()))
+        }
+        Problem::MissingKey(key) => {
+            let full = dotted(&key_of(problem, path, culprit));
+            let what = expected(key).map_or(String::new(), |what| format!(", expected {what}"));
+            format!("missing key {full}{what}")
+        }
+        Problem::UnknownWord { word, known } => {
+            let path = key_of(problem, path, culprit);
+            at(&path, &format!("found \"{word}\", {}", alternatives(word, known.iter().copied())))
+        }
+        Problem::NoAlternative => at(path, &choice(culprit, path)),
+        Problem::Alone => {
+            let name = culprit.and_then(Kind::as_text).unwrap_or_default();
+            let table = dotted(&[path, &[name.to_owned()]].concat());
+            at(path, &format!("found \"{name}\" alone, expected its parameters in a table [{table}]"))
+        }
+        Problem::Unexpected { found, expected } => {
+            at(path, &format!("found {found}, expected {}", in_words(expected)))
+        }
+        Problem::NotNumber { expected } => {
+            at(path, &format!("found a number, expected {}", in_words(expected)))
+        }
+        Problem::Other(message) => at(path, message),
     }
 }
 
-/// What serde expected, if `message` reports a wrong type.
-pub(crate) fn expectation(message: &str) -> Option<String> {
-    let (_, wanted) = message.strip_prefix("invalid type: ")?.split_once(", expected ")?;
-    Some(in_words(wanted).to_owned())
+/// The key of a problem that was found at `path`.
+pub(crate) fn key_of(problem: &Problem, path: &[String], culprit: Option<&Kind>) -> Vec<String> {
+    match problem {
+        Problem::MissingKey(key) => [path, &[String::from(*key)]].concat(),
+        // An alternative is named by a value, or by the key of its parameters.
+        Problem::UnknownWord { word, .. } if culprit.and_then(Kind::as_text) != Some(word) => {
+            path[..path.len().saturating_sub(1)].to_vec()
+        }
+        _ => path.to_vec(),
+    }
+}
+
+/// What was expected, if `problem` is another type.
+pub(crate) fn expectation(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::Unexpected { expected, .. } => Some(in_words(expected).to_owned()),
+        _ => None,
+    }
 }
 
 /// The end of "found "`word`", expected one of ...": the alternatives, and the most similar one.
@@ -99,22 +103,16 @@ pub fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     format!("expected {list}{}", near.unwrap_or_default())
 }
 
-/// The first name and the others in serde's message "`word`, expected one of `a`, `b`".
-fn names(rest: &str) -> (&str, impl Iterator<Item = &str>) {
-    let mut names = rest.split('`').skip(1).step_by(2);
-    (names.next().unwrap_or_default(), names)
-}
-
 /// The message for a `culprit` that should name one of several alternatives.
-fn choice(culprit: Option<&DeValue<'_>>, path: &[String]) -> String {
+fn choice(culprit: Option<&Kind>, path: &[String]) -> String {
     match culprit {
-        Some(DeValue::Table(table)) if !table.is_empty() => {
-            let keys: Vec<String> = table.keys().map(|key| format!("\"{}\"", key.get_ref())).collect();
+        Some(Kind::Table(table)) if !table.is_empty() => {
+            let keys: Vec<String> = table.keys().map(|key| format!("\"{key}\"")).collect();
             format!("found {}, expected only one of them", keys.join(" and "))
         }
         found => {
-            let found = found.map_or("nothing", DeValue::type_str);
-            format!("found a {found} that names no alternative, expected a table [{}.NAME]", dotted(path))
+            let found = found.map_or("nothing", Kind::what);
+            format!("found {found} that names no alternative, expected a table [{}.NAME]", dotted(path))
         }
     }
 }
@@ -137,18 +135,6 @@ pub(crate) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
         table = Some(key);
     }
     dotted
-}
-
-/// Plain English for the value that serde found: "integer `2`".
-fn plain(found: &str) -> &str {
-    match found {
-        "map" => "a table",
-        "sequence" => "a list",
-        _ => found
-            .strip_prefix("string ")
-            .or_else(|| found.split_once('`').and_then(|(_, value)| value.strip_suffix('`')))
-            .unwrap_or(found),
-    }
 }
 
 /// Plain English for what serde expected.

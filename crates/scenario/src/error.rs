@@ -68,8 +68,10 @@ impl ErrorKind {
 pub struct ScenarioError {
     kind: ErrorKind,
     message: String,
-    /// Length of the key at the beginning of the message; 0 if it has none.
-    key: usize,
+    /// The key that has the problem, if it is in a single value.
+    key: Option<String>,
+    /// Where the problem begins in the message, after the key.
+    problem: usize,
     origin: String,
     position: Option<(usize, usize)>,
     rendered: String,
@@ -81,6 +83,8 @@ pub(crate) enum Location<'a> {
     File { name: &'a str, text: &'a str, span: Option<Range<usize>> },
     /// In an override on the command line.
     Override(&'a str),
+    /// In a change of the key at this path.
+    Change(&'a str),
 }
 
 impl ScenarioError {
@@ -88,6 +92,7 @@ impl ScenarioError {
         match location {
             Location::File { name, text, span } => ScenarioError::in_file(kind, message, name, text, span),
             Location::Override(assignment) => ScenarioError::at(kind, message, format!("--set {assignment}")),
+            Location::Change(path) => ScenarioError::at(kind, message, format!("the change of {path}")),
         }
     }
 
@@ -98,13 +103,20 @@ impl ScenarioError {
             _ => ErrorKind::Value,
         };
         let message = diagnostics::at(&fault.path, &fault.problem);
-        let key = diagnostics::dotted(&fault.path).len();
-        ScenarioError { key, ..ScenarioError::new(kind, message, location) }
+        ScenarioError::new(kind, message, location).of_key(&fault.path)
+    }
+
+    /// The same error, of the key at `path`.
+    pub(crate) fn of_key(self, path: &[String]) -> ScenarioError {
+        let key = Some(diagnostics::dotted(path)).filter(|key| !key.is_empty());
+        let begins = key.as_ref().is_some_and(|key| self.message.starts_with(&format!("{key}: ")));
+        let problem = key.as_ref().filter(|_| begins).map_or(0, |key| key.len() + 2);
+        ScenarioError { key, problem, ..self }
     }
 
     fn at(kind: ErrorKind, message: String, origin: String) -> ScenarioError {
         let rendered = format!("{message}\n --> {origin}");
-        ScenarioError { kind, message, key: 0, origin, position: None, rendered }
+        ScenarioError { kind, message, key: None, problem: 0, origin, position: None, rendered }
     }
 
     fn in_file(
@@ -122,7 +134,8 @@ impl ScenarioError {
         let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
         let report = [Level::ERROR.no_name().primary_title(message.as_str()).element(snippet)];
         let rendered = Renderer::plain().render(&report);
-        ScenarioError { kind, message, key: 0, origin: name.to_owned(), position: Some(position), rendered }
+        let (origin, position) = (name.to_owned(), Some(position));
+        ScenarioError { kind, message, key: None, problem: 0, origin, position, rendered }
     }
 
     /// Whether both errors have the same location.
@@ -156,19 +169,15 @@ impl ScenarioError {
 
     /// The key that has the problem, such as `radio.rate` or `schemes[1]`; `None` if it is in no single value.
     pub fn key(&self) -> Option<&str> {
-        (self.key > 0).then(|| &self.message[..self.key])
+        self.key.as_deref()
     }
 
     /// The message without the key.
     pub fn problem(&self) -> &str {
-        match self.key {
-            0 => &self.message,
-            // A colon and a space follow.
-            key => &self.message[key + 2..],
-        }
+        &self.message[self.problem..]
     }
 
-    /// The file name, or the `--set` option.
+    /// The file name, or the `--set` option, or `the change of` a key.
     pub fn origin(&self) -> &str {
         &self.origin
     }

@@ -16,12 +16,13 @@ pub mod network;
 mod presets;
 mod schema;
 
-pub use lasthop_base::{Bytes, Duration, Time};
+pub use lasthop_base::{Amount, Bytes, Duration, Number, Time};
 pub use lasthop_proto::scheme::{ExternalSchemes, Scheme, SchemeFailure, Schemes};
 pub use lasthop_proto::tcp::Profile;
 
 pub use diagnostics::alternatives;
 pub use error::{ErrorKind, Fault, ScenarioError};
+pub use file::{Change, Value};
 pub use presets::Preset;
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,

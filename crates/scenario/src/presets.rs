@@ -4,10 +4,11 @@
 
 use std::sync::OnceLock;
 
-use toml::de::{DeTable, DeValue};
-use toml::{Table, Value};
+use toml::Value;
+use toml::de::DeTable;
 
 use crate::diagnostics::alternatives;
+use crate::file::{Kind, Table, table_of};
 
 const TEXT: &str = include_str!("presets.toml");
 
@@ -29,37 +30,33 @@ pub struct Preset {
 impl Preset {
     /// All presets, in the order of their file.
     pub fn all() -> Vec<Preset> {
-        // A table of plain values is sorted by name; the document has the order of the file.
-        let mut names: Vec<_> =
-            document().iter().map(|(key, _)| (key.span().start, key.get_ref().to_string())).collect();
-        names.sort();
-        let table: Table = TEXT.parse().expect("the presets are TOML");
-        let preset = |(_, name): (usize, String)| {
-            let text = |key: &str| match table[&name].get(key) {
+        let table: toml::Table = TEXT.parse().expect("the presets are TOML");
+        let preset = |(name, preset): (&String, &Value)| {
+            let text = |key: &str| match preset.get(key) {
                 Some(Value::String(text)) => text.clone(),
                 _ => panic!("the preset {name} has no {key}"),
             };
             let (summary, source, choice) = (text("summary"), text("source"), text("choice"));
-            let link = table[&name]["link"].as_table().expect("a preset has a link");
-            Preset { summary, source, choice, toml: link.to_string(), name }
+            let link = preset["link"].as_table().expect("a preset has a link");
+            Preset { summary, source, choice, toml: link.to_string(), name: name.clone() }
         };
-        names.into_iter().map(preset).collect()
+        table.iter().map(preset).collect()
     }
 }
 
-fn document() -> &'static DeTable<'static> {
-    static DOCUMENT: OnceLock<DeTable<'static>> = OnceLock::new();
-    DOCUMENT.get_or_init(|| DeTable::parse(TEXT).expect("the presets are TOML").into_inner())
+fn document() -> &'static Table {
+    static DOCUMENT: OnceLock<Table> = OnceLock::new();
+    DOCUMENT.get_or_init(|| table_of(DeTable::parse(TEXT).expect("the presets are TOML").into_inner()))
 }
 
 /// The keys of the preset `name`.
 ///
 /// # Errors
 /// If there is no such preset: what was found and what was expected.
-pub(crate) fn keys_of_preset(name: &str) -> Result<&'static DeTable<'static>, String> {
-    let table = document().get(name).and_then(|preset| preset.get_ref().get("link"));
-    match table.map(|link| link.get_ref()) {
-        Some(DeValue::Table(link)) => Ok(link),
+pub(crate) fn keys_of_preset(name: &str) -> Result<&'static Table, String> {
+    let preset = document().get(name).and_then(|(_, preset)| preset.kind.as_table()?.get("link"));
+    match preset.map(|(_, link)| &link.kind) {
+        Some(Kind::Table(link)) => Ok(link),
         _ => {
             let all = Preset::all();
             let alternatives = alternatives(name, all.iter().map(|preset| preset.name.as_str()));

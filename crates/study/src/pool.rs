@@ -110,8 +110,8 @@ impl Failure {
         let Batch { scenario, scheme, seed, .. } = batch;
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
-        let schemes = vec![scheme.clone()];
-        let replay = Scenario { schemes, sweep: Sweep::default(), ..Scenario::clone(scenario) };
+        let mut replay = Scenario::clone(scenario);
+        (replay.schemes, replay.sweep) = (vec![scheme.clone()], Sweep::default());
         let told = format!(
             "run {run} of scenario {} ({}) with {scheme}, seed {seed}",
             scenario.hash(),

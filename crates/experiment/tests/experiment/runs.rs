@@ -451,8 +451,8 @@ fn tcp_settings_of_connections_override_those_of_hosts() {
     // Payload per segment, minus drops at the short queue.
     let sent = |overrides: &[&str]| {
         let scenario = Scenario::parse(TWO, "two.toml", overrides).expect("a sound scenario");
-        let again = Scenario::parse::<&str>(&scenario.to_toml(), "again", &[]).expect("it is canonical");
-        assert_eq!(again, Scenario { file: "again".into(), ..scenario.clone() });
+        let again = Scenario::parse::<&str>(&scenario.to_toml(), "two.toml", &[]).expect("it is canonical");
+        assert_eq!(again, scenario);
         let run = scenario.run("basic", 1, 0, Observe::default()).expect("it runs");
         let of = |index: usize| {
             let metrics = &run.connections[index].metrics;

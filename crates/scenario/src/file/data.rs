@@ -1,11 +1,10 @@
 //! Reads the data files that a scenario names.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use lasthop_base::{LineError, Unread};
 
@@ -18,11 +17,11 @@ const MAX_SIZE: u64 = 64 << 20;
 
 /// The files that have been read, so that the points of a sweep share their contents.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DataFiles(Rc<RefCell<HashMap<PathBuf, Box<dyn Any + Send + Sync>>>>);
+pub(crate) struct DataFiles(Arc<Mutex<HashMap<PathBuf, Box<dyn Any + Send + Sync>>>>);
 
 impl Scenario {
     /// Reads all data files. Their paths are relative to the directory of the scenario's file.
-    pub(super) fn read_files(&mut self, document: &Document<'_>) -> Result<(), ScenarioError> {
+    pub(super) fn read_files(&mut self, document: &Document) -> Result<(), ScenarioError> {
         let directory = Path::new(document.name()).parent().unwrap_or(Path::new("")).to_owned();
         let cache = document.data_files();
         let mut failed = None;
@@ -47,7 +46,7 @@ impl Scenario {
 impl DataFiles {
     fn read(&self, directory: &Path, file: &mut dyn Unread) -> Result<(), String> {
         let path = directory.join(file.path());
-        let mut known = self.0.borrow_mut();
+        let mut known = self.0.lock().expect("no thread panics while it holds the lock");
         if known.get(&path).is_some_and(|known| file.take_from(&**known)) {
             return Ok(());
         }

@@ -1,44 +1,56 @@
-//! A scenario file as a TOML tree with overrides applied, in which every key keeps the location where it was
+//! A scenario file as a tree of values with changes applied, in which every key keeps the location where it was
 //! written.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::ops::Range;
+use std::sync::Arc;
 
 use lasthop_proto::scheme::ExternalSchemes;
 use serde::de::DeserializeOwned;
-use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
 use super::data::DataFiles;
+use super::node::{Kind, Mark, Node, Problem, ReadError, Table, deserialize, table_of};
+use super::value::{Change, Value};
 use crate::diagnostics;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::presets::keys_of_preset;
-use crate::schema::is_choice;
+use crate::schema::{Scenario, is_choice};
 
-/// A TOML document with applied overrides and sweep values.
+/// A document with changes and sweep values applied.
 ///
-/// Spans below the length of the text are locations in the text. Keys and values from overrides have marks:
-/// distinct empty spans beyond the end of the text.
+/// Marks below the length of the text are spans of it. Keys and values from changes have distinct empty spans beyond the
+/// end of the text.
 #[derive(Clone, Debug)]
-pub(crate) struct Document<'a> {
-    name: &'a str,
-    text: &'a str,
-    overrides: Vec<&'a str>,
+pub(crate) struct Document {
+    name: Arc<str>,
+    text: Arc<str>,
+    /// The tree of the text, without changes.
+    unchanged: Arc<Table>,
+    changes: Vec<Arc<Applied>>,
     marks: Marks,
-    root: DeTable<'a>,
+    root: Table,
     files: DataFiles,
     external: ExternalSchemes,
 }
 
-pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
+/// An applied change.
+#[derive(Clone, Debug)]
+struct Applied {
+    /// The dotted path of its key.
+    path: String,
+    /// The assignment, if it was written as one.
+    assignment: Option<String>,
+}
 
 /// Where a marked key or value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// In the text of the file.
     Text(Range<usize>),
-    /// In the override with this index.
-    Override(usize),
+    /// In the change with this index.
+    Change(usize),
 }
 
 /// The origin of each mark. The first mark is one beyond the length of the text, because an empty span may
@@ -51,29 +63,24 @@ struct Marks {
 
 impl Marks {
     /// A new mark for a key or value written at `origin`.
-    fn mark(&mut self, origin: Origin) -> Range<usize> {
+    fn mark(&mut self, origin: Origin) -> Mark {
         let place = self.base + self.origins.len();
         self.origins.push(origin);
         place..place
     }
 
-    /// Where the key or value with this span was written.
-    fn origin(&self, span: &Range<usize>) -> Origin {
-        let mark = span.start.checked_sub(self.base);
-        mark.map_or_else(|| Origin::Text(span.clone()), |mark| self.origins[mark].clone())
+    /// Where the key or value with this mark was written.
+    fn origin(&self, mark: &Mark) -> Origin {
+        let index = mark.start.checked_sub(self.base);
+        index.map_or_else(|| Origin::Text(mark.clone()), |index| self.origins[index].clone())
     }
 }
 
-impl<'a> Document<'a> {
+impl Document {
     /// Parses the TOML in `text`; `name` is used in messages.
-    pub(crate) fn parse(text: &'a str, name: &'a str) -> Result<Document<'a>, ScenarioError> {
+    pub(crate) fn parse(text: &str, name: &str) -> Result<Document, ScenarioError> {
         match DeTable::parse(text) {
-            Ok(root) => {
-                let marks = Marks { base: text.len() + 1, origins: Vec::new() };
-                let (root, files) = (root.into_inner(), DataFiles::default());
-                let external = ExternalSchemes::default();
-                Ok(Document { name, text, overrides: Vec::new(), marks, root, files, external })
-            }
+            Ok(root) => Ok(Document::new(name, text, table_of(root.into_inner()), text.len())),
             Err(error) => {
                 let span = error.span().unwrap_or_default();
                 let message = diagnostics::syntax(error.message(), text, &span);
@@ -83,8 +90,37 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// The document of a table that code states; `name` is used in messages.
+    pub(crate) fn of(table: Value, name: &str) -> Document {
+        // Marks as if each key and value were a letter of a text.
+        let mut end = 0;
+        let mut mark = || {
+            end += 1;
+            end..end
+        };
+        let root = match Kind::of(table, &mut mark) {
+            Kind::Table(root) => root,
+            _ => Table::new(),
+        };
+        Document::new(name, "", root, end)
+    }
+
+    /// A document whose marks end at `end`.
+    fn new(name: &str, text: &str, root: Table, end: usize) -> Document {
+        Document {
+            name: name.into(),
+            text: text.into(),
+            unchanged: Arc::new(root.clone()),
+            changes: Vec::new(),
+            marks: Marks { base: end + 1, origins: Vec::new() },
+            root,
+            files: DataFiles::default(),
+            external: ExternalSchemes::default(),
+        }
+    }
+
     /// Lets the document name these schemes besides the registered ones.
-    pub(crate) fn with_schemes(self, external: &ExternalSchemes) -> Document<'a> {
+    pub(crate) fn with_schemes(self, external: &ExternalSchemes) -> Document {
         Document { external: external.clone(), ..self }
     }
 
@@ -93,9 +129,17 @@ impl<'a> Document<'a> {
         &self.external
     }
 
+    /// Applies a change.
+    pub(crate) fn change(&mut self, change: Change) -> Result<(), ScenarioError> {
+        match change {
+            Change::Assignment(assignment) => self.set(&assignment),
+            Change::Key(path, value) => self.set_key(&path, value),
+        }
+    }
+
     /// Applies the override `assignment`, `a.b.c=VALUE`. The value is parsed as TOML, or else taken as a
     /// string, so quotes may be omitted.
-    pub(crate) fn set(&mut self, assignment: &'a str) -> Result<(), ScenarioError> {
+    pub(crate) fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
         let refuse = |message: &str| {
             Err(ScenarioError::new(ErrorKind::Syntax, message.to_owned(), Location::Override(assignment)))
         };
@@ -106,18 +150,68 @@ impl<'a> Document<'a> {
         if keys.iter().any(|key| key.is_empty()) {
             return refuse("expected a key such as radio.rate before the \"=\"");
         }
-        let origin = Origin::Override(self.overrides.len());
-        let mut mark = || self.marks.mark(origin.clone());
         let text = text.trim();
-        let value = match DeValue::parse(text) {
-            Ok(value) => marked(value.into_inner(), &mut mark),
-            Err(_) => Spanned::new(mark(), DeValue::String(text.into())),
-        };
-        if let Err(depth) = insert(&mut self.root, &keys, value, &mut |_| mark()) {
-            return refuse(&format!("{}: found a value, expected a table", keys[..=depth].join(".")));
+        let value = DeValue::parse(text)
+            .map_or_else(|_| Node { mark: 0..0, kind: Kind::Text(text.to_owned()) }, Node::from);
+        let applied = Applied { path: keys.join("."), assignment: Some(assignment.to_owned()) };
+        self.apply(&keys, &value, applied)
+    }
+
+    /// Sets the key at the dotted path `path` to `value`, or removes it.
+    fn set_key(&mut self, path: &str, value: Option<Value>) -> Result<(), ScenarioError> {
+        let keys: Vec<&str> = keys_of(path).collect();
+        if keys.iter().any(|key| key.is_empty()) {
+            let problem = format!("found the key \"{path}\", expected one such as radio.rate");
+            return Err(ScenarioError::new(ErrorKind::Syntax, problem, Location::Change(path)));
         }
-        self.overrides.push(assignment);
-        Ok(())
+        let applied = Applied { path: keys.join("."), assignment: None };
+        match value {
+            Some(value) => self.apply(&keys, &Node::of(value, &mut || 0..0), applied),
+            None => {
+                let (last, parents) = keys.split_last().expect("a path has at least one key");
+                let removed = table_at(&mut self.root, parents).and_then(|table| table.shift_remove(*last));
+                if removed.is_none() {
+                    self.check_key(&keys, path)?;
+                }
+                self.changes.push(Arc::new(applied));
+                Ok(())
+            }
+        }
+    }
+
+    fn apply(&mut self, keys: &[&str], value: &Node, applied: Applied) -> Result<(), ScenarioError> {
+        let origin = Origin::Change(self.changes.len());
+        self.changes.push(Arc::new(applied));
+        let mut mark = || self.marks.mark(origin.clone());
+        let value = value.marked(&mut mark);
+        insert(&mut self.root, keys, value, &mut |_| mark()).map_err(|depth| {
+            let problem = format!("{}: found a value, expected a table", keys[..=depth].join("."));
+            ScenarioError::new(ErrorKind::Syntax, problem, self.location_of(Some(origin)))
+        })
+    }
+
+    /// Checks that the key of `path`, which is not stated and shall be removed, could be stated.
+    fn check_key(&self, keys: &[&str], path: &str) -> Result<(), ScenarioError> {
+        let key: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let refuse = |problem: String| {
+            Err(ScenarioError::new(ErrorKind::Key, problem, Location::Change(path)).of_key(&key))
+        };
+        if keys[0] == "sweep" && keys.len() > 1 {
+            return refuse(format!(
+                "{path}: found no such axis; a value of the parameter itself removes its axis"
+            ));
+        }
+        let mut tried = self.clone();
+        let value = Node { mark: 0..0, kind: Kind::Bool(false) };
+        if insert(&mut tried.root, keys, value, &mut |_| 0..0).is_err() {
+            return Ok(());
+        }
+        match deserialize::<Scenario>(&tried.root) {
+            Err(ReadError { problem: problem @ Problem::UnknownKey { .. }, .. }) => {
+                refuse(diagnostics::complaint(&problem, &key, None, &|_| None))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets the key path `keys` to `value`. Each key and the value carry the location where they were
@@ -125,11 +219,11 @@ impl<'a> Document<'a> {
     pub(crate) fn lay(
         &mut self,
         keys: &[(String, Origin)],
-        (value, value_at): (DeValue<'a>, &Origin),
+        (value, value_at): (&Node, &Origin),
     ) -> Result<(), ScenarioError> {
         let (names, places): (Vec<&str>, Vec<&Origin>) =
             keys.iter().map(|(name, place)| (name.as_str(), place)).unzip();
-        let value = marked(value, &mut || self.marks.mark(value_at.clone()));
+        let value = value.marked(&mut || self.marks.mark(value_at.clone()));
         let mut mark = |depth: usize| self.marks.mark(places[depth].clone());
         insert(&mut self.root, &names, value, &mut mark).map_err(|depth| {
             let path = names[..=depth].join(".");
@@ -141,14 +235,14 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// If there is no such preset.
-    pub(super) fn with_presets(&self) -> Result<Document<'a>, ScenarioError> {
+    pub(super) fn with_presets(&self) -> Result<Document, ScenarioError> {
         let mut expanded = self.clone();
         for table in self.tables_of_links() {
             let path = borrowed(&table);
             let uplink = [&path[..], &["uplink", "preset"]].concat();
             if let Some((_, value)) = self.find(&uplink) {
                 let problem = "found it for one direction, expected it for both directions only";
-                return Err(self.error(diagnostics::at(&uplink, problem), &self.origin(&value.span())));
+                return Err(self.error(diagnostics::at(&uplink, problem), &self.origin(&value.mark)));
             }
             let Some((name, origin)) = self.preset_of(&path) else { continue };
             let preset = keys_of_preset(&name).map_err(|problem| {
@@ -164,8 +258,8 @@ impl<'a> Document<'a> {
     /// The name of the preset that the table at `path` states, and where.
     pub(super) fn preset_of(&self, path: &[&str]) -> Option<(String, Origin)> {
         let (_, value) = self.find(&[path, &["preset"]].concat())?;
-        let name = value.get_ref().as_str()?.to_owned();
-        Some((name, self.origin(&value.span())))
+        let name = value.kind.as_text()?.to_owned();
+        Some((name, self.origin(&value.mark)))
     }
 
     /// The tables of wireless links: `radio`, and those of `link`.
@@ -176,58 +270,54 @@ impl<'a> Document<'a> {
 
     /// The keys of the table at `path`; none if there is none.
     pub(super) fn keys_at(&self, path: &[&str]) -> BTreeSet<String> {
-        match self.find(path).map(|(_, value)| value.get_ref()) {
-            Some(DeValue::Table(table)) => table.keys().map(|key| key.get_ref().to_string()).collect(),
-            _ => BTreeSet::new(),
-        }
+        let table = self.find(path).and_then(|(_, value)| value.kind.as_table());
+        table.into_iter().flat_map(Table::keys).cloned().collect()
     }
 
     /// Removes the top-level key `key` and returns its value.
-    pub(crate) fn remove(&mut self, key: &str) -> Option<Value<'a>> {
-        self.root.remove(key)
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Node> {
+        self.root.shift_remove(key).map(|(_, value)| value)
     }
 
     /// A document with a single key, `name`, and its value, which is part of this document.
-    pub(crate) fn part(&self, name: &str, value: &Value<'a>) -> Document<'a> {
-        let root = DeTable::from_iter([(named(name, value.span()), value.clone())]);
+    pub(crate) fn part(&self, name: &str, value: &Node) -> Document {
+        let root = Table::from([(name.to_owned(), (value.mark.clone(), value.clone()))]);
         Document { root, ..self.clone() }
     }
 
-    /// The paths of the overrides, in order.
-    pub(crate) fn overridden(&self) -> impl Iterator<Item = String> {
-        let path = |assignment: &&str| assignment.split('=').next().map(bare);
-        self.overrides.iter().filter_map(path)
+    /// The paths of the changes, in order.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &str> {
+        self.changes.iter().map(|applied| applied.path.as_str())
     }
 
     /// Deserializes the document as a `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
-        deserialize(&self.root).map_err(|error| {
-            // A missing top-level key has no location.
-            let span = error.span().filter(|span| *span != (0..0));
-            let path = span.as_ref().and_then(|span| path_in(&self.root, span)).unwrap_or_default();
-            let culprit = self.find(&borrowed(&path)).map(|(_, value)| value.get_ref());
+        deserialize(&self.root).map_err(|ReadError { problem, mark }| {
+            let path = mark.as_ref().and_then(|mark| path_in(&self.root, mark)).unwrap_or_default();
+            let culprit = self.find(&borrowed(&path)).map(|(_, value)| &value.kind);
             let expected = |key: &str| self.expected_at::<T>(&path, key);
-            let message = diagnostics::complaint(error.message(), &path, culprit, &expected);
-            ScenarioError::new(ErrorKind::Key, message, self.location(span))
+            let message = diagnostics::complaint(&problem, &path, culprit, &expected);
+            let key = diagnostics::key_of(&problem, &path, culprit);
+            ScenarioError::new(ErrorKind::Key, message, self.location(mark.as_ref())).of_key(&key)
         })
     }
 
     /// The error for the first key or string that would break tables or reports, if any.
     pub(crate) fn unprintable(&self) -> Option<ScenarioError> {
-        let (path, span, letter) = unprintable_in(&self.root)?;
+        let (path, mark, letter) = unprintable_in(&self.root)?;
         let path: Vec<String> = path.iter().map(|key| escaped(key)).collect();
         let code = u32::from(letter);
         let problem = format!(
             "found the control character U+{code:04X}, expected a single line of text; remove the character"
         );
-        Some(ScenarioError::of(&Fault { path, problem }, self.location(Some(span))))
+        Some(ScenarioError::of(&Fault { path, problem }, self.location(Some(&mark))))
     }
 
     /// The error for `fault`, located at its key, or at the nearest parent that exists in the document.
     pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
         let path = borrowed(&fault.path);
-        let span = (1..=path.len()).rev().find_map(|depth| self.span_of(&path[..depth]));
-        ScenarioError::of(fault, self.location(span))
+        let mark = (1..=path.len()).rev().find_map(|depth| self.mark_of(&path[..depth]));
+        ScenarioError::of(fault, self.location(mark.as_ref()))
     }
 
     /// The data files that have been read for this document and those derived from it.
@@ -237,26 +327,23 @@ impl<'a> Document<'a> {
 
     /// The name used in messages.
     pub(crate) fn name(&self) -> &str {
-        self.name
+        &self.name
     }
 
     /// The keys of the top-level table `table`.
     pub(crate) fn keys_of(&self, table: &str) -> impl Iterator<Item = &str> {
-        let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
-        table.into_iter().flat_map(|table| table.keys().map(|key| key.get_ref().as_ref()))
+        keys_in(&self.root, table).map(|(key, _)| key)
     }
 
-    /// The top-level table `table` of the text, without overrides; `None` if there is none, or an invalid one.
-    pub(super) fn read_text<T: DeserializeOwned>(&self, table: &str) -> Option<T> {
-        let mut text = DeTable::parse(self.text).ok()?.into_inner();
-        T::deserialize(ValueDeserializer::from(text.remove(table)?)).ok()
+    /// The top-level table `table` without changes; `None` if there is none, or an invalid one.
+    pub(super) fn read_unchanged<T: DeserializeOwned>(&self, table: &str) -> Option<T> {
+        T::deserialize(&self.unchanged.get(table)?.1).ok()
     }
 
-    /// The keys of the top-level table `table` that overrides or the sweep set.
+    /// The keys of the top-level table `table` that changes or the sweep set.
     pub(crate) fn keys_set_in(&self, table: &str) -> impl Iterator<Item = &str> {
-        let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
-        let set = |key: &&Spanned<DeString<'a>>| key.span().start >= self.marks.base;
-        table.into_iter().flat_map(|table| table.keys()).filter(set).map(|key| key.get_ref().as_ref())
+        let base = self.marks.base;
+        keys_in(&self.root, table).filter_map(move |(key, mark)| (mark.start >= base).then_some(key))
     }
 
     /// The error for what was written at `origin`.
@@ -264,20 +351,25 @@ impl<'a> Document<'a> {
         ScenarioError::new(ErrorKind::Value, message, self.location_of(Some(origin.clone())))
     }
 
-    /// Where the key or value with this span was written.
-    pub(crate) fn origin(&self, span: &Range<usize>) -> Origin {
-        self.marks.origin(span)
+    /// Where the key or value with this mark was written.
+    pub(crate) fn origin(&self, mark: &Mark) -> Origin {
+        self.marks.origin(mark)
     }
 
-    fn location(&self, span: Option<Range<usize>>) -> Location<'_> {
-        self.location_of(span.map(|span| self.origin(&span)))
+    fn location(&self, mark: Option<&Mark>) -> Location<'_> {
+        self.location_of(mark.map(|mark| self.origin(mark)))
     }
 
     fn location_of(&self, origin: Option<Origin>) -> Location<'_> {
+        let (name, text) = (&self.name, &self.text);
         match origin {
-            Some(Origin::Override(index)) => Location::Override(self.overrides[index]),
-            Some(Origin::Text(span)) => Location::File { name: self.name, text: self.text, span: Some(span) },
-            None => Location::File { name: self.name, text: self.text, span: None },
+            Some(Origin::Change(index)) => match &*self.changes[index] {
+                Applied { assignment: Some(assignment), .. } => Location::Override(assignment),
+                Applied { path, .. } => Location::Change(path),
+            },
+            // A document that code states has no text.
+            Some(Origin::Text(span)) if !text.is_empty() => Location::File { name, text, span: Some(span) },
+            _ => Location::File { name, text, span: None },
         }
     }
 
@@ -286,57 +378,55 @@ impl<'a> Document<'a> {
     fn expected_at<T: DeserializeOwned>(&self, path: &[String], key: &str) -> Option<String> {
         let mut root = self.root.clone();
         let keys = [&borrowed(path)[..], &[key]].concat();
-        insert(&mut root, &keys, Spanned::new(0..0, DeValue::Boolean(false)), &mut |_| 0..0).ok()?;
-        let error = deserialize::<T>(&root).err()?;
-        diagnostics::expectation(error.message())
+        let value = Node { mark: 0..0, kind: Kind::Bool(false) };
+        insert(&mut root, &keys, value, &mut |_| 0..0).ok()?;
+        diagnostics::expectation(&deserialize::<T>(&root).err()?.problem)
     }
 
-    fn span_of(&self, path: &[&str]) -> Option<Range<usize>> {
-        self.find(path).map(|(key, value)| match value.get_ref() {
-            DeValue::Table(_) => key,
-            _ => value.span(),
+    fn mark_of(&self, path: &[&str]) -> Option<Mark> {
+        self.find(path).map(|(key, value)| match value.kind {
+            Kind::Table(_) => key.clone(),
+            _ => value.mark.clone(),
         })
     }
 
-    /// The value at `path`, in which numbers index lists, and the span of its key.
-    fn find(&self, path: &[&str]) -> Option<(Range<usize>, &Value<'a>)> {
+    /// The value at `path`, in which numbers index lists, and the mark of its key.
+    fn find(&self, path: &[&str]) -> Option<(&Mark, &Node)> {
         let (first, rest) = path.split_first()?;
-        let (key, value) = self.root.get_key_value(*first)?;
-        rest.iter().try_fold((key.span(), value), |(_, value), key| match value.get_ref() {
-            DeValue::Table(table) => table.get_key_value(*key).map(|(key, value)| (key.span(), value)),
-            DeValue::Array(items) => items.get(key.parse::<usize>().ok()?).map(|item| (item.span(), item)),
+        let (key, value) = self.root.get(*first)?;
+        rest.iter().try_fold((key, value), |(_, value), key| match &value.kind {
+            Kind::Table(table) => table.get(*key).map(|(key, value)| (key, value)),
+            Kind::List(items) => items.get(key.parse::<usize>().ok()?).map(|item| (&item.mark, item)),
             _ => None,
         })
     }
 }
 
+/// The keys of the top-level table `table`, each with its mark.
+fn keys_in<'r>(root: &'r Table, table: &str) -> impl Iterator<Item = (&'r str, &'r Mark)> {
+    let table = root.get(table).and_then(|(_, value)| value.kind.as_table());
+    table.into_iter().flatten().map(|(key, (mark, _))| (key.as_str(), mark))
+}
+
 /// The table at `path`.
-fn table_at<'t, 'a>(root: &'t mut DeTable<'a>, path: &[&str]) -> Option<&'t mut DeTable<'a>> {
-    path.iter().try_fold(root, |table, key| match table.get_mut(*key)?.get_mut() {
-        DeValue::Table(table) => Some(table),
+fn table_at<'t>(root: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
+    path.iter().try_fold(root, |table, key| match &mut table.get_mut(*key)?.1.kind {
+        Kind::Table(table) => Some(table),
         _ => None,
     })
 }
 
 /// Adds the keys of `preset` that `link` does not state, those of its uplink each by itself.
-fn take_over(link: &mut DeTable<'_>, preset: &DeTable<'static>, mark: &mut dyn FnMut() -> Range<usize>) {
-    for (key, value) in preset {
-        match (link.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value.get_ref()) {
-            (None, value) => {
-                let key = named(key.get_ref(), mark());
-                link.insert(key, marked(value.clone(), mark));
+fn take_over(link: &mut Table, preset: &Table, mark: &mut dyn FnMut() -> Mark) {
+    for (key, (_, value)) in preset {
+        match (link.get_mut(key).map(|(_, own)| &mut own.kind), &value.kind) {
+            (None, _) => {
+                link.insert(key.clone(), (mark(), value.marked(mark)));
             }
-            (Some(DeValue::Table(own)), DeValue::Table(uplink)) if key.get_ref() == "uplink" => {
-                take_over(own, uplink, mark);
-            }
+            (Some(Kind::Table(own)), Kind::Table(uplink)) if key == "uplink" => take_over(own, uplink, mark),
             (Some(_), _) => {}
         }
     }
-}
-
-/// A dotted path without quotes and spaces.
-pub(crate) fn bare(path: &str) -> String {
-    keys_of(path).collect::<Vec<_>>().join(".")
 }
 
 /// The keys of a dotted path. Keys contain no dots, so quotes are ignored.
@@ -348,46 +438,41 @@ fn borrowed(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-fn deserialize<T: DeserializeOwned>(root: &DeTable<'_>) -> Result<T, toml::de::Error> {
-    T::deserialize(toml::Deserializer::from(Spanned::new(0..0, root.clone())))
-}
-
-/// The path of the key or list element whose name or value has the given span.
-fn path_in(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
-    table.iter().find_map(|(key, value)| {
-        let rest = match value.get_ref() {
-            _ if key.span() == *span || value.span() == *span => Some(Vec::new()),
-            DeValue::Table(table) => path_in(table, span),
-            DeValue::Array(items) => {
-                items.iter().position(|item| item.span() == *span).map(|index| vec![index.to_string()])
+/// The path of the key or list element whose name or value has the given mark.
+fn path_in(table: &Table, mark: &Mark) -> Option<Vec<String>> {
+    table.iter().find_map(|(key, (key_mark, value))| {
+        let rest = match &value.kind {
+            _ if key_mark == mark || value.mark == *mark => Some(Vec::new()),
+            Kind::Table(table) => path_in(table, mark),
+            Kind::List(items) => {
+                items.iter().position(|item| item.mark == *mark).map(|index| vec![index.to_string()])
             }
             _ => None,
         };
-        rest.map(|rest| [vec![key.get_ref().to_string()], rest].concat())
+        rest.map(|rest| iter::once(key.clone()).chain(rest).collect())
     })
 }
 
-/// The first key or string with an unprintable character: its path, its span, and the character.
-fn unprintable_in(table: &DeTable<'_>) -> Option<(Vec<String>, Range<usize>, char)> {
-    table.iter().find_map(|(key, value)| {
-        let name = key.get_ref().to_string();
+/// The first key or string with an unprintable character: its path, its mark, and the character.
+fn unprintable_in(table: &Table) -> Option<(Vec<String>, Mark, char)> {
+    table.iter().find_map(|(name, (mark, value))| {
         let below = match name.chars().find(is_unprintable) {
-            Some(letter) => (Vec::new(), key.span(), letter),
+            Some(letter) => (Vec::new(), mark.clone(), letter),
             None => unprintable_value(value)?,
         };
-        Some(([vec![name], below.0].concat(), below.1, below.2))
+        Some(([vec![name.clone()], below.0].concat(), below.1, below.2))
     })
 }
 
-fn unprintable_value(value: &Value<'_>) -> Option<(Vec<String>, Range<usize>, char)> {
-    match value.get_ref() {
-        DeValue::String(text) => {
-            text.chars().find(is_unprintable).map(|letter| (Vec::new(), value.span(), letter))
+fn unprintable_value(value: &Node) -> Option<(Vec<String>, Mark, char)> {
+    match &value.kind {
+        Kind::Text(text) => {
+            text.chars().find(is_unprintable).map(|letter| (Vec::new(), value.mark.clone(), letter))
         }
-        DeValue::Table(table) => unprintable_in(table),
-        DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            let (path, span, letter) = unprintable_value(item)?;
-            Some(([vec![index.to_string()], path].concat(), span, letter))
+        Kind::Table(table) => unprintable_in(table),
+        Kind::List(items) => items.iter().enumerate().find_map(|(index, item)| {
+            let (path, mark, letter) = unprintable_value(item)?;
+            Some(([vec![index.to_string()], path].concat(), mark, letter))
         }),
         _ => None,
     }
@@ -408,51 +493,30 @@ fn escaped(key: &str) -> String {
     key.chars().map(escape).collect()
 }
 
-/// Inserts `value` at the path `keys`, creating tables as needed; `mark` returns a span for the key with a
+/// Inserts `value` at the path `keys`, creating tables as needed; `mark` returns a mark for the key with a
 /// given index. On error, returns the index of the key whose value is not a table.
-fn insert<'a>(
-    root: &mut DeTable<'a>,
+fn insert(
+    root: &mut Table,
     keys: &[&str],
-    value: Value<'a>,
-    mark: &mut dyn FnMut(usize) -> Range<usize>,
+    value: Node,
+    mark: &mut dyn FnMut(usize) -> Mark,
 ) -> Result<(), usize> {
     let (last, parents) = keys.split_last().expect("a path has at least one key");
     let mut table = root;
     for (depth, key) in parents.iter().enumerate() {
-        let entry = table
-            .entry(named(key, mark(depth)))
-            .or_insert_with(|| Spanned::new(mark(depth), DeValue::Table(DeTable::new())));
-        if is_choice(&keys[..=depth]) && entry.get_ref().get(keys[depth + 1]).is_none() {
-            *entry = Spanned::new(mark(depth), DeValue::Table(DeTable::new()));
+        let mut empty = || Node { mark: mark(depth), kind: Kind::Table(Table::new()) };
+        let new = empty();
+        let (_, entry) = table.entry((*key).to_owned()).or_insert_with(|| (new.mark.clone(), new));
+        let has_next = entry.kind.as_table().is_some_and(|table| table.contains_key(keys[depth + 1]));
+        if is_choice(&keys[..=depth]) && !has_next {
+            *entry = empty();
         }
-        table = match entry.get_mut() {
-            DeValue::Table(table) => table,
+        table = match &mut entry.kind {
+            Kind::Table(table) => table,
             _ => return Err(depth),
         };
     }
-    table.remove(*last);
-    table.insert(named(last, mark(parents.len())), value);
+    table.shift_remove(*last);
+    table.insert((*last).to_owned(), (mark(parents.len()), value));
     Ok(())
-}
-
-fn named<'a>(key: &str, span: Range<usize>) -> Spanned<DeString<'a>> {
-    Spanned::new(span, DeString::Owned(key.to_owned()))
-}
-
-/// The value with a mark for every span in it.
-fn marked<'a>(value: DeValue<'a>, mark: &mut dyn FnMut() -> Range<usize>) -> Value<'a> {
-    let value = match value {
-        DeValue::Array(items) => {
-            DeValue::Array(items.into_iter().map(|item| marked(item.into_inner(), mark)).collect())
-        }
-        DeValue::Table(table) => {
-            let entries = table.into_iter().map(|(key, value)| {
-                let key = Spanned::new(mark(), key.into_inner());
-                (key, marked(value.into_inner(), mark))
-            });
-            DeValue::Table(entries.collect())
-        }
-        plain => plain,
-    };
-    Spanned::new(mark(), value)
 }

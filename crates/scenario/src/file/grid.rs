@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
-use toml::{Table, Value};
+use toml::Value;
 
-use super::document::{self, Document, Origin};
+use super::document::{Document, Origin};
+use super::node::{Kind, Node, Table};
 use super::range::{self, Range};
+use super::source::Source;
 use crate::error::ScenarioError;
 use crate::schema::{Axis, Point, Scenario, Sweep, SweptPreset, text};
 
@@ -19,11 +19,12 @@ const MAX_POINTS: usize = 100_000;
 const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
 
 /// An axis as written.
-struct Draft {
+#[derive(Debug)]
+pub(super) struct Draft {
     path: String,
     /// The keys of the path, each with its location.
-    keys: Vec<(String, Origin)>,
-    values: Vec<Written>,
+    pub(super) keys: Vec<(String, Origin)>,
+    pub(super) values: Vec<Written>,
 }
 
 impl Draft {
@@ -34,24 +35,22 @@ impl Draft {
 }
 
 /// A value as written.
-struct Written {
-    /// The value in TOML syntax.
-    toml: String,
-    at: Origin,
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) value: Node,
+    pub(super) at: Origin,
 }
 
 /// The points of a sweep: documents derived from a common one.
 struct Grid<'a> {
-    base: &'a Document<'a>,
-    drafts: &'a [Draft],
-    /// The values of each axis, as applied to the document.
-    values: Vec<Vec<DeValue<'a>>>,
+    base: &'a Arc<Document>,
+    drafts: &'a Arc<[Draft]>,
 }
 
 /// Expands the sweep in `table`, which was removed from the document `base`.
-pub(crate) fn expand(base: &Document<'_>, table: document::Value<'_>) -> Result<Sweep, ScenarioError> {
-    let drafts = drafts(base, &table)?;
-    let grid = Grid::new(base, &drafts);
+pub(crate) fn expand(base: &Arc<Document>, table: &Node) -> Result<Sweep, ScenarioError> {
+    let drafts = drafts(base, table)?.into();
+    let grid = Grid { base, drafts: &drafts };
     grid.check_size()?;
     let points = grid.points()?;
     let axes = grid.axes(&points)?;
@@ -63,7 +62,7 @@ pub(crate) fn expand(base: &Document<'_>, table: document::Value<'_>) -> Result<
 }
 
 /// The keys stated beside a link's preset, if `path` is that of the preset.
-fn stated_beside_preset(base: &Document<'_>, path: &str) -> Option<SweptPreset> {
+fn stated_beside_preset(base: &Document, path: &str) -> Option<SweptPreset> {
     let table: Vec<&str> = path.strip_suffix(".preset")?.split('.').collect();
     base.preset_of(&table)?;
     let uplink = base.keys_at(&[&table[..], &["uplink"]].concat());
@@ -72,10 +71,10 @@ fn stated_beside_preset(base: &Document<'_>, path: &str) -> Option<SweptPreset> 
 }
 
 /// The axes in the order in which they are written, followed by those from overrides.
-fn drafts(base: &Document<'_>, table: &document::Value<'_>) -> Result<Vec<Draft>, ScenarioError> {
-    let DeValue::Table(table_of_paths) = table.get_ref() else {
+fn drafts(base: &Document, table: &Node) -> Result<Vec<Draft>, ScenarioError> {
+    let Kind::Table(table_of_paths) = &table.kind else {
         let problem = String::from("sweep: found a value, expected a table");
-        return Err(base.error(problem, &base.origin(&table.span())));
+        return Err(base.error(problem, &base.origin(&table.mark)));
     };
     let mut found = Vec::new();
     collect(base, table_of_paths, &[], &mut found)?;
@@ -90,7 +89,7 @@ fn drafts(base: &Document<'_>, table: &document::Value<'_>) -> Result<Vec<Draft>
                     format!("sweep: found {} beside {rival}, expected only one of them", draft.path);
                 return Err(base.error(problem, draft.at()));
             }
-            if !matches!(draft.at(), Origin::Override(_)) {
+            if !matches!(draft.at(), Origin::Change(_)) {
                 let problem = format!("sweep: found {rival} a second time, expected it once");
                 return Err(base.error(problem, draft.at()));
             }
@@ -109,27 +108,27 @@ fn related(one: &str, other: &str) -> bool {
     leads(one, other) || leads(other, one)
 }
 
-/// Whether a later override sets this parameter, which removes it from the sweep.
-fn is_fixed_by_override(base: &Document<'_>, draft: &Draft) -> bool {
-    base.overridden().enumerate().any(|(index, path)| {
-        let later = matches!(draft.at(), Origin::Override(own) if *own > index);
-        related(&path, &draft.path) && !later
+/// Whether a later change sets this parameter, which removes it from the sweep.
+fn is_fixed_by_override(base: &Document, draft: &Draft) -> bool {
+    base.changed().enumerate().any(|(index, path)| {
+        let later = matches!(draft.at(), Origin::Change(own) if *own > index);
+        related(path, &draft.path) && !later
     })
 }
 
 /// Adds the axes in `table` under the key path `above`.
 fn collect(
-    base: &Document<'_>,
-    table: &DeTable<'_>,
+    base: &Document,
+    table: &Table,
     above: &[(String, Origin)],
     found: &mut Vec<(usize, Draft)>,
 ) -> Result<(), ScenarioError> {
-    for (key, value) in table {
-        let at = base.origin(&key.span());
-        let names = key.get_ref().split('.').map(|name| (name.trim().to_owned(), at.clone()));
+    for (key, (mark, value)) in table {
+        let at = base.origin(mark);
+        let names = key.split('.').map(|name| (name.trim().to_owned(), at.clone()));
         let keys: Vec<(String, Origin)> = above.iter().cloned().chain(names).collect();
         if keys.iter().any(|(name, _)| name.is_empty()) {
-            let problem = format!("sweep: found \"{}\", expected a key such as radio.rate", key.get_ref());
+            let problem = format!("sweep: found \"{key}\", expected a key such as radio.rate");
             return Err(base.error(problem, &at));
         }
         if FIXED.contains(&keys[0].0.as_str()) {
@@ -140,12 +139,12 @@ fn collect(
             let problem = format!("sweep: found {}, which is not a parameter; {remedy}", keys[0].0);
             return Err(base.error(problem, &at));
         }
-        match value.get_ref() {
-            DeValue::Table(inner) if !is_range(inner) => collect(base, inner, &keys, found)?,
+        match &value.kind {
+            Kind::Table(inner) if !is_range(inner) => collect(base, inner, &keys, found)?,
             _ => {
                 let path = keys.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".");
                 let values = written(base, &format!("sweep.{path}"), value)?;
-                found.push((value.span().start, Draft { path, keys, values }));
+                found.push((value.mark.start, Draft { path, keys, values }));
             }
         }
     }
@@ -153,34 +152,32 @@ fn collect(
 }
 
 /// Whether a table is a range, not part of a path. A list at one of its keys is an axis: `scheme.vs-tcp.step`.
-fn is_range(table: &DeTable<'_>) -> bool {
+fn is_range(table: &Table) -> bool {
     let plain = |key: &&str| {
-        table.get(*key).is_some_and(|value| !value.get_ref().is_table() && !value.get_ref().is_array())
+        table.get(*key).is_some_and(|(_, value)| !matches!(value.kind, Kind::Table(_) | Kind::List(_)))
     };
     range::KEYS.iter().any(plain)
 }
 
 /// The values of the list or range at `path`.
-fn written(
-    base: &Document<'_>,
-    path: &str,
-    value: &document::Value<'_>,
-) -> Result<Vec<Written>, ScenarioError> {
-    let at = base.origin(&value.span());
+fn written(base: &Document, path: &str, value: &Node) -> Result<Vec<Written>, ScenarioError> {
+    let at = base.origin(&value.mark);
     let refuse = |problem: &str| Err(base.error(format!("{path}: {problem}"), &at));
-    match value.get_ref() {
-        DeValue::Array(items) if items.is_empty() => {
-            refuse("found an empty list, expected at least one value")
+    match &value.kind {
+        Kind::List(items) if items.is_empty() => refuse("found an empty list, expected at least one value"),
+        Kind::List(items) => {
+            let written = |item: &Node| Written { value: item.clone(), at: base.origin(&item.mark) };
+            Ok(items.iter().map(written).collect())
         }
-        DeValue::Array(items) => items.iter().map(|item| Written::new(base, item)).collect(),
-        DeValue::Table(_) => {
+        Kind::Table(_) => {
             let part = base.part(path, value);
             let ranges: HashMap<String, Range> = part.read()?;
             let values = ranges[path].values().map_err(|mut fault| {
                 fault.path.insert(0, path.to_owned());
                 part.fault(&fault)
             })?;
-            Ok(values.iter().map(|value| Written { toml: value.to_string(), at: at.clone() }).collect())
+            let written = |kind| Written { value: Node { mark: 0..0, kind }, at: at.clone() };
+            Ok(values.into_iter().map(written).collect())
         }
         _ => refuse(
             "found one value, expected a list, or a range such as \
@@ -189,29 +186,10 @@ fn written(
     }
 }
 
-impl Written {
-    fn new(base: &Document<'_>, value: &document::Value<'_>) -> Result<Written, ScenarioError> {
-        let at = base.origin(&value.span());
-        let toml = Value::deserialize(ValueDeserializer::from(value.clone()));
-        match toml {
-            Ok(toml) => Ok(Written { toml: toml.to_string(), at }),
-            Err(error) => Err(base.error(error.message().to_owned(), &at)),
-        }
-    }
-}
-
-impl<'a> Grid<'a> {
-    fn new(base: &'a Document<'a>, drafts: &'a [Draft]) -> Grid<'a> {
-        let read = |written: &'a Written| {
-            DeValue::parse(&written.toml).expect("a value is written as TOML").into_inner()
-        };
-        let values = drafts.iter().map(|draft| draft.values.iter().map(read).collect()).collect();
-        Grid { base, drafts, values }
-    }
-
+impl Grid<'_> {
     fn check_size(&self) -> Result<(), ScenarioError> {
         let mut points = 1usize;
-        for draft in self.drafts {
+        for draft in self.drafts.iter() {
             points = points.saturating_mul(draft.values.len());
             if points > MAX_POINTS {
                 let problem = format!(
@@ -233,7 +211,7 @@ impl<'a> Grid<'a> {
     /// The index of each axis' value at point number `index`.
     fn picks(&self, mut index: usize) -> Vec<usize> {
         let mut picks = vec![0; self.drafts.len()];
-        for (pick, draft) in picks.iter_mut().zip(self.drafts).rev() {
+        for (pick, draft) in picks.iter_mut().zip(self.drafts.iter()).rev() {
             *pick = index % draft.values.len();
             index /= draft.values.len();
         }
@@ -243,7 +221,7 @@ impl<'a> Grid<'a> {
     fn point(&self, picks: &[usize]) -> Result<Point, ScenarioError> {
         let all: Vec<(usize, usize)> = picks.iter().copied().enumerate().collect();
         let scenario = self.scenario(&all).map_err(|error| self.blame(error, &all))?;
-        let table = Table::try_from(&scenario).expect("a scenario is a table");
+        let table = toml::Table::try_from(&scenario).expect("a scenario is a table");
         let parameter = |&(axis, _): &(usize, usize)| {
             let draft = &self.drafts[axis];
             match at_path(&table, &draft.path) {
@@ -260,13 +238,10 @@ impl<'a> Grid<'a> {
 
     /// The scenario with the given values, as pairs of axis index and value index.
     fn scenario(&self, picks: &[(usize, usize)]) -> Result<Scenario, ScenarioError> {
-        let mut document = self.base.clone();
-        for &(axis, pick) in picks {
-            let draft = &self.drafts[axis];
-            let value = self.values[axis][pick].clone();
-            document.lay(&draft.keys, (value, &draft.values[pick].at))?;
-        }
-        Scenario::read(&document)
+        let source = Source::point(self.base.clone(), self.drafts.clone(), picks);
+        let mut scenario = Scenario::read(&source.document()?)?;
+        scenario.source = source;
+        Ok(scenario)
     }
 
     /// The error of a point, with the name of the point unless a value is invalid by itself.
@@ -282,7 +257,7 @@ impl<'a> Grid<'a> {
         }
         let parameters = picks.iter().map(|&(axis, pick)| {
             let draft = &self.drafts[axis];
-            (draft.path.clone(), draft.values[pick].toml.clone())
+            (draft.path.clone(), draft.values[pick].value.kind.to_toml().to_string())
         });
         error.at_point(&parameters.collect::<Vec<_>>())
     }
@@ -297,7 +272,7 @@ impl<'a> Grid<'a> {
             let mut values = Vec::new();
             for (pick, written) in draft.values.iter().enumerate() {
                 let point = &points[pick * stride];
-                let table = Table::try_from(&*point.scenario).expect("a scenario is a table");
+                let table = toml::Table::try_from(&*point.scenario).expect("a scenario is a table");
                 let value = at_path(&table, &draft.path).expect("a point contains every axis");
                 if seen.insert(point.parameters[index].1.clone(), pick).is_some() {
                     let problem = format!(
@@ -314,7 +289,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-fn at_path<'t>(table: &'t Table, path: &str) -> Option<&'t Value> {
+fn at_path<'t>(table: &'t toml::Table, path: &str) -> Option<&'t Value> {
     let mut keys = path.split('.');
     let first = table.get(keys.next()?)?;
     keys.try_fold(first, |value, key| value.get(key))

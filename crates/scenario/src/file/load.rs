@@ -15,12 +15,14 @@ use toml::{Table, Value};
 
 use super::document::Document;
 use super::grid;
+use super::source::Source;
+use super::value::{self, Change};
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::network::StatedTcp;
 use crate::schema::{Point, Scenario, Sweep, settings_table};
 
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
-fn place(fault: &Fault, document: &Document<'_>) -> Vec<String> {
+fn place(fault: &Fault, document: &Document) -> Vec<String> {
     match fault.path.as_slice() {
         [table, _, key] if table == "senders" && document.keys_set_in("tcp").any(|set| set == key) => {
             vec![String::from("tcp"), key.clone()]
@@ -51,7 +53,7 @@ fn has_effect(path: &[String], points: &[Point], unused: &[Vec<Fault>]) -> bool 
 impl StatedTcp {
     /// The keys that `document` states. If it states all, as the canonical form does, only those that differ from the
     /// profile count. A key that an override resets to its profile's value does not count.
-    fn of(document: &Document<'_>, tcp: &tcp::Settings) -> StatedTcp {
+    fn of(document: &Document, tcp: &tcp::Settings) -> StatedTcp {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
         let every = settings_table(tcp);
@@ -61,9 +63,9 @@ impl StatedTcp {
             false => all,
         };
         if set.iter().any(|key| !own.contains(key)) {
-            let text: tcp::Override = document.read_text("tcp").unwrap_or_default();
-            let text = settings_table(&text);
-            let is_changed = |key: &String| text.get(key).is_some_and(|old| every.get(key) != Some(old));
+            let old: tcp::Override = document.read_unchanged("tcp").unwrap_or_default();
+            let old = settings_table(&old);
+            let is_changed = |key: &String| old.get(key).is_some_and(|old| every.get(key) != Some(old));
             all.retain(|key| !set.contains(key) || own.contains(key) || !is_changed(key));
         }
         StatedTcp { all, set }
@@ -127,17 +129,48 @@ impl Scenario {
         overrides: &[S],
         external: &ExternalSchemes,
     ) -> Result<Scenario, ScenarioError> {
-        let mut document = Document::parse(text, name)?.with_schemes(external);
-        for assignment in overrides {
-            document.set(assignment.as_ref())?;
+        let document = Document::parse(text, name)?.with_schemes(external);
+        let overrides = overrides.iter().map(|assignment| Change::Assignment(assignment.as_ref().to_owned()));
+        Scenario::changed(document, overrides)
+    }
+
+    /// The scenario of tables that code states, with the structure of a file; messages call it `name`. It may name
+    /// `external` schemes, too.
+    ///
+    /// # Errors
+    /// If the scenario is invalid.
+    pub fn from_table(
+        table: value::Value,
+        name: &str,
+        external: &ExternalSchemes,
+    ) -> Result<Scenario, ScenarioError> {
+        let document = Document::of(table, name).with_schemes(external);
+        Scenario::changed(document, [])
+    }
+
+    /// The scenario with `changes`, applied in order: what its file would be read as with them.
+    ///
+    /// # Errors
+    /// If the changed scenario is invalid.
+    pub fn with(&self, changes: impl IntoIterator<Item = Change>) -> Result<Scenario, ScenarioError> {
+        Scenario::changed(self.source.document()?, changes)
+    }
+
+    fn changed(
+        mut document: Document,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<Scenario, ScenarioError> {
+        for change in changes {
+            document.change(change)?;
         }
-        Scenario::expand(&mut document)
+        let source = Source::new(Arc::new(document.clone()));
+        Scenario::expand(document).map(|scenario| Scenario { source, ..scenario })
     }
 
     /// The scenario in `document`, with the points of its sweep.
-    fn expand(document: &mut Document<'_>) -> Result<Scenario, ScenarioError> {
-        let mut scenario = Scenario::read(document)?;
-        let mut stated = StatedTcp::of(document, &scenario.tcp);
+    fn expand(mut document: Document) -> Result<Scenario, ScenarioError> {
+        let mut scenario = Scenario::read(&document)?;
+        let mut stated = StatedTcp::of(&document, &scenario.tcp);
         let whole = document.clone();
         let Some(table) = document.remove("sweep") else {
             if let Some(fault) = scenario.unused_tcp(&stated).first() {
@@ -145,7 +178,8 @@ impl Scenario {
             }
             return Ok(scenario);
         };
-        let mut sweep = grid::expand(document, table)?;
+        let document = Arc::new(document);
+        let mut sweep = grid::expand(&document, &table)?;
         scenario.keep_for_swept_senders(&mut sweep, &stated.set);
         stated.sweep(&sweep);
         scenario.sweep = sweep;
@@ -184,7 +218,7 @@ impl Scenario {
     }
 
     /// The scenario in `document`, without its sweep.
-    pub(crate) fn read(document: &Document<'_>) -> Result<Scenario, ScenarioError> {
+    pub(crate) fn read(document: &Document) -> Result<Scenario, ScenarioError> {
         if let Some(error) = document.unprintable() {
             return Err(error);
         }
@@ -243,16 +277,28 @@ impl Scenario {
             })?;
         }
         changed.network()?;
+        let of = |source: &Source| source.with_schemes(&changed.schemes, &changed.scheme.external);
+        changed.source = of(&self.source)?;
+        // The points share a document.
+        let of_points = self.sweep.points.first().map(|point| of(&point.scenario.source)).transpose()?;
         changed.sweep = self.sweep.try_map(|Point { parameters, scenario }| {
             let scheme = Schemes { external: changed.scheme.external.clone(), ..scenario.scheme.clone() };
-            let point = Scenario { schemes: changed.schemes.clone(), scheme, ..Scenario::clone(scenario) };
+            let own = &scenario.source;
+            let source = of_points.as_ref().map_or_else(|| own.clone(), |other| own.with_document_of(other));
+            let schemes = changed.schemes.clone();
+            let point = Scenario { schemes, scheme, source, ..Scenario::clone(scenario) };
             point.network().map(|_| point).map_err(|error| error.at_point(parameters))
         })?;
         Ok(changed)
     }
 
+    /// All keys in numbers, as in the [canonical form](Scenario::to_toml) without the sweep.
+    pub fn values(&self) -> value::Value {
+        value::Value::of(self)
+    }
+
     /// Sets all TCP settings that the document does not state to those of its profile.
-    fn settle_profile(&mut self, document: &Document<'_>) {
+    fn settle_profile(&mut self, document: &Document) {
         // The default profile of files may differ from that of settings made in code.
         let profile = if document.keys_of("tcp").any(|key| key == "profile") {
             self.tcp.profile
@@ -267,10 +313,21 @@ impl Scenario {
     /// schema. Parsing it yields an equal scenario. If the sweep varies the TCP profile or the preset of a
     /// link, settings given by it are omitted.
     pub fn to_toml(&self) -> String {
+        self.tables_without_sweep().to_string() + &self.sweep.to_toml()
+    }
+
+    /// The [canonical form](Scenario::to_toml) as tables, in which quantities are texts.
+    pub fn tables(&self) -> Table {
+        let mut table = self.tables_without_sweep();
+        table.extend(self.sweep.to_table().map(|sweep| (String::from("sweep"), Value::Table(sweep))));
+        table
+    }
+
+    fn tables_without_sweep(&self) -> Table {
         let mut table = Table::try_from(self).expect("a scenario is a table of plain values");
         self.sweep.leave_to_profiles(&mut table);
         self.sweep.leave_to_presets(&mut table);
-        table.to_string() + &self.sweep.to_toml()
+        table
     }
 
     /// Identifies everything that determines the result of a run except scheme, seed and run number: the

@@ -1,10 +1,13 @@
 //! Ranges of values: `{ from = "1 s", to = "4 s", step = "1 s" }`.
 
-use lasthop_base::{BitRate, Bytes, Duration};
-use serde::Deserialize;
-use toml::Value;
+use std::fmt;
+use std::str::FromStr;
 
+use super::node::Kind;
 use crate::error::Fault;
+use lasthop_base::{Amount, BitRate, Bytes, Duration, FromNumber, Number};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
 
 /// Maximum number of values on an axis; more are probably a mistake.
 const MAX_VALUES: u64 = 10_000;
@@ -17,11 +20,11 @@ pub(crate) const KEYS: [&str; 5] = ["from", "to", "step", "count", "scale"];
 #[serde(deny_unknown_fields, expecting = "a range such as { from = \"1 s\", to = \"4 s\", step = \"1 s\" }")]
 pub(crate) struct Range {
     /// The first value.
-    from: Value,
+    from: End,
     /// The last value; with a step, an upper bound.
-    to: Value,
+    to: End,
     /// Increment.
-    step: Option<Value>,
+    step: Option<End>,
     /// Number of values.
     count: Option<u64>,
     /// Whether `count` values have equal differences (the default) or equal ratios.
@@ -37,10 +40,47 @@ enum Scale {
     Log,
 }
 
+/// A bound or a step: a number or a text.
+#[derive(Debug)]
+struct End(Kind);
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.to_toml().fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for End {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<End, D::Error> {
+        struct NumberOrText;
+        impl<'de> Visitor<'de> for NumberOrText {
+            type Value = End;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or a quantity, such as \"1 s\"")
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<End, E> {
+                Ok(End(Kind::Written(Amount::Whole(number.into()))))
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<End, E> {
+                Ok(End(Kind::Written(Amount::Real(number))))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<End, E> {
+                Ok(End(Kind::Text(text.to_owned())))
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<End, D::Error> {
+                Number::deserialize(number).map(|number| End(Kind::Stated(number)))
+            }
+        }
+        deserializer.deserialize_any(NumberOrText)
+    }
+}
+
 /// The unit of the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unit {
     Number,
+    /// The unit of the key, which code does not state.
+    Stated,
     Nanoseconds,
     Bytes,
     BitsPerSecond,
@@ -50,7 +90,7 @@ enum Unit {
 
 impl Range {
     /// The values from `from` to `to`.
-    pub(crate) fn values(&self) -> Result<Vec<Value>, Fault> {
+    pub(crate) fn values(&self) -> Result<Vec<Kind>, Fault> {
         let (unit, from, to) = self.ends()?;
         let number = |index: u64, count: u64| match self.scale {
             _ if index == 0 => from,
@@ -73,7 +113,7 @@ impl Range {
                 return Err(Fault { path: Vec::new(), problem });
             }
         };
-        Ok(numbers.into_iter().map(|number| unit.write(number)).collect())
+        Ok(numbers.into_iter().map(|number| unit.value(number)).collect())
     }
 
     /// The unit of the bounds, and their values.
@@ -89,12 +129,12 @@ impl Range {
     }
 
     /// The value at `key`, in the same unit as `from`.
-    fn alike(&self, unit: &Unit, key: &str, value: &Value) -> Result<f64, Fault> {
+    fn alike(&self, unit: &Unit, key: &str, value: &End) -> Result<f64, Fault> {
         let problem = || format!("found {value}, expected the same unit as {}", self.from);
         unit.read(value).ok_or_else(|| Fault::new(key, problem()))
     }
 
-    fn steps(&self, unit: &Unit, from: f64, to: f64, step: &Value) -> Result<Vec<f64>, Fault> {
+    fn steps(&self, unit: &Unit, from: f64, to: f64, step: &End) -> Result<Vec<f64>, Fault> {
         if self.scale == Scale::Log {
             return Err(Fault::new("scale", "found \"log\" with step, expected it with count"));
         }
@@ -124,51 +164,68 @@ impl Range {
 }
 
 impl Unit {
-    /// The unit of `value`, and its number.
-    fn of(value: &Value) -> Option<(Unit, f64)> {
-        let word = match value {
-            Value::String(text) => split(text)?.1.to_owned(),
+    /// The unit of `end`, and its number.
+    fn of(end: &End) -> Option<(Unit, f64)> {
+        let word = match &end.0 {
+            Kind::Text(text) => split(text)?.1.to_owned(),
+            Kind::Stated(Number { unit: Some(unit), .. }) => unit.clone(),
             _ => String::new(),
         };
-        let units = [Unit::Number, Unit::Nanoseconds, Unit::Bytes, Unit::BitsPerSecond, Unit::Word(word)];
-        units.into_iter().find_map(|unit| unit.read(value).map(|number| (unit, number)))
+        let units = [
+            Unit::Number,
+            Unit::Stated,
+            Unit::Nanoseconds,
+            Unit::Bytes,
+            Unit::BitsPerSecond,
+            Unit::Word(word),
+        ];
+        units.into_iter().find_map(|unit| unit.read(end).map(|number| (unit, number)))
     }
 
-    /// `value` as a number of this unit.
-    fn read(&self, value: &Value) -> Option<f64> {
-        match (self, value) {
-            (Unit::Number, Value::Integer(number)) => Some(*number as f64),
-            (Unit::Number, Value::Float(number)) => number.is_finite().then_some(*number),
-            (Unit::Nanoseconds, Value::String(text)) => {
-                text.parse().ok().map(|span: Duration| span.as_nanos() as f64)
+    /// `end` as a number of this unit.
+    fn read(&self, end: &End) -> Option<f64> {
+        match (self, &end.0) {
+            (Unit::Number, Kind::Written(number))
+            | (Unit::Stated, Kind::Stated(Number { amount: number, unit: None })) => {
+                Some(number.real()).filter(|number| number.is_finite())
             }
-            (Unit::Bytes, Value::String(text)) => text.parse().ok().map(|Bytes(size)| size as f64),
-            (Unit::BitsPerSecond, Value::String(text)) => {
-                text.parse().ok().map(|rate: BitRate| rate.as_bps() as f64)
-            }
-            (Unit::Word(word), Value::String(text)) => {
+            (Unit::Nanoseconds, end) => quantity(end).map(|span: Duration| span.as_nanos() as f64),
+            (Unit::Bytes, end) => quantity(end).map(|Bytes(size)| size as f64),
+            (Unit::BitsPerSecond, end) => quantity(end).map(|rate: BitRate| rate.as_bps() as f64),
+            (Unit::Word(word), Kind::Text(text)) => {
                 split(text).filter(|(_, unit)| unit == word).map(|(number, _)| number)
+            }
+            (Unit::Word(word), Kind::Stated(Number { amount, unit: Some(unit) })) => {
+                (unit == word).then(|| amount.real())
             }
             _ => None,
         }
     }
 
     /// `number` of this unit, rounded to the unit's precision.
-    fn write(&self, number: f64) -> Value {
+    fn value(&self, number: f64) -> Kind {
         let tidy = rounded(number, 12);
+        // Fractional numbers may be stated as whole ones, but not vice versa.
+        let tidy = if tidy.fract() == 0.0 { Amount::Whole(tidy as i128) } else { Amount::Real(tidy) };
+        let whole = Amount::Whole(number.round().max(0.0) as i128);
+        let quantity = |amount, unit: &str| Kind::Stated(Number { amount, unit: Some(unit.to_owned()) });
         match self {
-            // Fractional numbers may be written as whole ones, but not vice versa.
-            Unit::Number if tidy.fract() == 0.0 => Value::Integer(tidy as i64),
-            Unit::Number => Value::Float(tidy),
-            Unit::Nanoseconds => Value::String(Duration::from_nanos(number.round() as u64).to_string()),
-            Unit::Bytes => Value::String(Bytes(number.round() as u64).to_string()),
-            Unit::BitsPerSecond => {
-                let rate = BitRate::from_bps((number.round() as u64).max(1)).expect("at least 1");
-                Value::String(rate.to_string())
-            }
-            Unit::Word(word) if word == "%" => Value::String(format!("{tidy}%")),
-            Unit::Word(word) => Value::String(format!("{tidy} {word}")),
+            Unit::Number => Kind::Written(tidy),
+            Unit::Stated => Kind::Stated(Number { amount: tidy, unit: None }),
+            Unit::Nanoseconds => quantity(whole, "ns"),
+            Unit::Bytes => quantity(whole, "B"),
+            Unit::BitsPerSecond => quantity(Amount::Whole(number.round().max(1.0) as i128), "bps"),
+            Unit::Word(word) => quantity(tidy, word),
         }
+    }
+}
+
+/// The quantity that a text or a number with a unit is.
+fn quantity<Q: FromStr + FromNumber>(end: &Kind) -> Option<Q> {
+    match end {
+        Kind::Text(text) => text.parse().ok(),
+        Kind::Stated(number @ Number { unit: Some(_), .. }) => Q::from_number(number).ok(),
+        _ => None,
     }
 }
 
@@ -191,7 +248,7 @@ mod tests {
 
     fn texts(range: &str) -> Vec<String> {
         let range: Range = toml::from_str(range).expect(range);
-        range.values().expect("a sound range").iter().map(Value::to_string).collect()
+        range.values().expect("a sound range").iter().map(|value| value.to_toml().to_string()).collect()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use super::scenario::{Scenario, default_tcp, names_of_senders, settings_table};
+use super::scenario::{Scenario, default_tcp, names_of_senders};
 use crate::presets::Preset;
 
 impl Scenario {
@@ -33,7 +33,7 @@ fn complete(definitions: &mut Map<String, Value>) {
     let radio = definitions["Radio"].as_object_mut().expect("a table");
     radio.remove("required");
     radio.insert(String::from("anyOf"), json!([{"required": ["rate"]}, {"required": ["preset"]}]));
-    let usual = json!(settings_table(&default_tcp()));
+    let usual = json!(default_tcp());
     let settings = definitions["Settings"]["properties"].as_object_mut().expect("a table");
     for (key, setting) in settings {
         let setting = setting.as_object_mut().expect("a setting is described");

@@ -6,7 +6,6 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toml::Table;
 
 use super::cell::Cell;
 use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
@@ -14,9 +13,10 @@ use super::json_schema;
 use super::links::{LinkOverride, Radio, Wired, files_of_channel};
 use super::mobility::Mobility;
 use super::shared::Shared;
-use super::sweep::{Sweep, text};
+use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::diagnostics::alternatives;
+use crate::file::{Source, Value};
 
 /// Whether the keys lead to a choice between several alternatives, each with its own table. An override that
 /// names another alternative replaces the one in the file.
@@ -153,6 +153,9 @@ pub struct Scenario {
     /// The parameters to vary. By default none.
     #[serde(default, skip_serializing, deserialize_with = "Sweep::elsewhere")]
     pub sweep: Sweep,
+    /// The document from which it was read.
+    #[serde(skip)]
+    pub(crate) source: Source,
 }
 
 impl Scenario {
@@ -217,11 +220,11 @@ impl Scenario {
         };
         let settled = self.tcp_of_sender(sender).ok_or_else(unknown)?;
         let (asked, found) = (settings_table(&self.tcp), settings_table(&settled));
-        let mut own = self.senders.get(sender).map_or_else(Table::new, settings_table);
+        let mut own = self.senders.get(sender).map_or_else(IndexMap::new, settings_table);
         for key in set.into_iter().filter(|key| asked.get(*key) != found.get(*key)) {
             let value = asked.get(key);
             if let ("profile" | "congestion", Some(value)) = (key, value) {
-                let value = text(value);
+                let value = value.to_string();
                 let family = settled.profile.name().split('-').next().unwrap_or_default();
                 let remedy = match key {
                     _ if self.senders.contains_key(sender) => format!("state it as senders.{sender}.{key}"),
@@ -236,11 +239,11 @@ impl Scenario {
             // Without a value it is off, as by default.
             match value {
                 Some(value) => own.insert(key.to_owned(), value.clone()),
-                None => own.remove(key),
+                None => own.shift_remove(key),
             };
         }
         if !own.is_empty() || self.senders.contains_key(sender) {
-            let own = own.try_into().expect("settings survive a round trip");
+            let own = Value::Table(own).read().expect("settings survive a round trip");
             self.senders.insert(sender.to_owned(), own);
         }
         self.tcp = self.tcp_of_sender(sender).unwrap_or(settled);
@@ -248,9 +251,9 @@ impl Scenario {
     }
 }
 
-/// TCP settings as they stand in a file.
-pub(crate) fn settings_table(settings: &impl Serialize) -> Table {
-    Table::try_from(settings).expect("settings are a table")
+/// TCP settings by their keys, those that a file would state.
+pub(crate) fn settings_table(settings: &impl Serialize) -> IndexMap<String, Value> {
+    Value::of(settings).into_table()
 }
 
 /// The settings of a profile with another congestion control, called `linux-hybla` for example.

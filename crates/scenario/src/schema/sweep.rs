@@ -106,6 +106,12 @@ impl Sweep {
         }
     }
 
+    /// The table; `None` if nothing is varied.
+    pub(crate) fn to_table(&self) -> Option<Table> {
+        let axis = |Axis { path, values }: &Axis| (path.clone(), Value::Array(values.clone()));
+        (!self.is_empty()).then(|| self.axes.iter().map(axis).collect())
+    }
+
     /// The table as TOML; empty if nothing is varied. Values that are tables are written inline, because
     /// separate tables would change the order of the axes.
     pub(crate) fn to_toml(&self) -> String {

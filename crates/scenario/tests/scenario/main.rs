@@ -1,6 +1,7 @@
 //! Scenario files: what is read, what is refused, and what is written.
 
 mod canonical;
+mod changes;
 mod common;
 mod errors;
 mod sweep;
