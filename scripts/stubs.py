@@ -33,7 +33,7 @@ from lasthop.python_scheme import Agent, PythonScheme, Reaction, ReceiverReactio
 '''
 # What Rust tells of a value that it takes from Python as it is, or makes for it.
 BARE = {"dict", "list", "tuple", "sequence", "array", "callable"}
-VAGUE = BARE | {"Any", "Incomplete"}
+VAGUE = BARE | {"Any", "Incomplete", "Mapping"}
 PROTOCOLS = {
     "__repr__": "str",
     "_repr_html_": "str",
@@ -43,6 +43,7 @@ PROTOCOLS = {
 }
 UNSTATED: list[str] = []
 SERIES = {"list": "list[{}]", "tuple": "tuple[{}, ...]", "sequence": "Sequence[{}]", "array": "NDArray[{}]"}
+MAPS = {"dict": "dict", "mapping": "Mapping"}
 ELEMENTS = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
@@ -72,8 +73,8 @@ def python_type(stated: str) -> str:
     if match := re.fullmatch(r"(list|tuple|sequence|array) of (.+)", stated):
         part = python_type(match[2])
         return SERIES[match[1]].format(ELEMENTS.get(part, part) if match[1] == "array" else part)
-    if match := re.fullmatch(r"dict of (.+?) to (.+)", stated):
-        return f"dict[{python_type(match[1])}, {python_type(match[2])}]"
+    if match := re.fullmatch(r"(dict|mapping) of (.+?) to (.+)", stated):
+        return f"{MAPS[match[1]]}[{python_type(match[2])}, {python_type(match[3])}]"
     if match := re.fullmatch(r"\{(.+)\}", stated):
         return f"Literal[{match[1]}]"
     if match := re.fullmatch(r"\((.+)\)", stated):
@@ -118,6 +119,8 @@ def complete(function: ast.FunctionDef, attributes: dict[str, str], where: str) 
     arguments = function.args
     for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
         argument.annotation = hint(argument.annotation, parameters, argument.arg, where)
+    if several := arguments.vararg:
+        several.annotation = hint(several.annotation or ast.Name("Any"), parameters, f"*{several.arg}", where)
     function.body = [ast.Expr(ast.Constant(...))]
 
 

@@ -348,7 +348,7 @@ impl Scenario {
     ///
     /// Parameters
     /// ----------
-    /// tables : mapping
+    /// tables : mapping of str to Any
     ///     The scenario: tables as mappings, and values as in `with_`.
     /// name : str, optional
     ///     The name used in messages.
@@ -400,7 +400,7 @@ impl Scenario {
     ///
     /// Parameters
     /// ----------
-    /// *changes : mapping or str
+    /// *changes : str or mapping of str to Any
     ///     Mappings state values by their keys. A number is in the SI unit of its key: seconds, bytes, bits per second,
     ///     watts; a `Quantity` has a unit of its own. A string is what a file has there, such as ``"2 Mbps"``. A mapping is a
     ///     table, and None removes a key or a table. A string instead of a mapping is an assignment, as of ``--set``:
@@ -443,8 +443,8 @@ impl Scenario {
     ///
     /// Returns
     /// -------
-    /// bool, int, float, Quantity, str, list or dict
-    ///     The value, with all defaults. Quantities are numbers in SI units; numbers of packets and segments, and decibels, are
+    /// Any
+    ///     The value, with all defaults: a bool, a number, a string, a `Quantity`, a list or a dict. Quantities are numbers in SI units; numbers of packets and segments, and decibels, are
     ///     a `Quantity`.
     ///
     /// Raises

@@ -53,8 +53,8 @@ impl Quantity {
     }
 
     #[getter]
-    fn unit(&self) -> Option<&str> {
-        self.0.unit.as_deref()
+    fn unit(&self) -> &str {
+        self.0.unit.as_deref().unwrap_or_default()
     }
 
     fn __str__(&self) -> String {
@@ -62,7 +62,7 @@ impl Quantity {
     }
 
     fn __repr__(&self) -> String {
-        format!("Quantity({}, {:?})", self.0.amount, self.0.unit.as_deref().unwrap_or_default())
+        format!("Quantity({}, {:?})", self.0.amount, self.unit())
     }
 
     fn __hash__(&self) -> u64 {

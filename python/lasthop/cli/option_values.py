@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from lasthop._lasthop import quantity
 from lasthop.cli.failure import RefusedError
-from lasthop.core.quantity import quantity
 from lasthop.engine.stopping import MOST_RUNS
 
 

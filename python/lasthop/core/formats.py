@@ -14,10 +14,15 @@ def seconds(value: float) -> str:
     >>> seconds(0.0431), seconds(12.0), seconds(2e-6), seconds(1234.5)
     ('43.1 ms', '12 s', '2 us', '1230 s')
     """
+    return " ".join(scaled_seconds(value))
+
+
+def scaled_seconds(value: float) -> tuple[str, str]:
+    """Return a duration as a number with three digits and its unit, as `seconds` formats it."""
     for unit, name in ((1.0, "s"), (1e-3, "ms")):
         if value >= 0.9995 * unit:
-            return f"{_digits(value / unit)} {name}"
-    return f"{_digits(max(value, 1e-9) / 1e-6)} us"
+            return _digits(value / unit), name
+    return _digits(max(value, 1e-9) / 1e-6), "us"
 
 
 def share(value: float) -> str:
@@ -44,10 +49,15 @@ def rate(value: float) -> str:
     >>> rate(8.04e6), rate(250e3)
     ('8.04 Mbps', '250 kbps')
     """
+    return " ".join(scaled_rate(value))
+
+
+def scaled_rate(value: float) -> tuple[str, str]:
+    """Return a rate as a number with three digits and its unit, as `rate` formats it."""
     for unit, name in ((1e9, "Gbps"), (1e6, "Mbps")):
         if value >= 0.9995 * unit:
-            return f"{_digits(value / unit)} {name}"
-    return f"{_digits(value / 1e3)} kbps"
+            return _digits(value / unit), name
+    return _digits(value / 1e3), "kbps"
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:

@@ -1,58 +1,14 @@
-"""Parsing quantities such as "19.2 kbps" into numbers."""
+"""Quantities such as "19.2 kbps" as columns and axes of numbers."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
+
+from lasthop._lasthop import quantity
 
 _COLUMN_UNITS = {"": "value", "B": "bytes"}
 """The units of columns that differ from the basic units."""
-
-_NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
-
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_BYTES = {
-    "B": 1.0,
-    **{f"{prefix}B": 1000.0**i for i, prefix in enumerate("KMG", 1)},
-    **{f"{prefix}iB": 1024.0**i for i, prefix in enumerate("KMG", 1)},
-}
-_BITS_PER_SECOND = {
-    f"{prefix}{unit}": bits * 1000.0**i
-    for i, prefix in enumerate(("", "k", "M", "G"))
-    for unit, bits in (("bps", 1.0), ("bit/s", 1.0), ("B/s", 8.0))
-}
-_KINDS = (("s", _SECONDS), ("B", _BYTES), ("bps", _BITS_PER_SECOND), ("", {"": 1.0, "%": 0.01}))
-
-
-def quantity(text: str) -> tuple[float, str] | None:
-    """Parse a quantity.
-
-    Parameters
-    ----------
-    text : str
-        The text, such as `"19.2 kbps"`.
-
-    Returns
-    -------
-    (float, str) or None
-        The number in the basic unit, and that unit: `"s"`, `"B"`, `"bps"`, `""` for plain numbers, or any
-        other word after the number. None if the text is not a quantity.
-
-    Examples
-    --------
-    >>> quantity("19.2 kbps"), quantity("4KiB"), quantity("1e-6"), quantity("tahoe")
-    ((19200.0, 'bps'), (4096.0, 'B'), (1e-06, ''), None)
-    """
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        return None
-    number, unit = float(match[1].replace("_", "")), match[2]
-    for basic, units in _KINDS:
-        if unit in units:
-            return number * units[unit], basic
-    # "1 segment" and "2 segments" have the same unit.
-    return number, unit.removesuffix("s")
 
 
 def number(text: str) -> float:

@@ -1,4 +1,4 @@
-"""Scenarios from files, from the package and from dictionaries."""
+"""Scenarios from files, from the package and from dictionaries, and the values of their settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lasthop._lasthop import SCENARIOS, Scenario, ScenarioError
+from lasthop._lasthop import SCENARIOS, Quantity, Scenario, ScenarioError
 from lasthop.core import packaged
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def build(tables: Mapping[str, Any]) -> Scenario:
     Parameters
     ----------
     tables : mapping
-        The scenario: tables as mappings, quantities as strings with units.
+        The scenario: tables as mappings, and values as in `Scenario.with_`: numbers in SI units, or strings
+        with units.
 
     Returns
     -------
@@ -81,25 +82,37 @@ def build(tables: Mapping[str, Any]) -> Scenario:
     >>> import lasthop
     >>> scenario = lasthop.build({
     ...     "transfer": {"size": "100 KB"},
-    ...     "wired": {"rate": "10 Mbps", "delay": "20 ms"},
+    ...     "wired": {"rate": 10e6, "delay": 0.02},
     ...     "radio": {"rate": "2 Mbps", "channel": {"iid": {"ber": 1e-6}}},
     ... })
     >>> lasthop.run(scenario).metrics["finished"]
     True
     """
-    text = "".join(f"{_key(name)} = {_value(value)}\n" for name, value in tables.items())
-    return Scenario.parse(text, name="<dict>")
+    return Scenario.from_tables(tables, name="<dict>")
 
 
-def _key(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
+def setting_text(value: Any) -> str:
+    """Return the value of a setting in the syntax of `--set`.
 
-
-def _value(value: Any) -> str:
-    """Format a value as TOML."""
+    Examples
+    --------
+    >>> setting_text({"fq-codel": {}}), setting_text({"iid": {"ber": 1e-6}}), setting_text("576 B")
+    ('{ fq-codel = {} }', '{ iid = { ber = 1e-06 } }', '576 B')
+    """
+    if isinstance(value, str):
+        return value
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + "}"
+        entries = ", ".join(f"{key} = {_quoted(inner)}" for key, inner in value.items())
+        return f"{{ {entries} }}" if entries else "{}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    # Numbers, booleans and strings have the same syntax in TOML and JSON.
-    return json.dumps(value, ensure_ascii=False)
+        return f"[{', '.join(map(_quoted, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quoted(value: Any) -> str:
+    """Return the value of a setting in TOML."""
+    return (
+        json.dumps(str(value), ensure_ascii=False)
+        if isinstance(value, str | Quantity)
+        else setting_text(value)
+    )

@@ -12,6 +12,7 @@ import typer
 
 from lasthop import advice as advising
 from lasthop import fitting
+from lasthop._lasthop import quantity
 from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import (
@@ -48,7 +49,6 @@ from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
 from lasthop.core import formats
 from lasthop.core.names import unknown
-from lasthop.core.quantity import quantity
 from lasthop.fitting import FittedLink
 from lasthop.race import RaceError
 from lasthop.show.advice_page import document, html
