@@ -72,10 +72,10 @@ def test_every_remedy_is_accounted_for(lossy: Advice) -> None:
 
 
 def test_each_sender_of_the_list_runs() -> None:
-    text = stated_link(8e6, 0.06, loss=0.01).toml()
+    scenario = stated_link(8e6, 0.06, loss=0.01).scenario()
     for name in SENDERS:
-        scenario = lasthop.Scenario.parse(text, overrides=[f'sender="{name}"', "limit=2 s"])
-        assert lasthop.run(scenario).metrics["throughput_bps"] > 0
+        run = lasthop.run(scenario.with_({"sender": name, "limit": 2}))
+        assert run.metrics["throughput_bps"] > 0
 
 
 def test_the_written_scenario_takes_every_sender_that_advice_names(command: Command, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from lasthop.measurement import Delays, Direction, Measurement, Probes
 from lasthop.race import Arm, Race, RaceError, Ranked
 from lasthop.show.advice_page import document, html
 
-FAIR = ("radio.queue", "{ fq-codel = {} }")
+FAIR = ("radio.queue", {"fq-codel": {}})
 
 PAGE = (ROOT / "docs/guide/advise.md").read_text()
 
@@ -185,10 +185,10 @@ def test_a_fitted_link_carries_its_uncertainty_into_a_call() -> None:
 
 def test_a_fitted_link_carries_its_uncertainty_into_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The uplink, which carries the data, has the losses attributed to the downlink, in every draw."""
-    drawn: list[list[list[str]]] = []
+    drawn: list[list[dict[str, Any]]] = []
 
     class Recorded(Race):
-        def __init__(self, *arguments: Any, variants: list[list[str]], **settings: Any) -> None:
+        def __init__(self, *arguments: Any, variants: list[dict[str, Any]], **settings: Any) -> None:
             drawn.append(variants)
             super().__init__(*arguments, variants=variants, **settings)
 
@@ -201,7 +201,8 @@ def test_a_fitted_link_carries_its_uncertainty_into_uploads(monkeypatch: pytest.
     assert drawn
     for variants in drawn:
         assert {len(settings) for settings in variants} == {2}
-        assert len({channel for _, channel in variants}) > 10
+        assert all(settings["radio.channel"] == settings["radio.uplink.channel"] for settings in variants)
+        assert len({str(settings["radio.channel"]) for settings in variants}) > 10
 
 
 def test_gains_are_in_the_users_words() -> None:

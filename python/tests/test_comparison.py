@@ -383,7 +383,7 @@ def test_another_metric_of_the_same_runs() -> None:
 
 
 def test_runs_take_the_variants_in_turn() -> None:
-    every, variants = arms(2), [[f"radio.rate={rate} Mbps"] for rate in (1, 2, 3)]
+    every, variants = arms(2), [{"radio.rate": rate * 1e6} for rate in (1, 2, 3)]
     comparison: Any = Race(SCENARIO, every, baseline=every[0], variants=variants, runs=(4, 8))
     executor = Made(noisy([1.0, 2.0], 0.1))
     comparison.run(executor=executor)
@@ -398,7 +398,7 @@ def test_runs_of_one_variant_are_not_independent() -> None:
     of_link = random.standard_normal(4)
     values = 10 + np.tile(of_link, 16) + 0.01 * random.standard_normal((2, 64))
     values[1] += 0.5 * np.tile(of_link, 16)
-    every, variants = arms(2), [[f"radio.rate={rate} Mbps"] for rate in range(1, 5)]
+    every, variants = arms(2), [{"radio.rate": rate * 1e6} for rate in range(1, 5)]
     comparison: Any = Race(
         SCENARIO, every, baseline=every[0], variants=variants, runs=(64, 64), precision=None
     )
@@ -411,7 +411,7 @@ def test_runs_of_one_variant_are_not_independent() -> None:
 
 def test_an_arm_that_a_later_variant_refuses_is_left_out() -> None:
     every = [Arm(None, "basic"), Arm(None, "delayed-dupacks"), Arm(None, "arq")]
-    variants = [["radio.arq.stop-and-wait.retransmissions=3"], []]
+    variants: list[Any] = [{"radio.arq.stop-and-wait.retransmissions": 3}, {}]
     comparison: Any = Race("last-mile", every, variants=variants, overrides=SHORT, runs=(4, 4))
     assert comparison.refused == []
     assert comparison.run() == 8

@@ -180,7 +180,7 @@ def test_variants_and_shares_without_sense_are_refused() -> None:
     every = arms(2)
     with pytest.raises(RaceError, match=r"quantile: found 95, expected a share between 0 and 1"):
         Race(SCENARIO, every, quantile=95)
-    variants = [[f"radio.rate={rate} Mbps"] for rate in range(1, 9)]
+    variants = [{"radio.rate": rate * 1e6} for rate in range(1, 9)]
     with pytest.raises(RaceError, match="a quantile over runs needs a variant for each"):
         Race(SCENARIO, every, quantile=0.5, variants=variants, runs=(8, 16))
     Race(SCENARIO, every, quantile=0.5, variants=variants, runs=(8, 8))

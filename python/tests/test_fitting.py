@@ -18,11 +18,11 @@ from conftest import Command, results
 
 import lasthop
 from lasthop.core import formats
-from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, stated_link
+from lasthop.fitting import FittedLink, FittedLosses, NoRateError, fit, fit_losses, plan, stated_link
 from lasthop.fitting.coverage import Case, covered, periods
 from lasthop.fitting.losses import Candidate, _interval, _Replicates, lost_copies, record_of
 from lasthop.fitting.scenario import channel
-from lasthop.fitting.timing import vary
+from lasthop.fitting.timing import Timing, Variation, vary
 from lasthop.measurement import Counts, Delays, Direction, Measurement, MeasurementError, Probes, Rates
 
 
@@ -164,12 +164,12 @@ def test_a_scenario_has_what_was_fitted() -> None:
     assert lasthop.run(scenario).metrics["throughput_bps"] > 0
     settings = link.draws(5)
     assert len(settings) == 5
-    assert len({line for lines in settings for line in lines}) > 5
+    assert len({str(change) for each in settings for change in each.items()}) > 5
     assert link.draws(5) == settings
 
 
 def test_every_model_is_a_channel_of_a_scenario() -> None:
-    nan = math.nan
+    nan, scenario = math.nan, lasthop.load("last-mile")
     for good, bad in ((nan, nan), (1.2, nan), (nan, 0.3), (0.4, 7.0)):
         model = {
             "loss": 0.01,
@@ -180,10 +180,33 @@ def test_every_model_is_a_channel_of_a_scenario() -> None:
             "loss_good": 1e-12,
             "loss_bad": 1.0,
         }
-        lasthop.load("last-mile", [f"radio.channel={channel(model)}"])
+        scenario.with_({"radio.channel": channel(model)})
     for loss in (0.0, 0.02, 1.0):
         none = dict.fromkeys(model, nan) | {"loss": loss}
-        lasthop.load("last-mile", [f"radio.channel={channel(none)}"])
+        scenario.with_({"radio.channel": channel(none)})
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param(stated_link(8.04e6, 0.0431, loss=0.02, burst="5.25"), id="bursts of packets"),
+        pytest.param(stated_link(123456.0, 1234.5, loss=1 / 3, burst="41.23456ms"), id="bursts of time"),
+        pytest.param(stated_link(2.5e9, 0.0, loss=1e-7, last_hop_rtt_s=0.0), id="no delay"),
+        pytest.param(
+            replace(
+                fit(measured(probes(4.0, 0.4, 0.9)), rate_bps=8e6, replicates=10),
+                rate_variation=Variation(8.123e6, 0.33333, 0.005, 0.0),
+                up_rate_variation=Variation(2e6, 0.5, 0.25, 1.2345),
+                timing=Timing(delay_variation=Variation(0.00512, 0.7, 0.1, 3.0)),
+            ),
+            id="varying",
+        ),
+    ],
+)
+def test_the_file_of_a_link_gives_its_scenario(link: FittedLink) -> None:
+    read, scenario = lasthop.Scenario.parse(link.toml()), link.scenario()
+    assert read.to_toml() == scenario.to_toml()
+    assert read.hash == scenario.hash
 
 
 def test_round_trips_are_taken_for_the_downlink_and_it_is_said() -> None:
@@ -435,11 +458,20 @@ def test_what_nothing_was_lost_of_may_lose_something() -> None:
     assert min(model["loss"] for model in always.draws) > 0.95
 
 
+UP = "radio.uplink.channel"
+
+
+def _bad_loss(channel: dict[str, dict[str, float]]) -> float:
+    (parameters,) = channel.values()
+    return parameters["loss_bad"]
+
+
 def test_directions_are_drawn_independently() -> None:
     up = probes(4.0, 0.4, 0.9, direction=Direction.UP, seed=3)
     link = fit(measured(probes(4.0, 0.4, 0.9), up), rate_bps=8e6, replicates=100)
     drawn = link.draws(64)
-    first, second = (np.argsort(np.argsort([settings[which] for settings in drawn])) for which in (0, 1))
+    losses = [[_bad_loss(settings[key]) for settings in drawn] for key in ("radio.channel", UP)]
+    first, second = (np.argsort(np.argsort(each)) for each in losses)
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
 
 
@@ -448,8 +480,8 @@ def test_an_unmeasured_uplink_is_drawn_with_the_downlink() -> None:
     alone = fit(measured(probes(4.0, 0.4, 0.9)), rate_bps=8e6, replicates=20)
     both = fit(measured(probes(4.0, 0.4, 0.9), up), rate_bps=8e6, replicates=20)
     down, mirrored = alone.draws(8), alone.draws(8, mirrored=True)
-    assert [[first] for first, _ in mirrored] == down
-    assert all(second == first.replace("radio", "radio.uplink", 1) for first, second in mirrored)
+    assert [{"radio.channel": settings["radio.channel"]} for settings in mirrored] == down
+    assert all(settings[UP] == settings["radio.channel"] for settings in mirrored)
     assert both.draws(8, mirrored=True) == both.draws(8)
 
 

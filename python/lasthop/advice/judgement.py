@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lasthop._lasthop import Scenario
+from lasthop._lasthop import Quantity
 from lasthop.advice import remedies
 from lasthop.advice.remedies import Deployment
 from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
@@ -17,7 +17,7 @@ from lasthop.core import formats
 from lasthop.core.statistics import Sample
 from lasthop.engine.stopping import Progress
 from lasthop.fitting import FittedLink
-from lasthop.fitting.scenario import channel_of
+from lasthop.fitting.scenario import PERFECT, channel_of, share, values
 from lasthop.race import Arm, NoValuesError, Race, RaceError, Ranked
 
 VARIANTS = 32
@@ -317,33 +317,32 @@ class Judge:
     # -- Comparisons ---------------------------------------------------------------------------------
 
     def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Race:
-        overrides = settings.pop("overrides", [f"limit={use.limit}"])
+        changes = settings.pop("changes", {"limit": use.limit_s})
         if use.upward and self.link.up is None:
-            overrides = [*overrides, f"radio.uplink.channel={self._upward()}"]
+            changes = {**changes, "radio.uplink.channel": self._upward()}
         measure = settings.pop("metric", use.measures[-1].metric)
         comparison = Race(
-            Scenario.parse(use.scenario(self.link.toml()), name="the fitted link"),
+            use.scenario(self.link.scenario()),
             arms,
             baseline=self.now,
             metric=measure,
             metrics=[] if "metric" in settings else use.metrics,
             seed=self._seed,
-            overrides=overrides,
+            overrides=[changes],
             variants=self._draws(use),
             **settings,
         )
         self.made += comparison.run(self._jobs, lambda done: self._report(what, done))
         return comparison
 
-    def _draws(self, use: Use) -> list[list[str]]:
-        """Return settings that sample the uncertainty of the link, in the direction of the data."""
-        return [[]] if self.link.stated is not None else self.link.draws(VARIANTS, mirrored=use.upward)
+    def _draws(self, use: Use) -> list[dict[str, Any]]:
+        """Return changes that sample the uncertainty of the link, in the direction of the data."""
+        return [{}] if self.link.stated is not None else self.link.draws(VARIANTS, mirrored=use.upward)
 
-    def _upward(self) -> str:
+    def _upward(self) -> Any:
         """Return the uplink channel assumed without measurements of the uplink: that of the downlink."""
-        if self.link.stated is not None:
-            return self.link.stated.channel
-        return channel_of(self.link.down)
+        stated = self.link.stated
+        return values(channel_of(self.link.down) if stated is None else stated.channel)
 
     def _short(self, arms: Sequence[Arm]) -> Mapping[Arm, float]:
         """Return the time within which 9 of 10 short downloads end, for each arm.
@@ -351,14 +350,14 @@ class Judge:
         A mean would be that of a few runs in which a burst swallowed one SYN after the other.
         """
         # Splits need to see the end of a transfer.
-        close = ["tcp.close=true", f"transfer.size={SHORT}", "limit=300 s"]
+        close = {"tcp.close": True, "transfer.size": SHORT, "limit": 300}
         try:
             short = self._compare(
                 USES["bulk"],
                 "short transfers",
                 arms,
                 metric=SHORT_TRANSFER.metric,
-                overrides=close,
+                changes=close,
                 runs=(VARIANTS, 4 * VARIANTS),
                 precision=0.02,
             )
@@ -373,24 +372,24 @@ class Judge:
         """Return arms that each remove one limiting factor, with the names of the factors."""
         link = self.link
         loss = link.down.best.model["loss"] if link.down is not None else 0.0
-        perfect = (("radio.channel", '"perfect"'), ("radio.uplink.channel", '"perfect"'))
-        candidates: list[tuple[tuple[tuple[str, str], ...], str]] = [(perfect, LOSSES)]
+        perfect = (("radio.channel", PERFECT), ("radio.uplink.channel", PERFECT))
+        candidates: list[tuple[tuple[tuple[str, Any], ...], str]] = [(perfect, LOSSES)]
         if link.down is not None and link.down.parameter("bad_s") is not None:
-            spread = f"{{ frame-loss = {{ loss = {loss:.9f} }} }}"
+            spread = {"frame-loss": {"loss": share(loss).value}}
             candidates.append(
                 ((("radio.channel", spread),), f"bursts: independent losses of {formats.share(loss)}")
             )
         if use.beside:
             # A download that starts as the run ends.
             late = use.limit_s - 1e-3
-            candidates.append(((("transfer.start", f'"{late} s"'),), DOWNLOAD))
-            queue = f"{max(2, link.queue_packets // 8)} packets"
+            candidates.append(((("transfer.start", late),), DOWNLOAD))
+            queue = Quantity(max(2, link.queue_packets // 8), "packets")
             candidates.append((((remedies.QUEUE, queue),), QUEUE_LENGTH))
         else:
-            queue = f"{8 * link.queue_packets} packets"
+            queue = Quantity(8 * link.queue_packets, "packets")
             candidates.append((((remedies.QUEUE, queue),), QUEUE_LIMIT))
         if link.rtt_s > link.last_hop_rtt_s:
-            candidates.append(((("wired.delay", '"0 s"'),), "the delay before the last hop"))
+            candidates.append(((("wired.delay", 0),), "the delay before the last hop"))
         return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
 
     def _measured(self, without: Race, use: Use, measure: Measure) -> list[Limit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, queue_disciplines, schemes
 from lasthop.race import Arm
@@ -67,8 +68,8 @@ class Discipline:
     ----------
     title : str
         Its title in output.
-    queue : str
-        The value of `radio.queue` in a scenario.
+    name : str
+        Its name in `radio.queue` of a scenario.
     meaning : str
         A summary of what it does.
     how : str
@@ -76,7 +77,7 @@ class Discipline:
     """
 
     title: str
-    queue: str
+    name: str
     meaning: str
     how: str
 
@@ -85,15 +86,14 @@ QUEUE = "radio.queue"
 """The key of the queues at both ends of the last hop."""
 
 DISCIPLINES = {
-    queue: Discipline(each.title, queue, each.summary, each.deployment)
+    each.name: Discipline(each.title, each.name, each.summary, each.deployment)
     for each in queue_disciplines()
     if each.deployment is not None
-    for queue in [f"{{ {each.name} = {{}} }}"]
 }
-"""The queue disciplines, by their value of `radio.queue`."""
+"""The queue disciplines, by name."""
 
-FAIR = "{ fq-codel = {} }"
-"""The queue discipline that is combined with other remedies."""
+FAIR: Mapping[str, Any] = {"fq-codel": {}}
+"""The queue discipline that is combined with other remedies, as the value of `QUEUE`."""
 
 QUEUE_PLACE = "queue at the last hop"
 QUEUE_COST = (
@@ -121,7 +121,7 @@ def arms(sender: str) -> list[Arm]:
         for name, scheme in deployable().items():
             if each == sender or scheme.products:
                 found += [Arm(each, name, settings) for settings in _variants(scheme)]
-    found += [Arm(sender, PLAIN, ((QUEUE, queue),)) for queue in DISCIPLINES]
+    found += [Arm(sender, PLAIN, ((QUEUE, {name: {}}),)) for name in DISCIPLINES]
     found.append(Arm(other, PLAIN, ((QUEUE, FAIR),)))
     products = [scheme for scheme in deployable().values() if scheme.products]
     found += [
@@ -132,7 +132,7 @@ def arms(sender: str) -> list[Arm]:
     return found
 
 
-def _variants(scheme: Scheme) -> list[tuple[tuple[str, str], ...]]:
+def _variants(scheme: Scheme) -> list[tuple[tuple[str, Any], ...]]:
     return [
         tuple((f"scheme.{scheme.name}.{key}", value) for key, value in variant.items())
         for variant in scheme.variants
@@ -141,7 +141,8 @@ def _variants(scheme: Scheme) -> list[tuple[tuple[str, str], ...]]:
 
 def discipline(arm: Arm) -> Discipline | None:
     """Return the queue discipline of an arm; None if it leaves the queue as it is."""
-    return DISCIPLINES.get(dict(arm.settings).get(QUEUE, ""))
+    queue = dict(arm.settings).get(QUEUE)
+    return DISCIPLINES[next(iter(queue))] if isinstance(queue, Mapping) else None
 
 
 def changes_only_tcp(arm: Arm) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -125,7 +126,8 @@ def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None =
     judgement = advice.first
     measure, now = judgement.measure, judgement.now
     taken = advice.advised[-1] if advice.advised else now
-    values = _brute_force(judgement, link.toml(channel(truth.model)), channel(truth.model), runs, jobs)
+    losses = channel(truth.model)
+    values = _brute_force(judgement, link.scenario(losses), losses, runs, jobs)
     gains = {arm: gain_of(measure, values[now.arm], value) for arm, value in values.items()}
     best = max(gains, key=lambda arm: gains[arm])
     gain = gains[taken.arm]
@@ -144,19 +146,18 @@ def gain_of(measure: Measure, now: float, then: float) -> float:
 
 
 def _brute_force(
-    judgement: Judgement, link: str, losses: str, runs: int, jobs: int | None
+    judgement: Judgement, link: Scenario, losses: Any, runs: int, jobs: int | None
 ) -> dict[Arm, float]:
     """Return the measure of every remedy on the true link, over fades other than those of the advice."""
     use = judgement.use
-    scenario = Scenario.parse(use.scenario(link), name="the true link")
     arms = [each.arm for each in judgement.remedies]
     # With an error this small, no arm stops early.
     comparison = Race(
-        scenario,
+        use.scenario(link),
         arms,
         baseline=judgement.now.arm,
         metric=judgement.measure.metric,
-        overrides=[f"limit={use.limit}", *([f"radio.uplink.channel={losses}"] if use.upward else [])],
+        overrides=[{"limit": use.limit_s, **({"radio.uplink.channel": losses} if use.upward else {})}],
         seed=1_000_003,
         error=1e-12,
         precision=None,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
+from lasthop._lasthop import Scenario
 from lasthop.core import formats
 
-DOWNLOAD = '[transfer]\nsize = "unlimited"\n'
-"""The tables of a bulk download, which is a use itself and the cross traffic of others."""
+DOWNLOAD = {"transfer": {"size": "unlimited"}}
+"""The table of a bulk download, which is a use itself and the cross traffic of others."""
 
 MOST_BYTES = 375e6
 """The most that a download or upload carries in a run: 30 s at 100 Mb/s.
@@ -146,12 +147,12 @@ class Use:
         Its name in `--for`.
     title : str
         Its title in output, in the plural.
-    simulated : str
-        Description of the simulated scenario.
-    tables : str
-        TOML tables of the scenario.
-    limit : str
-        Time limit of a run, with its unit.
+    about : str
+        Description of the simulated scenario, with `{limit}`.
+    tables : mapping
+        Tables of the scenario.
+    limit_s : float
+        Time limit of a run.
     measures : tuple of Measure
         The measures it may be judged by: the first one by which some remedy is worthwhile, else the last.
     further : tuple of Measure
@@ -168,9 +169,9 @@ class Use:
 
     name: str
     title: str
-    simulated: str
-    tables: str
-    limit: str
+    about: str
+    tables: Mapping[str, Any]
+    limit_s: float
     measures: tuple[Measure, ...]
     further: tuple[Measure, ...] = ()
     rounds: int = 1
@@ -183,15 +184,19 @@ class Use:
         """Names of all metrics, judged and shown."""
         return tuple(each.metric for each in (*self.measures, *self.further))
 
-    def scenario(self, link: str) -> str:
-        """Return the scenario of a link with its download replaced by this use."""
-        tables = f"{DOWNLOAD}\n{self.tables}" if self.beside else self.tables
-        return link.replace(DOWNLOAD, tables)
+    @property
+    def limit(self) -> str:
+        """The time limit of a run, with its unit."""
+        return f"{self.limit_s:g} s"
 
     @property
-    def limit_s(self) -> float:
-        """The time limit of a run in seconds."""
-        return float(self.limit.removesuffix(" s"))
+    def simulated(self) -> str:
+        """Description of the simulated scenario."""
+        return self.about.format(limit=self.limit)
+
+    def scenario(self, link: Scenario) -> Scenario:
+        """Return the scenario of a link with its download replaced by this use."""
+        return link.with_({"transfer": None, **(DOWNLOAD if self.beside else {}), **self.tables})
 
     def shortened(self, rate_bps: float, rtt_s: float) -> Use:
         """Return this use with a shorter time limit if its runs would carry more than `MOST_BYTES`.
@@ -212,8 +217,8 @@ class Use:
         longest_s = max(8 * MOST_BYTES / carried_bps, SHORTEST_S)
         if longest_s >= self.limit_s:
             return self
-        limit = f"{longest_s:.3g} s"
-        return replace(self, limit=limit, simulated=self.simulated.replace(self.limit, limit))
+        # Three digits, as in the description.
+        return replace(self, limit_s=float(f"{longest_s:.3g}"))
 
     def alone(self) -> Use:
         """Return this use without the download beside it."""
@@ -245,14 +250,15 @@ def waiting(played_s: float) -> str:
     return formats.seconds(left) if left >= 1e-3 else "0 s"
 
 
-_CALL = "".join(
-    f'[traffic.call-{name}]\nfrom = "{start}"\nto = "{end}"\nvoip.codec = "g711-plc"\n\n'
-    for name, start, end in (("down", "fixed", "mobile"), ("up", "mobile", "fixed"))
-)
+_UPWARD = {"from": "mobile", "to": "fixed"}
+_VOICE = {"voip": {"codec": "g711-plc"}}
+_CALL = {
+    "traffic": {"call-down": {"from": "fixed", "to": "mobile", **_VOICE}, "call-up": {**_UPWARD, **_VOICE}}
+}
 
 
-def _application(kind: str, further: str = "") -> str:
-    return f'[application.user]\nkind = "{kind}"\nfrom = "mobile"\nto = "fixed"\n{further}'
+def _application(kind: str, **further: Any) -> dict[str, Any]:
+    return {"application": {"user": {"kind": kind, **_UPWARD, **further}}}
 
 
 SHORT = "100 KB"
@@ -286,18 +292,18 @@ USES = {
         Use(
             "bulk",
             "downloads",
-            "a download, 30 s from its start on",
+            "a download, {limit} from its start on",
             DOWNLOAD,
-            "30 s",
+            30.0,
             (_THROUGHPUT,),
             rounds=2,
         ),
         Use(
             "upload",
             "uploads",
-            "an upload, 30 s from its start on",
-            '[transfer]\nsize = "unlimited"\nfrom = "mobile"\nto = "fixed"\n',
-            "30 s",
+            "an upload, {limit} from its start on",
+            {"transfer": {"size": "unlimited", **_UPWARD}},
+            30.0,
             (_THROUGHPUT,),
             rounds=2,
             upward=True,
@@ -306,8 +312,8 @@ USES = {
             "web",
             "pages",
             "a page of 1.7 MB over HTTP/2 and TLS, opened once, with nothing else on the link",
-            _application("page", 'requests = 1\nthink.constant = "0 s"\n'),
-            "60 s",
+            _application("page", requests=1, think={"constant": 0}),
+            60.0,
             (
                 Measure(
                     "application.user.mean_page_time_s",
@@ -324,16 +330,16 @@ USES = {
             "films",
             "the first minute of a film of up to 4.3 Mb/s, with nothing else on the link",
             _application("video"),
-            f"{WATCHED_S:g} s",
+            WATCHED_S,
             (_WAITING, _BITRATE),
             rounds=2,
         ),
         Use(
             "call",
             "calls",
-            "a call, what the user hears of it for 20 s, beside a download on the same link",
+            "a call, what the user hears of it for {limit}, beside a download on the same link",
             _CALL,
-            "20 s",
+            20.0,
             (
                 Measure(
                     "traffic.call-down.mos",
@@ -351,9 +357,9 @@ USES = {
         Use(
             "shell",
             "shells",
-            "20 s of typing in a remote shell, beside a download on the same link",
+            "{limit} of typing in a remote shell, beside a download on the same link",
             _application("ssh"),
-            "20 s",
+            20.0,
             (
                 Measure(
                     "application.user.p95_response_time_s",

@@ -6,18 +6,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from lasthop._lasthop import Scenario
+from lasthop._lasthop import Scenario, quantity
 from lasthop.core import formats
 from lasthop.core.display import Shown
-from lasthop.core.quantity import quantity
 from lasthop.fitting.doubt import doubts
 from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
-from lasthop.fitting.scenario import channel, channel_of, seconds, toml
+from lasthop.fitting.scenario import (
+    PERFECT,
+    Rounded,
+    Tables,
+    channel,
+    channel_of,
+    micros,
+    share,
+    tables,
+    toml,
+    values,
+)
 from lasthop.fitting.timing import Timing, Variation, timing
 from lasthop.measurement import Counts, Direction, Measurement, MeasurementError, Probes, read
 
@@ -50,13 +60,13 @@ class StatedLosses:
 
     Attributes
     ----------
-    channel : str
-        The channel as TOML.
+    channel : dict or str
+        The channel, with numbers as the file of a scenario prints them.
     words : str
         A description for people.
     """
 
-    channel: str
+    channel: Tables | str
     words: str
 
 
@@ -140,8 +150,8 @@ class FittedLink(Shown):
         longest = max(plans, key=lambda each: each.duration_s)
         return replace(longest, interval_s=min(each.interval_s for each in plans))
 
-    def draws(self, count: int, *, mirrored: bool = False) -> list[list[str]]:
-        """Return scenario settings that sample the uncertainty of the fitted losses evenly.
+    def draws(self, count: int, *, mirrored: bool = False) -> list[dict[str, Any]]:
+        """Return changes of its scenario that sample the uncertainty of the fitted losses evenly.
 
         Parameters
         ----------
@@ -152,10 +162,10 @@ class FittedLink(Shown):
 
         Returns
         -------
-        list of list of str
-            Overrides of `lasthop.load`, one list for each scenario.
+        list of dict
+            Arguments of `Scenario.with_`, one for each scenario.
         """
-        settings: list[list[str]] = [[] for _ in range(count)]
+        settings: list[dict[str, Any]] = [{} for _ in range(count)]
         # A two-dimensional low-discrepancy sequence (Roberts 2018, from the plastic number): any first few
         # draws cover the range evenly, and the two directions are not correlated.
         down, up = "radio.channel", "radio.uplink.channel"
@@ -168,7 +178,7 @@ class FittedLink(Shown):
             ranked = sorted(losses.draws, key=lambda model: model["loss"])
             for index in range(count):
                 model = ranked[int((0.5 + index * step) % 1.0 * len(ranked))]
-                settings[index] += [f"{key}={channel(model)}" for key in keys]
+                settings[index].update(dict.fromkeys(keys, channel(model)))
         return settings
 
     @property
@@ -186,33 +196,42 @@ class FittedLink(Shown):
         queue_s = filled if filled is not None else max(QUEUE_S, self.rtt_s)
         return max(math.ceil(queue_s * self.rate_bps / (1500 * 8)), FEWEST_QUEUED)
 
-    def toml(self, channel: str | None = None) -> str:
-        """Return the scenario as TOML; comments state the origin of its numbers.
+    def toml(self, channel: Tables | str | None = None) -> str:
+        """Return the file of the scenario: TOML, in which comments state the origin of the numbers.
 
         Parameters
         ----------
-        channel : str, optional
-            A channel for the downlink in place of the fitted one, as TOML.
+        channel : dict or str, optional
+            A channel for the downlink in place of the fitted one.
 
         Raises
         ------
         NoRateError
             If the rate is unknown.
         """
+        return toml(self, self._tables(channel))
+
+    def scenario(self, channel: Tables | str | None = None) -> Scenario:
+        """Return the scenario, which is equal to that of its file.
+
+        Parameters
+        ----------
+        channel : dict or str, optional
+            As in `toml`.
+
+        Raises
+        ------
+        NoRateError
+            If the rate is unknown.
+        """
+        name = f"fitted to {', '.join(self.files)}" if self.files else "a link as stated"
+        return Scenario.from_tables(values(self._tables(channel)), name=name)
+
+    def _tables(self, channel: Tables | str | None) -> Tables:
         if self.rate_bps is None or self.up_rate_bps is None:
             raise NoRateError
         own = channel_of(self.down) if self.stated is None else self.stated.channel
-        return toml(self, self.rate_bps, self.up_rate_bps, channel or own)
-
-    def scenario(self) -> Scenario:
-        """Return the scenario.
-
-        Raises
-        ------
-        NoRateError
-            If the rate is unknown.
-        """
-        return Scenario.parse(self.toml(), name=f"fitted to {', '.join(self.files)}")
+        return tables(self, self.rate_bps, self.up_rate_bps, channel or own)
 
 
 def fit(
@@ -312,13 +331,11 @@ def stated_link(
     """
     if not 0 <= loss < 1:
         raise ValueError(f"found a loss of {loss:g}, expected a share below 1, such as 0.02")
-    share, words = f"{loss:.9f}", f"{formats.share(loss)} of the packets lost"
+    words = f"{formats.share(loss)} of the packets lost"
     if loss == 0:
-        stated = StatedLosses('"perfect"', "no losses")
+        stated = StatedLosses(PERFECT, "no losses")
     elif burst is None:
-        stated = StatedLosses(
-            f"{{ frame-loss = {{ loss = {share} }} }}", f"{words}, independent of each other"
-        )
+        stated = StatedLosses({"frame-loss": {"loss": share(loss)}}, f"{words}, independent of each other")
     else:
         found = quantity(burst)
         if found is None or found[1] not in ("", "s") or "%" in burst or not 0 < found[0] < math.inf:
@@ -330,11 +347,11 @@ def stated_link(
                 f"found bursts of {burst} in packets at a loss of {formats.share(loss)}, where independent "
                 f"losses have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
             )
-        length = f"{found[0]:.9f}" if found[1] == "" else f'"{seconds(found[0])}"'
+        length = Rounded(found[0], 9) if found[1] == "" else micros(found[0])
         unit = "packet" if found[0] == 1 else "packets"
         mean = f"{found[0]:g} {unit}" if found[1] == "" else formats.seconds(found[0])
         stated = StatedLosses(
-            f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
+            {"gilbert": {"loss": share(loss), "burst": length}},
             f"{words}, in bursts of {mean} on average",
         )
     rates = {"rate_bps": rate_bps, "up_rate_bps": up_rate_bps}

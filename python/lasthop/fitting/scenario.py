@@ -1,11 +1,15 @@
-"""The scenario of a fitted link, as TOML."""
+"""The scenario of a fitted link: its tables, and its file."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lasthop._lasthop import Quantity
 from lasthop.core import formats
 from lasthop.core.formats import plural
 from lasthop.fitting.losses import FittedLosses, Model
@@ -18,11 +22,78 @@ FASTEST_WIRED_BPS = 1e9
 """The minimum rate of the wired path; at least ten times the rate of the wireless link."""
 
 SHORTEST_S = 1e-5
-"""The shortest period in a scenario, since lengths are printed in microseconds."""
+"""The shortest period in a scenario, whose lengths are whole microseconds."""
+
+PERFECT = "perfect"
+"""The channel without losses."""
 
 
-def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> str:
-    """Return the scenario of a link as TOML; comments state the origin of its numbers.
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A number rounded to some decimals, all of which its file prints.
+
+    Attributes
+    ----------
+    number : float
+        The number.
+    decimals : int
+        Its decimals.
+    unit : str
+        Its unit; empty for a plain number.
+    """
+
+    number: float
+    decimals: int
+    unit: str = ""
+
+    @property
+    def value(self) -> float | Quantity:
+        """The value of the setting."""
+        rounded = round(self.number, self.decimals)
+        return Quantity(rounded, self.unit) if self.unit else rounded
+
+    def __str__(self) -> str:
+        """Return the value in TOML."""
+        text = f"{self.number:.{self.decimals}f}"
+        return f'"{text} {self.unit}"' if self.unit else text
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A number with three digits, and the unit that suits it.
+
+    Attributes
+    ----------
+    digits, unit : str
+        The number and its unit.
+    """
+
+    digits: str
+    unit: str
+
+    @property
+    def value(self) -> Quantity:
+        """The value of the setting."""
+        return Quantity(float(self.digits), self.unit)
+
+    def __str__(self) -> str:
+        """Return the value in TOML."""
+        return f'"{self.digits} {self.unit}"'
+
+
+Tables = dict[str, Any]
+"""Tables of a scenario, whose numbers may be `Rounded` or `Scaled`."""
+
+
+def values(tables: Any) -> Any:
+    """Return tables with plain numbers, as `Scenario.with_` takes them."""
+    if isinstance(tables, Mapping):
+        return {key: values(value) for key, value in tables.items()}
+    return tables.value if isinstance(tables, Rounded | Scaled) else tables
+
+
+def tables(link: FittedLink, rate_bps: float, up_rate_bps: float, down: Tables | str) -> Tables:
+    """Return the tables of the scenario of a link.
 
     Parameters
     ----------
@@ -30,12 +101,39 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
         The link.
     rate_bps, up_rate_bps : float
         The rates of both directions.
-    down : str
-        The channel of the downlink as TOML.
+    down : mapping or str
+        The channel of the downlink.
     """
     wired = max(link.rtt_s - link.last_hop_rtt_s, 0.0) / 2
-    hop = link.last_hop_rtt_s / 2
-    of = ", ".join(Path(file).name for file in link.files)
+    hop = _seconds(link.last_hop_rtt_s / 2)
+    delay: Scaled | Tables = hop
+    if (course := link.timing.delay_variation) is not None:
+        delay = {"lognormal": {"least": hop, "median": _seconds(course.median), **_lognormal(course)}}
+    of = _names(link)
+    return {
+        "title": _plain(f"Fitted to {of}" if of else "A link as stated"),
+        "limit": Scaled("30", "s"),
+        "sender": "linux",
+        "schemes": ["basic"],
+        "transfer": {"size": "unlimited"},
+        "wired": {"rate": _bps(max(FASTEST_WIRED_BPS, 10 * rate_bps)), "delay": _seconds_or_zero(wired)},
+        "radio": {
+            "rate": _rate(rate_bps, link.rate_variation),
+            "delay": delay,
+            "queue": Scaled(str(link.queue_packets), "packets"),
+            "channel": down,
+            "uplink": {
+                "rate": _rate(up_rate_bps, link.up_rate_variation),
+                "delay": hop,
+                "channel": channel_of(link.up),
+            },
+        },
+    }
+
+
+def toml(link: FittedLink, stated: Tables) -> str:
+    """Return the file of a scenario of `tables`; comments state the origin of its numbers."""
+    of = _names(link)
     lines = [f"# Fitted by `lasthop fit` to {_comment(of)}.", "#"] if of else []
     for losses, name in ((link.down, "down"), (link.up, "up")):
         if losses is not None:
@@ -44,79 +142,102 @@ def toml(link: FittedLink, rate_bps: float, up_rate_bps: float, down: str) -> st
             lines += [f"#   {line}" for line in losses.lines()]
     lines += [f"# Undetermined: {_comment(what)}." for what in link.cannot_tell]
     lines += [f"# {_comment(note)}" for note in link.notes]
-    delay = f'"{formats.seconds(hop)}"'
-    if (course := link.timing.delay_variation) is not None:
-        median = f'median = "{formats.seconds(course.median)}"'
-        delay = f"{{ lognormal = {{ least = {delay}, {median}, {_lognormal(course)} }}"
-    lines += [
-        "",
-        f'title = "{_plain(f"Fitted to {of}" if of else "A link as stated")}"',
-        'limit = "30 s"',
-        'sender = "linux"',
-        'schemes = ["basic"]',
-        "",
-        "[transfer]",
-        'size = "unlimited"',
-        "",
-        "[wired]",
-        f'rate = "{formats.rate(max(FASTEST_WIRED_BPS, 10 * rate_bps))}"',
-        f'delay = "{formats.seconds(wired)}"' if wired > 0 else 'delay = "0 s"',
-        "",
-        "[radio]",
-        f"rate = {_rate(rate_bps, link.rate_variation)}",
-        f"delay = {delay}",
-        f'queue = "{link.queue_packets} packets"',
-        f"channel = {down}",
-        "",
-        "[radio.uplink]",
-        f"rate = {_rate(up_rate_bps, link.up_rate_variation)}",
-        f'delay = "{formats.seconds(hop)}"',
-        f"channel = {channel_of(link.up)}",
-        "",
+    return "\n".join([*lines, "", *_lines("", stated), ""])
+
+
+def _lines(path: str, table: Tables) -> list[str]:
+    """Return the lines of a table, and of the tables in it that have a heading of their own."""
+    headed = [
+        key for key, value in table.items() if isinstance(value, dict) and (not path or key == "uplink")
     ]
-    return "\n".join(lines)
+    lines = [f"{key} = {_inline(value)}" for key, value in table.items() if key not in headed]
+    for key in headed:
+        place = f"{path}.{key}".lstrip(".")
+        lines += ["", f"[{place}]", *_lines(place, table[key])]
+    return lines
 
 
-def channel(model: Model) -> str:
-    """Return the channel of a scenario for a loss model, as an inline TOML table."""
+def _inline(value: Any) -> str:
+    """Return a value in TOML, in one line. A table with a single one in it has a dotted key."""
+    if not isinstance(value, Mapping):
+        return str(value) if isinstance(value, Rounded | Scaled) else json.dumps(value, ensure_ascii=False)
+    entries = []
+    for key, inner in value.items():
+        if isinstance(inner, Mapping) and key in ("good", "bad"):
+            ((law, inner),) = inner.items()
+            key = f"{key}.{law}"
+        entries.append(f"{key} = {_inline(inner)}")
+    return f"{{ {', '.join(entries)} }}"
+
+
+def channel(model: Model) -> Any:
+    """Return the channel of a loss model, as `Scenario.with_` takes it."""
+    return values(channel_table(model))
+
+
+def channel_table(model: Model) -> Tables | str:
+    """Return the channel of a loss model, with numbers as its file prints them."""
     if math.isnan(model["bad_s"]):
         loss = model["loss"]
-        return f"{{ frame-loss = {{ loss = {loss:.9f} }} }}" if loss > 0 else '"perfect"'
-    losses = f"loss_good = {model['loss_good']:.9f}, loss_bad = {model['loss_bad']:.9f}"
+        return {"frame-loss": {"loss": share(loss)}} if loss > 0 else PERFECT
+    losses = {"loss_good": share(model["loss_good"]), "loss_bad": share(model["loss_bad"])}
     if math.isnan(model["good_sigma"]) and math.isnan(model["bad_sigma"]):
-        # Lengths are printed in microseconds. Longer periods in the same proportion look alike to packets.
+        # Longer periods in the same proportion look alike to packets.
         longer = max(1.0, SHORTEST_S / min(model["good_s"], model["bad_s"]))
-        stays = f'good = "{seconds(longer * model["good_s"])}", bad = "{seconds(longer * model["bad_s"])}"'
-        return f"{{ gilbert-elliott = {{ {stays}, {losses} }} }}"
-    laws = ", ".join(_law(name, model[f"{name}_s"], model[f"{name}_sigma"]) for name in ("good", "bad"))
-    return f"{{ semi-markov = {{ {laws}, {losses} }} }}"
+        stays = {name: micros(longer * model[f"{name}_s"]) for name in ("good", "bad")}
+        return {"gilbert-elliott": {**stays, **losses}}
+    laws = {name: _law(model[f"{name}_s"], model[f"{name}_sigma"]) for name in ("good", "bad")}
+    return {"semi-markov": {**laws, **losses}}
 
 
-def channel_of(losses: FittedLosses | None) -> str:
-    """Return the channel of fitted losses as TOML; `"perfect"` for None."""
-    return '"perfect"' if losses is None else channel(losses.best.model)
+def channel_of(losses: FittedLosses | None) -> Tables | str:
+    """Return the channel of fitted losses, with numbers as its file prints them; a perfect one for None."""
+    return PERFECT if losses is None else channel_table(losses.best.model)
 
 
-def _law(name: str, mean_s: float, sigma: float) -> str:
+def _law(mean_s: float, sigma: float) -> Tables:
     if math.isnan(sigma):
-        return f'{name}.exponential = "{seconds(mean_s)}"'
-    return f'{name}.lognormal = {{ mean = "{seconds(mean_s)}", sigma = {min(sigma, 5.0):.4f} }}'
+        return {"exponential": micros(mean_s)}
+    return {"lognormal": {"mean": micros(mean_s), "sigma": Rounded(min(sigma, 5.0), 4)}}
 
 
-def seconds(value: float) -> str:
-    """Format a duration for a scenario, to the microsecond; capped at a century."""
-    return f"{min(max(value, 1e-6), 3e9):.6f} s"
+def micros(value: float) -> Rounded:
+    """Round a duration for a scenario to the microsecond; capped at a century."""
+    return Rounded(min(max(value, 1e-6), 3e9), 6, "s")
 
 
-def _lognormal(course: Variation) -> str:
-    step = max(course.step_s, 0.01)
-    correlation = formats.seconds(course.correlation_s) if course.correlation_s > 0 else "0 s"
-    return f'sigma = {course.sigma:.3f}, step = "{formats.seconds(step)}", correlation = "{correlation}" }}'
+def share(loss: float) -> Rounded:
+    """Round a share of lost packets for a scenario."""
+    return Rounded(loss, 9)
 
 
-def _rate(rate_bps: float, variation: Variation | None) -> str:
-    mean = f'"{formats.rate(rate_bps)}"'
-    return mean if variation is None else f"{{ lognormal = {{ mean = {mean}, {_lognormal(variation)} }}"
+def _lognormal(course: Variation) -> Tables:
+    return {
+        "sigma": Rounded(course.sigma, 3),
+        "step": _seconds(max(course.step_s, 0.01)),
+        "correlation": _seconds_or_zero(course.correlation_s),
+    }
+
+
+def _seconds(value: float) -> Scaled:
+    return Scaled(*formats.scaled_seconds(value))
+
+
+def _seconds_or_zero(value: float) -> Scaled:
+    return _seconds(value) if value > 0 else Scaled("0", "s")
+
+
+def _bps(value: float) -> Scaled:
+    return Scaled(*formats.scaled_rate(value))
+
+
+def _rate(rate_bps: float, variation: Variation | None) -> Scaled | Tables:
+    mean = _bps(rate_bps)
+    return mean if variation is None else {"lognormal": {"mean": mean, **_lognormal(variation)}}
+
+
+def _names(link: FittedLink) -> str:
+    return ", ".join(Path(file).name for file in link.files)
 
 
 def _comment(words: str) -> str:

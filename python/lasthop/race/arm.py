@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from lasthop.core.names import canonical
+from lasthop.core.scenarios import setting_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,9 @@ class Arm:
         The sender; None for the scenario's own.
     scheme : str
         The scheme, or a combination such as `"snoop@gateway + arq"`.
-    settings : tuple of (str, str)
-        Further settings of the scenario, each as its full key and its value.
+    settings : tuple of (str, object)
+        Further settings of the scenario, each as its full key and its value: a text in the syntax of `--set`,
+        or a value as in `Scenario.with_`.
 
     Examples
     --------
@@ -31,7 +33,7 @@ class Arm:
 
     sender: str | None
     scheme: str
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         """Normalise the spaces in a combination of schemes."""
@@ -41,17 +43,28 @@ class Arm:
     def label(self) -> str:
         """Sender, scheme and settings in one line."""
         name = self.scheme if self.sender is None else f"{self.sender} {self.scheme}"
-        return ", ".join([name, *(f"{key}={value}" for key, value in self.settings)])
+        return ", ".join([name, *(f"{key}={value}" for key, value in self.texts.items())])
 
-    def overrides(self) -> list[str]:
-        """Return the overrides that apply this arm to a scenario."""
-        sender = [] if self.sender is None else [f"sender={json.dumps(self.sender)}"]
-        settings = [f"{key}={value}" for key, value in self.settings]
-        return [*sender, f"schemes={json.dumps([self.scheme])}", *settings]
+    @property
+    def texts(self) -> dict[str, str]:
+        """The further settings, each with its value in the syntax of `--set`."""
+        return {key: setting_text(value) for key, value in self.settings}
+
+    def changes(self) -> list[dict[str, Any] | str]:
+        """Return the changes that apply this arm to a scenario, as arguments of `Scenario.with_`."""
+        sender = {} if self.sender is None else {"sender": self.sender}
+        settings = [
+            f"{key}={value}" if isinstance(value, str) else {key: value} for key, value in self.settings
+        ]
+        return [{**sender, "schemes": [self.scheme]}, *settings]
+
+    def __hash__(self) -> int:
+        """Return a hash of the label, since values may be mappings."""
+        return hash(self.label)
 
 
 def grid(
-    senders: Sequence[str | None], schemes: Sequence[str], axes: Mapping[str, Sequence[str]] | None = None
+    senders: Sequence[str | None], schemes: Sequence[str], axes: Mapping[str, Sequence[Any]] | None = None
 ) -> list[Arm]:
     """Return an arm for each sender with each scheme and each combination of the values of the axes.
 
@@ -61,8 +74,8 @@ def grid(
         The senders; None for the scenario's own.
     schemes : sequence of str
         The schemes.
-    axes : mapping of str to sequence of str, optional
-        The values of further settings by their full keys.
+    axes : mapping of str to sequence, optional
+        The values of further settings by their full keys, as in `Arm`.
 
     Examples
     --------

@@ -142,10 +142,10 @@ class Race(Shown):
         Which values of the metric are better. Known for most metrics; needed for others.
     seed : int, default 1
         The seed of all runs.
-    overrides : sequence of str, optional
-        Settings for all arms, as in `lasthop.load`.
-    variants : sequence of sequence of str, optional
-        Sets of overrides for all arms: run `r` has set `r` modulo their number. Arms are then compared on
+    overrides : sequence of str or mapping, optional
+        Changes for all arms, as in `Scenario.with_`.
+    variants : sequence of mapping, optional
+        Changes for all arms: run `r` has variant `r` modulo their number. Arms are then compared on
         average over the variants, such as draws of a fitted link's parameters.
     error : float, default 0.05
         The probability that a truly best arm is called worse.
@@ -202,8 +202,8 @@ class Race(Shown):
         quantile: float | None = None,
         better: Better | None = None,
         seed: int = 1,
-        overrides: Sequence[str] = (),
-        variants: Sequence[Sequence[str]] = ((),),
+        overrides: Sequence[str | Mapping[str, Any]] = (),
+        variants: Sequence[Mapping[str, Any]] = ({},),
         error: float = 0.05,
         margin: float = 0.05,
         precision: float | None = 0.05,
@@ -214,12 +214,12 @@ class Race(Shown):
             raise RaceError(f"quantile: found {quantile}, expected a share between 0 and 1, such as 0.95")
         self.quantile: float | None = quantile
         self._statistic: Statistic = Mean() if quantile is None else OfQuantile(quantile)
-        self._source, self._overrides, self._variants = scenario, list(overrides), variants
+        self._variants = variants
         self.seed: int = seed
         self.error: float = error
         self.margin: float = margin
         self.precision: float | None = precision
-        self.scenario: Scenario = self._load([])
+        self.scenario: Scenario = _loaded(scenario, overrides)
         if self.scenario.sweep:
             raise RaceError(
                 f"the scenario sweeps {', '.join(self.scenario.sweep)}; a comparison has one link: "
@@ -260,25 +260,11 @@ class Race(Shown):
 
     # -- The arms ------------------------------------------------------------------------------------
 
-    def _load(self, overrides: Sequence[str]) -> Scenario:
-        """Return the scenario with the overrides of all arms, then these."""
-        every = [*self._overrides, *overrides]
-        if isinstance(self._source, Scenario):
-            if not every:
-                return self._source
-            return Scenario.parse(
-                self._source.to_toml(),
-                name=self._source.file,
-                overrides=every,
-                python_schemes=self._source.python_schemes,
-            )
-        return load(self._source, every)
-
     def _scenario(self, arm: Arm, variant: int) -> Scenario:
         """Return the scenario of an arm in one variant; cached."""
         key = (arm, variant)
         if key not in self._scenarios:
-            self._scenarios[key] = self._load([*self._variants[variant], *arm.overrides()])
+            self._scenarios[key] = self.scenario.with_(self._variants[variant], *arm.changes())
         return self._scenarios[key]
 
     def _find(self, metric: str) -> str:
@@ -616,7 +602,7 @@ class Race(Shown):
             "arm": each.arm.label,
             "sender": each.arm.sender,
             "scheme": each.arm.scheme,
-            **dict(each.arm.settings),
+            **each.arm.texts,
             "baseline": each.baseline,
             "metric": each.metric,
             "n": each.runs,
@@ -698,7 +684,7 @@ def _check(
     margin: float,
     precision: float | None,
     runs: tuple[int, int] | None,
-    variants: Sequence[Sequence[str]],
+    variants: Sequence[Mapping[str, Any]],
 ) -> None:
     """Check the ranges of the arguments."""
     for name, share in (("error", error), ("margin", margin), ("precision", precision)):
@@ -713,14 +699,24 @@ def _check(
 
 def _reason(error: ScenarioError) -> str:
     """Return the message of a refusal, without the key of the arm's only scheme."""
-    return error.message.removeprefix("schemes[0]: ")
+    return error.problem if error.key == "schemes[0]" else error.message
+
+
+def _loaded(scenario: Scenario | str | Path, overrides: Sequence[str | Mapping[str, Any]]) -> Scenario:
+    """Return a scenario with changes; a file may be valid only with them, if they are texts."""
+    if isinstance(scenario, Scenario):
+        return scenario.with_(*overrides) if overrides else scenario
+    texts = [each for each in overrides if isinstance(each, str)]
+    if len(texts) == len(overrides):
+        return load(scenario, texts)
+    return load(scenario).with_(*overrides)
 
 
 def compare(
     scenario: Scenario | str | Path,
     senders: Sequence[str | None] = (None,),
     schemes: Sequence[str] | None = None,
-    axes: Mapping[str, Sequence[str]] | None = None,
+    axes: Mapping[str, Sequence[Any]] | None = None,
     *,
     jobs: int | None = None,
     progress: Callable[[Progress], None] | bool | None = None,
@@ -736,8 +732,8 @@ def compare(
         The senders; None, the default, for the scenario's own.
     schemes : sequence of str, optional
         The schemes, by default those of the scenario.
-    axes : mapping of str to sequence of str, optional
-        The values of further settings by their full keys.
+    axes : mapping of str to sequence, optional
+        The values of further settings by their full keys, as in `Arm`.
     jobs, progress
         As in `Race.run`.
     **settings
@@ -756,8 +752,8 @@ def compare(
     [['linux arq', 'best'], ['linux basic', 'worse']]
     """
     if schemes is None:
-        known = scenario if isinstance(scenario, Scenario) else load(scenario, settings.get("overrides", ()))
-        schemes = known.schemes
+        scenario = _loaded(scenario, settings.pop("overrides", ()))
+        schemes = scenario.schemes
     race = Race(scenario, grid(senders, schemes, axes), **settings)
     race.run(jobs, progress)
     return race

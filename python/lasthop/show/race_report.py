@@ -83,7 +83,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
         "arm": arm.label,
         "sender": arm.sender,
         "scheme": arm.scheme,
-        "settings": dict(arm.settings),
+        "settings": arm.texts,
     }
 
 

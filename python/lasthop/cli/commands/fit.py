@@ -170,7 +170,7 @@ def print_losses(losses: FittedLosses) -> None:
         emit(f"  mean bursts longer than {formats.seconds(losses.hidden_burst_s)} are excluded")
 
 
-def document(link: FittedLink, channel: str | None = None) -> dict[str, Any]:
+def document(link: FittedLink, channel: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return what `--json` prints of a link; `channel` replaces that of its downlink in the scenario."""
     timing = link.timing
     return {
@@ -240,7 +240,7 @@ def _draw(link: FittedLink, output: Output) -> None:
             plots.save(plots.loss_checks(losses), output.path(f"{name}.checks", "figures"))
 
 
-def _replayed(link: FittedLink) -> tuple[str, str]:
+def _replayed(link: FittedLink) -> tuple[dict[str, Any], str]:
     """Return the channel that replays the losses of the downlink, and its file: a row wherever they change.
 
     Raises
@@ -259,7 +259,7 @@ def _replayed(link: FittedLink) -> tuple[str, str]:
     end = float(probes.sent_s[-1] - probes.sent_s[0])
     rows += [(f"{end + later:.9f}", int(probes.lost[-1])) for later in (1e-6, 2e-6)]
     series = "".join(["time_s,loss\n", *(f"{time},{lost}\n" for time, lost in rows)])
-    return '{ loss-series = { file = "losses.csv" } }', series
+    return {"loss-series": {"file": "losses.csv"}}, series
 
 
 def _print_plan(made: ProbePlan, as_json: bool) -> None:
