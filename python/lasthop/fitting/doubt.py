@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lasthop._lasthop import Scenario
 from lasthop.measurement import Direction, Measurement
 
 if TYPE_CHECKING:
@@ -80,10 +79,10 @@ def _carried(link: FittedLink, direction: Direction, lasts_s: float) -> list[flo
         link = replace(link, down=link.up, up=None, rate_bps=link.up_rate_bps, up_rate_bps=rate_bps)
         link = replace(link, rate_variation=link.up_rate_variation, up_rate_variation=link.rate_variation)
     limit_s = max(min(lasts_s, _MOST_BITS / max(link.rate_bps or 0.0, 1.0)), 0.1)
-    text = link.toml()
+    base = link.scenario().with_({"limit": round(limit_s, 3)})
     found = []
     for sender in SENDERS:
-        scenario = Scenario.parse(text, overrides=[f"sender={sender}", f"limit={limit_s:.3f} s"])
+        scenario = base.with_({"sender": sender})
         runs = [
             scenario.run(None, seed=seed).metrics["throughput_bps"] or 0.0 for seed in range(1, _RUNS + 1)
         ]
