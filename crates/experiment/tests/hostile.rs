@@ -508,7 +508,7 @@ fn text_of(number: u64) -> String {
 }
 
 /// Whether scenario number `number` was accepted; if so, it is run.
-fn try_scenario(number: u64) -> bool {
+pub(crate) fn try_scenario(number: u64) -> bool {
     let text = text_of(number);
     let scenario = match Scenario::parse::<&str>(&text, "hostile.toml", &[]) {
         Ok(scenario) => scenario,

@@ -1,4 +1,5 @@
 //! Captures, written and read.
 
+mod columns;
 mod pcapng;
 mod reading;

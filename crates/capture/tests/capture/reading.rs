@@ -9,6 +9,8 @@ use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_wire::{Ip, TcpHeader, write};
 
+use crate::columns;
+
 const ETHERNET: u32 = 1;
 const RAW: u32 = 101;
 const LINUX_SLL2: u32 = 276;
@@ -392,44 +394,6 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(ReadError::LinkType { number: 147 }.to_string(), message);
 }
 
-/// Every column has a row for each packet, and SACK blocks are within their columns.
-fn examine(packets: &Packets) {
-    let rows = packets.time_ns.len();
-    assert!(rows > 0);
-    for len in [
-        packets.interface.len(),
-        packets.protocol.len(),
-        packets.source.len(),
-        packets.target.len(),
-        packets.host.len(),
-        packets.source_port.len(),
-        packets.target_port.len(),
-        packets.size.len(),
-        packets.payload.len(),
-        packets.identification.len(),
-        packets.seq.len(),
-        packets.ack.len(),
-        packets.flags.len(),
-        packets.window.len(),
-        packets.mss.len(),
-        packets.sack_permitted.len(),
-        packets.timestamp.len(),
-        packets.echo.len(),
-        packets.sacks.len(),
-        packets.sack_at.len(),
-        packets.rtp_version.len(),
-        packets.rtp_type.len(),
-        packets.rtp_seq.len(),
-        packets.rtp_source.len(),
-    ] {
-        assert_eq!(len, rows);
-    }
-    assert!(packets.size.iter().chain(&packets.payload).all(|&len| (0..1 << 20).contains(&len)));
-    let blocks: i64 = packets.sacks.iter().sum();
-    assert_eq!((packets.sack_start.len() as i64, packets.sack_end.len() as i64), (blocks, blocks));
-    assert!(packets.time_ns.iter().all(|&time_ns| time_ns >= 0));
-}
-
 fn mutate(random: &mut Stream, file: &mut Vec<u8>) {
     if random.bernoulli(0.3) {
         file.truncate(random.below(file.len() as u64) as usize);
@@ -485,7 +449,7 @@ fn no_file_panics() {
         let mut file = seeds[random.below(seeds.len() as u64) as usize].clone();
         mutate(&mut random, &mut file);
         if let Ok(packets) = Packets::read(&file) {
-            examine(&packets);
+            columns::examine(&packets);
             readable += 1;
         }
     }

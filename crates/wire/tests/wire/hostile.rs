@@ -63,7 +63,7 @@ fn input(random: &mut Stream, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Reads all that can be read of a packet.
-fn examine(bytes: &[u8], original_len: usize) {
+pub(crate) fn examine(bytes: &[u8], original_len: usize) {
     let Ok(packet) = IpPacket::parse_captured(bytes, original_len) else { return };
     if let Some(inner) = packet.tunnelled() {
         assert!(
@@ -99,7 +99,7 @@ fn examine(bytes: &[u8], original_len: usize) {
     }
 }
 
-fn change(bytes: &[u8], random: &mut Stream) {
+pub(crate) fn change(bytes: &[u8], random: &mut Stream) {
     let mut changed = bytes.to_vec();
     if checksum::repair(&mut changed).is_err() {
         assert!(edit::set_ecn(&mut changed, Ecn::Ce).is_err());
