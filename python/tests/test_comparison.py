@@ -382,6 +382,20 @@ def test_another_metric_of_the_same_runs() -> None:
         comparison.results("link_attempt")
 
 
+def test_an_arm_may_have_typed_settings() -> None:
+    fair, queue = {"fq-codel": {"flows": 8, "ecn": False}}, lasthop.Quantity(20, "packets")
+    typed = Arm("linux", "basic", (("radio.queue", fair), ("wired.queue", queue), ("wired.delay", 0.01)))
+    assert typed.texts == {
+        "radio.queue": "{ fq-codel = { flows = 8, ecn = false } }",
+        "wired.queue": "20 packets",
+        "wired.delay": "0.01",
+    }
+    texts = tuple((key, text if key != "wired.delay" else "10 ms") for key, text in typed.texts.items())
+    scenario = lasthop.load("last-mile")
+    assert scenario.with_(*typed.changes()) == scenario.with_(*Arm("linux", "basic", texts).changes())
+    assert len({typed, Arm("linux", "basic", typed.settings)}) == 1
+
+
 def test_runs_take_the_variants_in_turn() -> None:
     every, variants = arms(2), [{"radio.rate": rate * 1e6} for rate in (1, 2, 3)]
     comparison: Any = Race(SCENARIO, every, baseline=every[0], variants=variants, runs=(4, 8))

@@ -83,7 +83,7 @@ def _remedy(remedy: Remedy, judgement: Judgement) -> dict[str, Any]:
         "title": remedy.title,
         "sender": remedy.arm.sender,
         "scheme": remedy.arm.scheme,
-        "settings": dict(remedy.arm.settings),
+        "settings": remedy.arm.texts,
         "value": _number(remedy.value),
         "value_low": _number(remedy.low),
         "value_high": _number(remedy.high),
