@@ -28,6 +28,8 @@ problem : str
     The message without the key.
 file : str
     The file's name, or the override that is wrong as ``--set KEY=VALUE``.
+change : str or None
+    The change that is wrong: its assignment, such as ``radio.rate=fast``, or its key; None if it is none.
 line : int or None
     The line in the file, from 1; None if the fault has no line.
 column : int or None
@@ -43,6 +45,7 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_scenario::ScenarioE
         .and_then(|()| value.setattr("key", error.key()))
         .and_then(|()| value.setattr("problem", error.problem()))
         .and_then(|()| value.setattr("file", error.origin()))
+        .and_then(|()| value.setattr("change", error.change()))
         .and_then(|()| value.setattr("line", error.line()))
         .and_then(|()| value.setattr("column", error.column()));
     described.err().unwrap_or(raised)

@@ -465,6 +465,48 @@ impl Scenario {
         }
     }
 
+    /// Return the value of a setting as a person would write it after ``--set KEY=``.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : str
+    ///     As for an item.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    ///     The text.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     As for an item.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> lasthop.load("last-mile").text("radio.rate")
+    /// '10 Mbps'
+    fn text(&self, key: &str) -> PyResult<String> {
+        self.0.text(key).ok_or_else(|| PyKeyError::new_err(key.to_owned()))
+    }
+
+    /// Return all settings in numbers, without the sweep.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to Any
+    ///     Nested dicts with the structure of a file, and values as for an item.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> lasthop.load("last-mile").values()["radio"]["rate"]
+    /// 10000000
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        value::object(py, &self.0.values())
+    }
+
     /// Return whether the scenario has a value for a key, or a table.
     ///
     /// Parameters

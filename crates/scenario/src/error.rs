@@ -73,6 +73,8 @@ pub struct ScenarioError {
     /// Where the problem begins in the message, after the key.
     problem: usize,
     origin: String,
+    /// The change that has the problem: an assignment, or a key.
+    change: Option<String>,
     position: Option<(usize, usize)>,
     rendered: String,
 }
@@ -91,8 +93,12 @@ impl ScenarioError {
     pub(crate) fn new(kind: ErrorKind, message: String, location: Location<'_>) -> ScenarioError {
         match location {
             Location::File { name, text, span } => ScenarioError::in_file(kind, message, name, text, span),
-            Location::Override(assignment) => ScenarioError::at(kind, message, format!("--set {assignment}")),
-            Location::Change(path) => ScenarioError::at(kind, message, format!("the change of {path}")),
+            Location::Override(assignment) => {
+                ScenarioError::at(kind, message, format!("--set {assignment}")).of_change(assignment)
+            }
+            Location::Change(path) => {
+                ScenarioError::at(kind, message, format!("the change of {path}")).of_change(path)
+            }
         }
     }
 
@@ -116,7 +122,11 @@ impl ScenarioError {
 
     fn at(kind: ErrorKind, message: String, origin: String) -> ScenarioError {
         let rendered = format!("{message}\n --> {origin}");
-        ScenarioError { kind, message, key: None, problem: 0, origin, position: None, rendered }
+        ScenarioError { kind, message, key: None, problem: 0, origin, change: None, position: None, rendered }
+    }
+
+    fn of_change(self, change: &str) -> ScenarioError {
+        ScenarioError { change: Some(change.to_owned()), ..self }
     }
 
     fn in_file(
@@ -134,8 +144,11 @@ impl ScenarioError {
         let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
         let report = [Level::ERROR.no_name().primary_title(message.as_str()).element(snippet)];
         let rendered = Renderer::plain().render(&report);
-        let (origin, position) = (name.to_owned(), Some(position));
-        ScenarioError { kind, message, key: None, problem: 0, origin, position, rendered }
+        ScenarioError {
+            position: Some(position),
+            rendered,
+            ..ScenarioError::at(kind, message, name.to_owned())
+        }
     }
 
     /// Whether both errors have the same location.
@@ -180,6 +193,11 @@ impl ScenarioError {
     /// The file name, or the `--set` option, or `the change of` a key.
     pub fn origin(&self) -> &str {
         &self.origin
+    }
+
+    /// The change that has the problem: its assignment, such as `radio.rate=fast`, or its key.
+    pub fn change(&self) -> Option<&str> {
+        self.change.as_deref()
     }
 
     /// The line in the file, from 1.

@@ -58,15 +58,14 @@ def reporting_errors() -> Iterator[None]:
         streams.notify("interrupted")
         raise stopped("interrupted", None) from None
     except ScenarioError as error:
-        of_override = error.file.startswith("--")
         raise failed(
             "scenario",
             str(error),
             error.message,
-            file=None if of_override else error.file,
+            file=error.file if error.change is None else None,
             line=error.line,
             column=error.column,
-            option=error.file if of_override else None,
+            option=None if error.change is None else error.file,
         ) from None
     except RefusedError as error:
         raise failed("option", str(error)) from None

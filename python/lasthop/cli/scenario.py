@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from math import prod
@@ -26,14 +25,10 @@ def load(
         chosen_senders = [f"sweep.sender={json.dumps(senders)}"]
     else:
         chosen_senders = [f"sender={json.dumps(name)}" for name in senders]
-
-    def rephrase(message: str) -> str:
-        return re.sub(r"^(sweep\.)?sender(\[\d+\])?: ", "--sender: ", message)
-
     with scheme_override(schemes) as chosen:
         if not chosen_senders:
             return lasthop.load(path, [*overrides, *chosen])
-        with rephrasing(chosen_senders[0], rephrase):
+        with attributed(chosen_senders[0], "--sender"):
             return lasthop.load(path, [*overrides, *chosen, *chosen_senders])
 
 
@@ -86,20 +81,16 @@ def scheme_override(schemes: Sequence[str]) -> Iterator[list[str]]:
     refuse_unknown_schemes("--scheme", schemes)
     # As an override, so that every scheme is checked before the first one runs.
     override = f"schemes={json.dumps(schemes)}"
-
-    def rephrase(message: str) -> str:
-        return re.sub(r"^schemes(\[\d+\])?: ", "--scheme: ", message)
-
-    with rephrasing(override, rephrase):
+    with attributed(override, "--scheme"):
         yield [override] if schemes else []
 
 
 @contextmanager
-def rephrasing(override: str, rephrase: Callable[[str], str]) -> Iterator[None]:
-    """Rephrase errors in an override that the user did not type."""
+def attributed(override: str, option: str) -> Iterator[None]:
+    """Attribute errors in an override that the user did not type to an option."""
     try:
         yield
     except ScenarioError as error:
-        if error.file == f"--set {override}":
-            raise RefusedError(rephrase(error.message)) from None
+        if error.change == override:
+            raise RefusedError(f"{option}: {error.problem}") from None
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lasthop.results.error import StudyError
+from lasthop.results.error import ShardError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Shard:
     def __post_init__(self) -> None:
         """Refuse a shard that does not exist."""
         if not 1 <= self.index <= self.of:
-            raise StudyError(f"shard: found {self}, expected I/N with 1 <= I <= N, such as 1/4")
+            raise ShardError(f"found {self}, expected I/N with 1 <= I <= N, such as 1/4")
 
     @classmethod
     def parse(cls, text: str) -> Shard:
@@ -46,12 +46,12 @@ class Shard:
 
         Raises
         ------
-        StudyError
+        ShardError
             If the text is anything else.
         """
         match = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
         if match is None:
-            raise StudyError(f"shard: found {text!r}, expected I/N with 1 <= I <= N, such as 1/4")
+            raise ShardError(f"found {text!r}, expected I/N with 1 <= I <= N, such as 1/4")
         return cls(int(match[1]), int(match[2]))
 
     def share(self, point: int, runs: int) -> tuple[int, int]:

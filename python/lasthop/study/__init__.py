@@ -7,8 +7,18 @@ statistics.
 
 from lasthop.core.statistics import Quantile, quantile
 from lasthop.engine.stopping import Progress, Target
-from lasthop.results.error import DamagedStoreError, StudyError
+from lasthop.results.error import DamagedStoreError, ShardError, StudyError
 from lasthop.study.merging import merge
 from lasthop.study.study import Study
 
-__all__ = ["DamagedStoreError", "Progress", "Quantile", "Study", "StudyError", "Target", "merge", "quantile"]
+__all__ = [
+    "DamagedStoreError",
+    "Progress",
+    "Quantile",
+    "ShardError",
+    "Study",
+    "StudyError",
+    "Target",
+    "merge",
+    "quantile",
+]

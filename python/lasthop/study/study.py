@@ -27,7 +27,7 @@ from lasthop.engine.scheduler import Scheduler
 from lasthop.engine.shards import Shard
 from lasthop.engine.stopping import MOST_RUNS, Progress, Rule, Target
 from lasthop.results import export, tables
-from lasthop.results.error import DamagedStoreError, StudyError
+from lasthop.results.error import DamagedStoreError, ShardError, StudyError
 from lasthop.results.samples import TOTAL, Samples
 from lasthop.results.sqlite import SqliteStore
 from lasthop.results.store import Identity, MemoryStore, Store, StoredPoint
@@ -636,18 +636,18 @@ def _check_shard(shard: Shard, rule: Rule, points: int) -> None:
 
     Raises
     ------
-    StudyError
+    ShardError
         If so.
     """
     if rule.targets and rule.least != rule.most:
-        raise StudyError(
-            f"shard: with a stopping rule the number of runs, {rule.least:,} to {rule.most:,}, depends on "
+        raise ShardError(
+            f"with a stopping rule the number of runs, {rule.least:,} to {rule.most:,}, depends on "
             f"the results of all shards; expected a fixed number, such as --runs {rule.most}, of which each "
             "shard makes its share"
         )
     if shard.of > points * rule.most:
-        raise StudyError(
-            f"shard: found {shard.of:,} shards, expected at most {points * rule.most:,}, "
+        raise ShardError(
+            f"found {shard.of:,} shards, expected at most {points * rule.most:,}, "
             "the runs of a scheme at all points"
         )
 

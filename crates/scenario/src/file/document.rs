@@ -227,7 +227,7 @@ impl Document {
         let mut mark = |depth: usize| self.marks.mark(places[depth].clone());
         insert(&mut self.root, &names, value, &mut mark).map_err(|depth| {
             let path = names[..=depth].join(".");
-            self.error(format!("{path}: found a value, expected a table"), places[depth + 1])
+            self.error(&path, "found a value, expected a table", places[depth + 1])
         })
     }
 
@@ -242,11 +242,11 @@ impl Document {
             let uplink = [&path[..], &["uplink", "preset"]].concat();
             if let Some((_, value)) = self.find(&uplink) {
                 let problem = "found it for one direction, expected it for both directions only";
-                return Err(self.error(diagnostics::at(&uplink, problem), &self.origin(&value.mark)));
+                return Err(self.error(&uplink.join("."), problem, &self.origin(&value.mark)));
             }
             let Some((name, origin)) = self.preset_of(&path) else { continue };
             let preset = keys_of_preset(&name).map_err(|problem| {
-                self.error(diagnostics::at(&[&path[..], &["preset"]].concat(), &problem), &origin)
+                self.error(&[&path[..], &["preset"]].concat().join("."), &problem, &origin)
             })?;
             let Document { marks, root, .. } = &mut expanded;
             let link = table_at(root, &path).expect("it has a preset");
@@ -346,9 +346,10 @@ impl Document {
         keys_in(&self.root, table).filter_map(move |(key, mark)| (mark.start >= base).then_some(key))
     }
 
-    /// The error for what was written at `origin`.
-    pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
-        ScenarioError::new(ErrorKind::Value, message, self.location_of(Some(origin.clone())))
+    /// The error for a problem of `key` that was written at `origin`.
+    pub(crate) fn error(&self, key: &str, problem: &str, origin: &Origin) -> ScenarioError {
+        let location = self.location_of(Some(origin.clone()));
+        ScenarioError::new(ErrorKind::Value, format!("{key}: {problem}"), location).of_key(&[key.to_owned()])
     }
 
     /// Where the key or value with this mark was written.

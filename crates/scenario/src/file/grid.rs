@@ -73,8 +73,8 @@ fn stated_beside_preset(base: &Document, path: &str) -> Option<SweptPreset> {
 /// The axes in the order in which they are written, followed by those from overrides.
 fn drafts(base: &Document, table: &Node) -> Result<Vec<Draft>, ScenarioError> {
     let Kind::Table(table_of_paths) = &table.kind else {
-        let problem = String::from("sweep: found a value, expected a table");
-        return Err(base.error(problem, &base.origin(&table.mark)));
+        let problem = "found a value, expected a table";
+        return Err(base.error("sweep", problem, &base.origin(&table.mark)));
     };
     let mut found = Vec::new();
     collect(base, table_of_paths, &[], &mut found)?;
@@ -85,13 +85,12 @@ fn drafts(base: &Document, table: &Node) -> Result<Vec<Draft>, ScenarioError> {
         if let Some(index) = rival {
             let rival = &drafts[index].path;
             if *rival != draft.path {
-                let problem =
-                    format!("sweep: found {} beside {rival}, expected only one of them", draft.path);
-                return Err(base.error(problem, draft.at()));
+                let problem = format!("found {} beside {rival}, expected only one of them", draft.path);
+                return Err(base.error("sweep", &problem, draft.at()));
             }
             if !matches!(draft.at(), Origin::Change(_)) {
-                let problem = format!("sweep: found {rival} a second time, expected it once");
-                return Err(base.error(problem, draft.at()));
+                let problem = format!("found {rival} a second time, expected it once");
+                return Err(base.error("sweep", &problem, draft.at()));
             }
             drafts.remove(index);
         }
@@ -128,16 +127,16 @@ fn collect(
         let names = key.split('.').map(|name| (name.trim().to_owned(), at.clone()));
         let keys: Vec<(String, Origin)> = above.iter().cloned().chain(names).collect();
         if keys.iter().any(|(name, _)| name.is_empty()) {
-            let problem = format!("sweep: found \"{key}\", expected a key such as radio.rate");
-            return Err(base.error(problem, &at));
+            let problem = format!("found \"{key}\", expected a key such as radio.rate");
+            return Err(base.error("sweep", &problem, &at));
         }
         if FIXED.contains(&keys[0].0.as_str()) {
             let remedy = match keys[0].0.as_str() {
                 "schemes" => "all schemes in the key schemes are compared at every point",
                 _ => "expected a parameter such as tcp.packet_size",
             };
-            let problem = format!("sweep: found {}, which is not a parameter; {remedy}", keys[0].0);
-            return Err(base.error(problem, &at));
+            let problem = format!("found {}, which is not a parameter; {remedy}", keys[0].0);
+            return Err(base.error("sweep", &problem, &at));
         }
         match &value.kind {
             Kind::Table(inner) if !is_range(inner) => collect(base, inner, &keys, found)?,
@@ -162,7 +161,7 @@ fn is_range(table: &Table) -> bool {
 /// The values of the list or range at `path`.
 fn written(base: &Document, path: &str, value: &Node) -> Result<Vec<Written>, ScenarioError> {
     let at = base.origin(&value.mark);
-    let refuse = |problem: &str| Err(base.error(format!("{path}: {problem}"), &at));
+    let refuse = |problem: &str| Err(base.error(path, problem, &at));
     match &value.kind {
         Kind::List(items) if items.is_empty() => refuse("found an empty list, expected at least one value"),
         Kind::List(items) => {
@@ -192,11 +191,9 @@ impl Grid<'_> {
         for draft in self.drafts.iter() {
             points = points.saturating_mul(draft.values.len());
             if points > MAX_POINTS {
-                let problem = format!(
-                    "sweep: found {points} points up to {}, expected at most {MAX_POINTS}",
-                    draft.path
-                );
-                return Err(self.base.error(problem, draft.at()));
+                let problem =
+                    format!("found {points} points up to {}, expected at most {MAX_POINTS}", draft.path);
+                return Err(self.base.error("sweep", &problem, draft.at()));
             }
         }
         Ok(())
@@ -227,8 +224,8 @@ impl Grid<'_> {
             match at_path(&table, &draft.path) {
                 Some(value) => Ok((draft.path.clone(), text(value))),
                 None => {
-                    let problem = format!("sweep: {} has no effect with the other parameters", draft.path);
-                    Err(self.base.error(problem, draft.at()))
+                    let problem = format!("{} has no effect with the other parameters", draft.path);
+                    Err(self.base.error("sweep", &problem, draft.at()))
                 }
             }
         };
@@ -249,7 +246,7 @@ impl Grid<'_> {
         let by_itself = picks.iter().any(|&(axis, pick)| {
             let draft = &self.drafts[axis];
             let mut places = draft.keys.iter().map(|(_, at)| at).chain([&draft.values[pick].at]);
-            let here = places.any(|at| error.same_location(&self.base.error(String::new(), at)));
+            let here = places.any(|at| error.same_location(&self.base.error("", "", at)));
             here && self.scenario(&[(axis, pick)]).err().as_ref() == Some(&error)
         });
         if by_itself {
@@ -275,11 +272,9 @@ impl Grid<'_> {
                 let table = toml::Table::try_from(&*point.scenario).expect("a scenario is a table");
                 let value = at_path(&table, &draft.path).expect("a point contains every axis");
                 if seen.insert(point.parameters[index].1.clone(), pick).is_some() {
-                    let problem = format!(
-                        "sweep.{}: found \"{}\" a second time, expected it once",
-                        draft.path, point.parameters[index].1
-                    );
-                    return Err(self.base.error(problem, &written.at));
+                    let text = &point.parameters[index].1;
+                    let problem = format!("found \"{text}\" a second time, expected it once");
+                    return Err(self.base.error(&format!("sweep.{}", draft.path), &problem, &written.at));
                 }
                 values.push(value.clone());
             }
@@ -289,7 +284,8 @@ impl Grid<'_> {
     }
 }
 
-fn at_path<'t>(table: &'t toml::Table, path: &str) -> Option<&'t Value> {
+/// The value at a dotted path of keys.
+pub(super) fn at_path<'t>(table: &'t toml::Table, path: &str) -> Option<&'t Value> {
     let mut keys = path.split('.');
     let first = table.get(keys.next()?)?;
     keys.try_fold(first, |value, key| value.get(key))

@@ -19,7 +19,7 @@ use super::source::Source;
 use super::value::{self, Change};
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::network::StatedTcp;
-use crate::schema::{Point, Scenario, Sweep, settings_table};
+use crate::schema::{Point, Scenario, Sweep, settings_table, text};
 
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
 fn place(fault: &Fault, document: &Document) -> Vec<String> {
@@ -295,6 +295,12 @@ impl Scenario {
     /// All keys in numbers, as in the [canonical form](Scenario::to_toml) without the sweep.
     pub fn values(&self) -> value::Value {
         value::Value::of(self)
+    }
+
+    /// The value at a dotted path of keys, in the syntax of `--set`.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let table = Table::try_from(self).expect("a scenario is a table of plain values");
+        grid::at_path(&table, path).map(text)
     }
 
     /// Sets all TCP settings that the document does not state to those of its profile.

@@ -845,7 +845,7 @@ fn errors_have_kinds_and_keys() {
         (&["radio.channel.trace.file=absent"], ErrorKind::Key, Some("radio.channel")),
         (&["schemes=[\"basic\", \"esbn\"]"], ErrorKind::Scheme, Some("schemes[1]")),
         (&["schemes=[\"selective-fec\"]"], ErrorKind::Scheme, Some("schemes[0]")),
-        (&["sweep.limit=[]"], ErrorKind::Value, None),
+        (&["sweep.limit=[]"], ErrorKind::Value, Some("sweep.limit")),
     ] {
         let error = wrong(SCENARIO, overrides);
         assert_eq!((error.kind(), error.key()), (kind, key), "{error}");

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lasthop import Scenario
+from lasthop import Scenario, ScenarioError
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.option_values import check_runs
 from lasthop.cli.options import AsJson, Jobs, Overrides, ScenarioFile, Schemes, Seed, Verbose, directory
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import describe, rephrasing, scheme_override, unused_by_schemes
+from lasthop.cli.scenario import describe, scheme_override, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table, in_common, printable
 from lasthop.core.units import RATES
@@ -86,14 +86,24 @@ def packet_size(
 
 def _load(path: Path, key: str, sizes: list[str], schemes: list[str], overrides: list[str]) -> Scenario:
     """Load the scenario with the sizes as an axis of its sweep."""
-
-    def rephrase(message: str) -> str:
-        wrong_key = not sizes or message.startswith("unknown key")
-        return f"{'--key' if wrong_key else '--sizes'}: {message}"
-
     axis = by_size.axis(key, sizes)
-    with scheme_override(schemes) as chosen, rephrasing(axis, rephrase):
-        return by_size.load(path, sizes, [*overrides, *chosen], key)
+    with scheme_override(schemes) as chosen:
+        try:
+            return by_size.load(path, sizes, [*overrides, *chosen], key)
+        except ScenarioError as error:
+            if error.change != axis:
+                raise
+            option = "--sizes" if sizes and _takes_sizes(path, key, [*overrides, *chosen]) else "--key"
+            raise RefusedError(f"{option}: {error.message}") from None
+
+
+def _takes_sizes(path: Path, key: str, overrides: list[str]) -> bool:
+    """Return whether a key is a packet size, by the sizes that are tried by default."""
+    try:
+        by_size.load(path, (), overrides, key)
+    except ScenarioError:
+        return False
+    return True
 
 
 def _draw(study: Study, key: str, out: Path) -> list[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +37,7 @@ from lasthop.cli.study_results import STORE, show, write
 from lasthop.engine.shards import Shard
 from lasthop.results.export import require_pyarrow
 from lasthop.show import study_report
-from lasthop.study import Study, StudyError
+from lasthop.study import ShardError, Study, StudyError
 
 SECONDS_TO_TIME = 1.5
 """Seconds for which `--dry-run` times runs."""
@@ -122,8 +121,10 @@ def study(
                 _estimate(made, jobs, as_json=as_json)
             else:
                 _run(made, results, jobs=jobs, export=export, html=html, as_json=as_json)
+    except ShardError as error:
+        raise RefusedError(f"--shard: {error.problem}") from None
     except StudyError as error:
-        raise RefusedError(re.sub("^shard: ", "--shard: ", with_option(error))) from None
+        raise RefusedError(with_option(error)) from None
 
 
 def _shard(text: str, export: str | None, html: bool) -> Shard:
@@ -133,8 +134,8 @@ def _shard(text: str, export: str | None, html: bool) -> Shard:
         raise RefusedError(f"{option}: a shard has only a part of the runs; expected at `lasthop merge`")
     try:
         return Shard.parse(text)
-    except StudyError as error:
-        raise RefusedError(f"--{error}") from None
+    except ShardError as error:
+        raise RefusedError(f"--shard: {error.problem}") from None
 
 
 def _run(
