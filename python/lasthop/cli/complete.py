@@ -7,7 +7,6 @@ with a line of help, which may be empty.
 from __future__ import annotations
 
 import glob
-import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -50,7 +49,7 @@ def sender(context: typer.Context, incomplete: str) -> Values:
     from lasthop.advice import SENDERS
 
     loaded = _scenario(context)
-    own = () if loaded is None else tomllib.loads(loaded.to_toml()).get("senders", ())
+    own = () if loaded is None else loaded.values().get("senders", ())
     names = dict.fromkeys((*own, *PROFILES, *SENDERS))
     return [(name, "") for name in names if name.startswith(incomplete)]
 
@@ -88,9 +87,9 @@ def setting(context: typer.Context, incomplete: str) -> Values:
     loaded = _scenario(context)
     if loaded is None:
         return []
-    now = dict(_settings(tomllib.loads(loaded.to_toml())))
+    now = dict.fromkeys(_settings(loaded.values()))
     known = {path: key.meaning.partition(". ")[0].rstrip(".") for path, key in settings()}
-    said = {path: f"now {now[path]}" if path in now else known[path] for path in (*now, *known)}
+    said = {path: f"now {loaded.text(path)}" if path in now else known[path] for path in (*now, *known)}
     return [(f"{path}=", text) for path, text in said.items() if path.startswith(incomplete)]
 
 
@@ -161,10 +160,10 @@ def _argument(context: typer.Context, name: str) -> str | None:
     return next(iter(context.args), None)
 
 
-def _settings(table: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path and the value of each setting in a table of a scenario."""
+def _settings(table: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the path of each setting in a table of a scenario."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _settings(value, f"{path}{key}.")
         else:
-            yield f"{path}{key}", value
+            yield f"{path}{key}"

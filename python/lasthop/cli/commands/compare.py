@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -170,7 +169,7 @@ def compare(
 
 
 def _own_senders(scenario: Scenario) -> list[str]:
-    return list(tomllib.loads(scenario.to_toml()).get("senders", {}))
+    return list(scenario.values().get("senders", {}))
 
 
 def _senders(named: list[str], scenario: Scenario, path: Path, overrides: list[str]) -> list[str | None]:

@@ -94,11 +94,13 @@ def _of_radio(toml: str) -> str:
 
 def _write(link: lasthop.Link, path: Path, *, up: bool, seconds: float, seed: int, run: int) -> None:
     """Write the transmission opportunities of a preset."""
-    scenario = lasthop.Scenario.parse(
-        f'limit = "{seconds} s"\n[transfer]\nsize = "1 KB"\n[wired]\nrate = "1 Gbps"\n'
-        f'[radio]\npreset = "{link.name}"\n',
-        name=link.name,
-    )
+    tables = {
+        "limit": seconds,
+        "transfer": {"size": 1000},
+        "wired": {"rate": 1e9},
+        "radio": {"preset": link.name},
+    }
+    scenario = lasthop.Scenario.from_tables(tables, name=link.name)
     times = scenario.mahimahi(seconds, "base-mobile", up=up, seed=seed, run=run)
     if not times or times[-1] == 0:
         raise RefusedError(f"--seconds: {seconds:g} s are too short for one packet; state more")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -98,8 +97,7 @@ def run(
         pairs = [(each, used) for each in scenarios for used in each.schemes]
         for number, (each, used) in enumerate(pairs, 1):
             activity.doing(f"running {_name(each.sender, used)} ({number} of {len(pairs)})")
-            limit = tomllib.loads(each.to_toml())["limit"]
-            progress = partial(activity.simulated, limit=limit)
+            progress = partial(activity.simulated, limit=each["limit"])
             began = time.monotonic()
             runs.append(record(each, used, output, progress))
             detail(f"ran {runs[-1].label} in {time.monotonic() - began:.3f} s: {runs[-1].ended}")
@@ -186,30 +184,30 @@ def _print_notes(scenario: Scenario) -> None:
 
 def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
     """Warn of transfers and applications that did not finish, with how far they got."""
-    from lasthop.core.quantity import number
-
-    said = tomllib.loads(scenario.to_toml())
-    counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"
+    warmup = scenario["warmup"]
+    counted = "arrived" if warmup == 0 else f"arrived after the warm-up of {scenario.text('warmup')}"
     for run in runs:
         limited = run.ended == "time-limit"
-        ended = f"reached the limit of {said['limit']}" if limited else "had nothing left to do"
+        ended = f"reached the limit of {scenario.text('limit')}" if limited else "had nothing left to do"
         for name, metrics in run.connections.items():
-            own = said.get("connection", {}).get(name, {})
-            size = own.get("size", said["transfer"]["size"])
+            own = f"connection.{name}.size"
+            size = own if own in scenario else "transfer.size"
             # An unlimited transfer never finishes.
-            if not metrics["finished"] and size != "unlimited":
+            if not metrics["finished"] and scenario[size] != "unlimited":
                 which = "it" if len(run.connections) == 1 else f"connection {name}"
-                arrived = f"{metrics['delivered_bytes']} B of {size} {counted}"
+                arrived = f"{metrics['delivered_bytes']} B of {scenario.text(size)} {counted}"
                 why = "gave up" if metrics["aborted"] else ended
                 warn(f"{run.label} {why} before {which} finished: {arrived}")
         for name, metrics in run.applications.items():
-            requests = said["application"][name].get("requests")
+            stated = scenario["application"][name]
+            requests = stated.get("requests")
             what = "pages" if kind_of(metrics) is Kind.PAGES else "responses"
             if run.ended != "finished" and requests is not None and metrics[what] < requests:
                 arrived = f"{metrics[what]} of {requests} {what} {counted}"
                 warn(f"{run.label} {ended} before application {name} finished: {arrived}")
-            length = said["application"][name].get("video", {}).get("length")
-            left = length and number(length) - number(said["warmup"]) > metrics["played_s"]
+            length = stated.get("video", {}).get("length")
+            left = length is not None and length - warmup > metrics["played_s"]
             if run.ended != "finished" and left:
-                played = f"{metrics['played_s']:.1f} s of {length} were played"
+                whole = scenario.text(f"application.{name}.video.length")
+                played = f"{metrics['played_s']:.1f} s of {whole} were played"
                 warn(f"{run.label} {ended} before application {name} finished: {played}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -397,13 +396,19 @@ def range_of_losses(_evidence: Evidence) -> Finding:
 
 def _loss(leave_error: float, leave_error_free: float, error_rate: float, errors_per: str) -> float:
     """Return the loss rate of packets with a segment of 512 B."""
-    text = (
-        "transfer.size='unlimited'\ntcp.profile='ns2'\nwired.rate='10 Mbps'\nradio.rate='2 Mbps'\n"
-        f"[{CHANNEL}]\n"
-        f"leave_error={leave_error}\nleave_error_free={leave_error_free}\nerror_rate={error_rate}\n"
-        f"errors_per='{errors_per}'"
-    )
-    return Scenario.parse(text).packet_loss("552 B")
+    channel = {
+        "leave_error": leave_error,
+        "leave_error_free": leave_error_free,
+        "error_rate": error_rate,
+        "errors_per": errors_per,
+    }
+    tables = {
+        "transfer": {"size": "unlimited"},
+        "tcp": {"profile": "ns2"},
+        "wired": {"rate": 10e6},
+        "radio": {"rate": 2e6, "channel": {"nguyen-noble": channel}},
+    }
+    return Scenario.from_tables(tables).packet_loss(552)
 
 
 def error_duration(evidence: Evidence) -> Finding:
@@ -411,8 +416,7 @@ def error_duration(evidence: Evidence) -> Finding:
     scenario = evidence.scenario("trace-3")
     periods = scenario.bad_periods(120.0)
     durations = np.asarray([end - start for start, end in periods])
-    channel = tomllib.loads(scenario.to_toml())["radio"]["channel"]["nguyen-noble"]
-    expected = 0.0002 / channel["leave_error"]
+    expected = 0.0002 / scenario[f"{CHANNEL}.leave_error"]
     found = Quantity(durations, "amount")
     text = (
         f"{1e3 * found.at().mean:.3f} ms on average of {len(periods)} error states at 3 %; "
