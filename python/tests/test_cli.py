@@ -792,3 +792,28 @@ def test_a_scenario_with_traffic_only_has_one_table(command: Command, tmp_path: 
     assert results(out) == ["results.json", "scenario.toml"]
     study = command("study", scenario, "--runs", "3", "--metric", "link_bits", "--out", tmp_path / "study")
     assert study.returncode == 0, study.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            ["radio.mtu=1500 B"],
+            "packets have 1512 B with their TCP options, and cross the MTU of 1500 B in two",
+        ),
+        (["radio.mtu=1511 B"], '--set tcp.packet_size="1499 B"'),
+        (["radio.mtu=1512 B"], ""),
+        (["radio.mtu=1500 B", "tcp.packet_size=1488 B"], ""),
+        (["radio.mtu=1500 B", "tcp.timestamps=false"], ""),
+        # Whoever states a small MTU wants fragments.
+        (["radio.mtu=576 B"], ""),
+    ],
+)
+def test_packets_that_options_make_too_large_are_named(
+    command: Command, settings: list[str], expected: str
+) -> None:
+    options = [f"--set={each}" for each in [*settings, "limit=1 s"]]
+    result = command("check", "last-mile", *options)
+    assert result.returncode == 0, result.stderr
+    assert expected in result.stderr
+    assert bool(expected) == ("fragments" in result.stderr)

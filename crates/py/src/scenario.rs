@@ -1043,6 +1043,17 @@ impl Scenario {
         self.0.unused_by(scheme)
     }
 
+    /// Return whether TCP options make packets larger than the MTU of a wireless link.
+    ///
+    /// Returns
+    /// -------
+    /// (int, int, int) or None
+    ///     The size of a full packet with its options, an MTU that it would fit without them, and the `tcp.packet_size` that
+    ///     would fit with them; None if there is no such MTU.
+    fn fragmented_by_options(&self) -> Option<(u64, u64, u64)> {
+        self.0.fragmented_by_options().map(|[packet, mtu, fits]| (packet.0, mtu.0, fits.0))
+    }
+
     /// Run the scenario with one scheme.
     ///
     /// The result depends only on the arguments. Runs of different schemes with the same seed and run number

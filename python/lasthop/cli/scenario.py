@@ -37,6 +37,12 @@ def describe(path: Path, scenario: Scenario) -> None:
     name = packaged.found(path)
     if name is None and str(path) in lasthop.scenarios():
         warn(f"{path}: this file is used, and not the worked scenario of that name")
+    if found := scenario.fragmented_by_options():
+        size, mtu, fits = found
+        warn(
+            f"full packets have {size} B with their TCP options, and cross the MTU of {mtu} B in two "
+            f'fragments; Linux takes the options from the payload: --set tcp.packet_size="{fits} B"'
+        )
     points = prod(map(len, scenario.sweep.values()))
     detail(f"lasthop {lasthop.__version__}, {Path(lasthop.__file__).parent}")
     what = f"worked scenario {name}" if name else f"scenario file {path}"

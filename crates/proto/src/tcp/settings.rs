@@ -662,6 +662,12 @@ impl Settings {
         (self.packet_size.0 - self.header.0) as u32
     }
 
+    /// Size of a full packet with the options that each segment has.
+    pub fn full_packet(&self) -> Bytes {
+        let timestamps = if self.timestamps && !self.counts_only_sack_blocks() { 12 } else { 0 };
+        self.packet_size + Bytes(timestamps)
+    }
+
     /// Expiry time of a sender timer set at `now` for `delay`, on the profile's clock.
     pub(super) fn expiry(&self, now: Time, delay: Duration) -> Time {
         match self.rtt_arithmetic {

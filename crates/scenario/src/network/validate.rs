@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use lasthop_base::Bytes;
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Scheme};
 use lasthop_proto::tcp::{Override, Settings};
@@ -230,6 +231,15 @@ impl Scenario {
             .into_iter()
             .filter_map(|(unused, what)| unused.then_some(what))
             .collect()
+    }
+
+    /// The size of a full packet, the MTU of a wireless link that it fits without its TCP options and not with them, and the
+    /// `packet_size` that would fit.
+    pub fn fragmented_by_options(&self) -> Option<[Bytes; 3]> {
+        let (bare, whole) = (self.tcp.packet_size, self.tcp.full_packet());
+        let network = self.resolve().ok()?;
+        let mtus = network.radios().filter_map(|radio| radio.mtu).map(|mtu| mtu.get());
+        mtus.filter(|&mtu| bare <= mtu && mtu < whole).min().map(|mtu| [whole, mtu, mtu - (whole - bare)])
     }
 
     /// The combination of schemes called `name`, on the network of this scenario.
