@@ -1,6 +1,7 @@
 //! A scenario file as a tree of values with changes applied, in which every key keeps the location where it was
 //! written.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
@@ -235,8 +236,8 @@ impl Document {
     ///
     /// # Errors
     /// If there is no such preset.
-    pub(super) fn with_presets(&self) -> Result<Document, ScenarioError> {
-        let mut expanded = self.clone();
+    pub(super) fn with_presets(&self) -> Result<Cow<'_, Document>, ScenarioError> {
+        let mut expanded = Cow::Borrowed(self);
         for table in self.tables_of_links() {
             let path = borrowed(&table);
             let uplink = [&path[..], &["uplink", "preset"]].concat();
@@ -248,7 +249,7 @@ impl Document {
             let preset = keys_of_preset(&name).map_err(|problem| {
                 self.error(&[&path[..], &["preset"]].concat().join("."), &problem, &origin)
             })?;
-            let Document { marks, root, .. } = &mut expanded;
+            let Document { marks, root, .. } = expanded.to_mut();
             let link = table_at(root, &path).expect("it has a preset");
             take_over(link, preset, &mut || marks.mark(origin.clone()));
         }
@@ -274,9 +275,12 @@ impl Document {
         table.into_iter().flat_map(Table::keys).cloned().collect()
     }
 
-    /// Removes the top-level key `key` and returns its value.
-    pub(crate) fn remove(&mut self, key: &str) -> Option<Node> {
-        self.root.shift_remove(key).map(|(_, value)| value)
+    /// The value of the top-level key `key`, and the document without it; `None` if there is no such key.
+    pub(crate) fn without(&self, key: &str) -> Option<(Node, Document)> {
+        self.root.get(key)?;
+        let mut rest = self.clone();
+        let (_, value) = rest.root.shift_remove(key)?;
+        Some((value, rest))
     }
 
     /// A document with a single key, `name`, and its value, which is part of this document.

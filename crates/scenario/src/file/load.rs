@@ -163,18 +163,18 @@ impl Scenario {
         for change in changes {
             document.change(change)?;
         }
-        let source = Source::new(Arc::new(document.clone()));
-        Scenario::expand(document).map(|scenario| Scenario { source, ..scenario })
+        let document = Arc::new(document);
+        let scenario = Scenario::expand(&document)?;
+        Ok(Scenario { source: Source::new(document), ..scenario })
     }
 
-    /// The scenario in `document`, with the points of its sweep.
-    fn expand(mut document: Document) -> Result<Scenario, ScenarioError> {
-        let mut scenario = Scenario::read(&document)?;
-        let mut stated = StatedTcp::of(&document, &scenario.tcp);
-        let whole = document.clone();
-        let Some(table) = document.remove("sweep") else {
+    /// The scenario in the document `whole`, with the points of its sweep.
+    fn expand(whole: &Document) -> Result<Scenario, ScenarioError> {
+        let mut scenario = Scenario::read(whole)?;
+        let mut stated = StatedTcp::of(whole, &scenario.tcp);
+        let Some((table, document)) = whole.without("sweep") else {
             if let Some(fault) = scenario.unused_tcp(&stated).first() {
-                return Err(document.fault(fault));
+                return Err(whole.fault(fault));
             }
             return Ok(scenario);
         };
@@ -222,7 +222,7 @@ impl Scenario {
         if let Some(error) = document.unprintable() {
             return Err(error);
         }
-        let document = &document.with_presets()?;
+        let document = &*document.with_presets()?;
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
         if let Err((path, problem)) = scenario.settle_sender(document.keys_set_in("tcp")) {
