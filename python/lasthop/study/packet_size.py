@@ -11,7 +11,6 @@ each size.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ SIGNIFICANT = 0.05
 
 
 def load(
-    path: str | Path, sizes: Sequence[str] = (), overrides: Sequence[str] = (), key: str = SIZE
+    path: str | Path, sizes: Sequence[str | int] = (), overrides: Sequence[str] = (), key: str = SIZE
 ) -> Scenario:
     """Load a scenario with the packet size as an additional axis of its sweep.
 
@@ -46,8 +45,9 @@ def load(
     ----------
     path : str or Path
         The scenario. Its own sweep, usually of the channel, gives the rows of the table.
-    sizes : sequence of str, optional
-        The packet sizes, headers included. By default those of the scenario's sweep, or else `SIZES`.
+    sizes : sequence of str or int, optional
+        The packet sizes with a unit or in bytes, headers included. By default those of the scenario's sweep,
+        or else `SIZES`.
     overrides : sequence of str, optional
         As in `lasthop.load`.
     key : str, default "tcp.packet_size"
@@ -60,18 +60,18 @@ def load(
 
     Examples
     --------
-    >>> load("ebsn-wide-area", ["128 B", "512 B"]).sweep
+    >>> load("ebsn-wide-area", ["128 B", 512]).sweep
     {'tcp.packet_size': ['128 B', '512 B']}
     """
     scenario = scenarios.load(path, list(overrides))
     if key in scenario.sweep and not sizes:
         return scenario
-    return scenarios.load(path, [*overrides, axis(key, sizes)])
+    return scenario.with_({axis(key): list(sizes or SIZES)})
 
 
-def axis(key: str, sizes: Sequence[str]) -> str:
-    """Return the override that adds packet sizes to a sweep; by default `SIZES`."""
-    return f"sweep.{key}={json.dumps(list(sizes) or [f'{size} B' for size in SIZES])}"
+def axis(key: str) -> str:
+    """Return the key of the axis of packet sizes."""
+    return f"sweep.{key}"
 
 
 def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pandas.DataFrame:

@@ -86,12 +86,11 @@ def packet_size(
 
 def _load(path: Path, key: str, sizes: list[str], schemes: list[str], overrides: list[str]) -> Scenario:
     """Load the scenario with the sizes as an axis of its sweep."""
-    axis = by_size.axis(key, sizes)
     with scheme_override(schemes) as chosen:
         try:
             return by_size.load(path, sizes, [*overrides, *chosen], key)
         except ScenarioError as error:
-            if error.change != axis:
+            if error.change != by_size.axis(key):
                 raise
             option = "--sizes" if sizes and _takes_sizes(path, key, [*overrides, *chosen]) else "--key"
             raise RefusedError(f"{option}: {error.message}") from None
