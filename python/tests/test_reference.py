@@ -100,6 +100,22 @@ def concrete(path: str) -> str:
     return path.replace("NAME", names.get(path.split(".")[0], "x"))
 
 
+def read(document: dict[str, Any]) -> Scenario:
+    """Return the scenario of a file with these tables, in which a number has no unit."""
+    return Scenario.parse(
+        "".join(f"{json.dumps(key)} = {in_toml(value)}\n" for key, value in document.items())
+    )
+
+
+def in_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(key)} = {in_toml(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_toml, value))}]"
+    # Numbers, booleans and strings have the same syntax in TOML and JSON.
+    return json.dumps(value, ensure_ascii=False)
+
+
 @pytest.mark.parametrize("name", REFERENCE.PAGES)
 def test_the_pages_are_those_of_the_program(name: str) -> None:
     page = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
@@ -157,7 +173,7 @@ def test_every_example_of_the_reference_is_a_part_of_a_scenario() -> None:
             # Examples may leave out keys that others state, and name files and links that others have.
             assert not [text for text in found if "is a required property" not in text], section.path
             if not found and not re.search(r'"file"|"preset"|"graph"|"R\d|laptop', json.dumps(example)):
-                lasthop.build(document)
+                read(document)
 
 
 WRONG: dict[str, tuple[str, Any]] = {
@@ -188,7 +204,7 @@ def test_wrong_files_are_refused_by_the_schema_and_by_the_program(name: str) -> 
     path, value = WRONG[name]
     document = around(path)
     assert not complaints(document)
-    lasthop.build(document)
+    read(document)
     table = document
     *parents, last = path.split(".")
     for parent in parents:
@@ -196,7 +212,7 @@ def test_wrong_files_are_refused_by_the_schema_and_by_the_program(name: str) -> 
     table[last] = value
     assert complaints(document)
     with pytest.raises(ScenarioError):
-        lasthop.build(document)
+        read(document)
 
 
 VALUES: tuple[Any, ...] = (
@@ -228,7 +244,7 @@ def test_whatever_the_program_accepts_the_schema_accepts() -> None:
                 table = table[parent]
             table[last] = value
             try:
-                canonical = lasthop.build(document).to_toml()
+                canonical = read(document).to_toml()
             except ScenarioError:
                 refused += 1
                 continue
@@ -270,7 +286,7 @@ def test_required_keys_are_required(section: Any, key: Key) -> None:
         "is a required property" in text or "not valid under any" in text for text in complaints(document)
     )
     with pytest.raises(ScenarioError):
-        lasthop.build(document)
+        read(document)
 
 
 def test_keys_of_links_fit_the_kind_of_link() -> None:
@@ -337,7 +353,7 @@ def test_the_schema_has_the_units_of_the_program(path: str) -> None:
         if unit in ("x", ""):
             assert complaints(document)
             with pytest.raises(ScenarioError):
-                lasthop.build(document)
+                read(document)
         else:
             assert not complaints(document), unit
-            lasthop.build(document)
+            read(document)

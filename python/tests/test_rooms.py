@@ -117,7 +117,8 @@ def test_the_rooms_of_a_crate_have_no_circle(crate: str) -> None:
 
 def test_the_arrows_are_found() -> None:
     found = rooms("scenario")
-    assert found["file"] >= {"diagnostics", "error", "network", "schema"}
+    assert found["file"] >= {"document", "error", "network", "schema"}
+    assert found["document"] >= {"diagnostics", "error", "presets", "tree"}
     assert found["network"] >= {"diagnostics", "error", "schema"}
     assert rooms("experiment")["run"] >= {"assemble", "measure"}
     assert "proto" in below(crates(), "study")

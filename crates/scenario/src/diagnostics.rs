@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::file::{Kind, Problem};
+use crate::tree::{Kind, Problem};
 
 /// `problem` prefixed with the key at `path`; numbers in the path are indices of list elements.
 pub(crate) fn at<S: AsRef<str>>(path: &[S], problem: &str) -> String {

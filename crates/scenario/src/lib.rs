@@ -5,16 +5,18 @@
 //! that is the business of the crates above.
 //!
 //! ```text
-//! TOML ──file──> schema ──network──> links, flows, paths, places of agents
-//!   └─────────────── faults <────────────┘
+//! TOML ──document──> tree ──file──> schema ──network──> links, flows, paths, places of agents
+//! values ──────────────┘ └──────────── faults <────────────┘
 //! ```
 
 mod diagnostics;
+mod document;
 mod error;
 mod file;
 pub mod network;
 mod presets;
 mod schema;
+mod tree;
 
 pub use lasthop_base::{Amount, Bytes, Duration, Number, Time};
 pub use lasthop_proto::scheme::{ExternalSchemes, Scheme, SchemeFailure, Schemes};
@@ -22,10 +24,10 @@ pub use lasthop_proto::tcp::Profile;
 
 pub use diagnostics::alternatives;
 pub use error::{ErrorKind, Fault, ScenarioError};
-pub use file::{Change, Value};
 pub use presets::Preset;
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,
     Scenario, Shared, Stations, Strongest, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
 };
+pub use tree::{Change, Value};

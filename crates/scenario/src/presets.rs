@@ -8,7 +8,7 @@ use toml::Value;
 use toml::de::DeTable;
 
 use crate::diagnostics::alternatives;
-use crate::file::{Kind, Table, table_of};
+use crate::tree::{Kind, Table, table_of};
 
 const TEXT: &str = include_str!("presets.toml");
 

@@ -5,41 +5,17 @@ use std::sync::Arc;
 
 use toml::Value;
 
-use super::document::{Document, Origin};
-use super::node::{Kind, Node, Table};
 use super::range::{self, Range};
-use super::source::Source;
+use crate::document::{Document, Draft, Origin, Source, Written};
 use crate::error::ScenarioError;
 use crate::schema::{Axis, Point, Scenario, Sweep, SweptPreset, text};
+use crate::tree::{Kind, Node, Table};
 
 /// Maximum number of points; more are probably a mistake.
 const MAX_POINTS: usize = 100_000;
 
 /// Keys that cannot be varied.
 const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
-
-/// An axis as written.
-#[derive(Debug)]
-pub(super) struct Draft {
-    path: String,
-    /// The keys of the path, each with its location.
-    pub(super) keys: Vec<(String, Origin)>,
-    pub(super) values: Vec<Written>,
-}
-
-impl Draft {
-    /// Location of the last key.
-    fn at(&self) -> &Origin {
-        &self.keys[self.keys.len() - 1].1
-    }
-}
-
-/// A value as written.
-#[derive(Debug)]
-pub(super) struct Written {
-    pub(super) value: Node,
-    pub(super) at: Origin,
-}
 
 /// The points of a sweep: documents derived from a common one.
 struct Grid<'a> {

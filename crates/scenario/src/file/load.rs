@@ -13,13 +13,12 @@ use lasthop_proto::scheme::{ExternalSchemes, Scheme, Schemes};
 use lasthop_proto::tcp;
 use toml::{Table, Value};
 
-use super::document::Document;
 use super::grid;
-use super::source::Source;
-use super::value::{self, Change};
+use crate::document::{Document, Source};
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::network::StatedTcp;
 use crate::schema::{Point, Scenario, Sweep, settings_table, text};
+use crate::tree::{self, Change};
 
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
 fn place(fault: &Fault, document: &Document) -> Vec<String> {
@@ -140,7 +139,7 @@ impl Scenario {
     /// # Errors
     /// If the scenario is invalid.
     pub fn from_table(
-        table: value::Value,
+        table: tree::Value,
         name: &str,
         external: &ExternalSchemes,
     ) -> Result<Scenario, ScenarioError> {
@@ -161,7 +160,7 @@ impl Scenario {
         changes: impl IntoIterator<Item = Change>,
     ) -> Result<Scenario, ScenarioError> {
         for change in changes {
-            document.change(change)?;
+            document.change::<Scenario>(change)?;
         }
         let document = Arc::new(document);
         let scenario = Scenario::expand(&document)?;
@@ -293,8 +292,8 @@ impl Scenario {
     }
 
     /// All keys in numbers, as in the [canonical form](Scenario::to_toml) without the sweep.
-    pub fn values(&self) -> value::Value {
-        value::Value::of(self)
+    pub fn values(&self) -> tree::Value {
+        tree::Value::of(self)
     }
 
     /// The value at a dotted path of keys, in the syntax of `--set`.

@@ -1,4 +1,4 @@
-//! Scenario files: TOML parsing, error messages with locations, and expansion of sweeps; and changes by typed values.
+//! Scenario files: what a document says of a scenario, expansion of sweeps, changes by typed values, and the canonical form.
 //!
 //! ```text
 //! text ──parse──> Document ──changes──> Document ──serde──> Scenario ──[sweep]──> points
@@ -6,15 +6,6 @@
 //! ```
 
 mod data;
-mod document;
 mod grid;
 mod load;
-mod node;
 mod range;
-mod source;
-mod to_value;
-mod value;
-
-pub(crate) use node::{Kind, Problem, Table, table_of};
-pub(crate) use source::Source;
-pub use value::{Change, Value};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::node::Kind;
 use crate::error::Fault;
+use crate::tree::Kind;
 use lasthop_base::{Amount, BitRate, Bytes, Duration, FromNumber, Number};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};

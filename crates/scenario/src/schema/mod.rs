@@ -34,6 +34,6 @@ pub use shared::Shared;
 pub use sweep::{Point, Sweep};
 pub use topology::{BaseStations, Dumbbell, GraphTopology, MobileHosts, Path, Stations, Topology, Wireless};
 
-pub(crate) use scenario::{is_choice, settings_table};
+pub(crate) use scenario::settings_table;
 pub(crate) use sweep::{Axis, SweptPreset, text};
 pub(crate) use topology::{Edge, Pair, split};

@@ -16,32 +16,8 @@ use super::shared::Shared;
 use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::diagnostics::alternatives;
-use crate::file::{Source, Value};
-
-/// Whether the keys lead to a choice between several alternatives, each with its own table. An override that
-/// names another alternative replaces the one in the file.
-pub(crate) fn is_choice(keys: &[&str]) -> bool {
-    let of_link = match keys {
-        ["topology"]
-        | ["traffic", _, "law"]
-        | ["cell", "phy" | "channel"]
-        | ["cell", "channel", "semi-markov", "good" | "bad"]
-        | ["wired", "queue" | "rate" | "delay"] => {
-            return true;
-        }
-        ["application", _, "request" | "response" | "think"] | ["mobility", _, "moves"] => return true,
-        ["radio", "uplink", keys @ ..] | ["link", _, "uplink", keys @ ..] => keys,
-        ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
-        _ => return false,
-    };
-    matches!(
-        of_link,
-        ["queue" | "rate" | "delay" | "channel"]
-            | ["channel", "semi-markov", "good" | "bad"]
-            | ["arq"]
-            | ["arq", "stop-and-wait", "backoff"]
-    )
-}
+use crate::document::Source;
+use crate::tree::Value;
 
 /// A simulation scenario: connections, applications and other traffic over wired links and wireless last
 /// hops. The simplest one is a transfer from a fixed host over a wired link to a base station, and over a

@@ -1,6 +1,10 @@
 //! A scenario file as a tree of values with changes applied, in which every key keeps the location where it was
 //! written.
 
+mod choice;
+mod data;
+mod source;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::iter;
@@ -11,13 +15,13 @@ use lasthop_proto::scheme::ExternalSchemes;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use super::data::DataFiles;
-use super::node::{Kind, Mark, Node, Problem, ReadError, Table, deserialize, table_of};
-use super::value::{Change, Value};
+use self::choice::is_choice;
+pub(crate) use self::data::DataFiles;
+pub(crate) use self::source::{Draft, Source, Written};
 use crate::diagnostics;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::presets::keys_of_preset;
-use crate::schema::{Scenario, is_choice};
+use crate::tree::{Change, Kind, Mark, Node, Problem, ReadError, Table, Value, deserialize, table_of};
 
 /// A document with changes and sweep values applied.
 ///
@@ -130,11 +134,12 @@ impl Document {
         &self.external
     }
 
-    /// Applies a change.
-    pub(crate) fn change(&mut self, change: Change) -> Result<(), ScenarioError> {
+    /// Applies a change; the document is then still one of a `T`.
+    pub(crate) fn change<T: DeserializeOwned>(&mut self, change: Change) -> Result<(), ScenarioError> {
         match change {
             Change::Assignment(assignment) => self.set(&assignment),
-            Change::Key(path, value) => self.set_key(&path, value),
+            Change::Key(path, Some(value)) => self.set_key(&path, value),
+            Change::Key(path, None) => self.remove::<T>(&path),
         }
     }
 
@@ -158,26 +163,23 @@ impl Document {
         self.apply(&keys, &value, applied)
     }
 
-    /// Sets the key at the dotted path `path` to `value`, or removes it.
-    fn set_key(&mut self, path: &str, value: Option<Value>) -> Result<(), ScenarioError> {
-        let keys: Vec<&str> = keys_of(path).collect();
-        if keys.iter().any(|key| key.is_empty()) {
-            let problem = format!("found the key \"{path}\", expected one such as radio.rate");
-            return Err(ScenarioError::new(ErrorKind::Syntax, problem, Location::Change(path)));
-        }
+    /// Sets the key at the dotted path `path` to `value`.
+    pub(crate) fn set_key(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
+        let keys = checked_keys(path)?;
         let applied = Applied { path: keys.join("."), assignment: None };
-        match value {
-            Some(value) => self.apply(&keys, &Node::of(value, &mut || 0..0), applied),
-            None => {
-                let (last, parents) = keys.split_last().expect("a path has at least one key");
-                let removed = table_at(&mut self.root, parents).and_then(|table| table.shift_remove(*last));
-                if removed.is_none() {
-                    self.check_key(&keys, path)?;
-                }
-                self.changes.push(Arc::new(applied));
-                Ok(())
-            }
+        self.apply(&keys, &Node::of(value, &mut || 0..0), applied)
+    }
+
+    /// Removes the key at the dotted path `path`, which need not be stated.
+    fn remove<T: DeserializeOwned>(&mut self, path: &str) -> Result<(), ScenarioError> {
+        let keys = checked_keys(path)?;
+        let (last, parents) = keys.split_last().expect("a path has at least one key");
+        let removed = table_at(&mut self.root, parents).and_then(|table| table.shift_remove(*last));
+        if removed.is_none() {
+            self.check_key::<T>(&keys, path)?;
         }
+        self.changes.push(Arc::new(Applied { path: keys.join("."), assignment: None }));
+        Ok(())
     }
 
     fn apply(&mut self, keys: &[&str], value: &Node, applied: Applied) -> Result<(), ScenarioError> {
@@ -192,7 +194,7 @@ impl Document {
     }
 
     /// Checks that the key of `path`, which is not stated and shall be removed, could be stated.
-    fn check_key(&self, keys: &[&str], path: &str) -> Result<(), ScenarioError> {
+    fn check_key<T: DeserializeOwned>(&self, keys: &[&str], path: &str) -> Result<(), ScenarioError> {
         let key: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         let refuse = |problem: String| {
             Err(ScenarioError::new(ErrorKind::Key, problem, Location::Change(path)).of_key(&key))
@@ -207,7 +209,7 @@ impl Document {
         if insert(&mut tried.root, keys, value, &mut |_| 0..0).is_err() {
             return Ok(());
         }
-        match deserialize::<Scenario>(&tried.root) {
+        match deserialize::<T>(&tried.root) {
             Err(ReadError { problem: problem @ Problem::UnknownKey { .. }, .. }) => {
                 refuse(diagnostics::complaint(&problem, &key, None, &|_| None))
             }
@@ -236,7 +238,7 @@ impl Document {
     ///
     /// # Errors
     /// If there is no such preset.
-    pub(super) fn with_presets(&self) -> Result<Cow<'_, Document>, ScenarioError> {
+    pub(crate) fn with_presets(&self) -> Result<Cow<'_, Document>, ScenarioError> {
         let mut expanded = Cow::Borrowed(self);
         for table in self.tables_of_links() {
             let path = borrowed(&table);
@@ -257,7 +259,7 @@ impl Document {
     }
 
     /// The name of the preset that the table at `path` states, and where.
-    pub(super) fn preset_of(&self, path: &[&str]) -> Option<(String, Origin)> {
+    pub(crate) fn preset_of(&self, path: &[&str]) -> Option<(String, Origin)> {
         let (_, value) = self.find(&[path, &["preset"]].concat())?;
         let name = value.kind.as_text()?.to_owned();
         Some((name, self.origin(&value.mark)))
@@ -270,7 +272,7 @@ impl Document {
     }
 
     /// The keys of the table at `path`; none if there is none.
-    pub(super) fn keys_at(&self, path: &[&str]) -> BTreeSet<String> {
+    pub(crate) fn keys_at(&self, path: &[&str]) -> BTreeSet<String> {
         let table = self.find(path).and_then(|(_, value)| value.kind.as_table());
         table.into_iter().flat_map(Table::keys).cloned().collect()
     }
@@ -325,7 +327,7 @@ impl Document {
     }
 
     /// The data files that have been read for this document and those derived from it.
-    pub(super) fn data_files(&self) -> DataFiles {
+    pub(crate) fn data_files(&self) -> DataFiles {
         self.files.clone()
     }
 
@@ -340,7 +342,7 @@ impl Document {
     }
 
     /// The top-level table `table` without changes; `None` if there is none, or an invalid one.
-    pub(super) fn read_unchanged<T: DeserializeOwned>(&self, table: &str) -> Option<T> {
+    pub(crate) fn read_unchanged<T: DeserializeOwned>(&self, table: &str) -> Option<T> {
         T::deserialize(&self.unchanged.get(table)?.1).ok()
     }
 
@@ -437,6 +439,19 @@ fn take_over(link: &mut Table, preset: &Table, mark: &mut dyn FnMut() -> Mark) {
 /// The keys of a dotted path. Keys contain no dots, so quotes are ignored.
 fn keys_of(path: &str) -> impl Iterator<Item = &str> {
     path.split('.').map(|key| key.trim().trim_matches(['"', '\'']))
+}
+
+/// As [`keys_of`], of a path that code states.
+///
+/// # Errors
+/// If a key is empty.
+fn checked_keys(path: &str) -> Result<Vec<&str>, ScenarioError> {
+    let keys: Vec<&str> = keys_of(path).collect();
+    if keys.iter().any(|key| key.is_empty()) {
+        let problem = format!("found the key \"{path}\", expected one such as radio.rate");
+        return Err(ScenarioError::new(ErrorKind::Syntax, problem, Location::Change(path)));
+    }
+    Ok(keys)
 }
 
 fn borrowed(path: &[String]) -> Vec<&str> {

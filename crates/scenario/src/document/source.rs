@@ -5,10 +5,32 @@ use std::sync::Arc;
 
 use lasthop_proto::scheme::ExternalSchemes;
 
-use super::document::Document;
-use super::grid::Draft;
-use super::value::{Change, Value};
+use super::{Document, Origin};
 use crate::error::ScenarioError;
+use crate::tree::{Node, Value};
+
+/// An axis of a sweep as written.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) path: String,
+    /// The keys of the path, each with its location.
+    pub(crate) keys: Vec<(String, Origin)>,
+    pub(crate) values: Vec<Written>,
+}
+
+impl Draft {
+    /// Location of the last key.
+    pub(crate) fn at(&self) -> &Origin {
+        &self.keys[self.keys.len() - 1].1
+    }
+}
+
+/// A value as written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) value: Node,
+    pub(crate) at: Origin,
+}
 
 /// A document, and the values of a point of its sweep.
 ///
@@ -22,12 +44,12 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(document: Arc<Document>) -> Source {
+    pub(crate) fn new(document: Arc<Document>) -> Source {
         Source { document: Some(document), ..Source::default() }
     }
 
     /// The source of a point.
-    pub(super) fn point(base: Arc<Document>, axes: Arc<[Draft]>, picks: &[(usize, usize)]) -> Source {
+    pub(crate) fn point(base: Arc<Document>, axes: Arc<[Draft]>, picks: &[(usize, usize)]) -> Source {
         Source { document: Some(base), axes: Some(axes), picks: picks.to_vec() }
     }
 
@@ -35,7 +57,7 @@ impl Source {
     ///
     /// # Errors
     /// If the values do not go together.
-    pub(super) fn document(&self) -> Result<Document, ScenarioError> {
+    pub(crate) fn document(&self) -> Result<Document, ScenarioError> {
         let mut document = match &self.document {
             Some(document) => Document::clone(document),
             None => Document::parse("", "")?,
@@ -49,7 +71,7 @@ impl Source {
     }
 
     /// The same source with the document of another.
-    pub(super) fn with_document_of(&self, other: &Source) -> Source {
+    pub(crate) fn with_document_of(&self, other: &Source) -> Source {
         Source { document: other.document.clone(), ..self.clone() }
     }
 
@@ -57,7 +79,7 @@ impl Source {
     ///
     /// # Errors
     /// Never, since a scenario has been read from the document.
-    pub(super) fn with_schemes(
+    pub(crate) fn with_schemes(
         &self,
         schemes: &[String],
         external: &ExternalSchemes,
@@ -65,7 +87,7 @@ impl Source {
         let Some(document) = &self.document else { return Ok(self.clone()) };
         let mut document = Document::clone(document).with_schemes(external);
         let schemes = Value::List(schemes.iter().map(|name| Value::Text(name.clone())).collect());
-        document.change(Change::Key(String::from("schemes"), Some(schemes)))?;
+        document.set_key("schemes", schemes)?;
         Ok(Source { document: Some(Arc::new(document)), ..self.clone() })
     }
 }
