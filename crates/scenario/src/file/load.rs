@@ -1,8 +1,9 @@
 //! Reading and writing of scenarios.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
+use std::fs::File;
 use std::hash::Hasher;
+use std::io::Read as _;
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::network::StatedTcp;
 use crate::schema::{Point, Scenario, Sweep, settings_table, text};
 use crate::tree::{self, Change};
+
+/// Largest scenario file, in bytes; larger ones, such as devices without an end, are refused at once.
+const MAX_SIZE: u64 = 16 << 20;
 
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
 fn place(fault: &Fault, document: &Document) -> Vec<String> {
@@ -100,7 +104,16 @@ impl Scenario {
         let name = path.display().to_string();
         let location = || Location::File { name: &name, text: "", span: None };
         let whole = |message| ScenarioError::new(ErrorKind::Unreadable, message, location());
-        let bytes = fs::read(path).map_err(|error| whole(format!("cannot read the file: {error}")))?;
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
+            .map_err(|error| whole(format!("cannot read the file: {error}")))?;
+        if bytes.len() as u64 > MAX_SIZE {
+            let most = MAX_SIZE >> 20;
+            return Err(whole(format!(
+                "found more than {most} MiB, expected a scenario; data belong into files of their own"
+            )));
+        }
         match std::str::from_utf8(&bytes) {
             Ok(text) => Scenario::parse_with(text, &name, overrides, external),
             Err(error) => {

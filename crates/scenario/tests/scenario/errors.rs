@@ -608,6 +608,14 @@ fn unreadable_files_are_reported() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_file_without_an_end_is_refused() {
+    let error = Scenario::load::<&str>(std::path::Path::new("/dev/zero"), &[]).expect_err("a device");
+    let expected = "found more than 16 MiB, expected a scenario; data belong into files of their own";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
 fn unusable_schemes_are_reported() {
     let refusal = |scheme, overrides: &[&str]| {
         let overrides = [&["schemes=[\"basic\"]"], overrides].concat();
