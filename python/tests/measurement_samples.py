@@ -216,7 +216,9 @@ def fping(lost: frozenset[int] = frozenset(), count: int = 50, *, stamps: bool =
         outcome = "timed out" if seq in lost else f"64 bytes, {ms:.3g} ms"
         stamp = f"[{heard_s:.5f}] " if stamps else ""
         text += f"{stamp}192.0.2.1 : [{seq}], {outcome} (31.0 avg, 6% loss)\n"
-    text += f"\n192.0.2.1 : xmt/rcv/%loss = {count}/{count - len(lost)}/6%, min/avg/max = 30.0/31.0/32.0\n"
+    share = 100 * len(lost) // count
+    totals = f"{count}/{count - len(lost)}/{share}%, min/avg/max = 30.0/31.0/32.0"
+    text += f"\n192.0.2.1 : xmt/rcv/%loss = {totals}\n"
     return text
 
 

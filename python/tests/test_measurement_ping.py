@@ -65,7 +65,7 @@ def test_the_first_number_is_known_by_the_program(header: str, first: int, readi
 def test_runs_of_cron_on_an_interface_are_answered(reading: Any) -> None:
     run = (
         "PING 192.0.2.1 (192.0.2.1) from 192.0.2.10 wwan0: 56(84) bytes of data.\n{}\n"
-        "--- 192.0.2.1 ping statistics ---\n5 packets transmitted, {} received, 0% packet loss, time 804ms\n"
+        "--- 192.0.2.1 ping statistics ---\n5 packets transmitted, {} received, {}% packet loss, time 804ms\n"
     )
     text = ""
     for minute in range(20):
@@ -73,9 +73,9 @@ def test_runs_of_cron_on_an_interface_are_answered(reading: Any) -> None:
             f"[{samples.T0 + 60 * minute + k / 5}] 64 bytes from 192.0.2.1: icmp_seq={k} ttl=57 time=40 ms"
             for k in range(1, 6)
         ]
-        text += run.format("\n".join(replies), 5)
+        text += run.format("\n".join(replies), 5, 0)
     assert lost(reading(text)) == (0, 100)
-    measurement = reading(text + run.format("", 0))
+    measurement = reading(text + run.format("", 0, 100))
     assert lost(measurement) == (0, 100)
     assert any("1 run without any reply left out, with 5 lost packets" in note for note in measurement.notes)
 
@@ -186,9 +186,11 @@ class TestTotals:
     @pytest.mark.parametrize(
         ("old", "new", "message"),
         [
-            ("50 packets", "49 packets", "damaged or of another run"),
-            ("49 received", "48 received", "damaged or of another run"),
-            ("49 received", "50 received", "missing or damaged"),
+            ("50 packets", "49 packets", "the totals are damaged"),
+            ("49 received, 2%", "48 received, 4%", "damaged or of another run"),
+            ("49 received, 2%", "50 received, 0%", "missing or damaged"),
+            ("49 received", "40 received", "the totals are damaged"),
+            ("2% packet loss", "20% packet loss", "lost 0.2 of its packets, and received 49 replies to 50"),
             ("49 received", "51 received", "more replies than it sent"),
             ("time 980ms", "time 90980ms", "ran for 90.98 s, and by the times of its replies for about 0.98"),
         ],
@@ -204,7 +206,7 @@ class TestTotals:
         with pytest.raises(MeasurementError, match="50 packets and no replies: the host does not reply"):
             reading(silent)
         # The same without the lines of the packets, but answered.
-        text = silent.replace(" 0 received", " 44 received")
+        text = silent.replace(" 0 received, 100%", " 44 received, 12%")
         assert int(reading(text).counts[0].lost.sum()) == 6
 
     def test_damage_does_not_change_the_count(self, reading: Any) -> None:
@@ -255,6 +257,8 @@ class TestFping:
         lines = samples.fping(frozenset({5})).splitlines()
         with pytest.raises(MeasurementError, match="received 49 replies; the file has 48"):
             reading("\n".join(lines[:20] + lines[21:]))
+        with pytest.raises(MeasurementError, match="the totals are damaged"):
+            reading(lines[-1].replace("50/49", "50/29"))
         (counts,) = reading(lines[-1]).counts
         assert (int(counts.sent[0]), int(counts.lost[0])) == (50, 1)
 

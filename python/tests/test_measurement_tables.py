@@ -100,7 +100,7 @@ def test_dialects_are_read_alike(text: str, reading: Reading) -> None:
         ),
         ("Nov 14, 12:00 link, up\nNov 14, 12:01 down\nok, then, more\n", "not a known measurement"),
         ("a,b\n1,2\n", "--column a=time says what a column is"),
-        ("time_s,pop_ping_drop_rate\n0,0.5\n1,0\n", "--column pop_ping_drop_rate=rtt_ms says"),
+        ("time_s,pop_ping_drop_rate\n0,0.5\n1,0\n", "--column pop_ping_drop_rate=loss says"),
     ],
 )
 def test_refusals_name_the_cause(text: str, message: str, reading: Reading) -> None:

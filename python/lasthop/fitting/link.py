@@ -471,7 +471,8 @@ def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]
             what = (
                 "are of probes at a single time and not used; probe for longer, such as 5 minutes."
                 if isinstance(data, Probes)
-                else "are a single count and not used; measure in intervals, such as `iperf3 -i 0.1`."
+                else "are a single count and not used; measure in intervals, such as `iperf3 -i 0.1`, or "
+                "each packet, such as `ping -D -O` without -q."
             )
             notes.append(f"{Path(measurement.file).name}: the {data.direction} losses {what}")
     if measurement.losses and not usable:

@@ -22,7 +22,8 @@ _PACKET = re.compile(
     r"\[(?P<seq>\d{1,9})\], (?:timed out|(?P<size>\d{1,6}) bytes, (?P<ms>\d{1,8}(?:\.\d{1,6})?) ms)"
 )
 _TOTALS = re.compile(
-    r"^(?P<host>\S.{0,255}?) {1,40}: xmt/rcv/%loss = (?P<sent>\d{1,9})/(?P<received>\d{1,9})/\d{1,3}%"
+    r"^(?P<host>\S.{0,255}?) {1,40}: xmt/rcv/%loss = "
+    r"(?P<sent>\d{1,9})/(?P<received>\d{1,9})/(?P<lost>\d{1,3})%"
 )
 
 
@@ -56,7 +57,12 @@ def _parse(source: Source, options: Options) -> Measurement:
         if packet := _PACKET.match(line[:1000]):
             _packet(targets.setdefault(packet["host"], _Target()), packet)
         elif total := _TOTALS.match(line[:1000]):
-            totals[total["host"]] = int(total["sent"]), int(total["received"])
+            sent, received = int(total["sent"]), int(total["received"])
+            if abs(100 * (1 - received / max(sent, 1)) - int(total["lost"])) > 1 and sent:
+                raise source.error(
+                    "by its last lines, fping lost another share than its counts: the totals are damaged"
+                )
+            totals[total["host"]] = sent, received
     hosts = Counter([*targets, *totals])
     if len(hosts) > 1:
         named = ", ".join(control_free(host)[:40] for host in list(hosts)[:3])
@@ -77,6 +83,9 @@ def _parse(source: Source, options: Options) -> Measurement:
             f"{len(target.rtt_s)} replies to at least {max(found) + 1} packets: lines are missing or damaged"
         )
     notes: list[str] = []
+    if host not in totals:
+        # fping prints them as errors, which a redirection leaves on the terminal.
+        notes.append("No totals at the end, so nothing confirms the counts; `2>&1` redirects them too.")
     run = _run(source, target, options, notes)
     if target.duplicates:
         notes.append(f"{plural(target.duplicates, 'duplicate')} of replies not counted.")

@@ -26,6 +26,9 @@ _WINDOWS = re.compile(
 
 _WRAP = 1 << 16
 
+_WHOLE_PERCENT = 0.0101
+"""How far a share in whole percent may be off."""
+
 _LARGE_JUMP = 1000
 """Packets without a reply in a row that the times must confirm."""
 
@@ -156,6 +159,12 @@ def _parse(source: Source, options: Options) -> Measurement:
             f"{plural(too_large, 'packet')} larger than the path allows, refused by a router and not lost, "
             "left out; ping with smaller ones."
         )
+    if any(session.begins is None for session in answered):
+        notes.append("The start of the output is missing, so nothing confirms the counts.")
+    elif any(session.totals is None for session in answered):
+        notes.append(
+            "No totals at the end, so nothing confirms the counts: ping was killed, or the output is cut."
+        )
     sizes = {session.size for session in answered}
     size = sizes.pop() if len(sizes) == 1 else None
     return measurement(source, "ping", parts, size, notes, command=_COMMAND)
@@ -203,6 +212,14 @@ def _check(source: Source, session: _Session) -> None:
         return
     if totals.received > totals.transmitted:
         raise source.error("by its last lines, ping received more replies than it sent packets", session.line)
+    # Old versions leave out the decimals of the percentage.
+    lost = 1 - totals.received / max(totals.transmitted, 1)
+    if totals.lost is not None and totals.transmitted and abs(totals.lost - lost) > _WHOLE_PERCENT:
+        raise source.error(
+            f"by its last lines, ping lost {totals.lost:.4g} of its packets, and received {totals.received} "
+            f"replies to {totals.transmitted}: the totals are damaged",
+            session.line,
+        )
     if not session.rtt_s:
         return
     found = len(session.rtt_s) + session.timeless
@@ -233,7 +250,7 @@ def _from_json(source: Source) -> Iterator[_Session]:
         sent, received = whole(entry.get("transmitted")), whole(entry.get("received"))
         if sent is not None and received is not None:
             ms = number(entry.get("time"))
-            session.totals = ping_lines.Totals(sent, received, None if ms is None else ms / 1e3)
+            session.totals = ping_lines.Totals(sent, received, None, None if ms is None else ms / 1e3)
             yield session
             session = None
             continue

@@ -30,6 +30,7 @@ _WITHOUT_TIME = re.compile(rf"\b{_KEY} ?= ?\d{{1,6}} \S{{2,8}}=\d{{1,3}}(?: \(\S
 
 _RULE = re.compile(r"^.{0,60}?-{2,3} .{1,300}? -{2,4}\s*$")
 _COUNT = re.compile(r"(?<![\d.,+%:])\d{1,12}(?![\d:])(?!\.\d)(?!(?:\.\d+)?\s?%)")
+_PERCENT = re.compile(r"(?P<before>\d{1,3}(?:[.,]\d{1,9})?)\s?%|%(?P<behind>\d{1,3}(?:[.,]\d{1,9})?)")
 _LASTS = re.compile(r"%.{0,40}?[,\uff0c] ?[^\W\d_]{1,20}\s(?P<ms>\d{1,12})\s?[^\W\d_]{1,8}\s*$")
 
 
@@ -43,10 +44,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The last lines: packets sent and answered, and the time from the first to the last event."""
+    """The last lines: packets sent and answered, the share lost, and the time from first to last event."""
 
     transmitted: int
     received: int
+    lost: float | None
     lasted_s: float | None
 
 
@@ -78,8 +80,10 @@ def totals(line: str) -> Totals | None:
     counts = [int(count[0]) for count in _COUNT.finditer(line) if count.start() < line.find("%")]
     if len(counts) < 2:
         return None
-    lasts = _LASTS.search(line)
-    return Totals(counts[-2], counts[-1], int(lasts["ms"]) / 1e3 if lasts else None)
+    lasts, percent = _LASTS.search(line), _PERCENT.search(line)
+    lost = parsed((percent["before"] or percent["behind"]).replace(",", ".")) if percent else None
+    lost = None if lost is None else lost / 100
+    return Totals(counts[-2], counts[-1], lost, int(lasts["ms"]) / 1e3 if lasts else None)
 
 
 def reply(line: str) -> tuple[int, float] | None:

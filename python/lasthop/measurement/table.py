@@ -46,6 +46,16 @@ _MOST_ROWS = 4_000_000
 _DELIMITERS = (",", ";", "\t")
 _FIRST_ROWS = 20
 
+_GUESSES = (
+    ("drop", "loss"),
+    ("loss", "loss"),
+    ("rtt", "rtt_ms"),
+    ("latency", "rtt_ms"),
+    ("mbps", "rate_mbps"),
+    ("throughput", "rate_mbps"),
+)
+"""Parts of names of other programs, and what such a column may be."""
+
 _LOST_WORDS = re.compile(
     r"(?:request )?timed? ?-?out|lost|loss|fail(?:ed|ure)?|error|unreachable|dropped|down|\*|"
     r"no (?:reply|response)",
@@ -333,10 +343,18 @@ class _Table:
         else:
             self.names[self.names.index(found[0])] = meaning
 
-    def question(self, meaning: str = "rtt_ms") -> str:
+    def question(self, meaning: str | None = None) -> str:
         """Return how to say what an unknown column is, or an empty string."""
         unknown = [name for name in self.names if name not in COLUMNS]
-        return f"; --column {unknown[0][:40]}={meaning} says what a column is" if unknown else ""
+        if meaning is None:
+            guesses = [(name, guess) for name in unknown for word, guess in _GUESSES if word in name]
+        else:
+            guesses = [(name, meaning) for name in unknown]
+        guesses += [(name, "rtt_ms") for name in unknown]
+        if not guesses:
+            return ""
+        name, guess = guesses[0]
+        return f"; --column {name[:40]}={guess} says what a column is"
 
     def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
         """Return a suggestion for an unknown column name, or an empty string."""
