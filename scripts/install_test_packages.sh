@@ -7,7 +7,7 @@ packages=(
     bash zsh fish man-db            # completion; the manual page
     chromium nodejs                 # pages
     rustc-web rust-web-src lld-22   # the simulator as WebAssembly
-    irtt iputils-ping tshark        # measurements and captures, beside the programs that make and read them
+    irtt iputils-ping iperf3 tshark # measurements and captures, beside the programs that make and read them
     iproute2 util-linux             # network namespaces
     valgrind                        # instruction counts
 )

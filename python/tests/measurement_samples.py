@@ -399,6 +399,48 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
     return bytes(copy)
 
 
+def measured() -> dict[str, Any]:
+    """Return what `lasthop measure` writes: two phases without load, and one of a load down."""
+
+    def series(lost: tuple[int, ...], lost_up: tuple[int, ...], known: int) -> dict[str, Any]:
+        return {
+            "size_bytes": 200,
+            "sent_s": [round(place * 0.02, 6) for place in range(50)],
+            "rtt_s": [None if place in lost else 0.04 for place in range(50)],
+            "directions_of": known,
+            "lost_up": [*lost_up],
+        }
+
+    quiet = {"load": None, "commands": ["irtt"], "throughput": None}
+    near = series((3,), (), 0)
+    return {
+        "format": "lasthop measure",
+        "version": 1,
+        "host": "host.example",
+        "last_hop": "192.0.2.1",
+        "started": "2026-01-02T03:04:05Z",
+        "interrupted": False,
+        "notes": ["A note."],
+        "phases": [
+            quiet | {"begins_s": 0.0, "far": series((3, 7, 8), (7,), 50), "last_hop": near},
+            quiet | {"begins_s": 60.0, "far": series((5, 49), (), 49), "last_hop": None},
+            {
+                "begins_s": 70.0,
+                "load": "down",
+                "commands": ["irtt", "iperf3"],
+                "far": series((1,), (), 50),
+                "last_hop": None,
+                "throughput": {
+                    "time_s": [0.0, 1.0],
+                    "interval_s": [1.0, 1.0],
+                    "rate_bps": [8e6, 9e6],
+                    "saturated": True,
+                },
+            },
+        ],
+    }
+
+
 def texts() -> dict[str, bytes]:
     """Return a sample of each format but captures."""
     stream = iperf3("UDP", reverse=True)
@@ -414,6 +456,7 @@ def texts() -> dict[str, bytes]:
         "iperf3-tcp": json.dumps(iperf3("TCP", bidir=True, server_output=True)),
         "iperf3-udp": json.dumps(iperf3("UDP", reverse=True)),
         "iperf3-stream": "\n".join(json.dumps(event) for event in events),
+        "lasthop": json.dumps(measured()),
         "ss": ss(spurious=1),
         "flent": json.dumps(flent()),
         "flent-irtt": json.dumps(flent(irtt_like=True)),

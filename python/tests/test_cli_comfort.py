@@ -27,6 +27,7 @@ COMMANDS = [
     "schema",
     "schemes",
     "links",
+    "measure",
     "fit",
     "advise",
     "scenarios",

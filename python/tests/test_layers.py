@@ -22,6 +22,7 @@ FLOORS = (
     "race",
     "measurement",
     "fitting",
+    "measuring",
     "plots",
     "advice",
     "papers",

@@ -48,6 +48,7 @@ def test_each_format_is_recognised_by_its_contents(reading: Any) -> None:
         "iperf3-tcp": "iperf3 tcp",
         "iperf3-udp": "iperf3 udp",
         "iperf3-stream": "iperf3 udp",
+        "lasthop": "lasthop measure",
         "ss": "ss",
         "flent": "flent",
         "flent-irtt": "flent",
@@ -90,7 +91,7 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
     [
         (b"", "empty"),
         (b"\n \n", "empty"),
-        (b"hello world\n", "supported formats: pcap, pcapng, iperf3 JSON"),
+        (b"hello world\n", "supported formats: pcap, pcapng, lasthop measure, iperf3 JSON"),
         (b'{"a": 1}', "with the keys a"),
         (b"{}", "unknown program; supported"),
         (b'[{"type": "ping", "sent": 3}]', "a JSON list of an unknown program"),
@@ -615,7 +616,7 @@ def test_json_of_other_shapes_raises_nothing_else(reading: Any) -> None:
         for data in samples.texts().values()
         if data[:2] in (b'{"', b"{ ") and b"\n" not in data
     ]
-    assert len(documents) == 5
+    assert len(documents) == 6
     read_well = refused = 0
     for document in documents:
         for _ in range(100):

@@ -19,7 +19,7 @@ APART = 2.0
 SENDERS = ("linux", "linux-bbr")
 """The senders compared: by losses CUBIC slows down, and BBR does not."""
 
-_OVER_TCP = ("iperf3 tcp", "pcap", "ss", "flent")
+_OVER_TCP = ("iperf3 tcp", "pcap", "ss", "flent", "lasthop measure")
 """The formats whose saturated transfers are of TCP."""
 
 _SHORTEST_S, _LONGEST_S = 2.0, 30.0
@@ -37,7 +37,7 @@ def doubts(link: FittedLink, measurements: Sequence[Measurement]) -> Iterator[st
     measurements : sequence of Measurement
         The files to which it was fitted.
     """
-    for each in measurements:
+    for each in [part for whole in measurements for part in (whole, *whole.under_load)]:
         for direction in (Direction.DOWN, Direction.UP):
             seen_bps = _throughput(each, direction)
             lasts_s = min(max(each.duration_s, _SHORTEST_S), _LONGEST_S)

@@ -255,7 +255,7 @@ def fit(
         The rates of the link, which take precedence over measured ones. The uplink rate defaults to the
         downlink rate.
     rtt_s, last_hop_rtt_s : float, optional
-        The round-trip time without queueing, and the share of the last hop.
+        The round-trip time without queueing, and the share of the last hop, in place of measured ones.
     seed, replicates, jobs
         As in `fit_losses`.
 
@@ -284,6 +284,9 @@ def fit(
     # Round trips are present only if no direction is.
     down = fitted.get(Direction.DOWN, fitted.get(Direction.ROUND_TRIP))
     rates = {"rate_bps": rate_bps, "up_rate_bps": up_rate_bps}
+    if last_hop_rtt_s is None:
+        trips = [trip for each in known if each.last_hop is not None for trip in each.last_hop.delays]
+        last_hop_rtt_s = min((float(trip.delay_s.min()) for trip in trips if len(trip.delay_s)), default=None)
     times = {"rtt_s": rtt_s, "last_hop_rtt_s": last_hop_rtt_s}
     link = _assembled(
         tuple(each.file for each in known),

@@ -81,17 +81,20 @@ def timing(measurements: Sequence[Measurement]) -> Timing:
     """Estimate rate and delay from the measurements of one link."""
     notes: list[str] = []
     idle = [each for each in measurements if not _loads(each)]
-    busy = [each for each in measurements if _loads(each)]
+    loaded_parts = [part for each in measurements for part in each.under_load]
+    busy = [each for each in (*measurements, *loaded_parts) if _loads(each)]
     trips = _trips(idle) or _trips(busy)
     rtt = None if trips is None else float(np.min(trips.delay_s))
-    loaded = _trips(busy)
+    # The queue of the scenario is that of the downlink.
+    loaded = _trips(each for each in busy if any(rates.direction == Direction.DOWN for rates in each.rates))
+    loaded = loaded or _trips(busy)
     queue = None
     if loaded is not None and rtt is not None and len(loaded.delay_s) >= 100:
         queue = max(float(np.quantile(loaded.delay_s, 0.99)) - rtt, 0.0)
     if trips is not None and not _trips(idle):
         notes.append("The round-trip time is the minimum of a measurement that loaded the link.")
     down, down_variation, up, up_variation = None, None, None, None
-    for each in measurements:
+    for each in (*measurements, *loaded_parts):
         for rates in each.rates:
             if not np.any(rates.rate_bps > 0):
                 continue

@@ -234,6 +234,10 @@ class Measurement:
         Sentences: pitfalls detected, assumptions made, and the limits of the file.
     doubts : tuple of str
         Sentences: contradictions within the file.
+    last_hop : Measurement or None
+        Probes that went to the far end of the last hop alone, at the same time.
+    under_load : tuple of Measurement
+        Parts of the file during which a test filled the link; nothing else here is of them.
     """
 
     file: str
@@ -246,6 +250,8 @@ class Measurement:
     losses: tuple[LossSeries, ...] = ()
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    last_hop: Measurement | None = None
+    under_load: tuple[Measurement, ...] = ()
 
     def summary(self) -> str:
         """Return a few lines: losses with their bursts, delays, rates and notes."""

@@ -17,6 +17,7 @@ from lasthop.measurement.table import CAPACITY, COLUMNS
 
 _MODULES = (
     "pcap",
+    "measured",
     "iperf3",
     "irtt",
     "flent",

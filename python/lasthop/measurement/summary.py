@@ -16,13 +16,23 @@ def summarise(measurement: Measurement) -> str:
     """Return the text of `Measurement.summary`."""
     lines = [f"{measurement.file}: {measurement.format}, {measurement.duration_s:.1f} s"]
     lines += [f"  in doubt: {doubt}" for doubt in measurement.doubts]
-    lines += [f"  {line}" for probes in measurement.probes for line in _probes(probes)]
-    lines += [f"  {_counts(counts)}" for counts in measurement.counts]
-    lines += [f"  {_losses(losses)}" for losses in measurement.losses]
-    lines += [f"  {_delays(delays)}" for delays in measurement.delays if len(delays.delay_s)]
-    lines += [f"  {_rates(rates)}" for rates in measurement.rates if len(rates.rate_bps)]
+    lines += [f"  {line}" for line in _data(measurement)]
+    if measurement.last_hop is not None:
+        lines += [f"  last hop, {line}" for line in _data(measurement.last_hop)]
+    for part in measurement.under_load:
+        load = " and ".join(str(rates.direction) for rates in part.rates)
+        lines += [f"  under load {load}, {line}" for line in _data(part)]
     lines += [f"  - {note}" for note in measurement.notes]
     return "\n".join(lines)
+
+
+def _data(measurement: Measurement) -> list[str]:
+    lines = [line for probes in measurement.probes for line in _probes(probes)]
+    lines += [_counts(counts) for counts in measurement.counts]
+    lines += [_losses(losses) for losses in measurement.losses]
+    lines += [_delays(delays) for delays in measurement.delays if len(delays.delay_s)]
+    lines += [_rates(rates) for rates in measurement.rates if len(rates.rate_bps)]
+    return lines
 
 
 def bursts(lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
