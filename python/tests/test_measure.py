@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -365,15 +364,13 @@ def test_the_command_measures_and_fit_reads_it(fake: Fake, tmp_path: Path) -> No
         assert f"`{key}`" in documented.partition("\n## ")[0], key
 
 
-def test_ctrl_c_keeps_what_there_is(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_what_there_is(fake: Fake, tmp_path: Path) -> None:
     out, begun = tmp_path / "link.json", tmp_path / "begun"
     text = tmp_path / "ping.txt"
     text.write_text(samples.ping(frozenset({4})))
     wait = f"trap \"/bin/cat '{text}'; exit\" INT; : > '{begun}'; while :; do /bin/sleep 0.05; done"
     fake("ping", hop=ROUTER, script=wait)
     line: list[str | Path] = ["measure", "host.example", "--no-load", "--idle", "30s", "--out", out]
-    # A shell that starts processes in the background lets them ignore Ctrl-C.
-    monkeypatch.setattr(signal, "SIGINT", signal.SIGINT)
     code, shown, errors = interrupt(line, begun.exists)
     assert (code, "next: lasthop advise" in shown) == (130, True), errors
     assert f"interrupted: {out} has what was measured until then" in errors
@@ -411,6 +408,7 @@ LINKS = script()
 MISSING = [tool for tool in LINKS.TOOLS if shutil.which(tool) is None]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(REFUSAL), reason=REFUSAL)
 @pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 def test_a_link_in_namespaces_is_found(tmp_path: Path) -> None:
