@@ -9,7 +9,7 @@
 //!    └──────────────── simulate: the same probes over the fitted channel <──────────┘   (bootstrap, checks)
 //! ```
 //!
-//! [`fit`] finds the parameters of one [`Family`], [`bootstrap`] refits simulated records of the fitted
+//! [`fit`] finds the parameters of one [`Family`] and [`fit_all`] of all, [`bootstrap`] refits simulated records of the fitted
 //! model, and [`Shape`] has histograms for goodness-of-fit checks. [`burst_profile`] gives the likelihood of
 //! burst lengths, whatever the model.
 
@@ -26,7 +26,7 @@ mod search;
 mod shape;
 
 pub use bootstrap::{Replicate, bootstrap};
-pub use family::{Family, Fit, fit, log_likelihood};
+pub use family::{Family, Fit, fit, fit_all, log_likelihood};
 pub use losses::{Losses, Unusable};
 pub use model::{Law, Model, Periods};
 pub use profile::{BurstProfile, bad_loss_profile, burst_profile};

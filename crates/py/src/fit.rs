@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use lasthop_base::Streams;
 use lasthop_fit::{
-    Family, Fit, Law, Losses, Model, Periods, Shape, bad_loss_profile, bootstrap, burst_profile, fit,
+    Fit, Law, Losses, Model, Periods, Shape, bad_loss_profile, bootstrap, burst_profile, fit_all,
     log_likelihood,
 };
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
@@ -106,19 +106,10 @@ impl LossRecord {
         self.0.spacing_s()
     }
 
-    /// Return the likeliest model of a family, one of `LOSS_FAMILIES`; None if the record has none.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     If there is no such family.
-    fn fit(&self, py: Python<'_>, family: &str) -> PyResult<Option<LossFit>> {
-        let known = Family::ALL.into_iter().find(|known| known.name() == family);
-        let Some(family) = known else {
-            return Err(PyValueError::new_err(format!("there is no family {family:?}")));
-        };
-        let found = py.detach(|| fit(&self.0, family));
-        Ok(found.map(|fit| LossFit { fit, record: self.0.clone() }))
+    /// Return the likeliest model of each of `LOSS_FAMILIES` that the record has one of.
+    fn fits(&self, py: Python<'_>) -> Vec<LossFit> {
+        let found = py.detach(|| fit_all(&self.0));
+        found.into_iter().map(|fit| LossFit { fit, record: self.0.clone() }).collect()
     }
 
     /// Fit periods whose bad ones have other mean lengths.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lasthop._lasthop import LOSS_FAMILIES, LossFit, LossRecord
+from lasthop._lasthop import LossFit, LossRecord
 from lasthop.core import formats
 from lasthop.core.formats import plural
 from lasthop.measurement import Counts, Direction, Probes
@@ -317,8 +317,7 @@ def fit_losses(
     """
     record = record_of(data)
     threads = jobs or os.cpu_count() or 1
-    fits = [found for family in LOSS_FAMILIES if (found := record.fit(family)) is not None]
-    fits.sort(key=lambda found: found.bic)
+    fits = sorted(record.fits(), key=lambda found: found.bic)
     weights = _weights([found.bic for found in fits])
     # Intervals and draws weigh models by the AIC: the BIC leaves out parameters that are small and yet
     # matter, such as a loss in good periods, or the tail of a lognormal distribution. But if losses look
