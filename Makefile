@@ -4,7 +4,7 @@
 #   make check   the linters and the quick tests: while working
 #   make test    set up, and run every linter and test: before a change is committed, and in CI
 #   make test-all  the same with the long campaigns: every combination, and many more random worlds
-#   make release build the wheel and the source distribution into dist, and check both
+#   make release build the wheel and the source distribution into dist, and check both and the release build
 #   make web     compile the simulator to WebAssembly, for pages
 #   make docs    build the documentation site into out/site
 #   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
@@ -17,7 +17,7 @@ BUILT := $(VENV)/.built
 TOOLS := $(VENV)/.tools
 MODULE := python/lasthop/web/simulator.wasm.gz
 CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*' -o -name build.rs) $(wildcard scenarios/*.toml)
-DEVELOP := . $(BIN)/activate && maturin develop --release
+DEVELOP := . $(BIN)/activate && maturin develop
 # Declared by a macro, so cargo fmt does not find them.
 REGISTERED := $(shell find crates/proto/src/scheme crates/proto/src/arq crates/proto/src/tcp/cc crates/channel/src crates/link/src/queue -name '*.rs')
 export PIP_QUIET := 1
@@ -37,34 +37,37 @@ RUST_TESTS := $(BIN)/python scripts/rust_tests.py
 # Each file of tests runs in one process, since those of a file share what they have computed.
 PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
 
-.PHONY: run web docs release check test test-all lint lint-python lint-rust doc check-rust test-rust test-python pages bench bench-record clean
+.PHONY: run web docs release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
+.PHONY: bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
 	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
 
-# The last step of building the extension module uses one core, as does that of the module for pages, so Rust's tests run
-# beside them and the linters. Python's tests, some of which measure time, run alone.
+# Python's tests, some of which measure time, run alone.
 test:
-	$(MAKE) --jobs=2 test-rust lint pages
-	$(MAKE) test-python
+	$(MAKE) --jobs=2 pages test-rust lint
+	$(PYTEST)
 
 test-all:
-	$(MAKE) --jobs=2 lint pages
+	$(MAKE) --jobs=2 pages lint
 	$(MANY) $(MAKE) test-rust
-	LASTHOP_WHOLE_PAPERS=1 $(MAKE) test-python
+	LASTHOP_WHOLE_PAPERS=1 $(PYTEST)
 
-# The extension module is built as for Rust's tests, with which it shares all crates, and not optimised across them; the next
-# `make run` or `make test` replaces it.
-check: $(if $(wildcard $(TOOLS)),,$(TOOLS))
-	@rm -f $(BUILT)
-	. $(BIN)/activate && maturin develop --profile test --skip-install
-	$(MAKE) --jobs=2 --old-file=$(TOOLS) lint-python lint-rust check-rust
+check:
+	$(MAKE) --jobs=2 check-rust lint-python lint-rust
 	$(PYTEST) -m 'not slow'
+
+# The extension module of Python's tests is built as Rust's tests are, with which it shares all crates, and not optimised across
+# them; the next `make run` replaces it.
+extension: | $(VENV)/.made
+	@rm -f $(BUILT)
+	$(DEVELOP) --profile test $(if $(filter $(TOOLS),$(shell find $(TOOLS) -newer pyproject.toml 2>/dev/null)),--skip-install,--quiet --extras test)
+	@touch $(TOOLS)
 
 lint: lint-python lint-rust doc
 
-lint-python: $(TOOLS)
+lint-python: extension
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -88,7 +91,7 @@ test-rust: | $(VENV)/.made
 check-rust: | $(VENV)/.made
 	$(FEW) $(RUST_TESTS) --workspace --tests
 
-test-python: $(TOOLS)
+test-python: extension
 	$(PYTEST)
 
 pages: | $(VENV)/.made
@@ -100,27 +103,28 @@ web: $(MODULE)
 $(MODULE): $(CORE) scripts/web.py | $(VENV)/.made
 	$(BIN)/python scripts/web.py
 
-docs: $(TOOLS)
+docs: $(BUILT)
+	$(DEVELOP) --release --quiet --extras docs
 	$(BIN)/python scripts/build_site.py
 
 release: $(BUILT) $(MODULE)
-	$(DEVELOP) --quiet --extras release
+	$(DEVELOP) --release --quiet --extras release,test
+	$(PYTEST) -m 'not slow'
+	$(BIN)/python benches/guard.py
 	$(BIN)/python scripts/release.py $(RELEASE)
 
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
 
-# The instruction counts that later ones are compared with: only on purpose.
+# The instruction counts that later ones are compared with, of the release and of the tests: only on purpose.
 bench-record: $(BUILT)
+	$(BIN)/python benches/guard.py --record
+	$(MAKE) extension
 	$(BIN)/python benches/guard.py --record
 
 # Python's files are used where they stand; only the compiled core is built.
 $(BUILT): $(CORE) | $(VENV)/.made
-	$(DEVELOP)
-	@touch $@
-
-$(TOOLS): pyproject.toml | $(BUILT)
-	$(DEVELOP) --quiet --extras test
+	$(DEVELOP) --release
 	@touch $@
 
 $(VENV)/.made:

@@ -2,7 +2,8 @@
 
 Valgrind counts what the compiled extension module executes between the call of ``Scenario.run`` and
 its return. Counts of the same code agree within a hundredth of a percent, so a difference comes from the
-code or from the compiler. Counts of another compiler are not compared.
+code or from the compiler. Counts of another compiler are not compared. The release build has counts of
+its own, and so has the build of the tests, with assertions.
 
 Perf counts the processor's cycles for many more runs, in user mode, where the machine counts them. They
 vary by some percent, so they are printed beside the recorded ones without a verdict. Counts of another
@@ -19,6 +20,8 @@ import statistics
 import subprocess
 import sys
 import tomllib
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,15 +94,28 @@ def processor() -> str:
     return found[1] if found else "?"
 
 
+def extension() -> Path:
+    """Return the extension module."""
+    found = next((ROOT / "python" / "lasthop").glob("_lasthop*.so"), None)
+    if found is None:
+        raise NotMeasuredError("the extension module is not built")
+    return found
+
+
+def profile() -> str:
+    """Return the profile of the extension module, "release" or "test"."""
+    loader = ExtensionFileLoader("lasthop._lasthop", str(extension()))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return "test" if module.DEBUG_ASSERTIONS else "release"
+
+
 def command(case: str, times: int) -> list[str]:
     """Return the command that performs the runs of a case ``times`` times."""
-    extension = next((ROOT / "python" / "lasthop").glob("_lasthop*.so"), None)
-    if extension is None:
-        raise NotMeasuredError("the extension module is not built")
     scenario, scheme, runs = CASES[case]
     # The interpreter itself instead of the virtual environment's link: the runs need no installed package.
     python = [os.path.realpath(sys.executable), "-IS", "-c", RUN]
-    return [*python, str(extension), str(scenario), scheme, str(times * runs)]
+    return [*python, str(extension()), str(scenario), scheme, str(times * runs)]
 
 
 def count(case: str) -> int:
@@ -141,7 +157,7 @@ def count_cycles(case: str) -> int:
 
 def check_cycles() -> list[Count]:
     """Count the cycles of all cases, for comparison with the record."""
-    recorded = tomllib.loads(RECORD.read_text())
+    recorded = tomllib.loads(RECORD.read_text()).get(profile(), {})
     counted = {case: count_cycles(case) for case in CASES}
     if "cycles" not in recorded:
         raise NotMeasuredError("no cycles are recorded yet; make bench-record does it")
@@ -152,8 +168,8 @@ def check_cycles() -> list[Count]:
 
 def check() -> list[Count]:
     """Count the instructions of all cases, for comparison with the record."""
-    recorded = tomllib.loads(RECORD.read_text())
-    if not recorded:
+    recorded = tomllib.loads(RECORD.read_text()).get(profile())
+    if recorded is None:
         raise NotMeasuredError("nothing is recorded yet; make bench-record does it")
     if recorded["compiler"] != compiler():
         raise NotMeasuredError(f"recorded with {recorded['compiler']}, and this is {compiler()}")
@@ -161,20 +177,24 @@ def check() -> list[Count]:
 
 
 def record() -> None:
-    """Record the current counts."""
-    lines = [
-        f'compiler = "{compiler()}"',
-        "",
-        "[instructions]",
-        *(f"{case} = {count(case)}" for case in CASES),
-    ]
+    """Record the current counts of the profile that is built; those of the other stay."""
+    found: dict[str, object] = {
+        "compiler": compiler(),
+        "instructions": {case: count(case) for case in CASES},
+    }
     try:
-        cycles = [f"{case} = {count_cycles(case)}" for case in CASES]
-        lines = [f'processor = "{processor()}"', *lines, "", "[cycles]", *cycles]
+        found |= {"processor": processor(), "cycles": {case: count_cycles(case) for case in CASES}}
     except NotMeasuredError as why:
         print(f"cycles skipped: {why}")
-    heading = RECORD.read_text().splitlines()[0]
-    RECORD.write_text("\n".join([heading, "", *lines, ""]))
+    text = RECORD.read_text()
+    lines = [text.splitlines()[0]]
+    for name, counts in sorted((tomllib.loads(text) | {profile(): found}).items()):
+        lines += ["", f"[{name}]"]
+        for key, value in counts.items():
+            pairs = value.items() if isinstance(value, dict) else ()
+            inline = ", ".join(f"{case} = {number}" for case, number in pairs)
+            lines.append(f"{key} = {{ {inline} }}" if pairs else f'{key} = "{value}"')
+    RECORD.write_text("\n".join([*lines, ""]))
 
 
 def main() -> int:

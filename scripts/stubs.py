@@ -140,6 +140,8 @@ def constants() -> Iterator[str]:
             yield f"{name}: tuple[str, ...]"
         elif isinstance(value, dict):
             yield f"{name}: dict[str, str]"
+        elif isinstance(value, bool):
+            yield f"{name}: bool"
     yield "__version__: str"
 
 

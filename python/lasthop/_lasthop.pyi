@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lasthop.python_scheme import Agent, PythonScheme, Reaction, ReceiverReaction
 
 __all__ = [
+    "DEBUG_ASSERTIONS",
     "LOSS_FAMILIES",
     "METRICS",
     "PROFILES",
@@ -59,6 +60,7 @@ __all__ = [
     "unit",
 ]
 
+DEBUG_ASSERTIONS: bool
 LOSS_FAMILIES: tuple[str, ...]
 METRICS: tuple[str, ...]
 PROFILES: tuple[str, ...]

@@ -82,6 +82,7 @@ mod _lasthop {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("DEBUG_ASSERTIONS", cfg!(debug_assertions))?;
         module.add("LOSS_FAMILIES", PyTuple::new(module.py(), Family::ALL.map(Family::name))?)?;
         module.add("METRICS", crate::metric::metrics(module.py())?)?;
         module.add("PROFILES", PyTuple::new(module.py(), Profile::ALL.map(Profile::name))?)?;
