@@ -37,6 +37,9 @@ RUST_TESTS := $(BIN)/python scripts/rust_tests.py
 # Each file of tests runs in one process, since those of a file share what they have computed.
 PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
 
+# Under a name of its own, so that `make --dry-run` asks nothing.
+UP_TO_DATE = $(MAKE) --question
+
 .PHONY: run web docs release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
 .PHONY: bench bench-record clean
 .DELETE_ON_ERROR:
@@ -94,8 +97,10 @@ check-rust: | $(VENV)/.made
 test-python: extension
 	$(PYTEST)
 
+# The module of `make web` if it is up to date, or else a quick one that `make web` replaces.
 pages: | $(VENV)/.made
-	@if $(BIN)/python scripts/web.py --check; then $(MAKE) web; else echo "skipped: tests of pages"; fi
+	@if ! $(BIN)/python scripts/web.py --check; then echo "skipped: tests of pages"; \
+	elif ! $(UP_TO_DATE) web; then $(BIN)/python scripts/web.py --profile web-test; fi
 
 web: $(MODULE)
 
