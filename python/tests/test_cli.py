@@ -131,6 +131,31 @@ def test_run_as_json_has_the_documented_keys(command: Command) -> None:
         assert result["traffic"] == result["applications"] == {}
 
 
+def test_a_scheme_without_effect_is_printed_with_the_reason(command: Command) -> None:
+    arguments = (
+        "run",
+        "last-mile",
+        "--sender",
+        "linux-bbr",
+        "--scheme",
+        "eln",
+        "--scheme",
+        "wenp",
+        "--scheme",
+        "snoop",
+    )
+    printed = command(*arguments, "--metric", "reactions").stdout
+    reason = "BBR does not reduce its window for a loss"
+    assert f"linux-bbr eln: eln had no effect on this sender, because {reason}" in printed
+    assert printed.count("had no effect") == 1
+    runs = {each["scheme"]: each for each in json.loads(command(*arguments, "--json").stdout)["results"]}
+    assert runs["eln"]["without_effect"] == {"eln": reason}
+    assert runs["eln"]["metrics"]["reactions"] == 0 < runs["wenp"]["metrics"]["reactions"]
+    # A scheme that acts by an agent has no reactions.
+    assert "without_effect" not in runs["snoop"]
+    assert runs["snoop"]["metrics"]["reactions"] == 0
+
+
 def test_connections_and_traffic_are_reported_by_name(command: Command) -> None:
     limits = ("--set", "warmup=1 s", "--set", "limit=20 s", "--json")
     (basic, lhack) = json.loads(command("run", TWO_FLOWS, *limits).stdout)["results"]

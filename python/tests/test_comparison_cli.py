@@ -160,6 +160,17 @@ def test_refused_arms_are_printed_by_reason(command: Command) -> None:
     assert "not compared: 5 arms\n  linux smart; linux-reno smart; linux-vegas smart and 2 more: " in printed
 
 
+def test_schemes_without_effect_are_printed_with_the_reason(command: Command) -> None:
+    arms = ("--sender", "linux", "--sender", "linux-bbr", "--scheme", "basic", "--scheme", "eln")
+    printed = command(*QUICK, *arms).stdout
+    reason = "BBR does not reduce its window for a loss"
+    assert f"\nlinux-bbr eln: eln had no effect on this sender, because {reason}\n" in printed
+    assert printed.count("had no effect") == 1
+    document = json.loads(command(*QUICK, *arms, "--json").stdout)
+    idle = {each["arm"]: each["without_effect"] for each in document["results"] if each["without_effect"]}
+    assert idle == {"linux-bbr eln": {"eln": reason}}
+
+
 def test_what_may_mislead_is_warned_of(command: Command) -> None:
     alone = command(*QUICK, "--sender", "linux", "--scheme", "basic")
     assert alone.stderr == "warning: there is only one arm; --sender, --scheme and --axis add others\n"

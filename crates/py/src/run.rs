@@ -1,5 +1,6 @@
 //! Results of runs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lasthop_experiment::report::{self, ended_key};
@@ -159,6 +160,12 @@ impl Run {
             Ok(value) => Plain(value).into_pyobject(py),
             Err(_) => Err(PyKeyError::new_err(format!("this run has no metric {name}"))),
         }
+    }
+
+    /// Why schemes had no effect, by scheme: those that act by reactions of TCP, whose reactions changed nothing.
+    #[getter]
+    fn without_effect(&self) -> BTreeMap<&'static str, &'static str> {
+        self.run.without_effect.iter().copied().collect()
     }
 
     #[getter]

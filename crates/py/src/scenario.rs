@@ -1054,6 +1054,29 @@ impl Scenario {
         self.0.fragmented_by_options().map(|[packet, mtu, fits]| (packet.0, mtu.0, fits.0))
     }
 
+    /// Return the schemes of a combination that act only by reactions of TCP.
+    ///
+    /// Parameters
+    /// ----------
+    /// scheme : str
+    ///     The name of the combination.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to str
+    ///     Each with the reason why it has no effect in a run in which the metric ``reactions`` is zero: what the sender
+    ///     ignores, or that nothing called for it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> scenario = Scenario.load("scenarios/ebsn-example.toml")
+    /// >>> scenario.reacting("ebsn"), scenario.reacting("basic")
+    /// ({'ebsn': 'nothing called for it'}, {})
+    fn reacting(&self, scheme: &str) -> BTreeMap<&'static str, &'static str> {
+        self.0.reacting(scheme).into_iter().collect()
+    }
+
     /// Run the scenario with one scheme.
     ///
     /// The result depends only on the arguments. Runs of different schemes with the same seed and run number

@@ -443,7 +443,8 @@ class Judge:
                 and (ranked.mean.low > 0 if math.isinf(gains[0]) else gains[0] >= measure.threshold),
                 useless=ranked is not now and gains[2] < measure.negligible,
             )
-            found.append(replace(remedy, why=_why(remedy, use, measure, limits)))
+            idle = long.without_effect(arm).values()
+            found.append(replace(remedy, why=_why(remedy, use, measure, limits, next(iter(idle), ""))))
         return sorted(found, key=lambda each: each.value, reverse=measure.better == "higher")
 
     def _interval(
@@ -557,12 +558,17 @@ def _source(use: Use) -> remedies.Source:
     return remedies.MANY_SERVERS if use.beside else remedies.ONE_SERVER
 
 
-def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit]) -> str:
-    """Return why a remedy is of no use, as far as the limiting factors explain it; else an empty string."""
+def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit], idle: str) -> str:
+    """Return why a remedy is of no use, as far as it is known; else an empty string.
+
+    `idle` is the reason why its scheme had no effect in any run; empty if it had.
+    """
     if not remedy.useless:
         return ""
     tcp = remedies.changes_only_tcp(remedy.arm)
     queue = remedies.discipline(remedy.arm) is not None
+    if idle:
+        return f"no effect on this sender, because {idle}"
     if not measure.tolerable(remedy.gain_high):
         return "a faster download fills the queue" if use.beside and tcp else "it does harm"
     not_limiting = {limit.name for limit in limits if limit.high < measure.negligible}

@@ -68,3 +68,14 @@ def schemes_of(combination: str) -> list[str]:
     ['snoop', 'arq']
     """
     return [part.split("@", 1)[0].strip() for part in combination.split("+")]
+
+
+def without_effect(scheme: str, reason: str) -> str:
+    """Say that a scheme had no effect, given the reason of `Run.without_effect`.
+
+    Examples
+    --------
+    >>> without_effect("eln", "BBR does not reduce its window for a loss")
+    'eln had no effect on this sender, because BBR does not reduce its window for a loss'
+    """
+    return f"{scheme} had no effect on this sender, because {reason}"

@@ -506,6 +506,16 @@ class Race(Shown):
         """
         return self._values(arm, metric or self.metric, self._counted[arm])
 
+    def without_effect(self, arm: Arm) -> dict[str, str]:
+        """Return why schemes of an arm had no effect in any run that counts, as `Run.without_effect`.
+
+        Raises
+        ------
+        KeyError
+            If the arm is not compared.
+        """
+        return {} if self.values(arm, "reactions").any() else self._scenario(arm, 0).reacting(arm.scheme)
+
     def standing(self) -> dict[Arm, tuple[int, Status]]:
         """Return the rank and the status of each arm, the best first.
 

@@ -45,7 +45,7 @@ def document(comparison: Race) -> dict[str, Any]:
         "precision": comparison.precision,
         "runs": {"min": comparison.looks[0], "max": comparison.looks[-1]},
         "finished": comparison.finished,
-        "results": [_result(each) for each in comparison.ranking()],
+        "results": [_result(comparison, each) for each in comparison.ranking()],
         "refused": [{**_arm(refusal.arm), "reason": refusal.reason} for refusal in comparison.refused],
     }
 
@@ -87,7 +87,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
     }
 
 
-def _result(each: Ranked) -> dict[str, Any]:
+def _result(comparison: Race, each: Ranked) -> dict[str, Any]:
     return {
         "rank": each.rank,
         **_arm(each.arm),
@@ -104,6 +104,7 @@ def _result(each: Ranked) -> dict[str, Any]:
         "p_value": _number(each.p_value),
         "p_holm": _number(each.p_holm),
         "significant": each.significant,
+        "without_effect": comparison.without_effect(each.arm),
     }
 
 

@@ -2,7 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::application::{Client, Experience, Server, VideoStats, Wait};
-use lasthop_proto::tcp::SenderStats;
+use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub(crate) struct ApplicationCounters {
     retransmitted_segments: u64,
     /// Timeouts of both ends.
     timeouts: u64,
+    /// What the reactions of schemes changed at both ends.
+    pub(super) reactions: u64,
     /// Payload delivered to the server.
     asked: Bytes,
     /// Payload delivered to the client.
@@ -60,17 +62,18 @@ impl ApplicationCounters {
             ..ApplicationCounters::default()
         };
         for end in client.connections() {
-            counts.add(end.sender().stats());
+            counts.add(end.sender().stats(), end.receiver().stats());
             counts.answered += end.receiver().stats().delivered;
         }
         for end in server.connections() {
-            counts.add(end.sender().stats());
+            counts.add(end.sender().stats(), end.receiver().stats());
             counts.asked += end.receiver().stats().delivered;
         }
         counts
     }
 
-    fn add(&mut self, sender: &SenderStats) {
+    fn add(&mut self, sender: &SenderStats, receiver: &ReceiverStats) {
+        self.reactions += sender.reactions + receiver.reactions;
         self.retransmitted_segments += sender.retransmitted_segments;
         self.timeouts += sender.timeouts;
     }

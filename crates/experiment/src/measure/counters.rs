@@ -89,6 +89,7 @@ pub(crate) struct RelayCounters {
     pub(super) payload_sent: Bytes,
     pub(super) retransmitted_segments: u64,
     pub(super) timeouts: u64,
+    pub(super) reactions: u64,
     pub(super) aborted: bool,
     pub(super) peak: Bytes,
     pub(super) held: Bytes,
@@ -101,6 +102,7 @@ impl RelayCounters {
         self.payload_sent += sender.payload_sent;
         self.retransmitted_segments += sender.retransmitted_segments;
         self.timeouts += sender.timeouts;
+        self.reactions += sender.reactions + relay.receiver().stats().reactions;
         self.aborted |= relay.sender().is_aborted();
         self.peak = self.peak.max(relay.peak());
         self.held += relay.held();
@@ -113,6 +115,7 @@ impl RelayCounters {
             payload_sent: self.payload_sent - earlier.payload_sent,
             retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
             timeouts: self.timeouts - earlier.timeouts,
+            reactions: self.reactions - earlier.reactions,
             aborted: self.aborted,
             peak: self.peak,
             held: self.held,
@@ -229,6 +232,7 @@ mod tests {
             payload_sent: Bytes(3 * factor),
             retransmitted_segments: 5 * factor,
             timeouts: 7 * factor,
+            reactions: 11 * factor,
             aborted: end > 50,
             peak: Bytes(end),
             held: Bytes(end + 1),

@@ -55,6 +55,7 @@ impl Measured<'_> {
             ecn_echoes: sender.echoes,
             pacing_wait_s: sender.pacing_wait.as_secs_f64(),
             notices: sender.notices,
+            reactions: sender.reactions + receiver.reactions + relayed.reactions,
             acks_sent: receiver.acks_sent,
             relay_segments_sent: relayed.segments_sent,
             relay_payload_bytes: relayed.payload_sent.0,
@@ -130,6 +131,7 @@ impl Measured<'_> {
                 completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
                 finished: with_an_end().count() > 0 && with_an_end().all(|each| each.finished),
                 relay_peak_bytes: metrics().map(|each| each.relay_peak_bytes).max().unwrap_or(0),
+                reactions: totals.reactions + self.reactions_of_applications(),
                 ..totals
             },
             network: NetworkMetrics {
@@ -150,6 +152,11 @@ impl Measured<'_> {
                     .map(|energy| energy / radios.delivered.bits() as f64),
             },
         }
+    }
+
+    fn reactions_of_applications(&self) -> u64 {
+        let total = |counts: &Counters| counts.applications.iter().map(|each| each.reactions).sum::<u64>();
+        total(self.end) - total(self.warmup)
     }
 
     /// Payload of the datagrams that were delivered.

@@ -268,6 +268,8 @@ impl Setup<'_> {
         });
         let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
         let applications = dialogues.map(|flow| flow.name.clone()).zip(applications);
+        let acted = metrics.connections.reactions > 0;
+        let without_effect = if acted { Vec::new() } else { network.reacting(&self.combination) };
         Ok(Run {
             sender: self.scenario.sender.clone(),
             scheme: self.combination.name().to_owned(),
@@ -276,6 +278,7 @@ impl Setup<'_> {
             ended,
             metrics,
             counters,
+            without_effect,
             connections: connections.collect(),
             traffic: traffic.collect(),
             applications: applications.collect(),

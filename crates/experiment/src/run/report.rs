@@ -77,6 +77,9 @@ struct ResultEntry<'a> {
     traffic: IndexMap<&'a str, &'a TrafficMetrics>,
     /// The metrics of each application by name, in the scenario's order.
     applications: IndexMap<&'a str, &'a ApplicationRun>,
+    /// Why schemes had no effect, by scheme: those that act by reactions of TCP, whose reactions changed nothing.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    without_effect: IndexMap<&'static str, &'static str>,
     /// The counters of each of the schemes' agents that has some, by name.
     agents: IndexMap<&'a str, IndexMap<&'static str, u64>>,
 }
@@ -140,6 +143,7 @@ pub fn to_json(scenario: &Scenario, runs: &[&Run]) -> Result<String, Unrelated> 
         connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
         traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
         applications: run.applications.iter().map(|(name, each)| (name.as_str(), each)).collect(),
+        without_effect: run.without_effect.iter().copied().collect(),
         agents: run.agent_counters(),
     });
     let scenario = Provenance { title: &scenario.title, file: &scenario.file, hash: scenario.hash() };

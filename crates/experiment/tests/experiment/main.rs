@@ -18,6 +18,7 @@ mod packet_fec;
 mod places;
 mod queues;
 mod radio;
+mod reactions;
 mod runs;
 mod shared_radio;
 mod split;

@@ -21,6 +21,9 @@ const PLUS: char = '+';
 /// The separator between a scheme and the node at which it is installed, as in `"snoop@gateway"`.
 const AT: char = '@';
 
+/// Why a scheme had no effect on senders that heed it.
+const NO_OCCASION: &str = "nothing called for it";
+
 /// One or several schemes installed together; each run has one combination.
 pub struct Combination<'a> {
     name: String,
@@ -178,12 +181,37 @@ impl<'a> Combination<'a> {
 
     /// The first scheme that changes TCP at the source of the data, if one does.
     pub fn changes_sender(&self) -> Option<&'a dyn Scheme> {
-        self.named(self.installed.senders.first()?.0)
+        self.named(self.installed.senders.first()?.scheme)
     }
 
     /// The first scheme that changes TCP at the destination, if one does.
     pub fn changes_receiver(&self) -> Option<&'a dyn Scheme> {
-        self.named(self.installed.receivers.first()?.0)
+        self.named(self.installed.receivers.first()?.scheme)
+    }
+
+    /// The schemes that act only by reactions at the ends of connections with these TCP settings, each with the reason why it
+    /// has no effect if its reactions changed nothing: a sender that ignores one of their actions, or no occasion.
+    pub fn reacting<'s>(
+        &self,
+        settings: impl Iterator<Item = &'s Settings>,
+    ) -> Vec<(&'static str, &'static str)> {
+        let wireless: Vec<_> =
+            settings.map(|tcp| self.split(tcp).map_or_else(|| tcp.clone(), |split| split.wireless)).collect();
+        let senders = self.installed.senders.iter().map(|each| (each.scheme, each.actions));
+        let receivers = self.installed.receivers.iter().map(|each| (each.scheme, each.actions));
+        let mut found: Vec<(&'static str, Option<&'static str>)> = Vec::new();
+        for (scheme, actions) in receivers.chain(senders) {
+            if actions.is_empty() || self.splitter() == Some(scheme) {
+                continue;
+            }
+            let reason =
+                wireless.iter().find_map(|tcp| actions.iter().find_map(|&action| tcp.ignored(action)));
+            match found.iter_mut().find(|(other, _)| *other == scheme) {
+                Some((_, known)) => *known = known.or(reason),
+                None => found.push((scheme, reason)),
+            }
+        }
+        found.into_iter().map(|(scheme, reason)| (scheme, reason.unwrap_or(NO_OCCASION))).collect()
     }
 
     fn named(&self, name: &str) -> Option<&'a dyn Scheme> {
@@ -276,11 +304,11 @@ impl<'a> Combination<'a> {
 
     /// New reactions for a sender.
     pub fn reactions(&self) -> Reactions {
-        self.installed.senders.iter().map(|(_, make)| make()).collect::<Vec<_>>().into()
+        self.installed.senders.iter().map(|each| (each.make)()).collect::<Vec<_>>().into()
     }
 
     /// New reactions for a receiver.
     pub fn receiver_reactions(&self) -> ReceiverReactions {
-        self.installed.receivers.iter().map(|(_, make)| make()).collect::<Vec<_>>().into()
+        self.installed.receivers.iter().map(|each| (each.make)()).collect::<Vec<_>>().into()
     }
 }

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
-use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, SeqNum};
+use crate::tcp::{AckResponse, Action, Receiver, ReceiverReaction, Segment, SeqNum};
 
 /// Number of duplicates of a run that are sent immediately.
 const AT_ONCE: u32 = 2;
@@ -51,7 +51,7 @@ impl Scheme for DelayedDupacks {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Required);
-        installer.at_receiver(|| Delay {
+        installer.at_receiver(&[Action::ChangeAck], || Delay {
             delay: self.delay,
             row: None,
             count: 0,

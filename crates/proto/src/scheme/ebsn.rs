@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
-use crate::tcp::{Reaction, SenderState, Settings};
+use crate::tcp::{Action, Reaction, SenderState, Settings};
 
 /// "Bad state": an ICMP message, as the paper's Appendix suggests, of the type for experimental mobility
 /// protocols (RFC 4065), which Wireshark decodes by that name.
@@ -59,7 +59,7 @@ impl Scheme for Ebsn {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Required);
         installer.at_base_station(|_| Agent { notice_size: self.notice_size, notices: 0 });
-        installer.at_sender(|| RestartTimer);
+        installer.at_sender(&[Action::RestartTimer], || RestartTimer);
     }
 }
 

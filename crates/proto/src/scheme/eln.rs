@@ -31,7 +31,9 @@ use super::holes::Holes;
 use super::{Deployment, Installer, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, Packet};
-use crate::tcp::{Connection, Evidence, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum};
+use crate::tcp::{
+    Action, Connection, Evidence, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum,
+};
 
 /// "The requested segment arrived with errors".
 const ELN: Flags = Flags(1 << 9);
@@ -80,7 +82,10 @@ impl Scheme for Eln {
         installer.use_flags(ELN);
         installer.at_base_station(|site| Marker::new(site, self.holes));
         installer.at_mobile_host(|site| Marker::new(site, false));
-        installer.at_sender(|| KeepWindow { early: self.early, corrupted: None });
+        installer.at_sender(&[Action::Judge, Action::Threshold], || KeepWindow {
+            early: self.early,
+            corrupted: None,
+        });
     }
 }
 

@@ -83,7 +83,7 @@ impl Scheme for Forwarding {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.watch_signal(Duration::ZERO);
         installer.at_connected_base_stations(|site| Agent::new(self, site));
-        installer.at_receiver(ReportArrival::default);
+        installer.at_receiver(&[], ReportArrival::default);
     }
 }
 

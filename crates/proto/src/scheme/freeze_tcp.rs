@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
 use crate::component::Reach;
-use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, Settings};
+use crate::tcp::{AckResponse, Action, Receiver, ReceiverReaction, Segment, Settings};
 
 /// A window that closes ahead of disconnections.
 ///
@@ -69,7 +69,7 @@ impl Scheme for FreezeTcp {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.watch_signal(self.lead);
-        installer.at_receiver(|| Freeze { acks: self.acks, is_frozen: false });
+        installer.at_receiver(&[Action::ChangeAck], || Freeze { acks: self.acks, is_frozen: false });
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
 use crate::component::Reach;
-use crate::tcp::{Reaction, Receiver, ReceiverReaction, SenderState, Settings};
+use crate::tcp::{Action, Reaction, Receiver, ReceiverReaction, SenderState, Settings};
 
 /// Fast retransmissions after a hand-off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,8 +59,8 @@ impl Scheme for HandoffRxmt {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.watch_signal(Duration::ZERO);
-        installer.at_receiver(|| Duplicates { acks: self.acks });
-        installer.at_sender(|| Retransmit);
+        installer.at_receiver(&[Action::RepeatAck], || Duplicates { acks: self.acks });
+        installer.at_sender(&[Action::Resend, Action::SetWindow], || Retransmit);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::component::{Component, Outcomes};
 use crate::fec::Covers;
 use crate::packet::HostId;
 use crate::split::Split;
-use crate::tcp::{Flags, Reaction, ReceiverReaction, Settings};
+use crate::tcp::{Action, Flags, Reaction, ReceiverReaction, Settings};
 
 /// The source of the wireless link's ARQ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -163,6 +163,13 @@ impl InstalledAgent<'_> {
     }
 }
 
+/// A reaction that is installed at one end of each connection.
+pub(super) struct InstalledReaction<'a, R: ?Sized> {
+    pub(super) scheme: &'static str,
+    pub(super) actions: &'static [Action],
+    pub(super) make: Make<'a, R>,
+}
+
 /// Collects the constructors of agents and reactions, which are called for every run and site.
 #[derive(Default)]
 #[allow(missing_debug_implementations, reason = "it collects functions")]
@@ -184,9 +191,9 @@ pub struct Installer<'a> {
     brings: Option<&'static str>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers among the agents at the two ends of a link.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
-    /// The reactions at both ends of connections, each with its scheme.
-    pub(super) senders: Vec<(&'static str, Make<'a, dyn Reaction>)>,
-    pub(super) receivers: Vec<(&'static str, Make<'a, dyn ReceiverReaction>)>,
+    /// The reactions at both ends of connections.
+    pub(super) senders: Vec<InstalledReaction<'a, dyn Reaction>>,
+    pub(super) receivers: Vec<InstalledReaction<'a, dyn ReceiverReaction>>,
     /// Lead time of the notice of a loss of the radio signal, and the scheme that requested it; `None` if no scheme
     /// watches the signal.
     pub(super) lead: Option<(&'static str, Duration)>,
@@ -390,17 +397,26 @@ impl<'a> Installer<'a> {
         }
     }
 
-    /// Installs a reaction at the sender of each connection.
-    pub fn at_sender<R: Reaction + 'static>(&mut self, reaction: impl Fn() -> R + Send + Sync + 'a) {
-        self.senders.push((self.scheme, Box::new(move || Box::new(reaction()))));
-    }
-
-    /// Installs a reaction at the receiver of each connection.
-    pub fn at_receiver<R: ReceiverReaction + 'static>(
+    /// Installs a reaction at the sender of each connection. `actions` are all that it does there; they tell users why it
+    /// has no effect on a sender.
+    pub fn at_sender<R: Reaction + 'static>(
         &mut self,
+        actions: &'static [Action],
         reaction: impl Fn() -> R + Send + Sync + 'a,
     ) {
-        self.receivers.push((self.scheme, Box::new(move || Box::new(reaction()))));
+        let make = Box::new(move || -> Box<dyn Reaction> { Box::new(reaction()) });
+        self.senders.push(InstalledReaction { scheme: self.scheme, actions, make });
+    }
+
+    /// Installs a reaction at the receiver of each connection, with all its `actions`; none if what it changes is for the
+    /// scheme's agents, not for the sender.
+    pub fn at_receiver<R: ReceiverReaction + 'static>(
+        &mut self,
+        actions: &'static [Action],
+        reaction: impl Fn() -> R + Send + Sync + 'a,
+    ) {
+        let make = Box::new(move || -> Box<dyn ReceiverReaction> { Box::new(reaction()) });
+        self.receivers.push(InstalledReaction { scheme: self.scheme, actions, make });
     }
 
     /// Refuses a scheme that is to be installed at one node.

@@ -34,7 +34,9 @@ use serde::{Deserialize, Serialize};
 use super::{Installer, Scheme};
 use crate::component::Reach;
 use crate::split::{Split, StateTransfer};
-use crate::tcp::{Changes, Evidence, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings};
+use crate::tcp::{
+    Action, Changes, Evidence, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings,
+};
 
 /// A split connection that keeps the end-to-end semantics.
 ///
@@ -95,7 +97,7 @@ impl Scheme for MTcp {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.split(|tcp| self.split(tcp));
         installer.watch_signal(Duration::ZERO);
-        installer.at_sender(Resume::default);
+        installer.at_sender(&[Action::SetWindow, Action::RestartTimer], Resume::default);
     }
 }
 

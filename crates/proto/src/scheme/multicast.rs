@@ -88,7 +88,7 @@ impl Scheme for Multicast {
             transmitted: 0,
             discarded: 0,
         });
-        installer.at_receiver(ReportArrival::default);
+        installer.at_receiver(&[], ReportArrival::default);
     }
 }
 

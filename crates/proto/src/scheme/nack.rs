@@ -48,8 +48,8 @@ use super::{Installer, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, Dscp, Ecn, Handle, Packet};
 use crate::tcp::{
-    Connection, Evidence, Flags, Hole, Reaction, Response, SackBlock, SackBlocks, Segment, SenderState,
-    SeqNum, Settings,
+    Action, Connection, Evidence, Flags, Hole, Reaction, Response, SackBlock, SackBlocks, Segment,
+    SenderState, SeqNum, Settings,
 };
 
 /// "The blocks are missing at the base station".
@@ -125,7 +125,10 @@ impl Scheme for Nack {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.use_flags(NACK);
         installer.at_base_station(|site| Agent::new(self, site));
-        installer.at_sender(|| Retransmit { keep_window: self.keep_window, requested: VecDeque::new() });
+        installer.at_sender(&[Action::Resend, Action::Judge], || Retransmit {
+            keep_window: self.keep_window,
+            requested: VecDeque::new(),
+        });
     }
 }
 

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::fec::Covers;
 use crate::packet::Dscp;
-use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
+use crate::tcp::{Action, Flags, Reaction, Segment, SenderState, SeqNum};
 
 /// Protection on the last hop: a code point of pool 2 (RFC 2474 section 6).
 const PROTECTED: Dscp = Dscp::new(0b00_0011);
@@ -82,7 +82,11 @@ impl Scheme for SelectiveFec {
             Protect::RepeatedUnits => installer.protect(Covers::Repeats),
             Protect::All | Protect::Selective | Protect::Retransmitted => {
                 installer.protect(Covers::Marked(PROTECTED));
-                installer.at_sender(|| Marker { scheme: self.clone(), first_end: None, firsts: 0 });
+                installer.at_sender(&[Action::SetDscp], || Marker {
+                    scheme: self.clone(),
+                    first_end: None,
+                    firsts: 0,
+                });
             }
         }
     }

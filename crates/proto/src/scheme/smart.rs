@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::reports::Reports;
 use super::{Installer, Scheme};
 use crate::tcp::{
-    Evidence, Flavour, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum, Settings,
+    Action, Evidence, Flavour, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum, Settings,
 };
 
 /// Acknowledgements that report the segment that triggered them, and a sender that uses them; no parameters.
@@ -53,8 +53,8 @@ impl Scheme for Smart {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.at_receiver(Reports::default);
-        installer.at_sender(Gaps::default);
+        installer.at_receiver(&[Action::ChangeAck], Reports::default);
+        installer.at_sender(&[Action::Resend, Action::Threshold], Gaps::default);
     }
 }
 

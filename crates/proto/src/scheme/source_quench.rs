@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
-use crate::tcp::{Reaction, SenderState, Settings};
+use crate::tcp::{Action, Reaction, SenderState, Settings};
 
 /// RFC 792: source quench.
 const SOURCE_QUENCH: NoticeCode = NoticeCode { kind: 4, code: 0 };
@@ -63,7 +63,7 @@ impl Scheme for SourceQuench {
         let SourceQuench { notice_size, every_attempt } = *self;
         installer.arq(ArqUse::Required);
         installer.at_base_station(move |_| Agent { notice_size, every_attempt, quenches: 0 });
-        installer.at_sender(|| SlowStart);
+        installer.at_sender(&[Action::SetWindow], || SlowStart);
     }
 }
 

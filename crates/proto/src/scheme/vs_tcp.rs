@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use super::{Installer, Scheme};
 use crate::split::{LossRecovery, Split, StateTransfer};
 use crate::tcp::{
-    Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts,
+    Action, Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts,
     WindowSize,
 };
 
@@ -240,7 +240,7 @@ impl Scheme for VsTcp {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.split(|tcp| self.split(tcp));
-        installer.at_sender(|| SizeController {
+        installer.at_sender(&[Action::SetSegmentSize], || SizeController {
             scheme: self.clone(),
             size: self.initial_size.0 as f64,
             packets: None,

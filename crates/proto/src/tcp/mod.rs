@@ -1,6 +1,7 @@
 //! One byte-stream TCP, cut at three seams: how much to send ([congestion control](cc)), what to
 //! resend ([recovery]), when to give up ([round-trip estimation](RttEstimator)).
 
+mod action;
 pub mod cc;
 mod delayed_ack;
 mod delivery;
@@ -27,6 +28,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use crate::counters::counters;
 use crate::packet::{FlowId, HostId};
 
+pub use action::Action;
 pub use cc::Congestion;
 pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
@@ -96,6 +98,9 @@ counters! {
         pub pacing_wait: Duration,
         /// Control messages received.
         pub notices: u64,
+        /// Times that a reaction changed what the sender does: each request that changes something, and each loss that was
+        /// detected at a scheme's threshold, classified with an effect on the window, or sent with a scheme's DSCP.
+        pub reactions: u64,
         /// Start of the connection, normally the first transmission.
         pub started: Option<Time>,
         /// When all data were acknowledged.
@@ -120,6 +125,8 @@ counters! {
         pub outdated_segments: u64,
         /// Acknowledgements sent, segments with RST included.
         pub acks_sent: u64,
+        /// Acknowledgements that a reaction withheld, changed or, if the sender counts it, repeated.
+        pub reactions: u64,
     }
 }
 

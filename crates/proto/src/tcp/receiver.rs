@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Time};
 
 use self::autotuning::{Autotuning, OutOfOrder};
+use super::action::Action;
 use super::delayed_ack::{Arrival, DelayedAck};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
@@ -68,6 +69,8 @@ pub struct Receiver {
     snd_nxt: SeqNum,
     stats: ReceiverStats,
     reactions: ReceiverReactions,
+    /// Whether the sender counts acknowledgements that reactions repeat.
+    counts_repeats: bool,
     /// Acknowledgements requested by reactions, sent after the hook returns.
     requested: u32,
 }
@@ -100,6 +103,7 @@ impl Receiver {
             snd_nxt: SeqNum(settings.iss),
             stats: ReceiverStats::default(),
             reactions: ReceiverReactions::default(),
+            counts_repeats: true,
             requested: 0,
             settings: settings.clone(),
         }
@@ -107,7 +111,9 @@ impl Receiver {
 
     /// Adds the reactions of schemes.
     pub fn with_reactions(self, reactions: impl Into<ReceiverReactions>) -> Receiver {
-        Receiver { reactions: reactions.into(), ..self }
+        let reactions = reactions.into();
+        let counts_repeats = reactions.is_empty() || self.settings.ignored(Action::RepeatAck).is_none();
+        Receiver { reactions, counts_repeats, ..self }
     }
 
     // ---- interface for reactions ---------------------------------------------------------------------
@@ -116,6 +122,7 @@ impl Receiver {
     /// them like any others.
     pub fn acknowledge_now(&mut self, count: u32) {
         self.requested += count;
+        self.stats.reactions += u64::from(count) * u64::from(self.counts_repeats);
     }
 
     /// The next sequence number expected (RFC 9293 section 3.3.1: RCV.NXT).
@@ -552,12 +559,13 @@ impl Receiver {
     // By value and not inlined: without reactions, the segment then stays out of memory.
     #[inline(never)]
     fn emit_past_reactions(&mut self, now: Time, mut ack: Segment, out: &mut Out) {
-        let mut withheld = false;
+        let (before, mut withheld) = (ack, false);
         if ack.flags & (Flags::SYN | Flags::RST) == Flags::default() {
             self.call_reactions(|reaction, receiver| {
                 withheld = withheld || reaction.on_ack(now, &mut ack, receiver) == AckResponse::Withhold;
             });
         }
+        self.stats.reactions += u64::from(withheld || ack != before);
         if !withheld {
             self.emit(ack, out);
         }

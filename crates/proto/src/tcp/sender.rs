@@ -132,7 +132,7 @@ impl Sender {
     pub fn reduce_mss(&mut self, now: Time, mss: u32, lost: SeqNum, out: &mut Out) {
         let end = lost + self.state.mss();
         self.limit_mss(mss);
-        self.state.set_mss(mss);
+        self.state.replace_mss(mss);
         self.state.resend_shorter(now, lost, end, out);
         self.send_after_reactions(now, out);
     }
@@ -273,7 +273,9 @@ impl Sender {
             Phase::Waiting(_) => return self.start(now, out),
             Phase::SynSent | Phase::Done | Phase::Aborted => return,
             // An early duplicate ACK releases nothing by itself, but does not block new data.
-            Phase::Open if tcp.is_early_duplicate() => tcp.send_window(now, tcp.settings.max_burst, out),
+            Phase::Open if !tcp.keeps_records && tcp.is_early_duplicate() => {
+                tcp.send_window(now, tcp.settings.max_burst, out)
+            }
             Phase::Open => self.recovery.send(tcp, now, out),
         }
         self.settle(now, out);

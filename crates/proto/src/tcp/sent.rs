@@ -148,7 +148,7 @@ impl Records {
         &mut self,
         now: Time,
         mss: u32,
-        is_corruption: impl Fn(SeqNum) -> bool,
+        mut is_corruption: impl FnMut(SeqNum) -> bool,
         mut visit: impl FnMut(&LostSegment),
     ) {
         let (mss, delivered, mut corrupted) = (u64::from(mss), self.rate.delivered(), 0);

@@ -14,6 +14,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use self::marks::Negotiated;
 use self::pacing::Pace;
+use super::action::Action;
 use super::cc::{AckInfo, Controller, Demand, Limit, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates, Repeat};
 use super::paws::RecentTimestamp;
@@ -69,6 +70,8 @@ pub struct SenderState {
     takes_rtts: bool,
     takes_samples: bool,
     governs_recovery: bool,
+    /// Whether the controller heeds a loss that a reaction classifies.
+    heeds_judgement: bool,
     /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
     is_paced: bool,
     /// Whether the sender is in fast recovery, where duplicate ACKs inflate the window. Not set by SACK
@@ -145,6 +148,7 @@ impl SenderState {
             takes_rtts: true,
             takes_samples: control.needs_samples,
             governs_recovery: control.limit != Limit::Window,
+            heeds_judgement: (control.ignores)(Action::Judge).is_none(),
             is_paced: settings.keeps_records() && (settings.pacing || control.needs_pacing),
             cc,
             recovering: false,
@@ -188,6 +192,7 @@ impl SenderState {
     pub fn restart_timer(&mut self, now: Time) {
         if self.outstanding() {
             self.set_retransmission_timer(now + self.rtt.rto());
+            self.stats.reactions += 1;
         }
     }
 
@@ -199,8 +204,20 @@ impl SenderState {
         }
     }
 
+    /// As [`shrink_window_to_one_segment`](SenderState::shrink_window_to_one_segment), for losses.
+    pub(super) fn close_window(&mut self) {
+        if self.settings.is_controlled() {
+            self.replace_window(self.mss);
+        }
+    }
+
     /// Sets the congestion window to `bytes`. Without congestion control, it stays at this value.
     pub fn set_window(&mut self, bytes: u32) {
+        self.stats.reactions += u64::from(self.cwnd() != f64::from(bytes));
+        self.replace_window(bytes);
+    }
+
+    fn replace_window(&mut self, bytes: u32) {
         self.window_mut().set_cwnd(f64::from(bytes));
         self.window_was_set = true;
     }
@@ -231,6 +248,7 @@ impl SenderState {
         let wanted = under_way && self.sacked.around(seq).is_none();
         if wanted {
             self.requested.push(seq);
+            self.stats.reactions += 1;
         }
         wanted
     }
@@ -242,6 +260,11 @@ impl SenderState {
     /// # Panics
     /// If `mss` is zero.
     pub fn set_mss(&mut self, mss: u32) {
+        self.stats.reactions += u64::from(self.mss != mss.min(self.largest_mss));
+        self.replace_mss(mss);
+    }
+
+    pub(super) fn replace_mss(&mut self, mss: u32) {
         assert!(mss > 0, "a segment holds at least one byte");
         self.mss = mss.min(self.largest_mss);
     }
@@ -578,7 +601,13 @@ impl SenderState {
     }
 
     fn report_new_losses(&mut self, now: Time) {
-        let is_corruption = |seq| self.reactions.is_corruption(seq);
+        let Self { stats, reactions, .. } = self;
+        let counts = u64::from(self.governs_recovery && self.heeds_judgement);
+        let is_corruption = |seq| {
+            let is_corruption = reactions.is_corruption(seq);
+            stats.reactions += counts * u64::from(is_corruption);
+            is_corruption
+        };
         self.records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
     }
 
@@ -669,7 +698,7 @@ impl SenderState {
             if self.settings.is_controlled() {
                 let mss = self.mss;
                 self.window_mut().set_initial(mss);
-                self.shrink_window_to_one_segment();
+                self.close_window();
             }
         }
     }

@@ -44,11 +44,11 @@ impl Installed {
             }
             Installed::Sender(part) => {
                 let part = Arc::clone(part);
-                installer.at_sender(move || SenderReaction::new(&part));
+                installer.at_sender(&[], move || SenderReaction::new(&part));
             }
             Installed::Receiver(part) => {
                 let part = Arc::clone(part);
-                installer.at_receiver(move || PythonReceiverReaction::new(&part));
+                installer.at_receiver(&[], move || PythonReceiverReaction::new(&part));
             }
             Installed::Flags(flags) => installer.use_flags(*flags),
             Installed::Signal(lead) => installer.watch_signal(*lead),

@@ -19,7 +19,7 @@ use lasthop_link::graph::{Graph, LinkId};
 use lasthop_link::queue::{Management, Queue, QueueLimit, fq_codel, priority};
 use lasthop_link::wlan::{AboveMac, BssConfig};
 use lasthop_link::{Dispatch, FlowPath};
-use lasthop_proto::scheme::{LinkEnd, LinkUse, QueueUse};
+use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, QueueUse};
 use lasthop_proto::{FlowId, HostId, application, arq, tcp, traffic};
 
 use crate::schema::{Radio, Wired};
@@ -280,6 +280,16 @@ impl Network {
                 }
             }
         }
+    }
+
+    /// The schemes of a combination that act only by reactions, as [`Combination::reacting`]. None for applications whose
+    /// connections are split: what reactions at base stations did for them is not counted.
+    pub fn reacting(&self, combination: &Combination<'_>) -> Vec<(&'static str, &'static str)> {
+        let is_application = |flow: &Flow| matches!(flow.workload, Workload::Application(_));
+        if combination.splitter().is_some() && self.flows.iter().any(is_application) {
+            return Vec::new();
+        }
+        combination.reacting(self.settings())
     }
 
     /// TCP settings of all connections.

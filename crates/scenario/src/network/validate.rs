@@ -242,6 +242,15 @@ impl Scenario {
         mtus.filter(|&mtu| bare <= mtu && mtu < whole).min().map(|mtu| [whole, mtu, mtu - (whole - bare)])
     }
 
+    /// The schemes of the combination `name` that act only by reactions, each with the reason why it has no effect in a run in
+    /// which the metric `reactions` is zero.
+    pub fn reacting(&self, name: &str) -> Vec<(&'static str, &'static str)> {
+        let (Ok(combination), Ok(network)) = (self.scheme.combination(name), self.resolve()) else {
+            return Vec::new();
+        };
+        network.reacting(&combination)
+    }
+
     /// The combination of schemes called `name`, on the network of this scenario.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.table import Table, p_value, printable
 from lasthop.core.formats import plural
+from lasthop.core.names import without_effect
 from lasthop.core.paired_quantiles import runs_to_reject
 from lasthop.core.units import metric_scale, quantile_name
 from lasthop.race import Arm, Race, RaceError, grid
@@ -162,6 +163,7 @@ def compare(
         if scenario.title:
             emit(f"{printable(scenario.title)}\n")
         _print(comparison, rows)
+        _print_without_effect(comparison)
         _print_refused(comparison)
         if written:
             emit(f"\nwritten to {out}: {', '.join(path.name for path in written)}")
@@ -321,6 +323,17 @@ def _status_text(row: dict[str, Any], margin: float) -> str:
         "worse": "worse, stopped early" if row["stopped_early"] else "worse",
     }
     return words[row["status"]] + (" (baseline)" if row["baseline"] else "")
+
+
+def _print_without_effect(comparison: Race) -> None:
+    """Print the schemes that changed nothing in any run, with the reason."""
+    lines = [
+        f"{each.arm.label}: {without_effect(scheme, reason)}"
+        for each in comparison.ranking()
+        for scheme, reason in comparison.without_effect(each.arm).items()
+    ]
+    for index, line in enumerate(lines):
+        emit(line if index else f"\n{line}")
 
 
 def _print_refused(comparison: Race) -> None:

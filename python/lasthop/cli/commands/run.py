@@ -34,7 +34,7 @@ from lasthop.cli.scenario import describe, load, load_each_sender, unused_by_sch
 from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.core.applications import Kind, kind_of
 from lasthop.core.metrics import find_metric
-from lasthop.core.names import unknown
+from lasthop.core.names import unknown, without_effect
 
 _MAX_ROWS = 4_000_000
 """Limit of rows in the traces and series of all runs together, which are all in memory to be drawn."""
@@ -118,7 +118,7 @@ def run(
         from lasthop.cli.run_tables import print_tables
 
         print_tables(scenario, runs, metrics)
-        _print_notes(scenario)
+        _print_notes(scenario, runs)
         if output is not None:
             emit(f"\nwritten to {output.summary()}")
     _warn_of_unfinished(scenario, runs)
@@ -167,9 +167,14 @@ def _name(sender: str | None, scheme: str) -> str:
     return scheme if sender is None else f"{sender} {scheme}"
 
 
-def _print_notes(scenario: Scenario) -> None:
-    """Print its channels in other forms, and which parts of the scenario the runs did not use."""
+def _print_notes(scenario: Scenario, runs: list[Run]) -> None:
+    """Print its channels in other forms, what of the scenario the runs did not use, and idle schemes."""
     said = conversions(scenario) + unused_by_schemes([scenario])
+    said += [
+        f"{run.label}: {without_effect(scheme, reason)}"
+        for run in runs
+        for scheme, reason in run.without_effect.items()
+    ]
     if scenario.sweep:
         points = prod(map(len, scenario.sweep.values()))
         said.append(

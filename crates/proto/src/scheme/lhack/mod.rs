@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
 use crate::packet::{Notice, NoticeCode};
-use crate::tcp::Settings;
+use crate::tcp::{Action, Settings};
 
 /// "Reached the last hop": an ICMP message of the type for experimental mobility protocols (RFC 4065).
 const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
@@ -75,6 +75,6 @@ impl Scheme for Lhack {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.at_base_station(|_| agent::Agent::new(self));
-        installer.at_sender(reaction::LossClassifier::default);
+        installer.at_sender(&[Action::Judge, Action::Threshold, Action::Resend], reaction::LossClassifier::default);
     }
 }

@@ -189,7 +189,7 @@ impl Scheme for Snoop {
             installer.at_base_station(|site| agent::Agent::new(self, site));
         }
         if self.selective {
-            installer.at_receiver(Reports::default);
+            installer.at_receiver(&[], Reports::default);
         }
     }
 }

@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Deployment, Installer, Scheme};
-use crate::tcp::{Flags, Settings};
+use crate::tcp::{Action, Flags, Settings};
 
 /// Radio network feedback.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,6 +132,6 @@ impl Scheme for Wenp {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.use_flags(self.flag());
         installer.at_base_station(|_| agent::Agent::new(self));
-        installer.at_sender(|| reaction::Feedback::new(self));
+        installer.at_sender(&[Action::Judge, Action::Threshold], || reaction::Feedback::new(self));
     }
 }

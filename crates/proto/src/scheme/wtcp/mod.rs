@@ -51,7 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
-use crate::tcp::{Flavour, SackBlock, SackBlocks, SeqNum, Settings};
+use crate::tcp::{Action, Flavour, SackBlock, SackBlocks, SeqNum, Settings};
 use receiver::RateControl;
 use sender::Pacer;
 
@@ -125,10 +125,14 @@ impl Scheme for Wtcp {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.at_receiver(|| RateControl::new(*self));
-        installer.at_sender(Pacer::default);
+        installer.at_receiver(&[Action::ChangeAck], || RateControl::new(*self));
+        installer.at_sender(ACTIONS, Pacer::default);
     }
 }
+
+/// What the source does.
+const ACTIONS: &[Action] =
+    &[Action::SetWindow, Action::SetRate, Action::Judge, Action::Resend, Action::RestartTimer];
 
 /// SACK blocks with a rate in bytes per second. Without room, it takes the place of the last block.
 fn with_rate(blocks: &SackBlocks, rate: u32) -> SackBlocks {

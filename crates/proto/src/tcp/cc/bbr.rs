@@ -8,6 +8,7 @@ use lasthop_base::{Duration, Stream, Streams, Time};
 use super::{
     AckInfo, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window,
 };
+use crate::tcp::action::Action;
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
@@ -15,6 +16,10 @@ pub(super) const CONTROL: Control = Control {
     limit: Limit::Model,
     needs_samples: true,
     needs_pacing: true,
+    ignores: |action| match action {
+        Action::Judge => Some("BBR does not reduce its window for a loss"),
+        _ => None,
+    },
     linux: Some("bbr"),
     cost: Some("may take bandwidth from other flows in the same queue"),
     ..Control::new("bbr", "BBR", "BBR, version 1, as in Linux", |settings, flow| {
@@ -568,12 +573,9 @@ impl Controller for Bbr {
         if self.mode == Mode::ProbeRtt { Demand::Limited } else { Demand::Full }
     }
 
-    /// Detected losses do not reduce the window, except by a scheme's `factor`.
-    fn on_loss(&mut self, _loss: &Loss, factor: Option<f64>) {
+    /// Detected losses do not reduce the window, so there is no factor to replace.
+    fn on_loss(&mut self, _loss: &Loss, _factor: Option<f64>) {
         self.save_cwnd();
-        if let Some(factor) = factor {
-            self.window.bytes_mut().cwnd *= factor;
-        }
     }
 
     fn on_timeout(&mut self, loss: &Loss, _factor: Option<f64>) {

@@ -15,6 +15,7 @@ use lasthop_base::{Duration, Time};
 
 pub use window::{SegmentWindow, Window};
 
+use super::action::Action;
 pub use super::delivery::{LostSegment, RateSample};
 use super::seq::SeqNum;
 use super::settings::Settings;
@@ -58,6 +59,8 @@ pub struct Control {
     pub origin: Option<&'static str>,
     /// The drawback of its deployment.
     pub cost: Option<&'static str>,
+    /// Why an action of a scheme has no effect on it; `None` if it has.
+    pub ignores: fn(Action) -> Option<&'static str>,
     build: Build,
 }
 
@@ -78,6 +81,7 @@ impl Control {
             linux: None,
             origin: None,
             cost: None,
+            ignores: |_| None,
             build,
         }
     }

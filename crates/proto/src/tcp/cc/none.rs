@@ -3,10 +3,15 @@
 use alloc::boxed::Box;
 
 use super::{AckInfo, Control, Controller, Limit, Loss, Window};
+use crate::tcp::action::Action;
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     limit: Limit::Receiver,
+    ignores: |action| match action {
+        Action::Judge | Action::SetWindow => Some("without congestion control, no window shrinks"),
+        _ => None,
+    },
     ..Control::new(
         "none",
         "no congestion control",

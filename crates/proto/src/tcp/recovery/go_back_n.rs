@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
@@ -47,6 +48,10 @@ impl GoBackN {
 }
 
 impl Recovery for GoBackN {
+    fn ignores(&self, action: Action) -> Option<&'static str> {
+        super::ignores_duplicates(action)
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         acknowledge_and_open(tcp, now, segment, acked);
         // The acknowledgement may replace earlier ones that were delayed or lost; its cause is then a later

@@ -17,6 +17,7 @@ use core::fmt::Debug;
 
 use lasthop_base::Time;
 
+use super::action::Action;
 use super::reaction::Evidence;
 use super::segment::Segment;
 use super::settings::{Flavour, Rules, Settings};
@@ -76,6 +77,9 @@ pub trait Recovery: Debug + Send {
         tcp.respond_to_mark(now);
     }
 
+    /// Why an action of a scheme has no effect on this recovery; `None` if it has.
+    fn ignores(&self, action: Action) -> Option<&'static str>;
+
     /// Called after a retransmission requested by a reaction.
     fn on_reaction_resent(&mut self, _now: Time) {}
 
@@ -110,6 +114,29 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
         Flavour::SelectiveRepeat => Box::new(selective_repeat::SelectiveRepeat),
         Flavour::Prr => Box::new(prr::Prr::new(settings)),
     })
+}
+
+impl Settings {
+    /// Why an action of a scheme has no effect on connections with these settings; `None` if it has.
+    pub fn ignored(&self, action: Action) -> Option<&'static str> {
+        of(self).ignores(action).or_else(|| (self.congestion.control().ignores)(action))
+    }
+}
+
+/// [`Recovery::ignores`] of recovery that detects losses by SACK.
+fn ignores_bare_duplicates(action: Action) -> Option<&'static str> {
+    match action {
+        Action::RepeatAck => Some("its recovery detects losses by SACK, which repeated ACKs do not report"),
+        _ => None,
+    }
+}
+
+/// [`Recovery::ignores`] of recovery by unique timestamps.
+fn ignores_duplicates(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Threshold | Action::RepeatAck => Some("its recovery detects losses without duplicate ACKs"),
+        _ => None,
+    }
 }
 
 /// Counts a duplicate ACK; returns `true` if it indicates a new loss (RFC 5681 section 3.2 step 2). Earlier

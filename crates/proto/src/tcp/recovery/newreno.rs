@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
@@ -59,6 +60,10 @@ fn deflate(tcp: &mut SenderState, acked: u32) {
 }
 
 impl Recovery for NewReno {
+    fn ignores(&self, _action: Action) -> Option<&'static str> {
+        None
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
         if NewReno::is_partial(tcp, segment) {
             self.advance(tcp, now, segment);

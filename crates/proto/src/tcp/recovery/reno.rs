@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
@@ -12,6 +13,10 @@ use crate::tcp::state::SenderState;
 pub(super) struct Reno;
 
 impl Recovery for Reno {
+    fn ignores(&self, _action: Action) -> Option<&'static str> {
+        None
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         let ends = core::mem::take(&mut tcp.recovering);
         tcp.inflation = 0;

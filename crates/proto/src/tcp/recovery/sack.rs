@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::detection::{Gap, gaps_from_right};
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
@@ -134,6 +135,10 @@ impl Sack {
 }
 
 impl Recovery for Sack {
+    fn ignores(&self, action: Action) -> Option<&'static str> {
+        super::ignores_bare_duplicates(action)
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
         if let Some(resent) = &mut self.resent {
             Sack::note_sack(tcp, segment, resent);

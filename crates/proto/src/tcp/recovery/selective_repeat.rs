@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
@@ -35,6 +36,10 @@ fn repeat_lost(tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Ou
 }
 
 impl Recovery for SelectiveRepeat {
+    fn ignores(&self, action: Action) -> Option<&'static str> {
+        super::ignores_duplicates(action)
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
         tcp.note_sack(segment);
         acknowledge_and_open(tcp, now, segment, acked);

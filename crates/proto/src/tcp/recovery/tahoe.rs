@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, reveals_loss};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
@@ -14,6 +15,10 @@ use crate::tcp::state::SenderState;
 pub(super) struct Tahoe;
 
 impl Recovery for Tahoe {
+    fn ignores(&self, _action: Action) -> Option<&'static str> {
+        None
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         acknowledge_and_open(tcp, now, segment, acked);
     }
@@ -22,7 +27,7 @@ impl Recovery for Tahoe {
         if reveals_loss(tcp, now, out) {
             tcp.answer_loss(now, Evidence::Duplicates);
             if tcp.cut {
-                tcp.shrink_window_to_one_segment();
+                tcp.close_window();
                 tcp.go_back();
             } else {
                 tcp.resend_first(now, out);

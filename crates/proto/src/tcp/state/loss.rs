@@ -39,6 +39,7 @@ impl SenderState {
     /// accordingly and restarts the timer.
     pub(in crate::tcp) fn answer_loss(&mut self, now: Time, evidence: Evidence) {
         self.stats.fast_retransmits += 1;
+        self.count_threshold(self.duplicates.count);
         self.duplicates.answer(self.snd_max);
         self.cut = false;
         self.judge(now, Hole { seq: self.snd_una, evidence });
@@ -50,12 +51,17 @@ impl SenderState {
     /// this loss episode has already reduced it. Every repair triggered by acknowledgements passes through
     /// here. Returns whether this call reduced the window.
     pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) -> bool {
-        let factor = match self.ask(now, hole) {
-            Response::Corruption => return false,
-            Response::Congestion => None,
+        let response = self.ask(now, hole);
+        let closes = !self.cut && self.settings.is_controlled();
+        if closes && !self.governs_recovery {
+            self.stats.reactions += u64::from(response != Response::Congestion);
+        }
+        let factor = match response {
+            // A model of the path starts its own recovery with every loss.
+            Response::Corruption if !self.governs_recovery => return false,
+            Response::Corruption | Response::Congestion => None,
             Response::Reduce(factor) => Some(factor),
         };
-        let closes = !self.cut && self.settings.is_controlled();
         if closes {
             self.cut = true;
             self.note_reduction();
@@ -72,6 +78,9 @@ impl SenderState {
     /// accordingly and restarts the timer.
     pub(in crate::tcp) fn answer_records_loss(&mut self, now: Time, hole: Hole) {
         self.stats.fast_retransmits += u64::from(hole.evidence != Evidence::Probe);
+        if hole.evidence == Evidence::Sack {
+            self.count_threshold(self.records.segments.counts().sacked);
+        }
         self.cut = false;
         self.judge(now, hole);
         self.rearm(now);
@@ -81,6 +90,12 @@ impl SenderState {
     pub(in crate::tcp) fn note_loss_in_records(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
         self.rearm(now);
+    }
+
+    /// Counts a loss that was detected with fewer `duplicates` than without reactions.
+    fn count_threshold(&mut self, duplicates: u32) {
+        let set = self.settings.dupthresh;
+        self.stats.reactions += u64::from(duplicates < set && self.dupthresh() < set);
     }
 
     fn ask(&mut self, now: Time, hole: Hole) -> Response {
@@ -113,6 +128,7 @@ impl SenderState {
             loss.flight = loss.flight.min((2.0 * self.window().ssthresh()) as u32);
         }
         self.note_reduction();
+        self.stats.reactions += u64::from(response != Response::Congestion && self.settings.is_controlled());
         match response {
             Response::Congestion => self.cc.on_timeout(&loss, None),
             Response::Reduce(factor) => self.cc.on_timeout(&loss, Some(factor)),
@@ -135,7 +151,7 @@ impl SenderState {
             let loss = self.loss(now, again);
             self.cc.on_timeout(&loss, None);
         } else {
-            self.shrink_window_to_one_segment();
+            self.close_window();
         }
         self.start_over(now, self.settings.backs_off_syn(self.stats.timeouts));
     }

@@ -345,6 +345,7 @@ impl SenderState {
                 dscp = marking;
             }
         });
+        self.stats.reactions += u64::from(dscp != Dscp::DEFAULT);
         dscp
     }
 

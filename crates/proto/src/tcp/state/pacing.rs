@@ -17,10 +17,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    fn set_rate(&mut self, rate: f64) {
-        if self.rate != Some(rate) {
+    /// Returns whether the rate changes.
+    fn set_rate(&mut self, rate: f64) -> bool {
+        let changes = self.rate != Some(rate);
+        if changes {
             (self.rate, self.last) = (Some(rate), (0, Duration::ZERO));
         }
+        changes
     }
 
     /// Schedules the next departure after `bytes` sent at `now`.
@@ -43,7 +46,7 @@ impl SenderState {
     pub fn set_pacing_rate(&mut self, rate: f64) {
         assert!(rate > 0.0, "a pacing rate of {rate}");
         self.is_paced = false;
-        self.pace.set_rate(rate);
+        self.stats.reactions += u64::from(self.pace.set_rate(rate));
     }
 
     /// Without a round-trip time, before the first sample or after many timeouts, the rate stays as it is.

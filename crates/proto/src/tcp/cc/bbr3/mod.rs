@@ -395,13 +395,10 @@ impl Controller for Bbr3 {
         self.handle_lost_segment(lost);
     }
 
-    /// Lost segments are handled individually; a scheme may additionally reduce the window by `factor`.
-    fn on_loss(&mut self, _loss: &Loss, factor: Option<f64>) {
+    /// Lost segments are handled individually; the loss itself does not reduce the window.
+    fn on_loss(&mut self, _loss: &Loss, _factor: Option<f64>) {
         self.save_cwnd();
         self.save_for_undo();
-        if let Some(factor) = factor {
-            self.window.cwnd *= factor;
-        }
     }
 
     fn on_mark(&mut self, loss: &Loss, factor: Option<f64>) {

@@ -9,6 +9,7 @@ use lasthop_base::Time;
 use super::newreno::NewReno;
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Flavour, Settings};
@@ -39,6 +40,10 @@ fn end_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32)
 struct RenoNs2;
 
 impl Recovery for RenoNs2 {
+    fn ignores(&self, _action: Action) -> Option<&'static str> {
+        None
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         end_and_open(tcp, now, segment, acked);
     }
@@ -58,6 +63,10 @@ impl Recovery for RenoNs2 {
 struct NewRenoNs2(NewReno);
 
 impl Recovery for NewRenoNs2 {
+    fn ignores(&self, _action: Action) -> Option<&'static str> {
+        None
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
         if NewReno::is_partial(tcp, segment) {
             self.0.advance(tcp, now, segment);

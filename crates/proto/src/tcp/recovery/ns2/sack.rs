@@ -3,6 +3,7 @@
 use lasthop_base::Time;
 
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::recovery::{Recovery, acknowledge_and_open};
 use crate::tcp::segment::Segment;
@@ -133,6 +134,10 @@ impl SackNs2 {
 }
 
 impl Recovery for SackNs2 {
+    fn ignores(&self, _action: Action) -> Option<&'static str> {
+        None
+    }
+
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
         if !self.recovering {
             self.partial_seen = false;

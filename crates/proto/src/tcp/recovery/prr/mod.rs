@@ -16,6 +16,7 @@ use self::reduction::Reduction;
 use self::undo::Undo;
 use super::{LossReport, LossStage, Recovery};
 use crate::component::Out;
+use crate::tcp::action::Action;
 use crate::tcp::cc::Window;
 use crate::tcp::delivery::RateSample;
 use crate::tcp::detection::{self, Acknowledgement, Context, Found, LossDetector};
@@ -359,6 +360,11 @@ impl Prr {
             self.undo_reduction(tcp, false);
             self.end_recovery(tcp);
         }
+        if news.advances {
+            tcp.duplicates.end_row();
+        } else if news.sacks {
+            tcp.duplicates.count += 1;
+        }
         let found = self.detect(tcp, now);
         let counts = tcp.records.segments.counts();
         match self.stage {
@@ -592,6 +598,10 @@ fn duplicate_report(segment: &Segment, una: SeqNum, max: SeqNum) -> Option<SackB
 }
 
 impl Recovery for Prr {
+    fn ignores(&self, action: Action) -> Option<&'static str> {
+        super::ignores_bare_duplicates(action)
+    }
+
     fn report(&self, tcp: &SenderState) -> LossReport {
         let counts = tcp.records.segments.counts();
         let stage = match self.stage {

@@ -33,6 +33,7 @@ impl Prr {
         if !again {
             self.begin_undo(tcp);
         }
+        tcp.duplicates.end_row();
         tcp.time_out_records(now, again);
         tcp.report_losses(now);
         if tcp.settings.is_controlled() {
