@@ -335,6 +335,9 @@ fn of_radio(links: impl Iterator<Item = LinkStats>) -> LinkStats {
     sums
 }
 
+/// The split whose proxy takes the place of a host's TCP that a scheme changes.
+const SPLIT: &str = "i-tcp";
+
 fn boxed(component: impl Component + 'static) -> Box<dyn Component> {
     Box::new(component)
 }
@@ -430,15 +433,24 @@ impl Emulation {
             )));
         }
         if let Some(what) = beyond_base_stations(&setup) {
+            let is_usable =
+                |name: &str| long.set_up(name).is_ok_and(|other| beyond_base_stations(&other).is_none());
             let usable: Vec<String> = scenario
                 .schemes
                 .iter()
-                .filter(|name| long.set_up(name).is_ok_and(|other| beyond_base_stations(&other).is_none()))
+                .filter(|name| is_usable(name))
                 .map(|name| format!("\"{name}\""))
                 .collect();
             let remedy = match usable.as_slice() {
                 [] => String::from("\"basic\", \"snoop\", or \"arq\" for a link that recovers its losses"),
                 names => names.join(" or "),
+            };
+            let split = format!("{SPLIT} + {}", combination.name());
+            let remedy = match is_usable(&split) {
+                true => format!(
+                    "{remedy}; or \"{split}\", whose proxy at the base station has a TCP that it changes"
+                ),
+                false => remedy,
             };
             return Err(scenario.error(ErrorKind::Scheme, format!(
                 "scheme: found \"{}\". {what}. Expected a scheme of links and base stations alone: {remedy}",

@@ -336,26 +336,30 @@ fn agents_copy_and_suppress_real_packets() {
 #[test]
 fn what_changes_real_hosts_is_refused() {
     let scenario = read(FADING);
-    for (scheme, what) in [
+    for (scheme, what, split) in [
         (
             "ebsn",
             "\"ebsn\" changes the TCP of the source \"fixed\", which is a real host here: the base station notifies the \
              source of each failed attempt; the source restarts its timer",
+            "; or \"i-tcp + ebsn\", whose proxy at the base station has a TCP that it changes",
         ),
         (
             "delayed-dupacks",
             "\"delayed-dupacks\" changes the TCP of the destination \"mobile\", which is a real host here: the receiver \
              delays the third and later duplicate ACKs, to give the link time to retransmit",
+            "",
         ),
         (
             "metp",
             "\"metp\" retransmits everything from a loss on, which it detects by an echo of each segment's timestamp; \
              real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", RACK stands in",
+            "",
         ),
         (
             "i-tcp + delayed-dupacks",
             "\"delayed-dupacks\" changes the TCP of the destination \"mobile\", which is a real host here: the receiver \
              delays the third and later duplicate ACKs, to give the link time to retransmit",
+            "",
         ),
     ] {
         let error = Emulation::new(&scenario, scheme, 1, 0).err().expect("refused").to_string();
@@ -363,7 +367,7 @@ fn what_changes_real_hosts_is_refused() {
             error,
             format!(
                 "scheme: found \"{scheme}\". {what}. Expected a scheme of links and base stations alone: \"basic\" or \
-                 \"local-recovery\" or \"snoop\" or \"i-tcp\"\n --> test.toml"
+                 \"local-recovery\" or \"snoop\" or \"i-tcp\"{split}\n --> test.toml"
             )
         );
     }
