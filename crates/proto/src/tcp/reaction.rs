@@ -172,8 +172,9 @@ pub enum Response {
     #[default]
     Congestion,
     /// Not caused by congestion: window and ssthresh are unchanged. After a timeout the ACK clock has stopped
-    /// nevertheless: slow start from one segment returns to the previous window.
+    /// nevertheless: slow start from one segment returns to the previous window. A control by a model of the path begins its
+    /// recovery in any case.
     Corruption,
-    /// The window is reduced to this fraction of the window in use, in (0, 1].
+    /// The window is reduced to this fraction of the window in use, in (0, 1], by a control that reduces it for a loss.
     Reduce(f64),
 }

@@ -19,7 +19,8 @@
 //! unchanged.
 //! **Differences from the paper.** The paper does not say how tables are cleaned up: see `agent.rs`; nor how
 //! the source handles duplicates of which only some are marked, or several holes: see `reaction.rs`. It
-//! modifies Reno; here Tahoe, NewReno and SACK react as well. Segments are cached before they enter the
+//! modifies Reno; here every recovery that counts duplicates reacts as well, those with RACK by SACK reports. A control that
+//! does not reduce its window for a loss, such as BBR, only retransmits earlier. Segments are cached before they enter the
 //! link's queue, so a segment dropped by a full queue is taken for a loss on the air. Copies are not
 //! distinguished: once one copy of a segment has passed, it counts as passed even if another was lost in the
 //! wired network.

@@ -278,7 +278,7 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
 #[test]
 fn feedback_makes_every_flavour_faster() {
     const RUNS: u64 = 60;
-    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
         let ratios = (0..RUNS).map(|number| {
             let [feedback, basic] = ["wenp", "basic"].map(|scheme| completion(flavour, number, scheme));
             (feedback / basic).ln()
