@@ -134,6 +134,11 @@ class Evidence:
         """Return the first traced run of each scheme, for figures."""
         return {scheme: self.runs(experiment, scheme)[0] for scheme in self.traced[experiment]}
 
+    def typical(self, experiment: str, scheme: str, metric: str = "throughput_bps") -> Run:
+        """Return the traced run of a scheme with the median of a metric, the lower of two."""
+        runs = sorted(self.runs(experiment, scheme), key=lambda run: float(run.metrics[metric]))
+        return runs[(len(runs) - 1) // 2]
+
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
         """Estimate the mean of a function of each traced run of a scheme."""
         return self.quantity(experiment, scheme, of).at()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from lasthop._lasthop import Run
 from lasthop.plots import _elements
@@ -196,12 +197,24 @@ def segment_size(
     return result(figure, ax)
 
 
+def _within(
+    series: Mapping[str, npt.NDArray[np.float64]], start: float, end: float
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the rows of a series between two times, the first as it is at the start."""
+    first = max(int(np.searchsorted(series["time_s"], start, side="right")) - 1, 0)
+    last = int(np.searchsorted(series["time_s"], end, side="right"))
+    rows = {name: values[first:last] for name, values in series.items()}
+    return rows | {"time_s": np.maximum(rows["time_s"], start)}
+
+
 def windows(
     runs: Mapping[str, Run],
     mss: float,
     *,
     references: Mapping[str, float] | None = None,
     shaded: Periods = (),
+    connection: str | None = None,
+    span: tuple[float, float] | None = None,
     part: int = 0,
     ax: Drawn | None = None,
 ) -> Drawn:
@@ -217,8 +230,12 @@ def windows(
         Numbers of segments to draw as thin horizontal lines, by their labels.
     shaded : sequence of (float, float), optional
         Intervals of time to shade, in seconds.
+    connection : str, optional
+        The connection; by default the first.
+    span : (float, float), optional
+        The time to draw, in seconds; by default the whole run.
     part : int, default 0
-        The part of the first connection, if it is split; the last one of a run with fewer parts.
+        The part of the connection, if it is split; the last one of a run with fewer parts.
     ax : matplotlib.axes.Axes, optional
         Axes to draw into, instead of creating a figure.
 
@@ -235,14 +252,21 @@ def windows(
     >>> fig.axes[0].get_ylabel()
     'congestion window (segments)'
     """
-    series = {label: run.series(part=min(part, len(run.parts()) - 1)) for label, run in runs.items()}
+    series = {
+        label: run.series(connection, part=min(part, len(run.parts(connection)) - 1))
+        for label, run in runs.items()
+    }
+    if span is not None:
+        series = {label: _within(each, *span) for label, each in series.items()}
     columns = {
         "line": [label for label, each in series.items() for _ in each["time_s"]],
         "time_s": np.concatenate([each["time_s"] for each in series.values()]),
         "cwnd_segments": np.concatenate([each["cwnd_bytes"] / mss for each in series.values()]),
     }
-    until = max(_elements.end(each) for each in series.values())
+    until = max(_elements.end(each) for each in series.values()) if span is None else span[1]
     with _elements.over_time(columns, 3.4, until, shaded, ax) as (figure, axes):
+        if span is not None:
+            axes.set_xlim(*span)
         of_schemes = line_styles([run.scheme for run in runs.values()])
         for (label, each), line_style in zip(series.items(), of_schemes, strict=True):
             held = each["cwnd_bytes"] / mss

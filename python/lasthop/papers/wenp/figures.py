@@ -13,7 +13,7 @@ from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity, ratio
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
-from lasthop.plots import DataFigure
+from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
 
 ALPHAS = ("0.5", "0.6", "0.75", "0.9", "1.0")
@@ -28,7 +28,6 @@ _DROP = Scale("packets dropped", "%", 1.0)
 _THROUGHPUT = Scale("throughput", "kb/s", 1e3)
 _GAIN = Scale("improvement by WENP", "%", 0.01)
 _TIME = Scale("time", "s", 1.0)
-_CWND = Scale("congestion window", "segments", float(_MSS))
 _X = [float(drop) for drop in DROPS]
 
 
@@ -81,13 +80,9 @@ def _steps(
 
 
 def _cwnd(station: str, start: float, end: float, evidence: Evidence) -> DataFigure:
-    at = np.linspace(start, end, 121)
-    lines = []
-    for scheme, label in SCHEMES.items():
-        series = evidence.traces("trace")[scheme].series(station)
-        held = _steps(series["time_s"], series["cwnd_bytes"], at)
-        lines.append(Line(label, at.tolist(), held, scheme=scheme))
-    return curve(lines, _TIME, _CWND)
+    runs = evidence.traces("trace")
+    shown = {label: runs[scheme] for scheme, label in SCHEMES.items()}
+    return windows(shown, _MSS, connection=station, span=(start, end))
 
 
 def _sequence(stations: tuple[str, ...], evidence: Evidence) -> DataFigure:
