@@ -5,7 +5,7 @@ import json
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.papers.wenp.claims import CLAIMS
 from lasthop.papers.wenp.figures import ALPHAS, DIVISORS, FIGURES, FLAVOURS, THRESHOLDS, throughput
-from lasthop.papers.wenp.network import DIVISOR, SEVERAL, STATIONS, drops, uploads
+from lasthop.papers.wenp.network import DIVISOR, STATIONS, drops, uploads
 from lasthop.papers.wenp.readings import READINGS
 from lasthop.study import Target
 
@@ -92,7 +92,7 @@ PAPER = Paper(
             quick=_TRACES,
             full=_RECOVERIES,
             scenario=_FILE,
-            overrides=(*drops(DIVISOR), *_TRACED, *SEVERAL),
+            overrides=(*drops(DIVISOR), *_TRACED),
             fixed=("careful",),
         ),
         *(

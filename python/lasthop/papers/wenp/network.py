@@ -17,9 +17,6 @@ PRINTED = {
 MARGIN = 0.05
 """The error margin stated in the paper for its means."""
 
-SEVERAL = ("tcp.careful=false",)
-"""The override for several fast retransmits in a window, which the formula of section V-B counts on."""
-
 DIVISOR = 8
 """The number of packets dropped by a MAC per segment lost by TCP."""
 

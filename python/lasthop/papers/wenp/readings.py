@@ -1,7 +1,7 @@
 """Ambiguities of the paper, and the possible readings of each."""
 
 from lasthop.papers.paper import Choice, Reading
-from lasthop.papers.wenp.network import DIVISOR, SEVERAL, STATIONS, drops, uploads
+from lasthop.papers.wenp.network import DIVISOR, STATIONS, drops, uploads
 
 _STATIONS = tuple(f"{row}-{station}" for row in ("standard", "wenp") for station in STATIONS[1:])
 
@@ -55,18 +55,19 @@ READINGS = (
     Reading(
         "careful",
         (
-            "May a window have several fast retransmits? Section II does not say; the formula of section V-B "
-            "counts the duplicates of a second loss."
+            "May a window have several fast retransmits? In section II recovery ends with the next new "
+            "acknowledgement, and any three duplicates start one; the formula of section V-B counts the "
+            "duplicates of a second loss."
         ),
         (
-            Choice("true", "one per window of data, as in later TCPs (RFC 6582)"),
+            Choice("false", "yes, as in both sections"),
             Choice(
-                "false",
+                "true",
                 (
-                    "yes: a second loss is then often repaired without a timeout; WENP then has a third of "
-                    "the timeouts, and gains more than printed"
+                    "one per window of data, as in later TCPs (RFC 6582): a second loss waits for the timer, "
+                    "and WENP, whose windows stay larger, has more timeouts than standard TCP"
                 ),
-                {"": SEVERAL},
+                {"": ("tcp.careful=true",)},
             ),
         ),
     ),
