@@ -378,6 +378,14 @@ def test_ctrl_c_keeps_what_there_is(fake: Fake, tmp_path: Path) -> None:
     assert int(read(out).probes[0].lost.sum()) == 1
 
 
+def test_ctrl_c_before_the_first_reply_leaves_no_file(fake: Fake, tmp_path: Path) -> None:
+    out, begun = tmp_path / "link.json", tmp_path / "begun"
+    fake("ping", hop=ROUTER, script=f": > '{begun}'; while :; do /bin/sleep 0.05; done")
+    line: list[str | Path] = ["measure", "host.example", "--no-load", "--idle", "30s", "--out", out]
+    code, shown, _ = interrupt(line, begun.exists)
+    assert (code, shown, out.exists()) == (130, "", False)
+
+
 def test_a_watch_repeats_and_shows_hours(fake: Fake, tmp_path: Path) -> None:
     fake("ping", samples.ping(frozenset({4, 5})), hop=ROUTER)
     out = tmp_path / "link.json"

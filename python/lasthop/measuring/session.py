@@ -169,7 +169,7 @@ class Session:
         try:
             self._add(begun_s, None, far, hop, None)
         except ToolError as error:
-            if not self.phases:
+            if not self.phases and not self.interrupted:
                 raise UnmeasuredError(f"{self.plan.host}: {error}") from None
             self.notes.append(f"A round without probes: {error}.")
 
@@ -238,6 +238,8 @@ def measure(plan: Plan, tell: Callable[[str], None] = lambda _: None) -> Session
     ------
     UnmeasuredError
         If there are no probes.
+    KeyboardInterrupt
+        If Ctrl-C was pressed before there are any.
     """
     session = Session(plan)
     tell("finding servers")
@@ -250,7 +252,7 @@ def measure(plan: Plan, tell: Callable[[str], None] = lambda _: None) -> Session
             tell(f"probing under load {direction}")
             session.load(direction)
     if not session.phases:
-        raise UnmeasuredError("interrupted before anything was measured")
+        raise KeyboardInterrupt
     return session
 
 
