@@ -199,6 +199,11 @@ def test_an_interval_that_includes_losses_is_explained(lossy: Advice) -> None:
     judgement = replace(lossy.first, remedies=(doubtful,))
     changed = replace(lossy, judgements=(judgement,), advised=(doubtful,))
     assert caution(changed, doubtful).startswith("significant on average over the links")
+    # The headline is as weak as the evidence.
+    assert changed.verdict() == "BBR may help."
+    little = replace(doubtful, gain=1.07)
+    judgement = replace(lossy.first, remedies=(little,))
+    assert replace(lossy, judgements=(judgement,), advised=(little,)).verdict() == "BBR may help a little."
     assert "a single one of them it may be a loss" in html(changed, "lasthop advise")
 
 
@@ -211,6 +216,29 @@ def test_the_page_needs_no_network_and_escapes_names() -> None:
     page = html(advise(link, runs=(2, 2), effects=False), "lasthop advise")
     assert "<script>" not in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_limits_are_gains_over_the_one_number_of_now(lossy: Advice) -> None:
+    for limit in lossy.limits:
+        assert limit.value == pytest.approx(limit.gain * lossy.now.value)
+
+
+def test_losses_that_cannot_matter_are_not_asked_for(lossy: Advice) -> None:
+    """One loss of 1,000 packets in a minute: their bursts are unknown, and no matter to a slow link."""
+    times = np.arange(0, 600.0, 1.0)
+    rare = Probes(Direction.DOWN, times, np.arange(600) == 300, None)
+    link = fit(Measurement("ping.csv", "csv", 600.0, probes=(rare,)), rate_bps=1e5, replicates=20)
+    assert link.cannot_tell
+    matters = advise(link, runs=(2, 2), effects=False)
+    measured = replace(lossy, link=link)
+    assert measured.open_questions == link.cannot_tell
+    losses = replace(lossy.limits[0], low=0.999, high=1.001)
+    judgement = replace(lossy.first, limits=(losses, *lossy.limits[1:]))
+    no_matter = replace(measured, judgements=(judgement,), advised=())
+    assert no_matter.open_questions == ()
+    assert no_matter.verdict() != "The measurement does not decide this."
+    assert no_matter.measure.irtt not in html(no_matter, "lasthop advise")
+    assert matters.measure.irtt
 
 
 def test_numbers_of_the_document_are_finite(lossy: Advice) -> None:

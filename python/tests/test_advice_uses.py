@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,17 +17,19 @@ from conftest import ROOT, Command
 from test_advice import without_results
 
 import lasthop
-from lasthop.advice import USES, Advice, Measure, Remedy, advise, judgement, remedies
-from lasthop.advice import advice as advices
+from lasthop.advice import USES, Advice, Judgement, Measure, Remedy, advise, judge, remedies, steps
+from lasthop.advice.judge import _source
+from lasthop.advice.selection import ladder, ladder_for_all, without_harm
 from lasthop.advice.trial import Outcome, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
+from lasthop.advice.wording import by_availability
 from lasthop.core.paired_quantiles import Span
 from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes
 from lasthop.race import Arm, Race, RaceError, Ranked
 from lasthop.show.advice_page import document, html
 
-FAIR = ("radio.queue", {"fq-codel": {}})
+FAIR: tuple[str, Any] = ("radio.queue", {"fq-codel": {}})
 
 PAGE = (ROOT / "docs/guide/advise.md").read_text()
 
@@ -98,27 +102,90 @@ def test_the_best_for_several_uses_harms_none() -> None:
     assert document(advice)["use"] == "bulk"
 
 
-def test_what_harms_one_of_several_uses_is_not_chosen() -> None:
-    def judged(use: str, gains: dict[str, float]) -> Any:
-        measure = USES[use].measures[0]
-        found = [
-            SimpleNamespace(
-                arm=arm, gain=gain, worth=gain >= measure.threshold, deployment=SimpleNamespace(effort=effort)
-            )
-            for effort, (arm, gain) in enumerate(gains.items())
-        ]
-        return SimpleNamespace(measure=measure, remedies=found, now=found[0])
+BBR, ARQ, SPLIT, FQ = (
+    Arm("linux-bbr", "basic"),
+    Arm("linux", "arq"),
+    Arm("linux", "i-tcp"),
+    Arm("linux", "basic", (FAIR,)),
+)
+BBR_FQ, WENP, NOW = Arm("linux-bbr", "basic", (FAIR,)), Arm("linux", "wenp"), Arm("linux", "basic")
 
-    bulk = judged("bulk", {"now": 1.0, "easy": 3.0, "other": 1.2, "better": 1.5, "hard": 1.1})
-    calls = judged("call", {"now": 0.0, "easy": -0.4, "other": 0.0, "better": -0.2, "hard": 0.4})
-    # The last is the only one that serves both.
-    chosen: list[Any] = [each.arm for each in advices._for_all([bulk, calls])]
-    assert chosen == ["hard"]
-    # Without it the easiest of those that serve one, and not the one that harms calls.
-    for each in (bulk, calls):
-        each.remedies.pop()
-    chosen = [each.arm for each in advices._for_all([bulk, calls])]
-    assert chosen == ["other"]
+
+def judged(use: str, gains: dict[Arm, float]) -> Judgement:
+    """Return a judgement with exact gains, of which each worthwhile one is significant."""
+    measure, source = USES[use].measures[0], _source(USES[use])
+
+    def remedy_of(arm: Arm, gain: float) -> Remedy:
+        deployed = remedies.deployment(arm, "linux", source)
+        name = remedies.title(arm, "linux")
+        worth = arm != NOW and gain >= measure.threshold
+        return Remedy(arm, name, "", deployed, 1.0, 1.0, 1.0, gain, gain, gain, (), "", worth, useless=False)
+
+    found = tuple(remedy_of(arm, gain) for arm, gain in ({NOW: measure.no_change} | gains).items())
+    return Judgement(USES[use], measure, (), found[0], (), found, (), ())
+
+
+def arms_of(found: list[Remedy]) -> list[Arm]:
+    return [each.arm for each in found]
+
+
+def test_of_several_uses_effort_gain_and_harm_decide() -> None:
+    """A harmless combination of two settings is preferred to a box on the path that gains less."""
+    web = judged("web", {BBR: 3.0, SPLIT: 1.3, FQ: 0.97, BBR_FQ: 3.0})
+    calls = judged("call", {BBR: -0.4, SPLIT: 0.0, FQ: 0.1, BBR_FQ: 0.1})
+    (found,) = ladder_for_all([web, calls])
+    assert found.arm == BBR_FQ
+    # Calls gain nothing of it, so it is the one server of the pages that changes.
+    assert found.deployment.places == ("server", "queue at the last hop")
+    # Where calls need the queue and pages the sender, each part has the effort of the use that needs it.
+    calls = judged("call", {BBR: 3.0, SPLIT: 0.0, FQ: 3.1, BBR_FQ: 3.1})
+    (found,) = ladder_for_all([calls, web])
+    assert found.deployment.effort == remedies.SETTINGS
+    # Where FQ-CoDel alone does not help calls, all servers of downloads must change.
+    calls = judged("call", {BBR: 0.0, SPLIT: 0.0, FQ: 0.0, BBR_FQ: 3.1})
+    found = ladder_for_all([calls, web])[-1]
+    assert found.deployment.places[0] == "every server of downloads"
+
+
+def test_what_harms_one_of_several_uses_is_not_chosen() -> None:
+    bulk = judged("bulk", {BBR: 3.0, FQ: 1.2, ARQ: 1.1})
+    assert arms_of(ladder_for_all([bulk, judged("call", {BBR: -0.4, FQ: 0.0, ARQ: 0.4})])) == [ARQ]
+    assert arms_of(ladder_for_all([bulk, judged("call", {BBR: -0.4, FQ: 0.0, ARQ: -0.4})])) == [FQ]
+    assert ladder_for_all([bulk, judged("call", {BBR: -0.4, FQ: -0.4, ARQ: -0.4})]) == []
+
+
+def test_several_uses_have_remedies_for_more_effort() -> None:
+    bulk = judged("bulk", {BBR: 1.5, SPLIT: 3.0, ARQ: 3.0})
+    calls = judged("call", {BBR: 0.0, SPLIT: 0.0, ARQ: -0.2})
+    assert arms_of(ladder_for_all([bulk, calls])) == [BBR, SPLIT]
+    # What loses for one use what it gains for another is no rung.
+    calls = judged("call", {BBR: 0.4, SPLIT: 0.0, ARQ: -0.2})
+    assert arms_of(ladder_for_all([bulk, calls])) == [BBR]
+
+
+def test_an_easy_setting_that_gains_little_is_left_out() -> None:
+    web = judged("web", {BBR: 1.1, BBR_FQ: 3.0, ARQ: 9.0})
+    assert arms_of(ladder(web.remedies, web.measure)) == [BBR_FQ, ARQ]
+    web = judged("web", {BBR: 1.1, BBR_FQ: 1.2, ARQ: 9.0})
+    assert arms_of(ladder(web.remedies, web.measure)) == [BBR, BBR_FQ, ARQ]
+
+
+def test_what_no_product_has_is_not_advised() -> None:
+    web = judged("web", {WENP: 9.0, BBR: 1.1})
+    assert arms_of(ladder(web.remedies, web.measure)) == [BBR]
+    (had, none) = by_availability(web)
+    assert (arms_of(had), arms_of(none)) == ([NOW, BBR], [WENP])
+
+
+def test_a_remedy_that_harms_no_other_use_is_shown_beside_one_that_does() -> None:
+    calls = judged("call", {FQ: 3.2, BBR_FQ: 3.2, SPLIT: 2.0, ARQ: 3.1})
+    first = calls.of(FQ)
+    assert first is not None
+    harms = {FQ: True, BBR_FQ: False, SPLIT: False, ARQ: None}
+    found = without_harm(calls, first, harms.get)
+    assert found is not None
+    assert found.arm == BBR_FQ
+    assert without_harm(calls, first, {FQ: False, BBR_FQ: False}.get) is None
 
 
 @pytest.mark.parametrize("name", USES)
@@ -156,16 +223,16 @@ def test_the_interval_of_a_difference_holds_the_draws() -> None:
     measure = USES["call"].measures[0]
     theirs = random.normal(2.0, 0.2, 32)
     ours = theirs + random.normal(1.0, 0.3, 32)
-    low, high = judgement._spread(ours, theirs, 32, measure)
+    low, high = judge._spread(ours, theirs, 32, measure)
     # Student's t with 31 degrees of freedom, for one more value.
     gains = ours - theirs
     half = 2.0395 * gains.std(ddof=1) * math.sqrt(1 + 1 / 32)
     assert low == pytest.approx(gains.mean() - half, rel=1e-3)
     assert high == pytest.approx(gains.mean() + half, rel=1e-3)
-    assert judgement._spread(ours[:8], theirs[:8], 32, measure) == (-math.inf, math.inf)
+    assert judge._spread(ours[:8], theirs[:8], 32, measure) == (-math.inf, math.inf)
     # Of times that are shorter the ratio is of theirs to ours.
     page = USES["web"].measures[0]
-    low, high = judgement._spread(theirs, 2 * theirs, 32, page)
+    low, high = judge._spread(theirs, 2 * theirs, 32, page)
     assert low == pytest.approx(2.0)
     assert high == pytest.approx(2.0)
 
@@ -192,7 +259,7 @@ def test_a_fitted_link_carries_its_uncertainty_into_uploads(monkeypatch: pytest.
             drawn.append(variants)
             super().__init__(*arguments, variants=variants, **settings)
 
-    monkeypatch.setattr(judgement, "Race", Recorded)
+    monkeypatch.setattr(judge, "Race", Recorded)
     lost = np.random.default_rng(2).random(3000) < 0.02
     probes = (Probes(Direction.ROUND_TRIP, np.arange(0, 60.0, 0.02), lost, None),)
     measured = Measurement("irtt.json", "irtt", 60.0, probes=probes)
@@ -244,8 +311,8 @@ def test_a_ratio_of_times_is_how_much_faster() -> None:
         p_value=0.01,
         stopped_early=False,
     )
-    assert judgement._gain(ranked, USES["web"].measures[0]) == (2.0, 1.25, 2.5)
-    assert judgement._gain(ranked, Measure("x", "x", "lower", str, min_difference=1.0)) == (3.0, 1.0, 4.0)
+    assert judge._gain(ranked, USES["web"].measures[0]) == (2.0, 1.25, 2.5)
+    assert judge._gain(ranked, Measure("x", "x", "lower", str, min_difference=1.0)) == (3.0, 1.0, 4.0)
 
 
 def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,9 +331,9 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
     arms = remedies.arms("linux")
     setting = ("scheme.new-scheme.k", "10")
     for arm, title, effort in (
-        (Arm("linux", "new-scheme", (setting,)), "new-scheme", 2),
-        (Arm("linux-bbr", "new-scheme", (setting,)), "BBR + new-scheme", 3),
-        (Arm("linux", "new-scheme", (setting, FAIR)), "new-scheme + FQ-CoDel", 4),
+        (Arm("linux", "new-scheme", (setting,)), "new-scheme", 4),
+        (Arm("linux-bbr", "new-scheme", (setting,)), "BBR + new-scheme", 5),
+        (Arm("linux", "new-scheme", (setting, FAIR)), "new-scheme + FQ-CoDel", 6),
     ):
         assert arm in arms
         assert remedies.title(arm, "linux") == title
@@ -274,6 +341,37 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
         assert not remedies.changes_only_tcp(arm)
     products = [name for name, each in remedies.deployable().items() if each.products]
     assert {arm.scheme for arm in arms if FAIR in arm.settings} == {"basic", *products}
+
+
+def test_every_remedy_to_be_had_has_its_steps() -> None:
+    rates = remedies.Rates(4e6, 1e6)
+    for arm in remedies.arms("linux"):
+        for part in remedies.deployment(arm, "linux", rates=rates).parts:
+            built = part.effort == remedies.BUILD
+            assert bool(part.steps.commands) == (part.available and not built), part
+            assert part.steps.owner
+            assert part.how
+    fair = remedies.deployment(FQ, "linux", rates=rates).parts[0].steps.commands
+    assert "tc qdisc replace dev WAN root cake bandwidth 950kbit" in fair
+    assert "tc class replace dev ifb0 parent 1: classid 1:1 htb rate 3800kbit" in fair
+    bbr = remedies.deployment(BBR, "linux").parts[0].steps.commands
+    assert "sysctl -w net.ipv4.tcp_congestion_control=bbr" in bbr
+
+
+@pytest.mark.skipif(shutil.which("tc") is None, reason="needs tc")
+@pytest.mark.parametrize("discipline", remedies.DISCIPLINES)
+def test_the_shaper_lines_are_those_of_tc(discipline: str) -> None:
+    """In a network namespace of its own, where an interface stands for the one towards the link."""
+    lines = [each.replace("WAN", "wan") for each in steps.of_queue(discipline, 4e6, 1e6).commands]
+    script = "\n".join(
+        ["set -e", "ip link add wan type dummy", "ip link set wan up", *lines, "tc qdisc show"]
+    )
+    result = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script], capture_output=True, text=True
+    )
+    if "Operation not permitted" in result.stderr or "Unknown device type" in result.stderr:
+        pytest.skip("network namespaces or interfaces of this kind are not to be had here")
+    assert result.returncode == 0, result.stderr
 
 
 def test_uses_that_do_not_exist_or_are_impossible_are_refused(command: Command) -> None:

@@ -2,7 +2,8 @@
 
 from lasthop.advice.advice import Advice, advise
 from lasthop.advice.judgement import Change, Effect, Judgement, Limit, Remedy
-from lasthop.advice.remedies import SENDERS, Sender
+from lasthop.advice.remedies import SENDERS, Deployment, Part, Sender
+from lasthop.advice.steps import Steps
 from lasthop.advice.uses import USES, Measure, Use
 
 __all__ = [
@@ -10,12 +11,15 @@ __all__ = [
     "USES",
     "Advice",
     "Change",
+    "Deployment",
     "Effect",
     "Judgement",
     "Limit",
     "Measure",
+    "Part",
     "Remedy",
     "Sender",
+    "Steps",
     "Use",
     "advise",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lasthop.advice.judgement import VARIANTS, Effect, Judge, Judgement, Limit, Remedy
+from lasthop.advice.judge import VARIANTS, Judge
+from lasthop.advice.judgement import Effect, Judgement, Limit, Remedy
+from lasthop.advice.selection import ladder_for_all, without_harm
 from lasthop.advice.uses import USES
 from lasthop.core import formats
 from lasthop.core.display import Shown, activity_bar, chosen
@@ -38,9 +40,11 @@ class Advice(Shown):
     judgements : tuple of Judgement
         The gains of remedies for each use, in the order in which the uses were stated.
     advised : tuple of Remedy
-        The advised remedies, with their gains for the first use. For one use: the easiest worthwhile remedy,
-        then those that take more effort and gain a worthwhile amount more. For several uses: the easiest of
-        the remedies that are worthwhile for the most uses and harm none. Empty if none is worthwhile.
+        The advised remedies in order of effort, with their gains for the first use: see
+        `lasthop.advice.selection`. Empty if none is worthwhile.
+    harmless : Remedy or None
+        For one use, if the first advised remedy harms others: the easiest that gains about as much, and harms
+        none of them.
     effects : mapping of Arm to tuple of Effect
         The effects of the advised and the best remedies on other uses.
     measure : ProbePlan
@@ -53,6 +57,7 @@ class Advice(Shown):
     sender: str
     judgements: tuple[Judgement, ...]
     advised: tuple[Remedy, ...]
+    harmless: Remedy | None
     effects: Mapping[Arm, tuple[Effect, ...]]
     measure: ProbePlan
     runs: int
@@ -102,24 +107,44 @@ class Advice(Shown):
     def _verdict(self) -> str:
         if self.advised:
             first = self.advised[0]
-            return f"Use {first.title}: {'; '.join(self.gains(first.arm))}"
+            if self.sure(first):
+                return f"Use {first.title}: {'; '.join(self.gains(first.arm))}"
+            return f"{first.title} may help{'' if self.much(first) else ' a little'}."
         undecided = any(judgement.undecided for judgement in self.judgements)
         if len(self.judgements) > 1 and any(judgement.advised for judgement in self.judgements):
             return "Nothing helps one use without harm to another."
-        if undecided and self.link.cannot_tell:
+        if undecided and self.open_questions:
             return "The measurement does not decide this."
         if undecided:
             return "Nothing is sure to help."
         return "No remedy that was tried would help."
 
+    @property
+    def open_questions(self) -> tuple[str, ...]:
+        """The questions that the measurement leaves open, and that matter to some use."""
+        matter = self.link.unmeasured or any(each.losses_may_matter for each in self.judgements)
+        return self.link.cannot_tell if matter else ()
+
+    def sure(self, remedy: Remedy) -> bool:
+        """Whether no interval of the gains of an advised remedy includes a loss."""
+        return all(
+            not found.gain_low < judgement.measure.no_change for judgement, found in self._worth(remedy.arm)
+        )
+
+    def much(self, remedy: Remedy) -> bool:
+        """Whether an advised remedy gains at least twice a worthwhile amount for some use."""
+        return any(
+            judgement.measure.in_thresholds(found.gain) >= 2 for judgement, found in self._worth(remedy.arm)
+        )
+
+    def _worth(self, arm: Arm) -> list[tuple[Judgement, Remedy]]:
+        """Return the judgements for which a remedy is worthwhile, with the remedy as judged there."""
+        found = [(judgement, judgement.of(arm)) for judgement in self.judgements]
+        return [(judgement, each) for judgement, each in found if each is not None and each.worth]
+
     def gains(self, arm: Arm) -> list[str]:
         """Return a sentence for each use for which a remedy is worthwhile."""
-        sentences = []
-        for judgement in self.judgements:
-            found = next((each for each in judgement.remedies if each.arm == arm), None)
-            if found is not None and found.worth:
-                sentences.append(judgement.gain(found))
-        return sentences
+        return [judgement.gain(found) for judgement, found in self._worth(arm)]
 
     def harmed(self, arm: Arm) -> tuple[Effect, ...]:
         """Return the other uses that a remedy harms."""
@@ -208,7 +233,7 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
         # `_spread` pairs differences over all draws, so all remedies need the same number of runs.
         by_ratio = all(each.min_difference is None for each in USES[name].measures)
         judgements.append(judge.judge(judge.use(name), runs or (least, 2 * least if by_ratio else least)))
-    advised = judgements[0].advised if len(judgements) == 1 else _for_all(judgements)
+    advised = judgements[0].advised if len(judgements) == 1 else tuple(ladder_for_all(judgements))
     found: dict[Arm, list[Effect]] = {}
     if effects:
         arms = _arms_for_effects(judgements, advised)
@@ -217,11 +242,16 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
         for use in others:
             for arm, effect in judge.effects(use, arms).items():
                 found.setdefault(arm, []).append(effect)
+    harmless = None
+    if len(judgements) == 1 and advised:
+        harms = {arm: any(effect.harms for effect in each) for arm, each in found.items()}
+        harmless = without_harm(judgements[0], advised[0], harms.get)
     return Advice(
         link=judge.link,
         sender=judge.sender,
         judgements=tuple(judgements),
         advised=advised,
+        harmless=harmless if harmless not in advised else None,
         effects={arm: tuple(each) for arm, each in found.items()},
         measure=judge.link.measure,
         runs=judge.made,
@@ -235,40 +265,6 @@ def _arms_for_effects(judgements: Sequence[Judgement], advised: Sequence[Remedy]
     for place in range(MOST_EFFECTS):
         arms += [each[place] for each in worth if place < len(each)]
     return list(dict.fromkeys(arms))[: max(MOST_EFFECTS, len(advised))]
-
-
-def _for_all(judgements: Sequence[Judgement]) -> tuple[Remedy, ...]:
-    """Return the easiest of the remedies that are worthwhile for the most uses and harm none."""
-    by_arm: dict[Arm, list[tuple[Judgement, Remedy]]] = {}
-    for judgement in judgements:
-        for remedy in judgement.remedies:
-            by_arm.setdefault(remedy.arm, []).append((judgement, remedy))
-    harmless = {
-        arm: sum(remedy.worth for _, remedy in each)
-        for arm, each in by_arm.items()
-        if len(each) == len(judgements) and not any(_harmed(*pair) for pair in each)
-    }
-    most = max(harmless.values(), default=0)
-    if most == 0:
-        return ()
-    best = min(
-        (arm for arm, served in harmless.items() if served == most),
-        key=lambda arm: (
-            max(remedy.deployment.effort for _, remedy in by_arm[arm]),
-            -_total_gain(by_arm[arm]),
-        ),
-    )
-    return (by_arm[best][0][1],)
-
-
-def _harmed(judgement: Judgement, remedy: Remedy) -> bool:
-    """Whether the mean gain of a remedy for a use is a loss of a worthwhile amount."""
-    return remedy is not judgement.now and not judgement.measure.tolerable(remedy.gain)
-
-
-def _total_gain(each: Sequence[tuple[Judgement, Remedy]]) -> float:
-    """Return the sum of the gains over all uses, each in multiples of its smallest worthwhile gain."""
-    return sum(judgement.measure.in_thresholds(remedy.gain) for judgement, remedy in each)
 
 
 def losses_in_words(link: FittedLink) -> list[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, queue_disciplines, schemes
+from lasthop.advice import steps
+from lasthop.advice.steps import Steps
 from lasthop.race import Arm
 
 PLAIN = schemes()[0].name
@@ -25,8 +27,8 @@ class Sender:
         Its title in output.
     how : str
         How to configure a server, such as a sysctl.
-    mainline : bool
-        Whether released Linux kernels include it.
+    linux : str or None
+        Its name in Linux; None if released kernels lack it.
     cost : str or None
         Its drawback.
     """
@@ -34,7 +36,7 @@ class Sender:
     name: str
     title: str
     how: str
-    mainline: bool = True
+    linux: str | None = None
     cost: str | None = None
 
 
@@ -44,7 +46,7 @@ def _sender(control: CongestionControl) -> Sender:
         control.sender,
         f"{control.title}, Linux's default" if is_default else control.title,
         control.origin or f"sysctl net.ipv4.tcp_congestion_control={control.linux}",
-        mainline=control.linux is not None,
+        linux=control.linux,
         cost=control.cost,
     )
 
@@ -100,8 +102,15 @@ QUEUE_COST = (
     "works only where packets wait: in front of a faster queue, its rate must be limited to the link's"
 )
 
-PRODUCT, NO_PRODUCT = 2, 8
-"""Effort of a product on the path, and of code that no product has."""
+SETTING, DISCIPLINE, PRODUCT, MANY, BUILD, RESEARCH = 1, 2, 4, 4, 8, 16
+"""Effort of the parts of a remedy.
+
+In this order: a sysctl of one's own server or device, the lines of a queue discipline, a product on the path,
+a sysctl of many servers, a kernel to build, and code that no product has.
+"""
+
+SETTINGS = SETTING + DISCIPLINE
+"""The most effort of remedies that are settings of boxes that run already."""
 
 
 def deployable() -> Mapping[str, Scheme]:
@@ -152,29 +161,75 @@ def changes_only_tcp(arm: Arm) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an arm: what changes at one place.
+
+    Attributes
+    ----------
+    name : str
+        Its name: the congestion control, the scheme or the queue discipline.
+    place : str
+        Where it is installed.
+    how : str
+        What is installed there, and with which product, in a phrase.
+    cost : str or None
+        Its drawback.
+    effort : int
+        What it takes: see `SETTING`.
+    available : bool
+        Whether it is to be had today. False if no product has it.
+    steps : Steps
+        Whose box it is, and the commands.
+    """
+
+    name: str
+    place: str
+    how: str
+    cost: str | None
+    effort: int
+    available: bool
+    steps: Steps
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """The deployment of an arm.
 
     Attributes
     ----------
-    places : tuple of str
-        Where something changes.
-    how : tuple of str
-        What changes at each place.
-    costs : tuple of str
-        The drawbacks.
-    effort : int
-        The sum over the places: 1 for a setting of the server, 2 for a product on the path or a queue
-        discipline, 4 for a setting of many servers, 8 for code that no product has.
+    parts : tuple of Part
+        What changes, place by place. Empty for the current configuration.
     reads_tcp : bool
         Whether it reads TCP headers, which a VPN hides.
     """
 
-    places: tuple[str, ...]
-    how: tuple[str, ...]
-    costs: tuple[str, ...]
-    effort: int
+    parts: tuple[Part, ...]
     reads_tcp: bool
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where something changes."""
+        return tuple(each.place for each in self.parts)
+
+    @property
+    def how(self) -> tuple[str, ...]:
+        """What changes at each place."""
+        return tuple(each.how for each in self.parts)
+
+    @property
+    def costs(self) -> tuple[str, ...]:
+        """The drawbacks."""
+        return tuple(each.cost for each in self.parts if each.cost)
+
+    @property
+    def effort(self) -> int:
+        """The sum over the parts."""
+        return sum(each.effort for each in self.parts)
+
+    @property
+    def available(self) -> bool:
+        """Whether all of its parts are to be had today."""
+        return all(each.available for each in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,50 +240,95 @@ class Source:
     ----------
     place : str
         Its name in output.
+    owner : str
+        Whose box it is.
     effort : int
-        The effort of changing its congestion control, on the scale of `Deployment`.
+        The effort of changing its congestion control.
     """
 
     place: str
+    owner: str
     effort: int
 
 
-ONE_SERVER = Source("server", 1)
+ONE_SERVER = Source("server", "the server: yours if you run it, else not yours to change", SETTING)
 """The server of the user who asks for advice."""
 
-MANY_SERVERS = Source("every server of downloads", 4)
+MANY_SERVERS = Source(
+    "every server of downloads", "servers, of which those of others are not yours to change", MANY
+)
 """The servers of all downloads beside a use."""
 
-DEVICE = Source("device that uploads", 1)
+DEVICE = Source("device that uploads", "your own device", SETTING)
 """The user's device."""
 
 
-def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER) -> Deployment:
-    """Return the deployment of an arm if the server uses `sender` now."""
-    places: list[str] = []
-    how: list[str] = []
-    costs: list[str] = []
-    effort = 0
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The rates of a link, to which a shaper is set.
+
+    Attributes
+    ----------
+    down_bps, up_bps : float or None
+        The rates of both directions; None if unknown.
+    """
+
+    down_bps: float | None = None
+    up_bps: float | None = None
+
+
+def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates | None = None) -> Deployment:
+    """Return the deployment of an arm if the server uses `sender` now, on a link of these rates."""
+    parts = []
     if arm.sender is not None and arm.sender != sender:
         known = SENDERS[arm.sender]
-        places.append(source.place)
-        how.append(known.how)
-        effort += source.effort if known.mainline else NO_PRODUCT
-        costs += [known.cost] if known.cost else []
+        parts.append(
+            Part(
+                known.title,
+                source.place,
+                known.how,
+                known.cost,
+                source.effort if known.linux else max(BUILD, source.effort),
+                available=True,
+                steps=steps.of_sender(known.linux, source.owner),
+            )
+        )
     scheme = deployable().get(arm.scheme)
-    if scheme is not None and scheme.place is not None and scheme.cost is not None:
-        places.append(scheme.place)
-        how.append(scheme.products or f"no product has it ({scheme.source})")
-        costs.append(scheme.cost)
-        effort += PRODUCT if scheme.products else NO_PRODUCT
+    if scheme is not None and scheme.place is not None:
+        parts.append(_scheme_part(scheme, arm))
     queue = discipline(arm)
     if queue is not None:
-        places.append(QUEUE_PLACE)
-        how.append(queue.how)
-        costs.append(QUEUE_COST)
-        effort += PRODUCT
-    return Deployment(
-        tuple(places), tuple(how), tuple(costs), effort, bool(scheme is not None and scheme.reads_tcp)
+        shaper = rates or Rates()
+        parts.append(
+            Part(
+                queue.title,
+                QUEUE_PLACE,
+                queue.how,
+                QUEUE_COST,
+                DISCIPLINE,
+                available=True,
+                steps=steps.of_queue(queue.name, shaper.down_bps, shaper.up_bps),
+            )
+        )
+    return Deployment(tuple(parts), bool(scheme is not None and scheme.reads_tcp))
+
+
+def _scheme_part(scheme: Scheme, arm: Arm) -> Part:
+    prefix = f"scheme.{scheme.name}."
+    settings = {key.removeprefix(prefix): str(value) for key, value in arm.settings if key.startswith(prefix)}
+    assert scheme.place is not None
+    if scheme.products is None:
+        how = f"not to be had today: no product has it ({scheme.source})"
+        found = Steps("nobody's yet", (), "it exists as research code only")
+        return Part(scheme.name, scheme.place, how, scheme.cost, RESEARCH, available=False, steps=found)
+    return Part(
+        scheme.name,
+        scheme.place,
+        scheme.products,
+        scheme.cost,
+        PRODUCT,
+        available=True,
+        steps=steps.of_scheme(scheme.name, settings),
     )
 
 

@@ -1,4 +1,4 @@
-"""The accuracy of advice: on random links, the advised remedy against the best one, found by brute force.
+"""The accuracy of advice: on random links, the advised remedy against the best one to be had, by brute force.
 
 ``python -m lasthop.advice.trial 200`` draws links with losses of all kinds, measures each by simulated
 probes, asks for advice, and then runs every remedy on the true link. ``--for call`` asks for calls in place
@@ -148,9 +148,9 @@ def gain_of(measure: Measure, now: float, then: float) -> float:
 def _brute_force(
     judgement: Judgement, link: Scenario, losses: Any, runs: int, jobs: int | None
 ) -> dict[Arm, float]:
-    """Return the measure of every remedy on the true link, over fades other than those of the advice."""
+    """Return the measure of each remedy to be had today on the true link, over fades of its own."""
     use = judgement.use
-    arms = [each.arm for each in judgement.remedies]
+    arms = [each.arm for each in judgement.remedies if each.deployment.available]
     # With an error this small, no arm stops early.
     comparison = Race(
         use.scenario(link),

@@ -121,6 +121,10 @@ class Measure:
         """Format a gain."""
         return f"{gain:.3g}" if self.min_difference is None else f"{gain:+.2g}"
 
+    def gained_by(self, gain: float) -> str:
+        """Return the phrase for a gain."""
+        return self.gained.format(gain=self.number(gain))
+
     def gain(self, gain: float, low: float, high: float) -> str:
         """Format a gain with its interval; empty without one."""
         if not math.isfinite(gain):
@@ -131,7 +135,7 @@ class Measure:
         """Return a sentence about the gain of a remedy."""
         if not math.isfinite(gain):
             return f"{self.write(then)} in place of next to nothing"
-        gained = self.gained.format(gain=self.number(gain))
+        gained = self.gained_by(gain)
         gained += f" ({self.number(low)} to {self.number(high)})"
         change = self.change.format(now=self.write(now), then=self.write(then))
         return f"{change}, {gained}" if change else gained

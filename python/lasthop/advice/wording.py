@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lasthop.advice.advice import Advice
 from lasthop.advice.judgement import Effect, Judgement, Remedy
+from lasthop.advice.remedies import Part
 from lasthop.advice.uses import USES
 from lasthop.fitting import Assumption
 
@@ -27,14 +28,39 @@ def without_use(judgement: Judgement) -> list[tuple[str, list[str]]]:
 
 def caution(advice: Advice, remedy: Remedy) -> str:
     """Explain an interval of an advised remedy that includes losses; empty if none does."""
+    if advice.sure(remedy):
+        return ""
+    return (
+        "significant on average over the links that the measurement allows; on a single one of them "
+        "it may be a loss, as the interval shows"
+    )
+
+
+def proposals(advice: Advice) -> Iterator[tuple[str, Remedy]]:
+    """Yield the advised remedies, each with the words that introduce it."""
+    for index, each in enumerate(advice.advised):
+        yield "do this" if index == 0 else "for more effort", each
+        if index == 0 and advice.harmless is not None:
+            yield "without harm to other uses", advice.harmless
+
+
+def parts(advice: Advice) -> list[Part]:
+    """Return each part of the remedies once, the easiest first."""
+    found: dict[str, Part] = {}
     for judgement in advice.judgements:
-        found = next((each for each in judgement.remedies if each.arm == remedy.arm), None)
-        if found is not None and found.worth and found.gain_low < judgement.measure.no_change:
-            return (
-                "significant on average over the links that the measurement allows; on a single one of them "
-                "it may be a loss, as the interval shows"
-            )
-    return ""
+        for remedy in judgement.remedies:
+            for part in remedy.deployment.parts:
+                found.setdefault(part.name, part)
+    return sorted(found.values(), key=lambda part: part.effort)
+
+
+def by_availability(judgement: Judgement) -> tuple[list[Remedy], list[Remedy]]:
+    """Return the remedies to be had today with the current configuration, and those that no product has."""
+    every = judgement.remedies
+    return (
+        [each for each in every if each.deployment.available],
+        [each for each in every if not each.deployment.available],
+    )
 
 
 def changed(effect: Effect) -> str:

@@ -10,7 +10,17 @@ from lasthop._lasthop import __version__
 from lasthop.advice.advice import Advice, losses_in_words
 from lasthop.advice.judgement import Effect, Judgement, Remedy
 from lasthop.advice.uses import SHORT_TRANSFER
-from lasthop.advice.wording import assumptions, caution, changed, effects, further, other_uses, without_use
+from lasthop.advice.wording import (
+    assumptions,
+    by_availability,
+    caution,
+    changed,
+    effects,
+    further,
+    other_uses,
+    proposals,
+    without_use,
+)
 from lasthop.core import formats
 from lasthop.fitting import Assumption
 
@@ -34,6 +44,7 @@ def document(advice: Advice) -> dict[str, Any]:
         "sender": advice.sender,
         **_judgement(advice.first),
         "advised": [each.arm.label for each in advice.advised],
+        "harmless": advice.harmless.arm.label if advice.harmless else None,
         "uses": [_judgement(each) for each in advice.judgements],
         "effects": [
             {"remedy": arm.label, **_effect(effect)}
@@ -99,9 +110,20 @@ def _remedy(remedy: Remedy, judgement: Judgement) -> dict[str, Any]:
         "worth": remedy.worth,
         "useless": remedy.useless,
         "why": remedy.why or None,
-        "places": list(deployment.places),
-        "how": list(deployment.how),
-        "costs": list(deployment.costs),
+        "available": deployment.available,
+        "effort": deployment.effort,
+        "parts": [
+            {
+                "part": part.name,
+                "place": part.place,
+                "owner": part.steps.owner,
+                "how": part.how,
+                "commands": list(part.steps.commands),
+                "note": part.steps.note or None,
+                "cost": part.cost,
+            }
+            for part in deployment.parts
+        ],
         "reads_tcp": deployment.reads_tcp,
     }
 
@@ -156,6 +178,8 @@ def html(advice: Advice, command: str) -> str:
         further=further,
         changed=changed,
         caution=caution,
+        proposals=list(proposals(advice)),
+        by_availability=by_availability,
         other_uses=other_uses(advice),
         effects=list(effects(advice)),
         without_use=without_use,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from html import escape
 
 from lasthop.advice import Advice
-from lasthop.advice.wording import effect_text, effects, further, other_uses
+from lasthop.advice.wording import by_availability, effect_text, effects, further, other_uses
 from lasthop.core import formats
 from lasthop.fitting import FittedLink
 from lasthop.fitting.losses import NAMES
@@ -64,12 +65,13 @@ def _advice_html(advice: Advice) -> str:
         rows = [
             [
                 f"{each.title}, advised" if each.arm in {one.arm for one in advice.advised} else each.title,
-                ", ".join(each.deployment.places),
+                ", ".join(each.deployment.places)
+                + ("" if each.deployment.available else ": not to be had today"),
                 measure.write(each.value),
                 "now" if each is judgement.now else measure.gain(each.gain, each.gain_low, each.gain_high),
                 *further(judgement, each),
             ]
-            for each in judgement.remedies
+            for each in itertools.chain(*by_availability(judgement))
         ]
         limits = [
             [each.name, measure.write(each.value), measure.gain(each.gain, each.low, each.high)]
@@ -80,8 +82,8 @@ def _advice_html(advice: Advice) -> str:
         foot = f"simulated: {judgement.use.simulated}"
         if judgement is advice.first:
             foot = f"{_link(advice.link)}; {foot}; {advice.runs:,} runs"
-            if advice.link.cannot_tell:
-                unknown = "; ".join(advice.link.cannot_tell)
+            if advice.open_questions:
+                unknown = "; ".join(advice.open_questions)
                 foot += f"; undetermined: {unknown}; measure this: {advice.measure.irtt}"
         caption = f"<b>{escape(advice.verdict())}</b>" if judgement is advice.first else ""
         parts.append(table(caption, heads, rows, foot, words=2))

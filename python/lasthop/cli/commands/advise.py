@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -17,12 +18,15 @@ from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import (
     assumptions,
+    by_availability,
     caution,
     changed,
     effect_text,
     effects,
     further,
     other_uses,
+    parts,
+    proposals,
     without_use,
 )
 from lasthop.cli import complete
@@ -179,14 +183,15 @@ def _print(advice: Advice) -> None:
     emit(f"the link: {formats.rate(link.rate_bps)}, round trip {formats.seconds(link.rtt_s)}")
     for line in losses_in_words(link):
         emit(f"  {line}")
-    for what in link.cannot_tell:
+    for what in advice.open_questions:
         emit(f"  undetermined: {what}")
-    if link.cannot_tell:
+    if advice.open_questions:
         emit(f"  measure this: {advice.measure.irtt}")
     for judgement in advice.judgements:
         _print_judgement(advice, judgement)
-    for index, each in enumerate(advice.advised):
-        _print_advised(advice, each, "do this" if index == 0 else "for more effort")
+    _print_parts(advice)
+    for what, each in proposals(advice):
+        _print_advised(advice, each, what)
     _print_effects(advice)
     for note in assumptions(advice):
         emit(f"\n{note}")
@@ -202,18 +207,21 @@ def _print_judgement(advice: Advice, judgement: Judgement) -> None:
         share = f", {now.value / advice.link.rate_bps:.0%} of the rate"
     emit(f"what limits it: now {measure.write(now.value)}{share}; without")
     for limit in judgement.limits:
-        emit(f"  {limit.name}: {measure.write(limit.value)}")
+        gained = f", {measure.gained_by(limit.gain)}" if math.isfinite(limit.gain) else ""
+        emit(f"  {limit.name}: {measure.write(limit.value)}{gained}")
     emit("")
     table = Table("remedy", measure.heading, "gain", *(each.heading for each in judgement.further), "where")
     advised = {each.arm for each in advice.advised}
-    for each in judgement.remedies:
-        table.row(
-            f"{'* ' if each.arm in advised else '  '}{each.title}",
-            measure.write(each.value),
-            "now" if each is now else measure.gain(each.gain, each.gain_low, each.gain_high),
-            *further(judgement, each),
-            ", ".join(each.deployment.places),
-        )
+    for group in by_availability(judgement):
+        for each in group:
+            places = ", ".join(each.deployment.places)
+            table.row(
+                f"{'* ' if each.arm in advised else '  '}{each.title}",
+                measure.write(each.value),
+                "now" if each is now else measure.gain(each.gain, each.gain_low, each.gain_high),
+                *further(judgement, each),
+                places if each.deployment.available else f"{places}: not to be had today",
+            )
     table.print()
     useless = without_use(judgement)
     if useless:
@@ -222,15 +230,31 @@ def _print_judgement(advice: Advice, judgement: Judgement) -> None:
         emit(f"  {', '.join(titles)}{f': {reason}' if reason else ''}")
 
 
+def _print_parts(advice: Advice) -> None:
+    """Print how each part of the remedies is installed, and what it costs."""
+    from lasthop.cli.table import Table
+
+    table = Table("part of a remedy", "how", "cost")
+    for part in parts(advice):
+        table.row(part.name, part.how, part.cost or "")
+    emit("")
+    table.print()
+
+
 def _print_advised(advice: Advice, each: Remedy, what: str) -> None:
     emit(f"\n{what}: {each.title}, {'; '.join(advice.gains(each.arm))}")
     if note := caution(advice, each):
         emit(f"  {note}")
     if each.meaning:
         emit(f"  {each.meaning}")
-    emit(f"  how: {'; '.join(each.deployment.how)}")
-    if each.deployment.costs:
-        emit(f"  cost: {'; '.join(each.deployment.costs)}")
+    for part in each.deployment.parts:
+        emit(f"  {part.name} ({part.place}): {part.steps.owner}")
+        for line in part.steps.commands:
+            emit(f"    {line}")
+        if part.steps.note:
+            emit(f"    {part.steps.note}")
+        if part.cost:
+            emit(f"    cost: {part.cost}")
     if each.deployment.reads_tcp:
         emit("  not inside a VPN, which hides TCP headers; TLS does not matter")
     for effect in advice.harmed(each.arm):

@@ -1,0 +1,402 @@
+"""Simulates remedies on a link, and judges them for one use at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lasthop._lasthop import Quantity
+from lasthop.advice import remedies
+from lasthop.advice.judgement import LOSSES, Change, Effect, Judgement, Limit, Remedy
+from lasthop.advice.selection import ladder
+from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
+from lasthop.core import formats
+from lasthop.core.statistics import Sample
+from lasthop.engine.stopping import Progress
+from lasthop.fitting import FittedLink
+from lasthop.fitting.scenario import PERFECT, channel_of, share, values
+from lasthop.race import Arm, NoValuesError, Race, RaceError, Ranked
+
+VARIANTS = 32
+"""Number of draws of the fitted link's parameters. Runs cycle through them, so means are over all draws."""
+
+DOWNLOAD, QUEUE_LIMIT, QUEUE_LENGTH = (
+    "the download beside it",
+    "the queue's limit, with eight times the queue",
+    "most of the queue, with an eighth of it",
+)
+
+
+class Judge:
+    """Compares remedies on one link.
+
+    Parameters
+    ----------
+    link : FittedLink
+        The link.
+    sender : str
+        The server's TCP now.
+    seed : int
+        The seed of all runs.
+    jobs : int or None
+        Threads.
+    report : callable
+        Called with the current activity and its progress.
+
+    Attributes
+    ----------
+    made : int
+        The runs made so far.
+    """
+
+    def __init__(
+        self,
+        link: FittedLink,
+        sender: str,
+        *,
+        seed: int,
+        jobs: int | None,
+        report: Callable[[str, Progress], None],
+    ) -> None:
+        self.link, self.sender = link, sender
+        self.now: Arm = Arm(remedies.SENDERS[sender].name, remedies.PLAIN)
+        self.made: int = 0
+        self._seed, self._jobs, self._report = seed, jobs, report
+        self._variants = VARIANTS if link.stated is None else 1
+        self._rates = remedies.Rates(link.rate_bps, link.up_rate_bps)
+
+    def use(self, name: str) -> Use:
+        """Return a use by its name, with runs that are short enough for the rate of the link."""
+        use, link = USES[name], self.link
+        rate_bps = link.up_rate_bps if use.upward else link.rate_bps
+        # A link without a rate is refused when it is simulated.
+        return use if rate_bps is None else use.shortened(rate_bps, link.rtt_s)
+
+    def judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
+        """Try every remedy for a use.
+
+        Raises
+        ------
+        RaceError
+            If no run of any remedy has the measure, as a page that never loads.
+        """
+        try:
+            return self._judge(use, runs)
+        except NoValuesError as error:
+            reason = f"{use.title}: over this link none is possible, with any remedy"
+            raise RaceError(reason) from error
+
+    def _judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
+        tried = remedies.arms(self.sender)
+        long = self._compare(use, use.title, tried, runs=runs)
+        short = self._short(long.arms) if use.name == "bulk" else {}
+        without = self._compare(
+            use,
+            f"what limits {use.title}",
+            [self.now, *(arm for arm, _ in self._limits(use))],
+            runs=runs,
+        )
+        found: list[Remedy] = []
+        for measure in use.measures:
+            further = (*use.further, *(each for each in use.measures if each is not measure))
+            now = _ranked(long, measure)[long.baseline].mean.value
+            limits = self._measured(without, use, measure, now)
+            found = self._remedies(long, use, measure, further, limits, short)
+            if any(each.worth for each in found):
+                break
+        return Judgement(
+            use=use,
+            measure=measure,
+            further=(*further, SHORT_TRANSFER) if short else further,
+            now=next(each for each in found if each.arm == long.baseline),
+            limits=tuple(limits),
+            remedies=tuple(found),
+            advised=tuple(ladder(found, measure)),
+            refused=tuple((each.arm.label, each.reason) for each in long.refused if each.same is None),
+        )
+
+    def effects(self, use: Use, arms: Sequence[Arm]) -> dict[Arm, Effect]:
+        """Return the effects of remedies on another use; empty if the use is impossible over the link."""
+        if not arms:
+            return {}
+        try:
+            compared = self._compare(
+                use,
+                f"what happens to {use.title}",
+                [self.now, *arms],
+                runs=(use.rounds * VARIANTS, use.rounds * VARIANTS),
+                precision=None,
+            )
+            tables = {measure: _ranked(compared, measure) for measure in use.measures}
+        except RaceError:
+            return {}
+        return {
+            arm: Effect(use, tuple(_change(*each, arm) for each in tables.items()))
+            for arm in compared.arms
+            if arm != compared.baseline
+        }
+
+    # -- Comparisons ---------------------------------------------------------------------------------
+
+    def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Race:
+        changes = settings.pop("changes", {"limit": use.limit_s})
+        if use.upward and self.link.up is None:
+            changes = {**changes, "radio.uplink.channel": self._upward()}
+        measure = settings.pop("metric", use.measures[-1].metric)
+        comparison = Race(
+            use.scenario(self.link.scenario()),
+            arms,
+            baseline=self.now,
+            metric=measure,
+            metrics=[] if "metric" in settings else use.metrics,
+            seed=self._seed,
+            overrides=[changes],
+            variants=self._draws(use),
+            **settings,
+        )
+        self.made += comparison.run(self._jobs, lambda done: self._report(what, done))
+        return comparison
+
+    def _draws(self, use: Use) -> list[dict[str, Any]]:
+        """Return changes that sample the uncertainty of the link, in the direction of the data."""
+        return [{}] if self.link.stated is not None else self.link.draws(VARIANTS, mirrored=use.upward)
+
+    def _upward(self) -> Any:
+        """Return the uplink channel assumed without measurements of the uplink: that of the downlink."""
+        stated = self.link.stated
+        return values(channel_of(self.link.down) if stated is None else stated.channel)
+
+    def _short(self, arms: Sequence[Arm]) -> Mapping[Arm, float]:
+        """Return the time within which 9 of 10 short downloads end, for each arm.
+
+        A mean would be that of a few runs in which a burst swallowed one SYN after the other.
+        """
+        # Splits need to see the end of a transfer.
+        close = {"tcp.close": True, "transfer.size": SHORT, "limit": 300}
+        try:
+            short = self._compare(
+                USES["bulk"],
+                "short transfers",
+                arms,
+                metric=SHORT_TRANSFER.metric,
+                changes=close,
+                runs=(VARIANTS, 4 * VARIANTS),
+                precision=0.02,
+            )
+        except RaceError:
+            # No transfer ends.
+            return {}
+        return {arm: _most(short.values(arm)) for arm in short.arms}
+
+    # -- Limits --------------------------------------------------------------------------------------
+
+    def _limits(self, use: Use) -> list[tuple[Arm, str]]:
+        """Return arms that each remove one limiting factor, with the names of the factors."""
+        link = self.link
+        loss = link.down.best.model["loss"] if link.down is not None else 0.0
+        perfect = (("radio.channel", PERFECT), ("radio.uplink.channel", PERFECT))
+        candidates: list[tuple[tuple[tuple[str, Any], ...], str]] = [(perfect, LOSSES)]
+        if link.down is not None and link.down.parameter("bad_s") is not None:
+            spread = {"frame-loss": {"loss": share(loss).value}}
+            candidates.append(
+                ((("radio.channel", spread),), f"bursts: independent losses of {formats.share(loss)}")
+            )
+        if use.beside:
+            # A download that starts as the run ends.
+            late = use.limit_s - 1e-3
+            candidates.append(((("transfer.start", late),), DOWNLOAD))
+            queue = Quantity(max(2, link.queue_packets // 8), "packets")
+            candidates.append((((remedies.QUEUE, queue),), QUEUE_LENGTH))
+        else:
+            queue = Quantity(8 * link.queue_packets, "packets")
+            candidates.append((((remedies.QUEUE, queue),), QUEUE_LIMIT))
+        if link.rtt_s > link.last_hop_rtt_s:
+            candidates.append(((("wired.delay", 0),), "the delay before the last hop"))
+        return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
+
+    def _measured(self, without: Race, use: Use, measure: Measure, now: float) -> list[Limit]:
+        """Return the limiting factors; their values are gains applied to the one value of now."""
+        names = dict(self._limits(use))
+        limits = []
+        for arm, ranked in _ranked(without, measure).items():
+            if arm in names:
+                gain, low, high = _gain(ranked, measure)
+                matters = bool(low > measure.threshold)
+                value = _then(now, gain, measure) if math.isfinite(gain) else ranked.mean.value
+                limits.append(Limit(names[arm], value, gain, low, high, matters))
+        return sorted(limits, key=lambda limit: limit.value, reverse=measure.better == "higher")
+
+    # -- Remedies ------------------------------------------------------------------------------------
+
+    def _remedies(
+        self,
+        long: Race,
+        use: Use,
+        measure: Measure,
+        further: Sequence[Measure],
+        limits: Sequence[Limit],
+        short: Mapping[Arm, float],
+    ) -> list[Remedy]:
+        """Return the remedies, the best first."""
+        ranking = _ranked(long, measure)
+        others = [_ranked(long, each) for each in further]
+        now = ranking[long.baseline]
+        found = []
+        for arm, ranked in ranking.items():
+            gains, ends = self._interval(long, ranked, now, measure)
+            # The mean over draws of an undetermined link may be that of a few absurd ones.
+            unknown = bool(self.link.cannot_tell) and math.isfinite(gains[0]) and math.isinf(gains[2])
+            shown = tuple(each[arm].mean.value for each in others)
+            remedy = Remedy(
+                arm=arm,
+                title=remedies.title(arm, self.sender),
+                meaning=remedies.meaning(arm),
+                deployment=remedies.deployment(arm, self.sender, _source(use), self._rates),
+                value=_then(now.mean.value, gains[0], measure)
+                if math.isfinite(gains[0])
+                else ranked.mean.value,
+                low=ends[0],
+                high=ends[1],
+                gain=gains[0],
+                gain_low=gains[1],
+                gain_high=gains[2],
+                further=(*shown, short.get(arm, math.nan)) if short else shown,
+                status=ranked.status,
+                worth=ranked.significant
+                and not unknown
+                and (ranked.mean.low > 0 if math.isinf(gains[0]) else gains[0] >= measure.threshold),
+                useless=ranked is not now and gains[2] < measure.negligible,
+            )
+            idle = long.without_effect(arm).values()
+            found.append(replace(remedy, why=_why(remedy, use, measure, limits, next(iter(idle), ""))))
+        return sorted(found, key=lambda each: each.value, reverse=measure.better == "higher")
+
+    def _interval(
+        self, long: Race, ranked: Ranked, now: Ranked, measure: Measure
+    ) -> tuple[list[float], list[float]]:
+        """Return the gain of an arm with its interval, and the interval of its value."""
+        if ranked is now:
+            return [measure.no_change] * 3, [now.mean.low, now.mean.high]
+        gain, low, high = _gain(ranked, measure)
+        if not math.isfinite(gain):
+            # The baseline is not significantly above zero, so there is no ratio.
+            return [math.inf, math.nan, math.nan], [ranked.mean.low, ranked.mean.high]
+        # A remedy that stopped early has only the first runs, so its gain is taken over those. The interval
+        # of the comparison is for the mean over the draws; that for the true link is at least as wide.
+        ours, theirs = (long.sample(each, measure.metric) for each in (ranked.arm, long.baseline))
+        least, most = _spread(ours, theirs[: len(ours)], self._variants, measure)
+        gains = [gain, min(least, low), max(most, high)]
+        ends = sorted(_then(now.mean.value, each, measure) for each in gains[1:])
+        return gains, ends
+
+
+def _ranked(race: Race, measure: Measure) -> dict[Arm, Ranked]:
+    """Return the ranking of a race with the numbers of a measure, by arm."""
+    return {each.arm: each for each in race.ranking(measure.metric)}
+
+
+def _gain(ranked: Ranked, measure: Measure) -> tuple[float, float, float]:
+    """Return the gain of an arm with the race's interval; infinite if there is no ratio."""
+    if measure.min_difference is not None:
+        value, low, high = ranked.difference.value, ranked.difference.low, ranked.difference.high
+        if math.isnan(value) or math.isnan(low) or math.isnan(high):
+            return 0.0, 0.0, 0.0
+        return (value, low, high) if measure.better == "higher" else (-value, -high, -low)
+    ratio = ranked.ratio
+    if not math.isfinite(ratio.value):
+        return math.inf, math.nan, math.nan
+    if measure.better == "higher":
+        return ratio.value, ratio.low, ratio.high
+    return _inverse(ratio.value), _inverse(ratio.high), _inverse(ratio.low)
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio > 0 else math.inf
+
+
+def _then(now: float, gain: float, measure: Measure) -> float:
+    """Apply a gain to the value of a measure."""
+    if measure.min_difference is not None:
+        return now + gain if measure.better == "higher" else now - gain
+    if measure.better == "higher":
+        return now * gain
+    return now / gain if gain > 0 else math.inf
+
+
+def _spread(ours: Sample, theirs: Sample, variants: int, measure: Measure) -> tuple[float, float]:
+    """Return a 95 % prediction interval for the gain on the true link, which is treated as one more draw.
+
+    Ratios are treated as lognormal over draws, differences as normal. The variation between the runs of a
+    draw widens the interval.
+    """
+    from scipy.special import stdtrit
+
+    if variants == 1:
+        return math.inf, -math.inf
+    if measure.min_difference is not None:
+        known = len(ours) >= variants and bool(np.all(np.isfinite(ours - theirs)))
+        if not known:
+            return -math.inf, math.inf
+        gains = ours - theirs if measure.better == "higher" else theirs - ours
+    else:
+        if len(ours) < variants or not bool(np.all((ours > 0) & (theirs > 0))):
+            return 0.0, math.inf
+        gains = np.log(ours / theirs) if measure.better == "higher" else np.log(theirs / ours)
+    half = float(stdtrit(variants - 1, 0.975)) * float(gains.std(ddof=1)) * math.sqrt(1 + 1 / variants)
+    ends = float(gains.mean()) - half, float(gains.mean()) + half
+    return ends if measure.min_difference is not None else (math.exp(ends[0]), math.exp(ends[1]))
+
+
+def _most(times: Sample) -> float:
+    """Return the 90 % quantile of times, of which NaN are the longest; NaN if it is one of them."""
+    most = float(np.quantile(np.nan_to_num(times, nan=math.inf), 0.9, method="higher"))
+    return most if math.isfinite(most) else math.nan
+
+
+def _change(measure: Measure, ranking: Mapping[Arm, Ranked], arm: Arm) -> Change:
+    now = next(each for each in ranking.values() if each.baseline)
+    then = ranking[arm]
+    gain, low, high = _gain(then, measure)
+    significant = then.significant and math.isfinite(gain)
+    harms = significant and not measure.tolerable(gain)
+    helps = significant and gain >= measure.threshold
+    return Change(measure, now.mean.value, then.mean.value, gain, low, high, harms, helps)
+
+
+def _source(use: Use) -> remedies.Source:
+    """Return the sender of the simulated data."""
+    if use.upward:
+        return remedies.DEVICE
+    return remedies.MANY_SERVERS if use.beside else remedies.ONE_SERVER
+
+
+def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit], idle: str) -> str:
+    """Return why a remedy is of no use, as far as it is known; else an empty string.
+
+    `idle` is the reason why its scheme had no effect in any run; empty if it had.
+    """
+    if not remedy.useless:
+        return ""
+    tcp = remedies.changes_only_tcp(remedy.arm)
+    queue = remedies.discipline(remedy.arm) is not None
+    if idle:
+        return f"no effect on this sender, because {idle}"
+    if not measure.tolerable(remedy.gain_high):
+        return "a faster download fills the queue" if use.beside and tcp else "it does harm"
+    not_limiting = {limit.name for limit in limits if limit.high < measure.negligible}
+    if LOSSES not in {limit.name for limit in limits}:
+        # The link has no losses.
+        not_limiting.add(LOSSES)
+    if tcp and not use.tcp:
+        return f"it changes the download, and {use.title} are not TCP"
+    if not queue and LOSSES in not_limiting:
+        return "losses are not what limits it"
+    if queue and not_limiting & {QUEUE_LENGTH, QUEUE_LIMIT}:
+        return "the queue is not what limits it"
+    if use.beside and dict(remedy.arm.settings).get(remedies.QUEUE) not in (None, remedies.FAIR):
+        return "packets still wait behind those of the download"
+    return ""
