@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 import lasthop
 from lasthop import plots
-from lasthop.cli.commands.compare import _split
+from lasthop.cli.commands.compare import _split, _status_text
 
 QUICK = ("compare", "last-mile", "--set", "limit=2 s", "--runs", "2:4")
 PAGE = (ROOT / "docs/guide/compare.md").read_text()
@@ -32,6 +32,21 @@ def test_the_page_shows_what_the_command_prints(command: Command) -> None:
     assert done.returncode == 0, done.stderr
     printed = [text.rstrip() for text in done.stdout.strip().splitlines()]
     assert printed == [text.rstrip() for text in table.strip().splitlines()]
+
+
+def test_a_row_agrees_with_itself() -> None:
+    """The verdict is against the best, p against the baseline; a row in which the two differ says so."""
+
+    def text(status: str, *, significant: bool, stopped_early: bool = False, baseline: bool = False) -> str:
+        flags = {"significant": significant, "stopped_early": stopped_early, "baseline": baseline}
+        return _status_text({"status": status, **flags}, 0.05)
+
+    assert text("worse", significant=True) == "worse than the best"
+    told = "; cannot be told apart from the baseline"
+    assert text("worse", significant=False) == f"worse than the best{told}"
+    assert text("worse", significant=False, stopped_early=True) == f"worse than the best, stopped early{told}"
+    assert text("worse", significant=False, baseline=True) == "worse than the best (baseline)"
+    assert text("cannot tell", significant=False) == "cannot be told apart from the best"
 
 
 def test_every_key_is_documented(command: Command) -> None:

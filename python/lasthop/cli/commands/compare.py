@@ -311,18 +311,26 @@ def _print(comparison: Race, most: int) -> None:
     what = metric_scale(comparison.metric, 0.0).name
     if comparison.quantile is not None:
         what = f"{quantile_name(comparison.quantile)} of {what} over runs"
-    emit(f"\n{what}, {better}; ratios to {comparison.baseline.label}, in runs over the same fades")
+    emit(f"\n{what}, {better}; ratios and p to {comparison.baseline.label}, in runs over the same fades")
 
 
 def _status_text(row: dict[str, Any], margin: float) -> str:
-    """Describe how an arm compares with the best."""
+    """Describe how an arm compares with the best, and with the baseline where that differs."""
     words = {
         "best": "best",
         "as good": f"as good as the best, within {100 * margin:g} %",
         "cannot tell": "cannot be told apart from the best",
-        "worse": "worse, stopped early" if row["stopped_early"] else "worse",
+        "worse": "worse than the best",
     }
-    return words[row["status"]] + (" (baseline)" if row["baseline"] else "")
+    text = words[row["status"]]
+    if row["status"] == "worse" and row["stopped_early"]:
+        text += ", stopped early"
+    if row["baseline"]:
+        return f"{text} (baseline)"
+    if row["status"] == "worse" and not row["significant"]:
+        # Its p is that of the ratio to the baseline, and not of the verdict.
+        text += "; cannot be told apart from the baseline"
+    return text
 
 
 def _print_without_effect(comparison: Race) -> None:
