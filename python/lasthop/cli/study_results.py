@@ -18,6 +18,7 @@ from lasthop.cli.scenario import unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table, p_value, printable
 from lasthop.core.statistics import runs_to_tell
+from lasthop.core.titles import shown_title
 from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.results.samples import TOTAL
 from lasthop.show import study_report
@@ -66,7 +67,7 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
         emit_document(results.document)
     else:
         if study.scenario.title:
-            emit(f"{printable(study.scenario.title)}\n")
+            emit(f"{printable(shown_title(study.scenario))}\n")
         _print_summary(study, study.metric, summary)
         if len(comparison):
             _print_comparison(study, study.metric, comparison)

@@ -18,6 +18,7 @@ from lasthop.core.metrics import find_metric
 from lasthop.core.paired_quantiles import Span
 from lasthop.core.scenarios import load
 from lasthop.core.statistics import Sample, holm, paired
+from lasthop.core.titles import shown_title
 from lasthop.core.units import better_of
 from lasthop.engine.scheduler import Batch, Executor, Policy, Scheduler
 from lasthop.engine.stopping import MOST_RUNS, Progress
@@ -314,6 +315,15 @@ class Race(Shown):
         """Whether every arm has stopped."""
         return self._look == len(self.looks)
 
+    @property
+    def shown_title(self) -> str:
+        """The title of the scenario, with the range of each setting in which the arms differ."""
+        swept: dict[str, dict[Any, None]] = {}
+        for arm in self.arms:
+            for key, value in arm.settings:
+                swept.setdefault(key, {})[value if isinstance(value, str) else str(value)] = None
+        return shown_title(self.scenario, {key: list(values) for key, values in swept.items()})
+
     def packet_bound(self, runs: int) -> float:
         """Return an upper bound of the data packets that arms deliver in so many runs each.
 
@@ -360,7 +370,7 @@ class Race(Shown):
             return 0
         # Import scipy now: later it would delay handling Ctrl-C.
         statistics.prepare()
-        bar = progress_bar(self.scenario.title or "comparison")
+        bar = progress_bar(self.shown_title or "comparison")
         with ExitStack() as stack:
             report = stack.enter_context(chosen(progress, bar))
             if executor is None:

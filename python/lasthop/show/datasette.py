@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lasthop.core.metrics import is_of_part
+from lasthop.core.titles import shown_title
 from lasthop.results.error import StudyError
 from lasthop.study.study import Study
 
@@ -48,7 +49,7 @@ def metadata(study: Study) -> dict[str, Any]:
         "columns": _columns(study),
     }
     return {
-        "title": study.scenario.title or "A study",
+        "title": shown_title(study.scenario) or "A study",
         "description": f"A study of {', '.join(study.points[0].schemes)}, made by Lasthop {study.version}.",
         "databases": {study.path.stem: {"tables": tables, "queries": _queries(study)}},
     }

@@ -7,6 +7,7 @@ from html import escape
 
 import pandas
 
+from lasthop.core.titles import shown_title
 from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.race import Race, RaceError
 from lasthop.show.html import table
@@ -17,13 +18,13 @@ from lasthop.study import Study
 @text_of.register
 def _study_text(study: Study) -> str:
     """Return the text that stands for a study: its size, and how far it is."""
-    return f"<Study of {study.scenario.title!r}: {_extent(study)}; {_state(study)}>"
+    return f"<Study of {shown_title(study.scenario)!r}: {_extent(study)}; {_state(study)}>"
 
 
 @html_of.register
 def _study_html(study: Study) -> str:
     """Return a study as HTML: its size, and the means of its metric as far as they are known."""
-    caption = f"<b>{escape(study.scenario.title or 'A study')}</b> · {escape(_extent(study))}"
+    caption = f"<b>{escape(shown_title(study.scenario) or 'A study')}</b> · {escape(_extent(study))}"
     if not study.progress.done or study.shard is not None:
         return table(caption, [], [], _state(study))
     summary = study.summary()
@@ -57,7 +58,7 @@ def _race_text(race: Race) -> str:
 @html_of.register
 def _race_html(race: Race) -> str:
     """Return a comparison as HTML: a row for each arm, the best first."""
-    caption = f"<b>{escape(race.scenario.title or 'A comparison')}</b>"
+    caption = f"<b>{escape(race.shown_title or 'A comparison')}</b>"
     try:
         rows = race.results()
     except RaceError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lasthop.core.titles import shown_title
 from lasthop.core.units import setting_scale
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import sweep_curve
@@ -29,7 +30,7 @@ def figures(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> di
     """
     others = other_settings(study, key)
     summary = study.summary(metric)
-    title = study.scenario.title
+    title = shown_title(study.scenario)
     if not others:
         return {"packet-size": sweep_curve(summary, key, peaks=True, title=title)}
     named = [[_named(name, str(value)) for value in summary[name]] for name in others]

@@ -70,7 +70,7 @@ def write(comparison: Race, directory: Path) -> list[Path]:
     table = comparison.results()
     results = directory / "results.json"
     write_text(results, json.dumps(document(comparison), indent=2, ensure_ascii=False) + "\n")
-    figure = plots.heat_map(table, better=comparison.better, title=comparison.scenario.title)
+    figure = plots.heat_map(table, better=comparison.better, title=comparison.shown_title)
     return [
         results,
         to_csv(table, directory / "comparison.csv"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop import plots
 from lasthop.core.files import write_text
+from lasthop.core.titles import shown_title
 from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.results.samples import TOTAL
 from lasthop.show import study_report
@@ -72,6 +73,7 @@ def write_html(study: Study, path: Path, command: str = "") -> Path:
     document = json.dumps(study_report.document(study), ensure_ascii=False).encode()
     page = template("study.html.jinja").render(
         study=study,
+        title=shown_title(study.scenario),
         command=command,
         progress=study.progress,
         schemes=list(dict.fromkeys(scheme for point in study.points for scheme in point.schemes)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop.core.files import write_text
 from lasthop.core.quantity import axis
+from lasthop.core.titles import shown_title
 from lasthop.core.units import quantile_name
 from lasthop.results.samples import TOTAL
 from lasthop.study.study import Study
@@ -182,7 +183,7 @@ def curve_figures(study: Study, share: float | None = None) -> Iterator[tuple[st
     others = [name for name in study.points[0].parameters if name not in numeric]
     summary = study.summary() if share is None else study.quantile(share)
     if not others:
-        title = study.scenario.title
+        title = shown_title(study.scenario)
         yield title, draw(summary, title)
         return
     for values, part in summary.groupby(others, sort=False):

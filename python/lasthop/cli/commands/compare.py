@@ -161,7 +161,7 @@ def compare(
         emit_document(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         if scenario.title:
-            emit(f"{printable(scenario.title)}\n")
+            emit(f"{printable(comparison.shown_title)}\n")
         _print(comparison, rows)
         _print_without_effect(comparison)
         _print_refused(comparison)

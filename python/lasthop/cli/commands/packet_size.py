@@ -17,6 +17,7 @@ from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, scheme_override, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table, in_common, printable
+from lasthop.core.titles import shown_title
 from lasthop.core.units import RATES
 from lasthop.show.packet_size import figures
 from lasthop.study import Study, StudyError
@@ -75,7 +76,7 @@ def packet_size(
         emit_document(_json(found, key))
     else:
         if scenario.title:
-            emit(f"{printable(scenario.title)}\n")
+            emit(f"{printable(shown_title(scenario))}\n")
         _print(found)
         said = unused_by_schemes(point.scenario for point in scenario.points())
         if said:
