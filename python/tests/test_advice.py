@@ -16,7 +16,7 @@ import lasthop
 from lasthop.advice import SENDERS, USES, Advice, advise, remedies
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import assumptions, caution
-from lasthop.fitting import fit, stated_link
+from lasthop.fitting import fit, preset_link, scenario_link, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes, Rates
 from lasthop.race import Arm
 from lasthop.show.advice_page import document, html
@@ -262,13 +262,16 @@ def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--loss", "2%"], "expected a measurement, or what you know of the link"),
+        (["--loss", "2%"], "expected a measurement, a preset, a scenario, or what you know of the link"),
         (["--loss", "2", "--rate", "8Mbps", "--rtt", "60ms"], "expected a share below 1, such as 2%"),
         (
             ["--loss", "2%", "--burst", "x", "--rate", "8Mbps", "--rtt", "60ms"],
             "found a burst of 'x', expected packets in a row",
         ),
         (["README.md", "--loss", "2%"], "state a link without measurements"),
+        (["starlink", "--rate", "8Mbps"], "--rate: starlink states this already"),
+        (["starlink", "geo"], "starlink: a preset or a scenario is a whole link; state it alone"),
+        (["geo", "--rtt", "60ms"], "at least that of the last hop of geo, 558 ms"),
         (["--sender", "linux-bbbr"], "linux-bbr"),
     ],
 )
@@ -277,6 +280,42 @@ def test_wrong_input_is_refused(command: Command, arguments: list[str], message:
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_preset_is_a_link(command: Command, tmp_path: Path) -> None:
+    link = preset_link("rural-wifi")
+    assert (link.rate_bps, link.up_rate_bps, link.queue_packets) == (3e6, 3e6, 100)
+    assert (link.last_hop_rtt_s, link.rtt_s) == pytest.approx((0.012, 0.052))
+    assert losses_in_words(link) == ["as stated: 0.5 % of the packets of 1500 B lost"]
+    assert preset_link("rural-wifi", rtt_s=0.1).rtt_s == pytest.approx(0.1)
+    for each in lasthop.links():
+        every = preset_link(each.name)
+        assert every.rate_bps is not None
+        assert lasthop.run(every.scenario().with_({"limit": 5})).metrics["throughput_bps"] >= 0
+    out = tmp_path / "advice"
+    result = command("advise", "rural-wifi", "--for", "bulk", "--out", out)
+    assert result.returncode == 0, result.stderr
+    assert "the link: 3 Mbps, round trip 52 ms" in result.stdout
+    assert "Assumed: the server is 40 ms of round-trip time beyond the last hop" in result.stdout
+    # What is written is the link.
+    again = scenario_link(lasthop.load(out / "scenario.toml"))
+    assert (again.rate_bps, again.rtt_s) == pytest.approx((3e6, 0.052))
+
+
+def test_a_scenario_is_a_link() -> None:
+    scenario = lasthop.load("last-mile")
+    link = scenario_link(scenario)
+    assert link.scenario()["radio.channel"] == scenario["radio.channel"]
+    assert any("without the schemes of the scenario (arq)" in note for note in link.notes)
+    advice = advise(link, ["bulk", "upload"], runs=(4, 4), effects=False)
+    assert advice.now.value > 0
+    # The scenario states its uplink.
+    assert not any("the uplink loses" in note for note in assumptions(advice))
+    for name, message in (("office", "for one last hop"), ("shared-radio", "for one last hop")):
+        with pytest.raises(ValueError, match=message):
+            scenario_link(lasthop.load(name))
+    with pytest.raises(ValueError, match=r"a sweep of radio\.rate is several links"):
+        scenario_link(scenario.with_("sweep.radio.rate=['1 Mbps', '2 Mbps']"))
 
 
 def test_a_link_that_carries_nothing_now_is_advised_all_the_same() -> None:

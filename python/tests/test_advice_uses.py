@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -28,6 +28,9 @@ from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes
 from lasthop.race import Arm, Race, RaceError, Ranked
 from lasthop.show.advice_page import document, html
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FAIR: tuple[str, Any] = ("radio.queue", {"fq-codel": {}})
 
@@ -372,6 +375,23 @@ def test_the_shaper_lines_are_those_of_tc(discipline: str) -> None:
     if "Operation not permitted" in result.stderr or "Unknown device type" in result.stderr:
         pytest.skip("network namespaces or interfaces of this kind are not to be had here")
     assert result.returncode == 0, result.stderr
+
+
+def test_the_page_fits_a_telephone(call: Advice, browser: Browser, tmp_path: Path) -> None:
+    """At 390 px nothing scrolls sideways, also with all rows opened, and no row is empty."""
+    path = tmp_path / "advice.html"
+    path.write_text(html(call, "lasthop advise"), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(path.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    wide = (
+        "[...document.querySelectorAll('html, .wide, table, pre')].filter(e => e.scrollWidth > e.clientWidth)"
+    )
+    assert page.evaluate(f"{wide}.map(each => each.outerHTML.slice(0, 80))") == []
+    empty = "[...document.querySelectorAll('tr, td')].filter(e => e.offsetHeight && !e.innerText.trim())"
+    assert page.evaluate(f"{empty}.filter(each => !each.querySelector('.bar')).length") == 0
+    assert "tc qdisc replace dev WAN" in page.locator("details").first.inner_text()
+    page.close()
 
 
 def test_uses_that_do_not_exist_or_are_impossible_are_refused(command: Command) -> None:

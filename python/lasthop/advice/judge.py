@@ -144,7 +144,7 @@ class Judge:
 
     def _compare(self, use: Use, what: str, arms: Sequence[Arm], **settings: Any) -> Race:
         changes = settings.pop("changes", {"limit": use.limit_s})
-        if use.upward and self.link.up is None:
+        if use.upward and not self.link.knows_uplink_losses:
             changes = {**changes, "radio.uplink.channel": self._upward()}
         measure = settings.pop("metric", use.measures[-1].metric)
         comparison = Race(

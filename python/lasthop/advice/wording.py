@@ -122,7 +122,7 @@ def effects(advice: Advice) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 def assumptions(advice: Advice) -> list[str]:
     """Return the assumptions about the link and its uses."""
     notes = [note for note in advice.link.notes if isinstance(note, Assumption)]
-    if advice.link.up is None and any(each.use.upward for each in advice.judgements):
+    if not advice.link.knows_uplink_losses and any(each.use.upward for each in advice.judgements):
         notes.append(Assumption("the uplink loses as many packets as the downlink."))
     return [*notes, *_shortened(advice)]
 

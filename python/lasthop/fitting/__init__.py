@@ -1,5 +1,6 @@
 """Models of a link, fitted to measurements. docs/guide/fit.md describes the method and its limits."""
 
+from lasthop.fitting.given import GivenLink, preset_link, scenario_link
 from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses, fit, stated_link
 from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
@@ -11,6 +12,7 @@ __all__ = [
     "Check",
     "FittedLink",
     "FittedLosses",
+    "GivenLink",
     "NoRateError",
     "Parameter",
     "ProbePlan",
@@ -20,5 +22,7 @@ __all__ = [
     "fit",
     "fit_losses",
     "plan",
+    "preset_link",
+    "scenario_link",
     "stated_link",
 ]

@@ -121,6 +121,11 @@ class FittedLink(Shown):
     doubts: tuple[str, ...] = ()
 
     @property
+    def knows_uplink_losses(self) -> bool:
+        """Whether the losses of the uplink are known."""
+        return self.up is not None
+
+    @property
     def unmeasured(self) -> bool:
         """Whether there are measurements, and none of them has losses of the downlink."""
         return bool(self.files) and self.down is None and self.stated is None

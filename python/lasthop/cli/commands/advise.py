@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+import lasthop
 from lasthop import advice as advising
 from lasthop import fitting
 from lasthop._lasthop import quantity
@@ -61,7 +62,9 @@ from lasthop.show.advice_page import document, html
 def advise(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Measurements of the link, as for `lasthop fit`."),
+        typer.Argument(
+            metavar="FILE", help="Measurements of the link, as for `lasthop fit`; or one preset or scenario."
+        ),
     ] = None,
     rate: Rate = None,
     up_rate: UpRate = None,
@@ -107,7 +110,8 @@ def advise(
     """Find what would help a link: what limits it, remedies ranked by gain, and remedies of no use.
 
     `--for call` asks what would help the link's calls instead of its downloads.
-    The link is given by measurements, or by known properties: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
+    The link is given by measurements; by a preset of `lasthop links`, such as starlink, or a scenario; or by
+    known properties: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
     """
     if sender not in SENDERS:
         raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
@@ -117,7 +121,10 @@ def advise(
     known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
     try:
         with Activity("reading") as activity:
-            if files:
+            given = _given_link(files or [], {**known, "loss": loss, "burst": burst})
+            if given is not None:
+                link: FittedLink = given
+            elif files:
                 if loss is not None or burst is not None:
                     raise RefusedError(
                         "--loss and --burst state a link without measurements; leave them or FILE out"
@@ -153,6 +160,28 @@ def advise(
         emit(f"\nwritten to {output.summary()}")
 
 
+def _given_link(files: list[Path], known: dict[str, Any]) -> FittedLink | None:
+    """Return the link of a preset or of a scenario; None if the files are measurements.
+
+    A file of the name of a preset is a file.
+    """
+    presets = {each.name for each in lasthop.links()}
+    given = [path for path in files if (str(path) in presets and not path.exists()) or path.suffix == ".toml"]
+    if not given:
+        return None
+    path = given[0]
+    if len(files) > 1:
+        raise RefusedError(f"{path}: a preset or a scenario is a whole link; state it alone")
+    is_scenario = path.suffix == ".toml"
+    stated = [name for name, value in known.items() if value is not None and (is_scenario or name != "rtt_s")]
+    if stated:
+        option = stated[0].removesuffix("_bps").removesuffix("_s").replace("_", "-")
+        raise RefusedError(f"--{option}: {path} states this already; leave the option out")
+    if is_scenario:
+        return fitting.scenario_link(lasthop.load(path))
+    return fitting.preset_link(str(path), rtt_s=known["rtt_s"])
+
+
 def _stated_link(
     loss: str | None, burst: str | None, *, rate_bps: float | None, rtt_s: float | None, **known: Any
 ) -> FittedLink:
@@ -165,8 +194,8 @@ def _stated_link(
     """
     if rate_bps is None or rtt_s is None or loss is None:
         raise RefusedError(
-            "expected a measurement, or what you know of the link: such as --loss 2% --burst 5 --rate 8Mbps "
-            "--rtt 60ms; `lasthop fit --plan` says how to measure"
+            "expected a measurement, a preset, a scenario, or what you know of the link: such as --loss 2% "
+            "--burst 5 --rate 8Mbps --rtt 60ms; `lasthop fit --plan` says how to measure"
         )
     found = quantity(loss)
     if found is None or found[1] != "" or not 0 <= found[0] < 1:

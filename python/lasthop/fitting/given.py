@@ -1,0 +1,196 @@
+"""A link given by a preset or by a scenario, in place of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lasthop._lasthop import Quantity, Scenario, ScenarioError, links
+from lasthop.core import formats
+from lasthop.core.names import unknown
+from lasthop.fitting.link import Assumption, FittedLink, StatedLosses
+from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, Tables
+from lasthop.fitting.timing import Timing
+
+SERVER_RTT_S = 0.04
+"""The default round-trip time beyond the last hop of a preset, which describes the last hop alone."""
+
+SEEN_S = 300.0
+"""The simulated time from which the mean rate and the least delay of varying links are taken."""
+
+LAST_HOP, WIRED = "base-mobile", "fixed-base"
+"""The links of the topology `last-hop`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GivenLink(FittedLink):
+    """A link given by a preset or by a scenario.
+
+    Attributes
+    ----------
+    given : Scenario
+        The scenario of a download over the link. It states the link in full: its rate, delay and losses in
+        both directions, and its queue.
+    """
+
+    given: Scenario = field(kw_only=True)
+
+    @property
+    def knows_uplink_losses(self) -> bool:
+        """Whether the losses of the uplink are known: the scenario states them."""
+        return True
+
+    @property
+    def queue_packets(self) -> int:
+        """The length of the queue in front of the link, in packets; a default if it is stated otherwise."""
+        queue = self.given["radio.queue"]
+        if isinstance(queue, Quantity) and queue.unit == "packets":
+            return max(int(queue.amount), 1)
+        # The class is named, since slots make it anew.
+        return super(GivenLink, self).queue_packets
+
+    def toml(self, channel: Tables | str | None = None) -> str:
+        """Return the file of the scenario."""
+        return self.scenario(channel).to_toml()
+
+    def scenario(self, channel: Tables | str | None = None) -> Scenario:
+        """Return the scenario, with another channel of the downlink if one is stated."""
+        return self.given if channel is None else self.given.with_({"radio.channel": channel})
+
+
+def preset_link(name: str, *, rtt_s: float | None = None) -> GivenLink:
+    """Return the link of a preset.
+
+    Parameters
+    ----------
+    name : str
+        The preset: a name of `lasthop.links`.
+    rtt_s : float, optional
+        The round-trip time to the server, with the last hop. By default the server is `SERVER_RTT_S` beyond
+        the last hop.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset, or the time is shorter than that of its last hop.
+    """
+    known = {each.name: each for each in links()}
+    if name not in known:
+        raise ValueError(unknown("preset", name, list(known)))
+    radio = {"preset": name}
+    alone = _download({"wired": {"rate": FASTEST_WIRED_BPS}, "radio": radio}, name)
+    hop_s = _hop_rtt(alone)
+    if rtt_s is not None and rtt_s < hop_s:
+        raise ValueError(
+            f"found a round-trip time of {formats.seconds(rtt_s)}, expected at least that of the last hop of "
+            f"{name}, {formats.seconds(hop_s)}"
+        )
+    beyond = SERVER_RTT_S if rtt_s is None else rtt_s - hop_s
+    notes = []
+    if rtt_s is None:
+        notes.append(
+            Assumption(
+                f"the server is {formats.seconds(beyond)} of round-trip time beyond the last hop, which "
+                f"takes {formats.seconds(hop_s)}; state --rtt."
+            )
+        )
+    wired = {"rate": max(FASTEST_WIRED_BPS, 10 * _rate(alone)), "delay": beyond / 2}
+    return _given(_download({"wired": wired, "radio": radio}, name), f"preset {name}", notes)
+
+
+def scenario_link(scenario: Scenario) -> GivenLink:
+    """Return the link of a scenario with a wired and a wireless link in a row.
+
+    Its traffic, schemes and senders are left out.
+
+    Raises
+    ------
+    ValueError
+        If the scenario has other links, or a sweep.
+    """
+    place = scenario.file
+    if scenario["topology"] != "last-hop":
+        raise ValueError(
+            f'{place}: advice is for one last hop, topology = "last-hop"; this scenario has others. State '
+            "the last hop alone in a scenario of its own"
+        )
+    if scenario.sweep:
+        raise ValueError(
+            f"{place}: a sweep of {', '.join(scenario.sweep)} is several links; state one value of each in "
+            "place of [sweep]"
+        )
+    tables = scenario.values()
+    notes = []
+    if scenario.schemes != ["basic"]:
+        left_out = ", ".join(each for each in scenario.schemes if each != "basic")
+        notes.append(Assumption(f"the link is without the schemes of the scenario ({left_out})."))
+    kept = {name: tables[name] for name in ("wired", "radio")}
+    return _given(_download(kept, place), place, notes)
+
+
+def _download(tables: Mapping[str, Any], name: str) -> Scenario:
+    """Return the scenario of a download over the links of these tables."""
+    return Scenario.from_tables(
+        {
+            "title": f"A download over the link of {name}",
+            "limit": Quantity(30.0, "s"),
+            "sender": "linux",
+            "schemes": ["basic"],
+            "transfer": {"size": "unlimited"},
+            **tables,
+        },
+        name=name,
+    )
+
+
+def _given(scenario: Scenario, name: str, notes: Sequence[str]) -> GivenLink:
+    hop_s = _hop_rtt(scenario)
+    beyond_s = sum(_delay(scenario, WIRED, up=up) for up in (False, True))
+    # A scenario is no mapping: it has no `get`.
+    channel = scenario["radio.channel"] if "radio.channel" in scenario else PERFECT  # noqa: SIM401
+    return GivenLink(
+        files=(name,),
+        down=None,
+        up=None,
+        timing=Timing(),
+        rate_bps=_rate(scenario),
+        up_rate_bps=_rate(scenario, up=True),
+        rate_variation=None,
+        up_rate_variation=None,
+        rtt_s=hop_s + beyond_s,
+        last_hop_rtt_s=hop_s,
+        notes=tuple(notes),
+        stated=StatedLosses(channel, _losses(scenario)),
+        given=scenario,
+    )
+
+
+def _losses(scenario: Scenario) -> str:
+    """Describe the losses of the downlink, as those of a full packet."""
+    try:
+        # At the mean rate: there is no closed form over a varying one.
+        loss = scenario.with_({"radio.rate": _rate(scenario)}).packet_loss("1500 B", LAST_HOP)
+    except ScenarioError:
+        return "losses that vary"
+    return f"{formats.share(loss)} of the packets of 1500 B lost" if loss > 0 else "no losses"
+
+
+def _rate(scenario: Scenario, *, up: bool = False) -> float:
+    """Return the mean rate of the last hop in a direction."""
+    key = "radio.uplink.rate" if up and "radio.uplink.rate" in scenario else "radio.rate"
+    rate = scenario[key]
+    if isinstance(rate, Mapping) and "lognormal" in rate:
+        rate = rate["lognormal"]["mean"]
+    if isinstance(rate, int | float):
+        return float(rate)
+    return float(scenario.link_timing(SEEN_S, LAST_HOP, up=up)["rate_bps"].mean())
+
+
+def _hop_rtt(scenario: Scenario) -> float:
+    return sum(_delay(scenario, LAST_HOP, up=up) for up in (False, True))
+
+
+def _delay(scenario: Scenario, link: str, *, up: bool) -> float:
+    """Return the least delay of a link in a direction."""
+    return float(scenario.link_timing(SEEN_S, link, up=up)["delay_s"].min())
