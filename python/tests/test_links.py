@@ -14,6 +14,8 @@ from conftest import ROOT, Command, results
 import lasthop
 import lasthop.plots
 from lasthop import ScenarioError
+from lasthop.fitting import scenario_link
+from lasthop.show.translations import netem
 
 SCENARIO = """
 limit = "30 s"
@@ -191,3 +193,50 @@ def test_results_do_not_depend_on_threads(tmp_path: Path, command: Command) -> N
 def test_the_trace_example_runs(command: Command) -> None:
     done = command("run", ROOT / "scenarios/traces/replay.toml", "--set", "limit=2 s")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_preset_is_printed_for_netem(command: Command) -> None:
+    result = command("links", "rural-wifi", "--as", "netem")
+    assert result.returncode == 0, result.stderr
+    # A bandwidth-delay product of 1.5 packets is in the delay, beside 100 packets in the queue.
+    assert result.stdout.splitlines() == [
+        "tc qdisc replace dev DOWN root netem rate 3000kbit delay 6.000ms limit 102 loss random 0.5%",
+        "tc qdisc replace dev UP root netem rate 3000kbit delay 6.000ms limit 102",
+    ]
+    starlink = command("links", "starlink", "--as", "netem").stdout
+    assert "# The rate down varies; its mean of 48.9 Mbps is constant here." in starlink
+    assert "# down: periods are counted in packets" in starlink
+
+
+@pytest.mark.parametrize(
+    ("channel", "words"),
+    [
+        # Bursts of 5 packets: p = r loss / (1 - loss).
+        ("{ gilbert = { loss = 0.2, burst = 5 } }", "loss gemodel 5% 20% 100% 0%"),
+        # At 10 Mb/s a packet takes 1.2 ms, so 12 ms are ten.
+        ('{ gilbert = { loss = 0.5, burst = "12 ms" } }', "loss gemodel 10% 10% 100% 0%"),
+        ('{ gilbert-elliott = { good = "120 ms", bad = "12 ms" } }', "loss gemodel 1% 10% 100% 0%"),
+        ("{ gilbert-elliott = { p = 0.01, r = 0.2, loss_bad = 0.5 } }", "loss gemodel 1% 20% 50% 0%"),
+        ("{ frame-loss = { loss = 0.01 } }", "loss random 1%"),
+    ],
+)
+def test_losses_are_those_of_netem(channel: str, words: str) -> None:
+    link = scenario_link(lasthop.load("last-mile", [f"radio.channel={channel}", "radio.rate=10 Mbps"]))
+    assert netem(link).splitlines()[-2].endswith(words)
+
+
+def test_what_netem_lacks_is_said() -> None:
+    link = scenario_link(lasthop.load("last-mile", ["radio.channel={ iid = { ber = 1e-6 } }"]))
+    assert '# down: the losses of channel "iid" are left out' in netem(link)
+
+
+def test_a_preset_is_printed_for_toxiproxy(command: Command) -> None:
+    found = json.loads(command("links", "geo", "--as", "toxiproxy").stdout)
+    assert [(each["type"], each["stream"], each["attributes"]) for each in found["toxics"]] == [
+        ("latency", "downstream", {"latency": 279, "jitter": 0}),
+        ("bandwidth", "downstream", {"rate": 5000}),
+        ("latency", "upstream", {"latency": 279, "jitter": 0}),
+        ("bandwidth", "upstream", {"rate": 625}),
+    ]
+    assert any("loses no packets" in each for each in found["lost"])
+    assert 'did you mean "netem"?' in command("links", "geo", "--as", "netm").stderr

@@ -15,6 +15,8 @@ from lasthop.cli.failure import RefusedError
 from lasthop.cli.options import AsJson, RunNumber, Seed
 from lasthop.cli.streams import emit, emit_document
 from lasthop.core.names import unknown
+from lasthop.fitting import preset_link, scenario_link
+from lasthop.show.translations import FORMATS
 
 
 def links(
@@ -27,6 +29,14 @@ def links(
     mahimahi: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write its capacity as a trace for mahimahi or rate.mahimahi."),
+    ] = None,
+    emulator: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="FORMAT",
+            help="Print it for another emulator: netem or toxiproxy. NAME may be a scenario, as fit writes.",
+        ),
     ] = None,
     up: Annotated[bool, typer.Option("--up", help="With --mahimahi: of the direction to the base.")] = False,
     seconds: Annotated[
@@ -42,6 +52,9 @@ def links(
     precedence.
     """
     known = lasthop.links()
+    if emulator is not None:
+        _translate(name, emulator)
+        return
     if name is None:
         if mahimahi is not None:
             raise RefusedError("--mahimahi needs the NAME of a preset, whose trace it writes")
@@ -57,6 +70,19 @@ def links(
         emit_document(json.dumps(_row(found), indent=2, ensure_ascii=False))
     else:
         _show(found)
+
+
+def _translate(name: str | None, emulator: str) -> None:
+    """Print a preset, or the last hop of a scenario, for another emulator."""
+    if emulator not in FORMATS:
+        raise RefusedError(f"--as: {unknown('format', emulator, list(FORMATS))}")
+    if name is None:
+        raise RefusedError("--as needs the NAME of a preset or of a scenario")
+    try:
+        link = scenario_link(lasthop.load(name)) if name.endswith(".toml") else preset_link(name)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    emit_document(FORMATS[emulator](link).rstrip("\n"))
 
 
 def _row(link: lasthop.Link) -> dict[str, str]:
