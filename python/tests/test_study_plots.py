@@ -16,7 +16,8 @@ from conftest import ROOT
 
 import lasthop
 from lasthop import plots
-from lasthop.core.quantity import axis, quantity
+from lasthop._lasthop import quantity
+from lasthop.core.quantity import axis
 from lasthop.core.units import Scale, metric_scale, setting_scale
 from lasthop.plots._lines import line_styles
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve

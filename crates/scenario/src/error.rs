@@ -69,13 +69,14 @@ pub struct ScenarioError {
     kind: ErrorKind,
     message: String,
     /// The key that has the problem, if it is in a single value.
-    key: Option<String>,
+    key: Option<Box<str>>,
     /// Where the problem begins in the message, after the key.
-    problem: usize,
-    origin: String,
+    problem: u32,
+    origin: Box<str>,
     /// The change that has the problem: an assignment, or a key.
-    change: Option<String>,
-    position: Option<(usize, usize)>,
+    change: Option<Box<str>>,
+    /// Line and column, from 1.
+    position: Option<(u32, u32)>,
     rendered: String,
 }
 
@@ -116,17 +117,18 @@ impl ScenarioError {
     pub(crate) fn of_key(self, path: &[String]) -> ScenarioError {
         let key = Some(diagnostics::dotted(path)).filter(|key| !key.is_empty());
         let begins = key.as_ref().is_some_and(|key| self.message.starts_with(&format!("{key}: ")));
-        let problem = key.as_ref().filter(|_| begins).map_or(0, |key| key.len() + 2);
-        ScenarioError { key, problem, ..self }
+        let problem = key.as_ref().filter(|_| begins).map_or(0, |key| key.len() as u32 + 2);
+        ScenarioError { key: key.map(String::into_boxed_str), problem, ..self }
     }
 
     fn at(kind: ErrorKind, message: String, origin: String) -> ScenarioError {
         let rendered = format!("{message}\n --> {origin}");
+        let origin = origin.into_boxed_str();
         ScenarioError { kind, message, key: None, problem: 0, origin, change: None, position: None, rendered }
     }
 
     fn of_change(self, change: &str) -> ScenarioError {
-        ScenarioError { change: Some(change.to_owned()), ..self }
+        ScenarioError { change: Some(change.into()), ..self }
     }
 
     fn in_file(
@@ -140,7 +142,8 @@ impl ScenarioError {
         let span = one_line(text, span);
         let before = &text[..span.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let position = (before.matches('\n').count() + 1, text[line_start..span.start].chars().count() + 1);
+        let column = text[line_start..span.start].chars().count();
+        let position = (before.matches('\n').count() as u32 + 1, column as u32 + 1);
         let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
         let report = [Level::ERROR.no_name().primary_title(message.as_str()).element(snippet)];
         let rendered = Renderer::plain().render(&report);
@@ -187,7 +190,7 @@ impl ScenarioError {
 
     /// The message without the key.
     pub fn problem(&self) -> &str {
-        &self.message[self.problem..]
+        &self.message[self.problem as usize..]
     }
 
     /// The file name, or the `--set` option, or `the change of` a key.
@@ -202,12 +205,12 @@ impl ScenarioError {
 
     /// The line in the file, from 1.
     pub fn line(&self) -> Option<usize> {
-        self.position.map(|(line, _)| line)
+        self.position.map(|(line, _)| line as usize)
     }
 
     /// The column in characters, from 1.
     pub fn column(&self) -> Option<usize> {
-        self.position.map(|(_, column)| column)
+        self.position.map(|(_, column)| column as usize)
     }
 }
 
