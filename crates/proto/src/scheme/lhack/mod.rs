@@ -75,6 +75,9 @@ impl Scheme for Lhack {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.at_base_station(|_| agent::Agent::new(self));
-        installer.at_sender(&[Action::Judge, Action::Threshold, Action::Resend], reaction::LossClassifier::default);
+        installer.at_sender(
+            &[Action::Judge, Action::Threshold, Action::Resend],
+            reaction::LossClassifier::default,
+        );
     }
 }

@@ -230,7 +230,10 @@ impl Auto {
             fn visit_str<E: Error>(self, text: &str) -> Result<Option<Duration>, E> {
                 if text == "auto" { Ok(None) } else { text.parse().map(Some).map_err(E::custom) }
             }
-            fn visit_newtype_struct<D: Deserializer<'de>>(self, number: D) -> Result<Option<Duration>, D::Error> {
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                number: D,
+            ) -> Result<Option<Duration>, D::Error> {
                 number::read(number).map(Some)
             }
         }
