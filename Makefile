@@ -38,7 +38,7 @@ RUST_TESTS := $(BIN)/python scripts/rust_tests.py
 PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
 
 # Under a name of its own, so that `make --dry-run` asks nothing.
-UP_TO_DATE = $(MAKE) --question
+UP_TO_DATE = MAKEFLAGS= $(MAKE) --question
 
 .PHONY: run web docs release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
 .PHONY: bench bench-record clean
@@ -63,9 +63,11 @@ check:
 
 # The extension module of Python's tests is built as Rust's tests are, with which it shares all crates, and not optimised across
 # them; the next `make run` replaces it.
+extension: HAS_TOOLS = $(filter $(TOOLS),$(shell find $(TOOLS) -newer pyproject.toml 2>/dev/null))
 extension: | $(VENV)/.made
 	@rm -f $(BUILT)
-	$(DEVELOP) --profile test $(if $(filter $(TOOLS),$(shell find $(TOOLS) -newer pyproject.toml 2>/dev/null)),--skip-install,--quiet --extras test)
+	$(DEVELOP) --profile test $(if $(HAS_TOOLS),--skip-install)
+	$(if $(HAS_TOOLS),,$(DEVELOP) --profile test --quiet --extras test)
 	@touch $(TOOLS)
 
 lint: lint-python lint-rust doc
