@@ -87,7 +87,7 @@ class Timeline:
     """
 
     def __init__(self) -> None:
-        self.whole_seconds = True
+        self.whole_seconds: bool = True
         # Midnights passed, if the times have no date.
         self._midnights = 0
         self._latest_s: float | None = None
