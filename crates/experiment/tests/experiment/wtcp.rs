@@ -29,9 +29,10 @@ fn run(scheme: &str, number: u64, overrides: &[&str]) -> Metrics {
 }
 
 /// Mean throughputs of WTCP, NewReno, Vegas and Snoop in 60 runs with this loss and this delay of the link. Checks that WTCP
-/// overflows no queue, and seldom times out more than once, for SYN.
+/// overflows no queue, and seldom times out but for SYN, which Linux repeats each second of a round trip.
 fn throughputs(loss: &str, delay: &str) -> [f64; 4] {
     const RUNS: u64 = 60;
+    let of_syn = RUNS * if delay == "1 s" { 2 } else { 1 };
     let channel = format!("radio.channel={{frame-loss={{loss={loss}}}}}");
     let delay = format!("radio.delay=\"{delay}\"");
     let newreno = ["tcp.profile=rfc", "tcp.flavour=newreno", "tcp.congestion=aimd"];
@@ -43,7 +44,7 @@ fn throughputs(loss: &str, delay: &str) -> [f64; 4] {
         if scheme == "wtcp" {
             assert_eq!(runs.iter().map(|run| run.connections.queue_drops).sum::<u64>(), 0);
             let timeouts: u64 = runs.iter().map(|run| run.connections.timeouts).sum();
-            assert!(timeouts < RUNS + RUNS / 5, "{timeouts} timeouts in {RUNS} runs");
+            assert!(timeouts < of_syn + RUNS / 5, "{timeouts} timeouts in {RUNS} runs");
         }
         runs.iter().map(|run| run.connections.throughput_bps).sum::<f64>() / RUNS as f64
     })
