@@ -11,6 +11,9 @@ use lasthop_proto::tcp::{
 use lasthop_sim::QueueLimit;
 use serde::Deserialize;
 
+/// A user timeout that no losses of a test outlast. By default, Linux gives a silent peer up.
+pub const ENDLESS_PATIENCE: Option<Duration> = Some(Duration::from_secs(1_000_000_000));
+
 /// All flavours.
 pub const FLAVOURS: [Flavour; 7] = [
     Flavour::Tahoe,
@@ -56,6 +59,7 @@ pub fn settings(random: &mut Stream) -> Settings {
     let rto_min = milliseconds(random, 1_000);
     Settings {
         flavour,
+        user_timeout: ENDLESS_PATIENCE,
         detection: pick(random, &[Detection::Rack, Detection::Sack]),
         congestion: congestion(random, flavour),
         slow_start_exit: pick(

@@ -222,7 +222,8 @@ fn nflog(frame: &[u8]) -> Result<Framed<'_>, Error> {
                 // It comes last, so a capture of the first bytes of each frame cuts it off.
                 return rest.get(4..len.min(rest.len()));
             }
-            rest = rest.get(len.next_multiple_of(4)..)?;
+            // The length counts these four bytes.
+            rest = (len >= 4).then(|| rest.get(len.next_multiple_of(4)..)).flatten()?;
         }
         None
     };

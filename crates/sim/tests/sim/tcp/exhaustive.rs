@@ -11,7 +11,7 @@ use lasthop_proto::tcp::{
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 use lasthop_testing::check;
 use lasthop_testing::net::{Filter, by_order, nothing, segments, transfer, transfer_with};
-use lasthop_testing::random::FLAVOURS;
+use lasthop_testing::random::{ENDLESS_PATIENCE, FLAVOURS};
 
 /// Every flavour under both rule sets, and variants of other settings.
 fn variants() -> Vec<(String, Settings)> {
@@ -21,7 +21,8 @@ fn variants() -> Vec<(String, Settings)> {
         // Per-segment records do not exist in ns-2; the Linux profile is used instead.
         let by_records = flavour == Flavour::Prr;
         let ns2 = if by_records { Profile::Linux.settings() } else { Profile::Ns2.settings() };
-        let ns2 = Settings { flavour, ..ns2 };
+        // Losses of the first packets may last longer than Linux waits.
+        let ns2 = Settings { flavour, user_timeout: ENDLESS_PATIENCE, ..ns2 };
         let one_by_one = Settings {
             initial_window: InitialWindow::Segments(1),
             ack_every: 1,

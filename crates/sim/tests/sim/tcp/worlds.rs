@@ -23,7 +23,7 @@ use lasthop_proto::{Component, ComponentId, Port};
 use lasthop_sim::{Builder, Expansion, Exposed, Fec, Link, RadioConfig};
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, finish, first_byte, plain_radio, slack};
-use lasthop_testing::random::{self, coin, management, milliseconds, pick, queue};
+use lasthop_testing::random::{self, ENDLESS_PATIENCE, coin, management, milliseconds, pick, queue};
 use lasthop_testing::reorder::Reorder;
 use lasthop_testing::schemes::{installed, site};
 
@@ -107,8 +107,8 @@ impl Kind<'_> {
 /// A profile's settings, on the path of `drawn`.
 fn usual(random: &mut Stream, drawn: &Settings) -> Settings {
     let profile = pick(random, &[Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Freebsd]);
-    let Settings { packet_size, window, window_counts, iss, ecn, pacing, .. } = *drawn;
-    Settings { packet_size, window, window_counts, iss, ecn, pacing, ..profile.settings() }
+    let Settings { packet_size, window, window_counts, iss, ecn, pacing, user_timeout, .. } = *drawn;
+    Settings { packet_size, window, window_counts, iss, ecn, pacing, user_timeout, ..profile.settings() }
 }
 
 fn probability(p: f64) -> Probability {
@@ -186,7 +186,7 @@ fn world(kind: &Kind, number: u64) -> bool {
     // For a scheme that splits connections this is the wireless part, with its sender's reactions.
     let settings = match schemes.split(&settings) {
         // Losses may last longer than a base station's user timeout.
-        Some(split) => Settings { user_timeout: None, ..split.wireless },
+        Some(split) => Settings { user_timeout: ENDLESS_PATIENCE, ..split.wireless },
         None => settings,
     };
     let packet = settings.packet_size;
