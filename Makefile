@@ -66,8 +66,8 @@ check:
 extension: HAS_TOOLS = $(filter $(TOOLS),$(shell find $(TOOLS) -newer pyproject.toml 2>/dev/null))
 extension: | $(VENV)/.made
 	@rm -f $(BUILT)
-	$(DEVELOP) --profile test $(if $(HAS_TOOLS),--skip-install)
-	$(if $(HAS_TOOLS),,$(DEVELOP) --profile test --quiet --extras test)
+	$(DEVELOP) --release $(if $(HAS_TOOLS),--skip-install)
+	$(if $(HAS_TOOLS),,$(DEVELOP) --release --quiet --extras test)
 	@touch $(TOOLS)
 
 lint: lint-python lint-rust doc

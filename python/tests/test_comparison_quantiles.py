@@ -218,7 +218,7 @@ def test_the_command_prints_and_writes_quantiles(command: Command, tmp_path: Pat
     done = command(*QUICK, "--quantile", "5%", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "p5 of throughput (Mbps)" in done.stdout
-    assert "p5 of throughput over runs, higher is better; ratios to linux basic" in done.stdout
+    assert "p5 of throughput over runs, higher is better; ratios and p to linux basic" in done.stdout
     assert "heat-map.png" in results(tmp_path)
     table = pandas.read_csv(tmp_path / "comparison.csv")
     section = REFERENCE.partition("`Race.results` has a row")[2].partition("## Files")[0]

@@ -37,7 +37,7 @@ def built(kind: str, directory: Path) -> Path:
         pytest.skip(f"building packages needs {', '.join(missing)}")
     line = [
         str(maturin),
-        *{"wheel": ("build", "--profile", "test"), "sdist": ("sdist",)}[kind],
+        *{"wheel": ("build", "--release"), "sdist": ("sdist",)}[kind],
         "--out",
         str(directory),
     ]
