@@ -61,8 +61,7 @@ check:
 	$(MAKE) --jobs=2 check-rust lint-python lint-rust
 	$(PYTEST) -m 'not slow'
 
-# The extension module of Python's tests is built as Rust's tests are, with which it shares all crates, and not optimised across
-# them; the next `make run` replaces it.
+# With the profile test, cargo makes a harness of tests of it, which Python cannot load.
 extension: HAS_TOOLS = $(filter $(TOOLS),$(shell find $(TOOLS) -newer pyproject.toml 2>/dev/null))
 extension: | $(VENV)/.made
 	@rm -f $(BUILT)
