@@ -97,7 +97,7 @@ def run(
         pairs = [(each, used) for each in scenarios for used in each.schemes]
         for number, (each, used) in enumerate(pairs, 1):
             activity.doing(f"running {_name(each.sender, used)} ({number} of {len(pairs)})")
-            progress = partial(activity.simulated, limit=each["limit"])
+            progress = partial(activity.simulated, limit=each.text("limit"))
             began = time.monotonic()
             runs.append(record(each, used, output, progress))
             detail(f"ran {runs[-1].label} in {time.monotonic() - began:.3f} s: {runs[-1].ended}")
