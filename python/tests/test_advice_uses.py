@@ -17,6 +17,7 @@ from conftest import ROOT, Command
 from test_advice import without_results
 
 import lasthop
+from lasthop import schemes
 from lasthop.advice import USES, Advice, Judgement, Measure, Remedy, advise, judge, remedies, steps
 from lasthop.advice.judge import _source
 from lasthop.advice.selection import ladder, ladder_for_all, without_harm
@@ -326,6 +327,9 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
         place="base station",
         cost="bandwidth",
         products="a product",
+        owner="yours",
+        commands=["product --size {k}"],
+        note="",
         reads_tcp=False,
         variants=[{"k": "10"}],
         source="a paper",
@@ -342,6 +346,8 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
         assert remedies.title(arm, "linux") == title
         assert remedies.deployment(arm, "linux").effort == effort
         assert not remedies.changes_only_tcp(arm)
+        lines = [part.steps.commands for part in remedies.deployment(arm, "linux").parts]
+        assert ("product --size 10",) in lines
     products = [name for name, each in remedies.deployable().items() if each.products]
     assert {arm.scheme for arm in arms if FAIR in arm.settings} == {"basic", *products}
 
@@ -449,3 +455,18 @@ def test_a_trial_judges_by_the_measure_of_its_use() -> None:
     for measure, most in ((page, 0.05), (call, 0.3)):
         right = [Outcome(truth, measure, "a", "b", by, 1.0, 1.0, 1.0).right for by in (most, 1.01 * most)]
         assert right == [True, False]
+
+
+def test_commands_of_products_have_the_settings_of_their_variant() -> None:
+    """The coder of packets takes the number of repair packets, not of all."""
+    coders = 0
+    for scheme in (each for each in schemes() if each.products is not None):
+        for settings in scheme.variants:
+            found = steps.of_scheme(scheme, settings)
+            assert found.owner
+            assert "{" not in "".join((found.owner, *found.commands, found.note))
+            if {"k", "n"} <= settings.keys():
+                coders += 1
+                spare = int(settings["n"]) - int(settings["k"])
+                assert sum(f"-f{settings['k']}:{spare} " in line for line in found.commands) == 2
+    assert coders == 3

@@ -230,16 +230,9 @@ def test_no_scheme_is_named_outside_its_file() -> None:
             nodes = list(ast.walk(ast.parse(path.read_text())))
             found |= {(path.name, str(node.value)) for node in nodes if isinstance(node, ast.Constant)}
     assert {(file, name) for file, name in found if name in names} == {
-        # The TCP profile of the paper has the same name, and a table of queues.
+        # A TCP profile and a queue discipline have the names of schemes.
         ("settings.rs", "ebsn"),
         ("remedies.py", "fq-codel"),
-        # What is not changed at all.
-        ("given.py", "basic"),
-        ("scenario.py", "basic"),
-        # The split that refusals propose, and programs to install.
-        ("emulation.rs", "i-tcp"),
-        ("steps.py", "i-tcp"),
-        ("steps.py", "packet-fec"),
     }
 
 

@@ -335,9 +335,6 @@ fn of_radio(links: impl Iterator<Item = LinkStats>) -> LinkStats {
     sums
 }
 
-/// The split whose proxy takes the place of a host's TCP that a scheme changes.
-const SPLIT: &str = "i-tcp";
-
 fn boxed(component: impl Component + 'static) -> Box<dyn Component> {
     Box::new(component)
 }
@@ -445,12 +442,14 @@ impl Emulation {
                 [] => String::from("\"basic\", \"snoop\", or \"arq\" for a link that recovers its losses"),
                 names => names.join(" or "),
             };
-            let split = format!("{SPLIT} + {}", combination.name());
-            let remedy = match is_usable(&split) {
-                true => format!(
+            // A split whose proxy takes the place of the host's TCP.
+            let with = |name: &str| format!("{name} + {}", combination.name());
+            let split = scenario.scheme.all().map(|scheme| with(scheme.name())).find(|name| is_usable(name));
+            let remedy = match split {
+                Some(split) => format!(
                     "{remedy}; or \"{split}\", whose proxy at the base station has a TCP that it changes"
                 ),
-                false => remedy,
+                None => remedy,
             };
             return Err(scenario.error(ErrorKind::Scheme, format!(
                 "scheme: found \"{}\". {what}. Expected a scheme of links and base stations alone: {remedy}",

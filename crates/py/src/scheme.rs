@@ -19,6 +19,11 @@ use pyo3::prelude::*;
 ///     Where it is installed, products that have it (None if only research code does), and what it costs. None for
 ///     schemes that the owner of a link cannot use: baselines, variants of other schemes, schemes that need an ARQ or a
 ///     historical sender, and schemes for hosts that move.
+/// owner, note : str or None
+///     Whose box the usual product is on, and what `commands` do not say; None if no product has the scheme.
+/// commands : list of str
+///     Lines for a shell by root that install that product. ``{k}`` stands for a setting of the variant, ``{n-k}`` for the
+///     difference of two.
 /// reads_tcp : bool or None
 ///     Whether it reads or writes TCP headers on the way, which a VPN hides; None if `place` is.
 /// variants : list of dict
@@ -31,6 +36,9 @@ pub(crate) struct Scheme {
     source: &'static str,
     place: Option<&'static str>,
     products: Option<&'static str>,
+    owner: Option<&'static str>,
+    commands: Vec<&'static str>,
+    note: Option<&'static str>,
     cost: Option<&'static str>,
     reads_tcp: Option<bool>,
     variants: Vec<BTreeMap<&'static str, &'static str>>,
@@ -64,12 +72,16 @@ pub(crate) fn schemes() -> Vec<Scheme> {
     let all = Schemes::default();
     let describe = |scheme: &dyn lasthop_scenario::Scheme| {
         let deployment = scheme.deployment();
+        let products = deployment.and_then(|deployment| deployment.products);
         Scheme {
             name: scheme.name(),
             summary: scheme.summary(),
             source: scheme.source(),
             place: deployment.map(|deployment| deployment.place),
-            products: deployment.and_then(|deployment| deployment.products),
+            products: products.map(|products| products.names),
+            owner: products.map(|products| products.owner),
+            commands: products.map_or(Vec::new(), |products| products.commands.to_vec()),
+            note: products.map(|products| products.note),
             cost: deployment.map(|deployment| deployment.cost),
             reads_tcp: deployment.map(|deployment| deployment.reads_tcp),
             variants: deployment

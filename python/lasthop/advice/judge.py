@@ -15,6 +15,7 @@ from lasthop.advice.judgement import LOSSES, Change, Effect, Judgement, Limit, R
 from lasthop.advice.selection import ladder
 from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
 from lasthop.core import formats
+from lasthop.core.names import PLAIN
 from lasthop.core.statistics import Sample
 from lasthop.engine.stopping import Progress
 from lasthop.fitting import FittedLink
@@ -63,7 +64,7 @@ class Judge:
         report: Callable[[str, Progress], None],
     ) -> None:
         self.link, self.sender = link, sender
-        self.now: Arm = Arm(remedies.SENDERS[sender].name, remedies.PLAIN)
+        self.now: Arm = Arm(remedies.SENDERS[sender].name, PLAIN)
         self.made: int = 0
         self._seed, self._jobs, self._report = seed, jobs, report
         self._variants = VARIANTS if link.stated is None else 1

@@ -9,10 +9,8 @@ from typing import Any
 from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, queue_disciplines, schemes
 from lasthop.advice import steps
 from lasthop.advice.steps import Steps
+from lasthop.core.names import PLAIN
 from lasthop.race import Arm
-
-PLAIN = schemes()[0].name
-"""The scheme without a remedy, which is registered first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +326,7 @@ def _scheme_part(scheme: Scheme, arm: Arm) -> Part:
         scheme.cost,
         PRODUCT,
         available=True,
-        steps=steps.of_scheme(scheme.name, settings),
+        steps=steps.of_scheme(scheme, settings),
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
 
+from lasthop._lasthop import Scheme
 from lasthop.core import formats
 
 SHAPED = 0.95
@@ -104,62 +105,15 @@ def _limited(interface: str, rate: str, kind: str) -> list[str]:
     ]
 
 
-def of_scheme(name: str, settings: dict[str, str]) -> Steps:
-    """Return the steps that install a product of a scheme, for the settings of one of its variants."""
-    found = _SCHEMES.get(name)
-    return Steps("whoever runs it", (), "see its manual") if found is None else found(settings)
+def of_scheme(scheme: Scheme, settings: dict[str, str]) -> Steps:
+    """Return the steps that install the usual product of a scheme, set up as one of its variants."""
 
+    def number(match: re.Match[str]) -> str:
+        first, _, second = match[1].partition("-")
+        return str(int(settings[first]) - int(settings[second])) if second else settings[first]
 
-def _arq(_: dict[str, str]) -> Steps:
-    return Steps(
-        "of Wi-Fi the access point and the adapter, yours at home; of LTE, 5G and satellites the operator's, "
-        "not yours to change",
-        (
-            "# Wi-Fi, at both ends",
-            "iw phy PHY set retry short 15 long 15",
-            "# LTE and 5G: the operator configures acknowledged mode of RLC for each bearer",
-        ),
-        "losses that a measurement of packets sees lie above the retries that the link has already: they "
-        "are the frames that those gave up. Some drivers ignore the limit",
-    )
+    def filled(text: str) -> str:
+        return re.sub(r"\{([a-z-]+)\}", number, text)
 
-
-def _packet_fec(settings: dict[str, str]) -> Steps:
-    k, n = int(settings["k"]), int(settings["n"])
-    code = f"-f{k}:{n - k}"
-    spread = int(settings.get("interleave", "1"))
-    # UDPspeeder and tinyfecVPN spread a block over time.
-    scatter = " -i INTERVAL_MS" if spread > 1 else ""
-    return Steps(
-        "a host at each end of the wireless link: yours, with a server beyond it that you run",
-        (
-            "# at the server",
-            f"tinyvpn -s -l0.0.0.0:4096 {code}{scatter} --sub-net 10.22.22.0 -k PASSWORD",
-            "# at your end",
-            f"tinyvpn -c -rSERVER:4096 {code}{scatter} --sub-net 10.22.22.0 -k PASSWORD",
-        ),
-        "tinyfecVPN carries TCP, UDPspeeder UDP only (the same -f)"
-        + (f"; -i spreads a block over the time of {spread} blocks" if scatter else ""),
-    )
-
-
-def _split(_: dict[str, str]) -> Steps:
-    return Steps(
-        "a Linux box before the last hop that both directions pass: yours if you run the base station or the "
-        "access router, else the operator's and not yours to change",
-        (
-            "ip rule add fwmark 1 lookup 100",
-            "ip route add local 0.0.0.0/0 dev lo table 100",
-            "iptables -t mangle -A PREROUTING -i LAN -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1",
-            "iptables -t mangle -A PREROUTING -i WAN -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1",
-            "pepsal -d -p 5000",
-        ),
-    )
-
-
-_SCHEMES: dict[str, Callable[[dict[str, str]], Steps]] = {
-    "arq": _arq,
-    "i-tcp": _split,
-    "packet-fec": _packet_fec,
-}
-"""The steps of each scheme that products have, by its name and the settings of its variant."""
+    assert scheme.owner is not None
+    return Steps(scheme.owner, tuple(map(filled, scheme.commands)), filled(scheme.note or ""))

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from lasthop._lasthop import schemes
+
+PLAIN = schemes()[0].name
+"""The scheme that changes nothing, which is registered first."""
+
 _LIKE = 0.7
 """The least share of letters in common, in order, of a name and a misspelt one."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lasthop._lasthop import Quantity, Scenario, ScenarioError, links
 from lasthop.core import formats
-from lasthop.core.names import unknown
+from lasthop.core.names import PLAIN, unknown
 from lasthop.fitting.link import Assumption, FittedLink, StatedLosses
 from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, Tables
 from lasthop.fitting.timing import Timing
@@ -122,8 +122,8 @@ def scenario_link(scenario: Scenario) -> GivenLink:
         )
     tables = scenario.values()
     notes = []
-    if scenario.schemes != ["basic"]:
-        left_out = ", ".join(each for each in scenario.schemes if each != "basic")
+    if left := [each for each in scenario.schemes if each != PLAIN]:
+        left_out = ", ".join(left)
         notes.append(Assumption(f"the link is without the schemes of the scenario ({left_out})."))
     kept = {name: tables[name] for name in ("wired", "radio")}
     return _given(_download(kept, place), place, notes)
@@ -136,7 +136,7 @@ def _download(tables: Mapping[str, Any], name: str) -> Scenario:
             "title": f"A download over the link of {name}",
             "limit": Quantity(30.0, "s"),
             "sender": "linux",
-            "schemes": ["basic"],
+            "schemes": [PLAIN],
             "transfer": {"size": "unlimited"},
             **tables,
         },

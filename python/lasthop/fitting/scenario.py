@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lasthop._lasthop import Quantity
 from lasthop.core import formats
 from lasthop.core.formats import plural
+from lasthop.core.names import PLAIN
 from lasthop.fitting.losses import FittedLosses, Model
 from lasthop.fitting.timing import Variation
 
@@ -114,7 +115,7 @@ def tables(link: FittedLink, rate_bps: float, up_rate_bps: float, down: Tables |
         "title": _plain(f"Fitted to {of}" if of else "A link as stated"),
         "limit": Scaled("30", "s"),
         "sender": "linux",
-        "schemes": ["basic"],
+        "schemes": [PLAIN],
         "transfer": {"size": "unlimited"},
         "wired": {"rate": _bps(max(FASTEST_WIRED_BPS, 10 * rate_bps)), "delay": _seconds_or_zero(wired)},
         "radio": {

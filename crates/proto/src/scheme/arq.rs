@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArqUse, Deployment, Installer, Scheme};
+use super::{ArqUse, Deployment, Installer, Products, Scheme};
 use crate::arq::{Config, selective_repeat};
 use crate::tcp::Settings;
 
@@ -55,7 +55,18 @@ impl Scheme for Arq {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "both ends of the wireless link",
-            products: Some("retries of Wi-Fi, acknowledged mode of RLC"),
+            products: Some(Products {
+                names: "retries of Wi-Fi, acknowledged mode of RLC",
+                owner: "of Wi-Fi the access point and the adapter, yours at home; of LTE, 5G and satellites the operator's, \
+                        not yours to change",
+                commands: &[
+                    "# Wi-Fi, at both ends",
+                    "iw phy PHY set retry short 15 long 15",
+                    "# LTE and 5G: the operator configures acknowledged mode of RLC for each bearer",
+                ],
+                note: "losses that a measurement of packets sees lie above the retries that the link has already: they are the \
+                       frames that those gave up. Some drivers ignore the limit",
+            }),
             cost: "air time and delay that varies, for all traffic of the link",
             reads_tcp: false,
             variants: &[&[]],

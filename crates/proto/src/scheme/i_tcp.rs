@@ -26,7 +26,7 @@ use lasthop_base::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Deployment, Installer, Scheme};
+use super::{Deployment, Installer, Products, Scheme};
 use crate::split::{Split, StateTransfer};
 use crate::tcp::{Changes, Settings};
 
@@ -76,7 +76,19 @@ impl Scheme for ITcp {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "base station",
-            products: Some("performance enhancing proxies, such as pepsal"),
+            products: Some(Products {
+                names: "performance enhancing proxies, such as pepsal",
+                owner: "a Linux box before the last hop that both directions pass: yours if you run the base station or the \
+                        access router, else the operator's and not yours to change",
+                commands: &[
+                    "ip rule add fwmark 1 lookup 100",
+                    "ip route add local 0.0.0.0/0 dev lo table 100",
+                    "iptables -t mangle -A PREROUTING -i LAN -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1",
+                    "iptables -t mangle -A PREROUTING -i WAN -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1",
+                    "pepsal -d -p 5000",
+                ],
+                note: "",
+            }),
             cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
             reads_tcp: true,
             variants: &[&[("buffer", "1 MiB")]],

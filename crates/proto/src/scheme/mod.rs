@@ -73,13 +73,27 @@ pub struct Deployment {
     /// Where it is installed, such as "base station".
     pub place: &'static str,
     /// Products that include it; `None` if it exists in research code only.
-    pub products: Option<&'static str>,
+    pub products: Option<Products>,
     /// Its drawbacks.
     pub cost: &'static str,
     /// Whether it reads or writes TCP headers on the way, which a VPN hides.
     pub reads_tcp: bool,
     /// The configurations that `lasthop advise` tries, each as the keys and values that differ from the defaults.
     pub variants: &'static [&'static [(&'static str, &'static str)]],
+}
+
+/// Products that include a scheme, and how the usual one is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Products {
+    /// What they are called.
+    pub names: &'static str,
+    /// Whose box it is, and when it is not the user's to change.
+    pub owner: &'static str,
+    /// Lines for a shell by root. Those that begin with `#` are comments, names in capitals stand for the user's own, and
+    /// `{k}` for a setting of the variant, `{n-k}` for the difference of two.
+    pub commands: &'static [&'static str],
+    /// What the commands do not say.
+    pub note: &'static str,
 }
 
 /// A scheme with its parameters.

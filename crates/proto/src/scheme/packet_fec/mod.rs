@@ -44,7 +44,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::decoder::Decoder;
 use self::encoder::Encoder;
-use super::{Deployment, Installer, LinkEnd, Scheme};
+use super::{Deployment, Installer, LinkEnd, Products, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{HostId, Packet};
 use crate::tcp::Settings;
@@ -169,7 +169,18 @@ impl Scheme for PacketFec {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "both ends of the wireless link",
-            products: Some("UDPspeeder, tinyfecVPN, WFB-ng"),
+            products: Some(Products {
+                names: "UDPspeeder, tinyfecVPN, WFB-ng",
+                owner: "a host at each end of the wireless link: yours, with a server beyond it that you run",
+                commands: &[
+                    "# at the server",
+                    "tinyvpn -s -l0.0.0.0:4096 -f{k}:{n-k} -i SPREAD_MS --sub-net 10.22.22.0 -k PASSWORD",
+                    "# at your end",
+                    "tinyvpn -c -rSERVER:4096 -f{k}:{n-k} -i SPREAD_MS --sub-net 10.22.22.0 -k PASSWORD",
+                ],
+                note: "tinyfecVPN carries TCP, UDPspeeder UDP only (the same -f); SPREAD_MS is the time over which a block is \
+                       sent: that of {interleave} blocks, or 0 for one",
+            }),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
             reads_tcp: false,
             variants: &[
