@@ -194,7 +194,7 @@ def before_a_pause(pause_ms: float, count: int, *, beyond: bool = False, rfc: bo
     # The sender of the packet after the pause has all acknowledgements.
     heard_s = np.append(time_s[:-1] - 0.05, time_s[9])
     holes = np.append(np.zeros(10, dtype=bool), beyond)
-    clock = Clock(time_s, time_s, heard_s, holes, 0.05, 0.002, rfc)
+    clock = Clock(time_s, time_s, heard_s, holes, 0.05, 0.002, rfc, np.zeros(0))
     lost_s = np.linspace(0.118, time_s[-1], count + 2)[1:-1]
     clock.retime(lost_s, [Gap(0.118, float(time_s[-1]), 9, 10, count)])
     return [round(1e3 * each, 3) for each in lost_s.tolist()]
@@ -239,7 +239,7 @@ class TestPauses:
             ack_s = np.where(dice.random(size) < 0.1, np.inf, time_s + dice.exponential(0.02, size))
             heard_s = np.where(dice.random(size) < 0.1, -np.inf, time_s + dice.normal(-0.05, 0.1, size))
             beyond, rfc = dice.random(size) < 0.5, bool(dice.random() < 0.5)
-            clock = Clock(time_s, ack_s, heard_s, beyond, 0.03, dice.exponential(0.001), rfc)
+            clock = Clock(time_s, ack_s, heard_s, beyond, 0.03, dice.exponential(0.001), rfc, ack_s[::3])
             at = np.flatnonzero(dice.random(size - 1) < 0.5)
             gaps = [
                 Gap(float(time_s[k]), float(time_s[k + 1]), k, k + 1, int(dice.integers(1, 60)))
@@ -401,6 +401,31 @@ def test_numbers_used_by_connections_that_are_not_captured_are_no_losses(
     if not few:
         said = ("count packets of other connections too", "holes in sequence space")
         assert any(any(part in note for part in said) for note in measurement.notes)
+
+
+@pytest.mark.parametrize("burst", [1, 4])
+@pytest.mark.parametrize("idle_s", [0.5, 12.4])
+def test_numbers_used_while_a_sender_was_idle_are_no_losses(
+    burst: int, idle_s: float, reading: Reading
+) -> None:
+    """As of Windows, whose counter is that of all connections: answers in bursts, or of one packet each."""
+    one = captures.segment
+    packets = [
+        one(0.0, 999, 0, flags=2),
+        one(0.04, 4999, 1000, flags=18, from_client=False),
+        one(0.0401, 1000, 5000),
+    ]
+    asked, seq, now, number = 1000, 5000, 0.05, 700
+    for request in range(12):
+        packets.append(one(now, asked, seq, 200))
+        asked, now = asked + 200, now + 0.041
+        for _ in range(burst if request % 2 else 30):
+            segment = one(now, seq, asked, 1460 if request % 2 == 0 else 300, from_client=False)
+            packets.append(captures.numbered(segment, number))
+            seq, number, now = seq + (1460 if request % 2 == 0 else 300), number + 1, now + 1e-5
+        packets.append(one(now + 1e-4, asked, seq))
+        number, now = number + (7 if request == 6 else 0), now + idle_s
+    assert down(reading(captures.written(packets))).lost.sum() == 0
 
 
 @pytest.mark.parametrize("late_ms", [0.05, 3, 40])

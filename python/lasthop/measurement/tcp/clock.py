@@ -85,6 +85,8 @@ class Clock:
         The usual time between arrivals.
     rfc : bool
         Whether timeouts begin at the second of RFC 6298, without probes.
+    asked_s : array of float64
+        When the receiver sent data, which may ask an idle sender for more.
     """
 
     time_s: Floats
@@ -94,6 +96,7 @@ class Clock:
     least_s: float
     spacing_s: float
     rfc: bool
+    asked_s: Floats
 
     @classmethod
     def of(cls, packets: Packets, stream: Stream, forward: Rows, least_s: float) -> Clock:
@@ -122,6 +125,7 @@ class Clock:
             least_s,
             float(np.median(steps_s[steps_s > 0])) if (steps_s > 0).any() else 0.0,
             bool(exact.sum() >= 3 and exact.sum() >= len(exact) / 2),
+            ack_s[packets.payload[stream.ack_rows] > 0],
         )
 
     def windows(self, stream: Stream) -> list[tuple[Gap, int]]:
@@ -158,14 +162,27 @@ class Clock:
         return found
 
     def paused(self, before: int, after: int) -> bool:
-        """Return whether a timer ended a pause between two packets."""
+        """Return whether a timer ended a pause between two packets.
+
+        A timer sends one packet. Several at once, and what follows data of the receiver, are what an idle
+        sender had to send.
+        """
+        if not self.alone(after):
+            return False
         freed_s, trip_s, usual_s = self._freed(before, after)
         begin_s, end_s = float(self.time_s[before]), float(self.time_s[after])
         last_s = max(float(freed_s[-1]) + trip_s, begin_s) if len(freed_s) else begin_s
+        asked = slice(*np.searchsorted(self.asked_s, [begin_s, end_s]).tolist())
+        if len(self.asked_s[asked]):
+            last_s = max(last_s, float(self.asked_s[asked][0]) + trip_s)
         pause_s = end_s - last_s
         return (
             pause_s >= LEAST_TIMEOUT_S and self._timers(pause_s, usual_s, after, _MOST_TIMEOUTS) is not None
         )
+
+    def alone(self, row: int) -> bool:
+        """Return whether no packet follows within half a round trip, as behind one that a timer sent."""
+        return row + 1 >= len(self.time_s) or bool(self.time_s[row + 1] - self.time_s[row] > self.least_s / 2)
 
     def retime(self, lost_s: Floats, gaps: Iterable[Gap]) -> None:
         """Set the times of packets lost before pauses, among all of `lost_s`, which are those of `gaps`."""

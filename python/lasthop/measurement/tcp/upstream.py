@@ -286,7 +286,7 @@ class _Evidence:
         """
         if before < 0:
             # The first window was lost if a timeout preceded the first data.
-            return self.flight if data and passed_s >= LEAST_TIMEOUT_S else 0
+            return self.flight if data and passed_s >= LEAST_TIMEOUT_S and self.clock.alone(0) else 0
         if data and after != before:
             jump = int(self.stream.seq[after]) - int(self.ahead[after - 1])
             if self.again[after] or self.again[before] or self.clock.paused(before, after):
