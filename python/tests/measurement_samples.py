@@ -222,6 +222,19 @@ def fping(lost: frozenset[int] = frozenset(), count: int = 50, *, stamps: bool =
     return text
 
 
+def fping_json(lost: frozenset[int] = frozenset(), count: int = 50) -> str:
+    """Return what `fping -D -J` prints."""
+    packets: list[dict[str, Any]] = []
+    for seq in range(count):
+        packet = {"timestamp": f"{T0 + seq * 0.02 + 0.03:.5f}", "host": "192.0.2.1", "seq": seq}
+        if seq in lost:
+            packets.append({"timeout": packet})
+        else:
+            packets.append({"resp": packet | {"size": 64, "rtt": 30 + seq % 5 * 0.5}})
+    total = {"host": "192.0.2.1", "xmt": count, "rcv": count - len(lost), "loss": 100 * len(lost) // count}
+    return "\n".join(json.dumps(packet) for packet in [*packets, {"summary": total}]) + "\n"
+
+
 def iperf3(
     protocol: str = "TCP",
     *,
@@ -453,6 +466,7 @@ def texts() -> dict[str, bytes]:
         "ping-json": ping_json(frozenset({4, 9, 10})),
         "ping-quiet": "\n".join(ping(frozenset({4, 9, 10})).splitlines()[:1] + ping().splitlines()[-3:]),
         "fping": fping(frozenset({4, 9, 10})),
+        "fping-json": fping_json(frozenset({4, 9, 10})),
         "iperf3-tcp": json.dumps(iperf3("TCP", bidir=True, server_output=True)),
         "iperf3-udp": json.dumps(iperf3("UDP", reverse=True)),
         "iperf3-stream": "\n".join(json.dumps(event) for event in events),

@@ -45,6 +45,7 @@ def test_each_format_is_recognised_by_its_contents(reading: Any) -> None:
         "ping-json": "ping",
         "ping-quiet": "ping",
         "fping": "fping",
+        "fping-json": "fping",
         "iperf3-tcp": "iperf3 tcp",
         "iperf3-udp": "iperf3 udp",
         "iperf3-stream": "iperf3 udp",

@@ -28,6 +28,7 @@ WITH_TOTALS = {
     "ping-french": samples.ping_in("fr").encode(),
     "ping-chinese": samples.ping_in("zh", stamps=False).encode(),
     "fping": samples.fping(LOST, 400).encode(),
+    "fping-json": samples.fping_json(LOST, 400).encode(),
 }
 """Files whose last lines confirm their counts."""
 

@@ -170,6 +170,108 @@ def test_packets_that_are_too_large_are_not_lost(reading: Any) -> None:
     assert any("50 packets larger than the path allows" in note for note in measurement.notes)
 
 
+class TestHosts:
+    """Pings of several hosts are no loss of one."""
+
+    @staticmethod
+    def of(host: str, stamps: bool) -> list[str]:
+        text = samples.ping(frozenset({3, 9}), stamps=stamps, outstanding=False)
+        return text.replace("192.0.2.1", host).splitlines()
+
+    @pytest.mark.parametrize("stamps", [True, False])
+    @pytest.mark.parametrize("end", [None, -4])
+    def test_side_by_side(self, stamps: bool, end: int | None, reading: Any) -> None:
+        one, other = self.of("192.0.2.1", stamps)[:end], self.of("192.0.2.7", stamps)[:end]
+        lines = [line for pair in zip(one, other, strict=True) for line in pair]
+        with pytest.raises(MeasurementError, match=r"pings of 2 hosts \(192\.0\.2\.1, 192\.0\.2\.7\)"):
+            reading("\n".join(lines))
+
+    def test_one_after_the_other(self, reading: Any) -> None:
+        lines = self.of("192.0.2.1", True) + self.of("192.0.2.7", True)
+        with pytest.raises(MeasurementError, match="pings of 2 hosts"):
+            reading("\n".join(lines))
+
+    def test_a_name_may_have_several_addresses(self, reading: Any) -> None:
+        runs = [self.of(f"192.0.2.{k}", stamps=False) for k in (1, 7)]
+        text = "\n".join(line for run in runs for line in run)
+        named = re.sub(r"^PING \S+", "PING host.example", text, flags=re.MULTILINE)
+        assert lost(reading(named)) == (4, 100)
+
+    def test_one_damaged_address_is_none(self, reading: Any) -> None:
+        lines = self.of("192.0.2.1", stamps=True)
+        lines[20] = lines[20].replace("192.0.2.1", "192.0.9.1")
+        assert lost(reading("\n".join(lines))) == (2, 50)
+
+    def test_a_time_is_no_address(self, reading: Any) -> None:
+        lines = [
+            f"12:00:{k // 50:02d} 64 bytes from host: icmp_seq={k} ttl=57 time=20 ms" for k in range(1, 300)
+        ]
+        assert lost(reading("\n".join(["PING host (192.0.2.1) 56(84) bytes of data.", *lines])))[0] == 0
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_runs_without_times_follow_each_other(named: bool, reading: Any) -> None:
+    """As of a loop in a shell, whose dates between the runs are left out."""
+    run = samples.ping(frozenset({3, 9}), stamps=False, outstanding=False)
+    between = "Mon Nov 16 12:00:00 UTC 2026\n" if named else ""
+    measurement = reading((between + run) * 3)
+    assert lost(measurement) == (6, 150)
+    assert np.diff(measurement.probes[0].sent_s) == pytest.approx(np.full(149, 0.02))
+    assert any("3 runs of ping; taken as one after the other" in note for note in measurement.notes)
+
+
+@pytest.mark.parametrize("line", ["...", "[...]", "\u2026", "> ...", "<snip>", "[snipped]"])
+@pytest.mark.parametrize("totals", [True, False])
+def test_lines_that_someone_left_out_are_not_lost(line: str, totals: bool, reading: Any) -> None:
+    lines = samples.ping(frozenset({3}), stamps=False, outstanding=False, summary=totals).splitlines()
+    with pytest.raises(MeasurementError, match="lines are left out here") as refused:
+        reading("\n".join([*lines[:10], line, *lines[20:]]))
+    assert refused.value.line == 11
+    # Nothing is missing there.
+    assert lost(reading("\n".join([*lines[:10], line, *lines[10:]]))) == (1, 50)
+
+
+@pytest.mark.parametrize("form", ["%s%f", "%s123", "%s123456789"])
+def test_times_in_small_units(form: str, reading: Any) -> None:
+    measurement = reading(dated(f"{form} ", step_s=1.0))
+    assert measurement.duration_s == pytest.approx(598, abs=0.2)
+
+
+def test_times_between_lines_are_no_times(reading: Any) -> None:
+    """As of `ts -i`, whose times are those since the line before."""
+    replies = [f"64 bytes from 192.0.2.1: icmp_seq={k} ttl=57 time=20 ms" for k in range(1, 200)]
+    header = "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data."
+    whole = [f"00:00:01 {line}" for line in replies]
+    assert reading("\n".join([header, *whole])).duration_s == pytest.approx(198)
+    parts = [f"00:00:0{k % 2}.{k % 7}8 {line}" for k, line in enumerate(replies)]
+    with pytest.raises(MeasurementError, match="run back and forth, as the times between lines of `ts -i`"):
+        reading("\n".join([header, *parts]))
+
+
+def test_programs_beside_iputils(reading: Any) -> None:
+    verbose = samples.ping(frozenset({3}), outstanding=False).replace(" ttl=57", " ident=47111 ttl=57")
+    assert lost(reading(verbose)) == (1, 50)
+    solaris = "PING 192.0.2.1: 56 data bytes\n" + "".join(
+        f"64 bytes from host (192.0.2.1): icmp_seq={k}. time=20.1 ms\n" for k in range(20) if k != 5
+    )
+    totals = (
+        "----192.0.2.1 PING Statistics----\n{} packets transmitted, 19 packets received, 5% packet loss\n"
+    )
+    assert lost(reading(solaris + totals.format(20))) == (1, 20)
+    with pytest.raises(MeasurementError, match="the totals are damaged"):
+        reading(solaris + totals.format(30))
+    hping = "HPING 192.0.2.1 (eth0 192.0.2.1): S set, 40 headers + 0 data bytes\n" + "".join(
+        f"len=44 ip=192.0.2.1 ttl=57 DF id=0 sport=443 flags=SA seq={k} win=64240 rtt=30.3 ms\n"
+        for k in range(1, 20)
+    )
+    measurement = reading(
+        f"{hping}\n--- 192.0.2.1 hping statistic ---\n"
+        "20 packets transmitted, 19 packets received, 5% packet loss\n"
+    )
+    assert lost(measurement) == (1, 20)
+    assert measurement.probes[0].size_bytes == 40
+
+
 class TestTotals:
     """Lines that are missing or damaged are told by the last lines."""
 
@@ -262,6 +364,32 @@ class TestFping:
         (counts,) = reading(lines[-1]).counts
         assert (int(counts.sent[0]), int(counts.lost[0])) == (50, 1)
 
+    def test_lists_and_json(self, reading: Any) -> None:
+        listed = "192.0.2.1 : " + " ".join("-" if k in (2, 7) else f"{20 + k % 3}.1" for k in range(2000))
+        probes = reading(listed).probes[0]
+        assert (np.flatnonzero(probes.lost).tolist(), len(probes.lost)) == ([2, 7], 2000)
+        lines = samples.fping_json(frozenset({3})).splitlines()
+        measurement = reading("\n".join(lines))
+        assert np.flatnonzero(measurement.probes[0].lost).tolist() == [3]
+        assert measurement.duration_s == pytest.approx(0.98, abs=0.01)
+        with pytest.raises(MeasurementError, match="received 49 replies; the file has 48"):
+            reading("\n".join(lines[1:]))
+
+    def test_runs_and_intervals(self, reading: Any) -> None:
+        """As of several runs in one file, and of `-Q`, whose last totals are those of all intervals."""
+        run = samples.fping(frozenset({5}), stamps=False)
+        assert lost(reading(run * 3)) == (3, 150)
+        line = "192.0.2.1 : xmt/rcv/%loss = {}/{}/{}%, min/avg/max = 30.1/30.1/30.1\n"
+        intervals = [(10, 10, 0), (10, 6, 40), (10, 10, 0), (30, 26, 13)]
+        (counts,) = reading(
+            "".join(f"[12:00:{k}0]\n{line.format(*each)}" for k, each in enumerate(intervals))
+        ).counts
+        assert (counts.sent.tolist(), counts.lost.tolist()) == ([10, 10, 10], [0, 4, 0])
+        # Totals of an interval among the packets.
+        lines = run.splitlines()
+        interim = line.format(20, 19, 5).strip()
+        assert lost(reading("\n".join([*lines[:20], interim, *lines[20:]]))) == (1, 50)
+
     def test_several_hosts_are_refused(self, reading: Any) -> None:
         text = samples.fping() + samples.fping().replace("192.0.2.1", "192.0.2.2")
         with pytest.raises(MeasurementError, match=r"2 hosts \(192\.0\.2\.1, 192\.0\.2\.2\)"):
@@ -278,6 +406,11 @@ class TestFping:
         "Réponse de 192.0.2.1\xa0: octets=32 temps=9 ms TTL=57\n",
         "192.0.2.1의 응답: 바이트=32 시간=33ms TTL=114\n",
         "来自 192.0.2.1 的回复: 字节=32 时间=33ms TTL=114\n",
+        "Reply from 2001:db8::1: time=20ms\n" * 9,
+        "Esgotado o tempo limite do pedido.\n" * 9
+        + "Pacotes: Enviados = 9, Recebidos = 0, Perdidos = 9 (100% de\n             perda),\n",
+        "Délai d'attente dépassé.\nPaquets : envoyés = 1, reçus = 0, perdus = 1 (perte 100%),\n",
+        "1 için\n    Paketler: Giden = 9, Gelen = 0, Kaybolan = 9 (%100 ..),\n",
     ],
 )
 def test_windows_is_named_in_any_language(text: str, reading: Any) -> None:

@@ -10,7 +10,7 @@ from lasthop.measurement.model import Counters, Floats
 _LEAST_S = 0.5
 """A smaller deviation from the interval is a delay of the program, not a step."""
 
-_BACK_S = 0.02
+BACK_S = 0.02
 """The same for time that runs backwards."""
 
 _INTERVALS = 20.0
@@ -49,7 +49,7 @@ def without_steps(number: Counters, time_s: Floats, resolution_s: float) -> tupl
     forward_s = max(_LEAST_S, _INTERVALS * interval_s) + 2 * resolution_s
     deviation_s = time_s - number * interval_s
     steps_s = []
-    for at in np.flatnonzero((late_s > forward_s) | (passed_s < -_BACK_S - resolution_s)).tolist():
+    for at in np.flatnonzero((late_s > forward_s) | (passed_s < -BACK_S - resolution_s)).tolist():
         before, after = deviation_s[max(at - _NEAR, 0) : at + 1], deviation_s[at + 1 : at + 1 + _NEAR]
         # A packet that was only printed late is followed by times as before.
         lasting_s = float(np.median(after) - np.median(before))

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lasthop.core.formats import plural
 from lasthop.measurement import clock_steps, ping_lines, stamps
-from lasthop.measurement.echoes import MOST_PROBES, Echoes, counts, interpolated, measurement
+from lasthop.measurement.echoes import MOST_PROBES, Echoes, consecutive, counts, interpolated, measurement
 from lasthop.measurement.format import Options, TextReader
-from lasthop.measurement.model import Counters, Floats, Measurement
-from lasthop.measurement.source import HAS_TIMES, Source, floats, mapping, number, whole
+from lasthop.measurement.model import Counters, Floats, Measurement, MeasurementError
+from lasthop.measurement.source import HAS_TIMES, Source, control_free, floats, mapping, number, whole
 
 _COMMAND = "ping -D -O -i 0.02 HOST"
 
 _WINDOWS = re.compile(
-    r"=\d{1,6}\b.{1,24}?[=<] ?\d{1,6} ?\S{1,4} TTL=\d|"
-    r"^Pinging \S.{0,80}:\s*$|^P\S{2,8} .{0,80}\[[\d.:a-f%]{3,60}\] .{0,40}\b\d{1,5}\D{0,40}:\s*$",
-    re.MULTILINE | re.IGNORECASE,
+    # Replies over IPv4 and IPv6, the first line in some languages, and the last lines in any.
+    r"=\d{1,6}\b.{1,24}?[=<] ?\d{1,6} ?[^\W\d]{1,4} TTL=\d|"
+    r"[\da-f]{0,4}:[\da-f:]{2,40}(?:%\d{1,4})? ?: ?\S{3,10}[=<]\d{1,6} ?[^\W\d]{1,4}\s*$|"
+    r"^(?i:Pinging) \S.{0,80}:\s*$|"
+    r"^(?i:P\S{2,8} .{0,80}\[[\d.:a-f%]{3,60}\] .{0,40}\b\d{1,5}\D{0,40}:)\s*$|"
+    r"= ?\d{1,9}[^\d=%]{3,40}= ?\d{1,9}[^\d=%]{3,40}= ?\d{1,9}[\s,]{0,40}\([^)]{0,12}%",
+    re.MULTILINE,
 )
 
 _WRAP = 1 << 16
+
+_FEWEST_OF_A_HOST = 2
+"""Replies that tell another host from a damaged address."""
+
+_BACKWARD = 0.2
+"""Share of times that run back, from which they are no times of a clock."""
+
+_HEAD = 20_000
+"""Characters in which Windows is recognised."""
 
 _WHOLE_PERCENT = 0.0101
 """How far a share in whole percent may be off."""
@@ -43,6 +57,7 @@ _LATE_S = 2.0
 class _Session:
     """One run of ping: the replies and errors by sequence number, unwrapped beyond 65535."""
 
+    host: str | None
     size: int | None
     line: int
     # The first sequence number; None if the start of the output is missing.
@@ -60,6 +75,11 @@ class _Session:
     timeless: int = 0
     clock: stamps.Timeline = field(default_factory=stamps.Timeline)
     totals: ping_lines.Totals | None = None
+    # Replies by the address that they came from.
+    addresses: Counter[str] = field(default_factory=Counter)
+    # The line that stands for lines left out, and the first one that someone left out before a reply.
+    gap: int | None = None
+    shortened: int | None = None
 
     def unwrap(self, seq: int) -> int:
         """Unwrap a 16-bit sequence number: return the number closest to the latest one."""
@@ -112,12 +132,13 @@ def _parse(source: Source, options: Options) -> Measurement:
         If the output is from Windows, has no replies, or does not agree with its own totals.
     """
     text = source.text
-    if _WINDOWS.search(text[:4000]):
+    if _WINDOWS.search(text[:_HEAD]):
         raise source.error(
             "the output of ping on Windows has no sequence numbers, and it pauses for seconds after a loss; "
             f"run `{_COMMAND}` in WSL, or irtt"
         )
     sessions = list(_from_json(source) if source.is_json else _sessions(text))
+    _check_hosts(source, sessions)
     for session in sessions:
         _check(source, session)
     answered = [session for session in sessions if session.rtt_s]
@@ -130,15 +151,29 @@ def _parse(source: Source, options: Options) -> Measurement:
         raise source.error(_silence(sessions))
     notes: list[str] = []
     stamped = [session for session in answered if session.received_s]
-    if len(answered) > 1 and len(stamped) < len(answered):
+    if stamped and len(stamped) < len(answered):
         notes.append(
-            f"Only the first of {len(answered)} runs of ping is read: without -D their times are unknown."
+            f"{plural(len(answered) - len(stamped), 'run')} without times left out, beside {len(stamped)} "
+            "with times."
         )
-        answered = answered[:1]
-    elif len(answered) > 1:
-        notes.append(f"{len(answered)} consecutive runs of ping; the gaps between them are not measured.")
+        answered = stamped
+    if len(answered) > 1:
+        gaps = (
+            "the gaps between them are not measured"
+            if stamped
+            else ("taken as one after the other, since the times between them are unknown")
+        )
+        notes.append(f"{len(answered)} runs of ping; {gaps}.")
         notes += _left_out(sessions)
-    parts = [_packets(source, session, options.every_s, notes) for session in answered]
+    found: list[list[str]] = [[] for _ in answered]
+    parts = [
+        _packets(source, session, options.every_s, told)
+        for session, told in zip(answered, found, strict=True)
+    ]
+    # Many runs may say the same.
+    notes += dict.fromkeys(note for told in found for note in told)
+    if not stamped:
+        parts = consecutive(parts)
     duplicates = sum(session.duplicates for session in answered)
     if duplicates:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
@@ -199,6 +234,33 @@ def _left_out(sessions: list[_Session]) -> Iterator[str]:
         )
 
 
+def _check_hosts(source: Source, sessions: Sequence[_Session]) -> None:
+    """Check that the packets are those of one ping at a time, all to one host.
+
+    Raises
+    ------
+    MeasurementError
+        If there are several hosts, or someone left out lines.
+    """
+    for session in sessions:
+        several = [host for host, replies in session.addresses.items() if replies >= _FEWEST_OF_A_HOST]
+        if len(several) > 1:
+            raise _several_hosts(source, several)
+        if session.shortened is not None:
+            raise source.error(
+                "lines are left out here, whose packets would count as lost; expected the whole output",
+                session.shortened,
+            )
+    targets = list(dict.fromkeys(session.host for session in sessions if session.host is not None))
+    if len(targets) > 1:
+        raise _several_hosts(source, targets)
+
+
+def _several_hosts(source: Source, hosts: Sequence[str]) -> MeasurementError:
+    named = ", ".join(control_free(host)[:40] for host in hosts[:3])
+    return source.error(f"pings of {len(hosts)} hosts ({named}); put the output of each into its own file")
+
+
 def _check(source: Source, session: _Session) -> None:
     """Compare a run with its totals.
 
@@ -246,7 +308,7 @@ def _from_json(source: Source) -> Iterator[_Session]:
     for document in source.documents:
         entry = mapping(document)
         if session is None:
-            session = _Session(None, 1, 1)
+            session = _Session(None, None, 1, 1)
         sent, received = whole(entry.get("transmitted")), whole(entry.get("received"))
         if sent is not None and received is not None:
             ms = number(entry.get("time"))
@@ -262,7 +324,9 @@ def _from_json(source: Source) -> Iterator[_Session]:
             session.timeless += 1
             continue
         session.size = payload + (40 if str(entry.get("host")).count(":") > 1 else 20)
-        _reply(session, seq, ms / 1e3, None)
+        host = entry.get("host")
+        address = host if isinstance(host, str) else None
+        _reply(session, ping_lines.Reply(seq, ms / 1e3, address), None)
     if session is not None:
         yield session
 
@@ -285,15 +349,17 @@ def _sessions(text: str) -> Iterator[_Session]:
         if header := ping_lines.header(line):
             if session is not None:
                 yield session
-            session = _Session(header.size, place, header.begins)
+            session = _Session(header.host, header.size, place, header.begins)
             last_lines = False
             continue
         if session is None:
             # The start of the output is missing.
-            session = _Session(None, place, None)
+            session = _Session(None, None, place, None)
         if last_lines and (totals := ping_lines.totals(line)):
             session.totals = totals
         last_lines = ping_lines.begins_totals(line)
+        if ping_lines.leaves_out(line):
+            session.gap = place
         _line(session, line)
     if session is not None:
         yield session
@@ -302,7 +368,7 @@ def _sessions(text: str) -> Iterator[_Session]:
 def _line(session: _Session, full: str) -> None:
     line = stamps.after(full)
     if answer := ping_lines.reply(line):
-        _reply(session, answer[0], answer[1], session.clock.time_s(full))
+        _reply(session, answer, session.clock.time_s(full))
     elif ping_lines.lacks_time(line):
         session.timeless += 1
     elif failed := ping_lines.unanswered(line):
@@ -318,12 +384,18 @@ def _line(session: _Session, full: str) -> None:
         session.failures += 1
 
 
-def _reply(session: _Session, seq: int, rtt_s: float, heard_s: float | None) -> None:
-    found = session.unwrap(seq % _WRAP)
+def _reply(session: _Session, reply: ping_lines.Reply, heard_s: float | None) -> None:
+    latest = session.latest
+    found = session.unwrap(reply.seq % _WRAP)
+    if reply.address is not None:
+        session.addresses[reply.address] += 1
+    if session.gap is not None and latest is not None and found > latest + 1 and session.shortened is None:
+        session.shortened = session.gap
+    session.gap = None
     if found in session.rtt_s:
         session.duplicates += 1
         return
-    session.rtt_s[found] = rtt_s
+    session.rtt_s[found] = reply.rtt_s
     if heard_s is not None:
         session.received_s[found] = heard_s
     if found == 0 and session.begins is not None:
@@ -399,9 +471,16 @@ def _times(
     for unanswered, after in session.next_sent_s.items():
         known.setdefault(unanswered + 1, after)
     lasted_s = None if session.totals is None else session.totals.lasted_s
-    if len(known) >= 2:
-        seqs = np.array(sorted(known))
-        heard_s = floats(known[seq] for seq in seqs)
+    seqs = np.array(sorted(known))
+    heard_s = floats(known[seq] for seq in seqs)
+    # Whole seconds that are all the same are no times, as of `ts -i`.
+    if len(known) >= 2 and not (session.clock.whole_seconds and len(known) > 2 and np.ptp(heard_s) <= 1.0):
+        if (np.diff(heard_s) < -clock_steps.BACK_S).mean() > _BACKWARD:
+            raise source.error(
+                "the times before the lines run back and forth, as the times between lines of `ts -i`; "
+                "expected those of `ping -D` or `ts`",
+                session.line,
+            )
         times, steps_s = clock_steps.without_steps(seqs, heard_s, 1.0 if session.clock.whole_seconds else 0.0)
         if (
             lasted_s is not None

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-_EPOCH = re.compile(r"^\[?(?P<time>\d{9,12}(?:\.\d{1,9})?)\]?[:,]? ?")
+_EPOCH = re.compile(r"^\[?(?P<time>\d{9,12}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})(?!\d)\]?[:,]? ?")
+_SECOND_DIGITS = 10
+"""Digits of the seconds since 1970; further ones are those of smaller units, as of `date +%s%N`."""
 _CLOCK = re.compile(
     r"(?:(?<![\w:.])|(?<=\d[T_]))(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)(?P<fraction>[.,]\d{1,9})?"
     r"(?: ?(?P<half>[AP]M))?(?![:\d])"
@@ -42,7 +44,10 @@ class Stamp:
 def stamp(line: str) -> Stamp | None:
     """Return the time before a line, as of `ping -D`, `ts` or a shell's `date`; None if there is none."""
     if epoch := _EPOCH.match(line):
-        return Stamp(float(epoch["time"]), "." not in epoch["time"], True)
+        time = epoch["time"]
+        if len(time) > 12 and "." not in time:
+            return Stamp(float(f"{time[:_SECOND_DIGITS]}.{time[_SECOND_DIGITS:]}"), False, True)
+        return Stamp(float(time), "." not in time, True)
     clock = _CLOCK.search(line[:80])
     if clock is None:
         return None
