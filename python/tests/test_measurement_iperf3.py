@@ -159,3 +159,45 @@ def test_a_stall_is_noted_and_is_no_overload(reading: Any) -> None:
     assert not rate(measurement).saturated
     steady = samples.iperf3("UDP", reverse=True, lost=(200,) * 5, target=10_000_000)
     assert rate(reading(steady)).saturated
+
+
+SERVER_TEXT = """Accepted connection from 192.0.2.1, port 48992
+[  5] local 192.0.2.2 port 5201 connected to 192.0.2.1 port 45701
+[ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams
+[  5]   0.00-1.00   sec   256 KBytes  2.10 Mbits/sec  0.006 ms  1/8 (12%)
+[  6]   0.00-1.00   sec   256 KBytes  2.10 Mbits/sec  0.007 ms  0/8 (0%)  (omitted)
+[SUM]   0.00-1.00   sec   512 KBytes  4.19 Mbits/sec  0.006 ms  1/16 (6%)
+[  5]   1.00-2.00   sec  1.50 MBytes  12.6 Mbits/sec  0.006 ms  0/47 (0%)
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[  5]   0.00-2.00   sec  1.75 MBytes  7.34 Mbits/sec  0.006 ms  1/55 (1.8%)  receiver
+"""
+
+
+def test_the_text_of_a_server_has_its_intervals(reading: Any) -> None:
+    document = samples.iperf3("UDP", target=10_000_000) | {"server_output_text": SERVER_TEXT}
+    document["start"]["test_start"]["blksize"] = 32768
+    measurement = reading(document)
+    (counts,) = measurement.counts
+    assert (counts.sent.tolist(), counts.lost.tolist()) == ([8, 47], [1, 0])
+    assert rate(measurement).rate_bps.tolist() == pytest.approx([256 * 8192, 1536 * 8192])
+    assert any("three digits" in note for note in measurement.notes)
+    both = samples.iperf3("TCP", bidir=True)
+    both["server_output_text"] = (
+        "[  5][RX-S]   0.00-5.00   sec  2.00 MBytes  3.36 Mbits/sec\n"
+        "[  8][TX-S]   0.00-5.00   sec  9.00 MBytes  15.1 Mbits/sec    0   1.12 MBytes\n"
+    )
+    carried = {rates.direction: rates.rate_bps for rates in reading(both).rates}
+    assert carried[Direction.UP].tolist() == pytest.approx([2 * 8 * 2**20 / 5])
+    assert carried[Direction.DOWN].tolist() == pytest.approx([8e6] * 5)
+
+
+def test_the_totals_of_bidir_are_of_their_own_direction(reading: Any) -> None:
+    document = samples.iperf3("UDP", bidir=True, target=10_000_000)
+    total = document["end"]["streams"][0]["udp"]
+    document["end"]["streams"] = [
+        {"udp": total | {"sender": True, "packets": 4000, "lost_packets": 12}},
+        {"udp": total | {"sender": False, "packets": 5000, "lost_packets": 4}},
+    ]
+    counted = {counts.direction: counts for counts in reading(document).counts}
+    assert (counted[Direction.UP].sent.tolist(), counted[Direction.UP].lost.tolist()) == ([4000], [12])
+    assert int(counted[Direction.DOWN].sent.sum()) == 5000

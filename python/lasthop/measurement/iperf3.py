@@ -43,6 +43,16 @@ _STALL_S = 0.2
 _IMPOSSIBLE = 2.0
 """Counts are impossible if their packets have more data than were carried, by this factor."""
 
+_LINE = re.compile(
+    r"^\[ *\d{1,9}\](?:\[(?P<role>[TR]X)-[SC]\])? +"
+    r"(?P<start>\d{1,9}\.\d{1,6})-(?P<end>\d{1,9}\.\d{1,6}) +sec +"
+    r"(?P<size>\d{1,9}(?:\.\d{1,6})?) (?P<unit>[KMGT]?)Bytes +[\d.]{1,12} [KMGT]?bits/sec\b"
+    r"(?: +[\d.]{1,12} ms +(?P<lost>-?\d{1,12})/(?P<sent>\d{1,12}) )?(?P<rest>.{0,80})$"
+)
+"""An interval of a stream in the text of a server."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
 _MOST_TESTS = 1000
 """Limit of the tests among which a repeated one is looked for."""
 
@@ -134,6 +144,10 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
         raise source.error(f"{what}; expected the output of `{_COMMAND}`")
     own = _report(source, document, test)
     other = _report(source, mapping(document.get("server_output_json")), test, client=False)
+    if not other.rows and isinstance(text := document.get("server_output_text"), str):
+        other = _printed(text, test)
+        if other.rows:
+            notes.append("The server's report is text, which has three digits of each number.")
     if not own.rows and not other.rows:
         what = f'iperf3 failed before the first interval: "{said}"' if said else "no intervals"
         raise source.error(f"{what}; expected the output of `{_COMMAND}`")
@@ -272,6 +286,26 @@ def _report(
                     congestion >= offered if congestion and offered else None,
                 )
             )
+    return end
+
+
+def _printed(text: str, test: Mapping[str, Any]) -> _End:
+    """Parse the text of a server without `-J`, which `--get-server-output` brings."""
+    end = _End(client=False)
+    for line in text.splitlines():
+        found = _LINE.match(line[:300])
+        if found is None or "sender" in found["rest"] or "receiver" in found["rest"]:
+            continue
+        if "omitted" in found["rest"]:
+            end.omitted += 1
+            continue
+        start_s, end_s = float(found["start"]), float(found["end"])
+        if not start_s < end_s <= LONGEST_S:
+            continue
+        sends = found["role"] == "TX" if found["role"] else bool(test.get("reverse"))
+        bits = 8 * float(found["size"]) * _UNITS[found["unit"]]
+        sent, lost = (int(found["sent"]), int(found["lost"])) if found["sent"] else (None, None)
+        end.rows.append(_Row(start_s, end_s, bits, sends, sent, lost, None))
     return end
 
 
@@ -418,6 +452,9 @@ def _total(
     sent = lost = 0
     for entry in sequence(at(document, "end", "streams")):
         udp = mapping(at(entry, "udp"))
+        # With --bidir the streams of both directions are there.
+        if isinstance(udp.get("sender"), bool) and udp["sender"] is not rows[0].sender:
+            continue
         count, gone = whole(udp.get("packets")), whole(udp.get("lost_packets"))
         if count is not None and gone is not None and 0 <= gone <= count:
             sent, lost = sent + count, lost + gone
