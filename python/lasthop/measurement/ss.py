@@ -16,7 +16,7 @@ from lasthop.measurement.source import LONGEST_S, SWAP, Source, floats, ordered,
 
 _COMMAND = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
 
-_TIME = re.compile(r"^(?:Time: ?|\[)?(?P<time>\d{9,11}(?:[.,]\d{1,9})?)\]?\s*$")
+_TIME = re.compile(r"^(?:Time: ?|\W{0,6})(?P<time>\d{9,11}(?:[.,]\d{1,9})?)\W{0,6}$")
 _SOCKET = re.compile(
     # The state column is missing if ss filters by state; without -n ports have names.
     r"^(?:tcp\s+)?(?:(?:ESTAB|CLOSE-WAIT|FIN-WAIT-[12]|LAST-ACK|CLOSING)\s+)?\d+\s+\d+\s+"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 
 import numpy as np
@@ -53,24 +54,33 @@ _GUESSES = (
     ("latency", "rtt_ms"),
     ("mbps", "rate_mbps"),
     ("throughput", "rate_mbps"),
+    ("time", "time"),
+    ("date", "time"),
 )
 """Parts of names of other programs, and what such a column may be."""
 
 _LOST_WORDS = re.compile(
-    r"(?:request )?timed? ?-?out|lost|loss|fail(?:ed|ure)?|error|unreachable|dropped|down|\*|"
-    r"no (?:reply|response)",
+    r"(?:(?:request )?timed? ?-?out|lost|loss|fail(?:ed|ure)?|error|unreachable|dropped|down|\*|"
+    r"no (?:reply|response))\.?",
     re.IGNORECASE,
 )
 """What a column says of a probe without a reply."""
 
+_NAME = re.compile(r"[^\d=][^=]*")
+"""The name of a column; `key=value` is of a log."""
+
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+(?:[eE][+-]?\d+)?")
-_ABSENT = ("", "nan", "null", "none", "-", "*", "n/a", "timeout")
+_ABSENT = ("", "nan", "null", "none", "-", "*", "n/a", "na", "inf")
 """Cells that stand for a value that was not measured."""
 
 _DATE = re.compile(
     r"(?P<day>\d{4}[-./]\d\d[-./]\d\d)[T _-]{1,3}(?P<hour>\d\d)[:.](?P<minute>\d\d)[:.]"
     r"(?P<rest>\d\d(?:[.,]\d{1,9})?)$"
 )
+
+
+_EPOCH = re.compile(r"1\d{9}(?:(?P<small>\d{3}|\d{6}|\d{9})|\.(?P<fraction>\d{0,9}))?")
+"""A time since 1970: ten digits of seconds, and those of a smaller unit."""
 
 
 def _fits(text: str) -> bool:
@@ -81,7 +91,7 @@ def _fits(text: str) -> bool:
     names, delimiter = head
     if any(name in COLUMNS for name in names):
         return len(names) > 1 or names[0] in COLUMNS
-    if len(names) < 2 or not all(name.isprintable() and name and not name[0].isdigit() for name in names):
+    if len(names) < 2 or not all(_NAME.fullmatch(name) and name.isprintable() for name in names):
         return False
     rows = [line for line in text[:20_000].splitlines()[:-1] if line.strip() and not line.startswith("#")]
     # The lines of a log have commas here and there.
@@ -135,7 +145,7 @@ def _parse(source: Source, options: Options) -> Measurement:
             f"{table.question()}",
             table.line,
         )
-    unknown = [name for name in table.names if name not in COLUMNS]
+    unknown = [name for name in table.names if name and name not in COLUMNS]
     if unknown:
         notes.append(f"Columns not read: {', '.join(unknown)[:200]}.")
     return Measurement(
@@ -195,9 +205,8 @@ def _read_direction(
                 notes.append("Packets of several sizes; the sizes are not kept.")
             fates.append(probes(way, time_s, flags[rows], one))
     if rtt is not None and not fates and sent is None:
-        _without_replies(table, way, rows, time_s, ~(rtt >= 0), fates, notes)
-    if rtt is not None and (rtt == 0).any():
-        notes.append("Round-trip times of zero are left out.")
+        _without_replies(table, way, rows, time_s, ~(rtt > 0), fates, notes)
+    if rtt is not None:
         rtt = np.where(rtt == 0, np.nan, rtt)
     for column, which in ((rtt, Direction.ROUND_TRIP), (one_way, way)):
         if column is None:
@@ -271,7 +280,10 @@ def _spread(time_s: Floats) -> Floats:
 
 
 def _date(cell: str) -> datetime | None:
-    """Parse an ISO 8601 date, also with other delimiters; None for other text."""
+    """Parse an ISO 8601 date, also with other delimiters, or a time since 1970; None for other text."""
+    if epoch := _EPOCH.fullmatch(cell):
+        seconds, rest = cell[:10], epoch["small"] or epoch["fraction"] or ""
+        return datetime.fromtimestamp(float(f"{seconds}.{rest}0"), UTC)
     other = _DATE.match(cell)
     if other is not None:
         day, rest = re.sub(r"[./]", "-", other["day"]), other["rest"].replace(",", ".")
@@ -346,15 +358,18 @@ class _Table:
     def question(self, meaning: str | None = None) -> str:
         """Return how to say what an unknown column is, or an empty string."""
         unknown = [name for name in self.names if name not in COLUMNS]
-        if meaning is None:
-            guesses = [(name, guess) for name in unknown for word, guess in _GUESSES if word in name]
-        else:
-            guesses = [(name, meaning) for name in unknown]
-        guesses += [(name, "rtt_ms") for name in unknown]
-        if not guesses:
+        guesses = [
+            (name, guess)
+            for name in unknown
+            for word, guess in _GUESSES
+            if word in name and (guess == "time") is (meaning == "time")
+        ]
+        if not unknown:
             return ""
-        name, guess = guesses[0]
-        return f"; --column {name[:40]}={guess} says what a column is"
+        name, guess = (
+            guesses[0] if guesses else (unknown[0] if len(unknown) == 1 else "NAME", meaning or "rtt_ms")
+        )
+        return f"; --column {shlex.quote(f'{name[:40]}={guess}')} says what a column is"
 
     def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
         """Return a suggestion for an unknown column name, or an empty string."""
@@ -382,8 +397,15 @@ class _Table:
         for row, cell in enumerate(cells):
             if found[0] not in TIMES and cell.lower() in _ABSENT:
                 continue
+            if found[0] in ROUND_TRIPS and _LOST_WORDS.fullmatch(cell):
+                continue
+            percent = found[0] in LOSSES and cell.endswith("%")
+            cell = cell.rstrip(" %") if percent else cell
             comma = self.decimal_comma and _DECIMAL_COMMA.fullmatch(cell)
             value = parsed(cell.replace(",", ".") if comma else cell)
+            if percent and value is not None:
+                values[row] = value / 100
+                continue
             if value is None or abs(value) > 1e15:
                 raise self.source.error(
                     f'{found[0]}: found "{cell[:40]}", expected a number', self.lines[row]
@@ -405,8 +427,9 @@ class _Table:
 
     def lost_by_words(self, missing: npt.NDArray[np.bool_]) -> str | None:
         """Return the column that says of just the rows without a round-trip time that they were lost."""
-        for name in self.names:
-            cells = [] if name in COLUMNS else self.cells(name) or []
+        own = [name for name in ROUND_TRIPS if name in self.names]
+        for name in [*(name for name in self.names if name not in COLUMNS), *own]:
+            cells = self.cells(name) or []
             if cells and all(
                 (_LOST_WORDS.fullmatch(cell) is not None) == gone
                 for cell, gone in zip(cells, missing.tolist(), strict=True)
@@ -426,9 +449,12 @@ class _Table:
             )
         first = _date(cells[0])
         if first is None and name in DATES:
+            unit = (
+                f"; --column {name}=time_s says that they are seconds" if parsed(cells[0]) is not None else ""
+            )
             raise self.source.error(
-                f'{name}: found "{cells[0][:40]}", expected a date such as 2026-01-02T03:04:05.678Z; the '
-                "column of numbers is time_s or time_ms",
+                f'{name}: found "{cells[0][:40]}", expected a date such as 2026-01-02T03:04:05.678Z or '
+                f"seconds since 1970{unit}",
                 self.lines[0],
             )
         if name in TIMES and (first is None or parsed(cells[0]) is not None):
