@@ -51,7 +51,7 @@ class TestRowsWithoutRoundTripTime:
         assert np.flatnonzero(probes.lost).tolist() == [row for row in self.ROWS if row % 20 == 3]
         assert any('by the column "status"' in note for note in measurement.notes)
 
-    @pytest.mark.parametrize("absent", ["", "-1", "-"])
+    @pytest.mark.parametrize("absent", ["", "-1", "-", "0", "NA"])
     @pytest.mark.parametrize("words", [None, ("a", "a"), ("ok", "ok?")])
     def test_without_such_a_column_they_are_a_question(
         self, absent: str, words: tuple[str, str] | None, reading: Reading
@@ -59,6 +59,11 @@ class TestRowsWithoutRoundTripTime:
         measurement = reading(self.rows(absent, words))
         assert measurement.probes == ()
         assert any("10 of 200 rows have no round-trip time" in note for note in measurement.notes)
+
+    @pytest.mark.parametrize("absent", ["timeout", "*", "lost", "Request timed out."])
+    def test_words_in_their_place_say_that_they_were_lost(self, absent: str, reading: Reading) -> None:
+        (probes,) = reading(self.rows(absent, None)).probes
+        assert np.flatnonzero(probes.lost).tolist() == [row for row in self.ROWS if row % 20 == 3]
 
     def test_a_column_of_losses_goes_first(self, reading: Reading) -> None:
         measurement = reading("time_s,rtt_ms,lost\n0,40,0\n1,,1\n2,,0\n")
@@ -84,6 +89,19 @@ def test_dialects_are_read_alike(text: str, reading: Reading) -> None:
     assert measurement.delays[0].delay_s.tolist() == pytest.approx([0.0425, 0.04])
 
 
+@pytest.mark.parametrize("unit", ["", "000", "000000", "000000000", ".0"])
+def test_times_since_1970_are_dates(unit: str, reading: Reading) -> None:
+    """As of `date +%s%3N`, pandas or Grafana."""
+    text = "timestamp,lost\n" + "".join(f"{1767323045 + row}{unit},0\n" for row in range(3))
+    assert reading(text).probes[0].sent_s.tolist() == pytest.approx([0, 1, 2])
+
+
+def test_losses_in_percent(reading: Reading) -> None:
+    for column in ("loss", "loss_percent"):
+        (series,) = reading(f"time_s,{column}\n0,2.5%\n1,0 %\n").losses
+        assert series.loss.tolist() == pytest.approx([0.025, 0])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -99,7 +117,18 @@ def test_dialects_are_read_alike(text: str, reading: Reading) -> None:
             "the output of traceroute",
         ),
         ("Nov 14, 12:00 link, up\nNov 14, 12:01 down\nok, then, more\n", "not a known measurement"),
-        ("a,b\n1,2\n", "--column a=time says what a column is"),
+        ("a,b\n1,2\n", "--column NAME=time says what a column is"),
+        ("a,sampled date\n1,2\n", "--column 'sampled date=time' says what a column is"),
+        ('level=info msg="a, b"\nlevel=info msg="a, c"\n', "not a known measurement"),
+        (
+            "HOST: laptop  Loss%   Snt   Last\n  1.|-- 192.0.2.1  0.0%  10  1.2\n",
+            "the output of mtr, a summary",
+        ),
+        ('{"report": {"mtr": {"src": "a"}, "hubs": []}}', "the JSON of mtr, a summary"),
+        ('{"download": 1, "upload": 2, "ping": 3}', "the JSON of a speed test, a summary"),
+        ("  SEQ HOST   SIZE TTL TIME       STATUS\n    0 192.0.2.1   56  57 30ms\n", "of RouterOS"),
+        ("Sending 5, 100-byte ICMP Echos to 192.0.2.1:\n!!!.!\n", "of a Cisco router"),
+        ("ARPING 192.0.2.1\n", "not supported \\(arping"),
         ("time_s,pop_ping_drop_rate\n0,0.5\n1,0\n", "--column pop_ping_drop_rate=loss says"),
     ],
 )

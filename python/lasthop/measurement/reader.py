@@ -12,7 +12,7 @@ from typing import get_args
 from lasthop.core import names
 from lasthop.measurement.format import Options, Reader
 from lasthop.measurement.model import Measurement
-from lasthop.measurement.source import HAS_TIMES, Host, Place, Source, load
+from lasthop.measurement.source import HAS_TIMES, Host, Place, Source, load, mapping
 from lasthop.measurement.table import CAPACITY, COLUMNS
 
 _MODULES = (
@@ -41,15 +41,52 @@ FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
 """The name of each format."""
 
 
+_PING = "measure with `ping -D -O -i 0.02 HOST`"
+
+_SUMMARY = "a summary without packets, which tells no bursts"
+
 _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        re.compile(r"^Tracing route to |^traceroute6? to |^ +\d+ +(?:(?:<?[\d.]+ ms|\*) +){3}", re.MULTILINE),
-        "the output of traceroute, which sends too few packets for losses; measure with "
-        "`ping -D -O -i 0.02 HOST`",
+        re.compile(
+            r"^HOST: .{1,80}Loss% +Snt|^ +\d{1,2}\.\|-- |^Mtr_Version,|^x \d{1,2} \d{4,6}\s+^[hpx] ",
+            re.MULTILINE,
+        ),
+        f"the output of mtr, {_SUMMARY}; {_PING}",
+    ),
+    (
+        re.compile(
+            r"^Tracing route to |^traceroute6? to |^ +\d+ +(?:(?:<?[\d.]+ ms|\*) +){3}|"
+            r"^ ?\d+\?: \[LOCALHOST\]",
+            re.MULTILINE,
+        ),
+        f"the output of traceroute, which sends too few packets for losses; {_PING}",
     ),
     (
         re.compile(r"^\d{14},[\d.:a-f]*,\d+,[\d.:a-f]*,\d+,"),
         "the CSV of iperf 2; expected iperf3's JSON: `iperf3 -c SERVER -J -t 60 -i 0.1`",
+    ),
+    (
+        re.compile(r"^ *Speedtest by Ookla|^Retrieving speedtest\.net configuration", re.MULTILINE),
+        f"the output of a speed test, {_SUMMARY}; state its rate: `lasthop advise --loss 1% --rate 45Mbps "
+        "--rtt 60ms`",
+    ),
+    (
+        re.compile(r"^Sending \d+, \d+-byte ICMP Echos to |^Success rate is \d+ percent", re.MULTILINE),
+        f"the output of ping of a Cisco router, which has no times; {_PING}",
+    ),
+    (
+        re.compile(r"^ *SEQ HOST +SIZE TTL TIME", re.MULTILINE),
+        f"the output of ping of RouterOS, which is not supported; {_PING}",
+    ),
+    (
+        re.compile(
+            r"^ *(?:Ping )?Source +(?:Destination|Address) +.*\b(?:Latency|Bytes|BufferSize)", re.MULTILINE
+        ),
+        f"the output of PowerShell's Test-Connection, which sends a packet per second; {_PING} in WSL",
+    ),
+    (
+        re.compile(r"^ARPING |^Starting Nping |^Probing \S+:\d+/tcp", re.MULTILINE),
+        f"the output of a program that is not supported (arping, nping or tcping); {_PING}",
     ),
     (
         re.compile(r"\A\s*(?:[-+\d.]+[ \t;,]+)+[-+\d.]+\s*$", re.MULTILINE),
@@ -58,6 +95,16 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
 )
 """How known programs begin whose output cannot be read, and what to say of it."""
+
+_OTHER_JSON: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"report"}), f"the JSON of mtr, {_SUMMARY}; {_PING}"),
+    (
+        frozenset({"download", "upload", "ping"}),
+        f"the JSON of a speed test, {_SUMMARY}; state its rate: `lasthop advise --loss 1% --rate 45Mbps "
+        "--rtt 60ms`",
+    ),
+)
+"""The keys of the JSON of known programs that cannot be read, and what to say of it."""
 
 
 def titles() -> str:
@@ -154,6 +201,9 @@ def _reader(source: Source) -> Reader:
         document = source.documents[0]
         if isinstance(document, list):
             raise source.error(f"a JSON list of an unknown program; {supported}")
+        for wanted, what in _OTHER_JSON:
+            if wanted <= mapping(document).keys():
+                raise source.error(what)
         found = ", ".join(str(key)[:40] for key in list(document)[:5])
         keys = f", with the keys {found}" if found else ""
         raise source.error(f"JSON of an unknown program{keys}; {supported}")
