@@ -86,7 +86,7 @@ def measured(
         "lasthop": command,
         "last_hop": f"{words(last_hop)} {' '.join(emulated)}",
         "beyond": f"{words(beyond)} {' '.join(emulated)}",
-        "measure": " ".join((*options, "--json", "--out", str(directory / "link.json"))),
+        "measure": " ".join((*options, "--no-advice", "--json", "--out", str(directory / "link.json"))),
         "servers": servers,
         "dir": str(directory),
     }

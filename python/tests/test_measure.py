@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +21,8 @@ from test_emulate import REFUSAL
 
 from lasthop import fitting
 from lasthop.cli.commands import measure as command
+from lasthop.cli.streams import emit
+from lasthop.fitting import FittedLink
 from lasthop.measurement import Delays, Direction, Measurement, MeasurementError, Probes, Rates, irtt, read
 from lasthop.measurement.format import Options
 from lasthop.measurement.measured import Phase, document
@@ -27,6 +31,7 @@ from lasthop.measuring import Plan, UnmeasuredError, locate, measure, outcome, t
 from lasthop.measuring.programs import Program, run
 from lasthop.measuring.scores import RAMP_S
 from lasthop.measuring.tools import ToolError
+from lasthop.race import RaceError
 
 Fake = Callable[..., None]
 
@@ -351,6 +356,7 @@ def test_the_command_measures_and_fit_reads_it(fake: Fake, tmp_path: Path) -> No
     assert "down: 16 of 200 lost" in shown.stdout
     assert "last hop, to 192.0.2.254: 1 of 50 lost" in shown.stdout
     assert f"next: lasthop advise {out} --rate RATE" in shown.stdout
+    assert "no advice: the rate of the link was not measured" in shown.stderr
     fitted = json.loads(
         run_command("fit", str(out), "--rate", "8Mbps", "--json", "--out", str(tmp_path / "fit")).stdout
     )
@@ -358,10 +364,91 @@ def test_the_command_measures_and_fit_reads_it(fake: Fake, tmp_path: Path) -> No
     quick = ("--no-load", "--idle", "1s", "--out", str(out))
     found = json.loads(run_command("measure", "h", *quick, "--json").stdout)
     assert list(found["loads"].values()) == [None, None]
+    assert found["advice"] is None
     assert found["losses_on_last_hop"]["low"] <= found["losses_on_last_hop"]["share"]
     documented = (ROOT / "docs/reference/json.md").read_text().partition("## `lasthop measure --json`")[2]
     for key in found:
         assert f"`{key}`" in documented.partition("\n## ")[0], key
+
+
+def test_the_command_ends_with_advice(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[float | None, list[str], Path]] = []
+
+    def advised(link: FittedLink, uses: list[str], *, out: Path, **_: Any) -> tuple[str, str]:
+        if uses == ["call"]:
+            raise RaceError("too fast")
+        asked.append((link.rate_bps, uses, out))
+        return "Use BBR", f"{out}: advice.html"
+
+    monkeypatch.setattr(command, "advised", advised)
+    monkeypatch.setattr(command, "show", emit)
+    fake("irtt", json.dumps(samples.irtt(("." * 40 + "dd...") * 20, 900)))
+    fake("ping", samples.ping(), hop=ROUTER)
+    fake("iperf3", json.dumps(samples.iperf3(reverse=True) | {"end": {"x": 1}}))
+    out = tmp_path / "link.json"
+    line = ("measure", "host.example", "--idle", "1s", "--out", str(out))
+    shown = run_command(*line)
+    assert (shown.returncode, "next:" in shown.stdout) == (0, False), shown.stderr
+    measured, _, advice = shown.stdout.partition("\nadvice, as that of `lasthop advise` on this file\n")
+    assert measured.endswith(f"written to {out}\n")
+    assert advice == f"\nUse BBR\n\nwritten to {out}.advice: advice.html\n"
+    (found,) = asked
+    assert found == (fitting.fit(read(out), replicates=20).rate_bps, ["bulk"], Path(f"{out}.advice"))
+    for option, said in ((("--no-advice",), ""), (("--for", "call"), "no advice: too fast\n")):
+        shown = run_command(*line, *option)
+        assert (shown.returncode, shown.stderr.endswith(said)) == (0, True)
+        assert shown.stdout.endswith(f"\nnext: lasthop advise {out}\n")
+    wrong = run_command("measure", "h", "--for", "gaming")
+    assert (wrong.returncode, "--for: " in wrong.stderr) == (2, True)
+
+
+def ended(pid: Path) -> bool:
+    """Return whether the process whose number is in a file has ended, or does within five seconds."""
+    until_s = time.monotonic() + 5
+    while time.monotonic() < until_s:
+        try:
+            state = Path(f"/proc/{pid.read_text().strip()}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+CHILD = """
+sh -c "trap '' INT TERM HUP; echo \\$\\$ > '{0}'; while :; do /bin/sleep 0.05; done" &
+while [ ! -s '{0}' ]; do /bin/sleep 0.02; done
+"""
+"""A child that heeds no signal, and whose parent ends as the script behind this says."""
+
+
+@pytest.mark.parametrize("ends", ["", "while :; do /bin/sleep 0.05; done"])
+def test_no_child_of_a_program_is_left(ends: str, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    run([Program(("sh", "-c", CHILD.format(child) + ends), 0.5)])
+    assert child.read_text().strip().isdigit()
+    assert ended(child)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_no_program_is_left_however_measure_ends(number: int, fake: Fake, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    fake("ping", hop=ROUTER, script=f"PATH=/bin:/usr/bin\n{CHILD.format(child)}while :; do sleep 0.05; done")
+    line = [sys.executable, "-m", "lasthop", "measure", "host.example", "--no-load", "--idle", "30s"]
+    process = subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until_s = time.monotonic() + 60
+        while not child.exists() or not child.read_text():
+            assert process.poll() is None
+            assert time.monotonic() < until_s
+            time.sleep(0.02)
+        process.send_signal(number)
+        process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
+    assert ended(child)
 
 
 def test_ctrl_c_keeps_what_there_is(fake: Fake, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import IO
 
 _MOST_BYTES = 1 << 28
@@ -54,16 +55,16 @@ class Program:
 def run(programs: Sequence[Program]) -> bool:
     """Run programs side by side until all have ended, and read their output.
 
-    They do not see Ctrl-C: then they are interrupted, so that they print what they have.
+    They do not see Ctrl-C: then they are interrupted, so that they print what they have. However this ends,
+    none of them is left, nor a child of theirs; SIGTERM and SIGHUP end this process then.
 
     Returns
     -------
     bool
         Whether Ctrl-C was pressed.
     """
-    with ExitStack() as files:
-        running: list[_Running] = []
-        interrupted = False
+    running: list[_Running] = []
+    with ExitStack() as files, _signals_noted() as noted:
         begun_s = time.monotonic()
         try:
             for program in programs:
@@ -82,17 +83,51 @@ def run(programs: Sequence[Program]) -> bool:
                     program.errors = str(error)
                     continue
                 running.append(_Running(program, process, output, errors, begun_s))
-            while any(each.process.poll() is None for each in running):
+            while not noted and not all(each.ended for each in running):
                 for each in running:
                     each.interrupt_late()
                 time.sleep(_POLL_S)
-        except KeyboardInterrupt:
-            interrupted = True
+            if noted:
+                for each in running:
+                    each.signal(signal.SIGINT)
             for each in running:
-                each.signal(signal.SIGINT)
-        for each in running:
-            each.end()
-        return interrupted
+                each.end(noted)
+        finally:
+            for each in running:
+                each.kill()
+        if noted and noted[0] != signal.SIGINT:
+            raise SystemExit(128 + noted[0])
+        return bool(noted)
+
+
+@contextmanager
+def _signals_noted() -> Iterator[list[int]]:
+    """Note SIGINT, SIGTERM and SIGHUP during the block, which then do not interrupt it at any place.
+
+    Yields
+    ------
+    list of int
+        The signals so far.
+    """
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+
+    def note(number: int, _: FrameType | None) -> None:
+        noted.append(number)
+
+    before = {
+        number: signal.signal(number, note)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        # One that is ignored stays so, as under nohup.
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(slots=True)
@@ -112,9 +147,15 @@ class _Running:
             self.counter = threading.Thread(target=self._count, args=(self.program.most_bytes,), daemon=True)
             self.counter.start()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the program has ended; its number stays its own, as that of its group, until `kill`."""
+        if self.process.returncode is not None:
+            return True
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
     def signal(self, number: int) -> None:
-        """Send a signal to the program and its children, if it still runs."""
-        # Until `wait` has its end, its number is given to no other process.
+        """Send a signal to the program and its children."""
         if self.process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
@@ -122,16 +163,23 @@ class _Running:
     def interrupt_late(self) -> None:
         """Interrupt the program if its time is over, and kill it if it did not end then."""
         late_s = time.monotonic() - self.begun_s - self.program.limit_s
-        if self.process.poll() is None and late_s >= 0:
+        if not self.ended and late_s >= 0:
             self.signal(signal.SIGINT if late_s < _LEAVE_S else signal.SIGKILL)
 
-    def end(self) -> None:
-        """Wait until the program ends, kill it if it does not, and read its output."""
-        try:
-            self.process.wait(_LEAVE_S)
-        except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            self.signal(signal.SIGKILL)
-            self.process.wait()
+    def kill(self) -> None:
+        """Kill what is left of the program and its children, and wait for it."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self, noted: Sequence[int]) -> None:
+        """Wait until the program ends, kill it if it does not, and read its output.
+
+        A second signal ends the waiting, and one that ends this process too.
+        """
+        until_s = time.monotonic() + _LEAVE_S
+        while not self.ended and time.monotonic() < until_s and list(noted) in ([], [signal.SIGINT]):
+            time.sleep(_POLL_S)
+        self.kill()
         if self.counter is not None:
             self.counter.join(_LEAVE_S)
         self.output.seek(0)

@@ -113,11 +113,7 @@ def advise(
     The link is given by measurements; by a preset of `lasthop links`, such as starlink, or a scenario; or by
     known properties: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
     """
-    if sender not in SENDERS:
-        raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
-    for use in uses or []:
-        if use not in USES:
-            raise RefusedError(f"--for: {unknown('use', use, list(USES))}")
+    check(sender, uses or [])
     known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
     try:
         with Activity("reading") as activity:
@@ -134,21 +130,16 @@ def advise(
                 link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
             else:
                 link = _stated_link(loss, burst, **known)
-            advice = advising.advise(
+            name = files[0].name if files else "link"
+            advice, written = advised(
                 link,
                 uses or ["bulk"],
                 sender=sender,
                 seed=seed,
                 jobs=jobs,
-                progress=lambda what, done: activity.study(done, what),
+                out=out or Path(f"{name}.advice"),
+                activity=activity,
             )
-            activity.doing("writing the page")
-            name = files[0].name if files else "link"
-            command = shlex.join(["lasthop", *sys.argv[1:]])
-            with Output(out or Path(f"{name}.advice")) as output:
-                output.text("advice.html", html(advice, command))
-                output.text("advice.json", json.dumps(document(advice), indent=2, ensure_ascii=False) + "\n")
-                output.text("scenario.toml", link.toml())
     except (RaceError, ValueError) as error:
         raise RefusedError(str(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
@@ -156,8 +147,56 @@ def advise(
     if as_json:
         emit_document(json.dumps(document(advice), indent=2, ensure_ascii=False))
     else:
-        _print(advice)
-        emit(f"\nwritten to {output.summary()}")
+        show(advice)
+        emit(f"\nwritten to {written}")
+
+
+def check(sender: str, uses: list[str]) -> None:
+    """Check the values of --sender and --for.
+
+    Raises
+    ------
+    RefusedError
+        If one is unknown.
+    """
+    if sender not in SENDERS:
+        raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
+    for use in uses:
+        if use not in USES:
+            raise RefusedError(f"--for: {unknown('use', use, list(USES))}")
+
+
+def advised(
+    link: FittedLink,
+    uses: list[str],
+    *,
+    sender: str,
+    seed: int,
+    jobs: int | None,
+    out: Path,
+    activity: Activity,
+) -> tuple[Advice, str]:
+    """Return the advice on a link and where its page, its JSON and the scenario were written.
+
+    Raises
+    ------
+    RaceError, ValueError, RuntimeError
+        As `lasthop.advice.advise` does.
+    """
+    advice = advising.advise(
+        link,
+        uses,
+        sender=sender,
+        seed=seed,
+        jobs=jobs,
+        progress=lambda what, done: activity.study(done, what),
+    )
+    activity.doing("writing the page")
+    with Output(out) as output:
+        output.text("advice.html", html(advice, shlex.join(["lasthop", *sys.argv[1:]])))
+        output.text("advice.json", json.dumps(document(advice), indent=2, ensure_ascii=False) + "\n")
+        output.text("scenario.toml", link.toml())
+    return advice, output.summary()
 
 
 def _given_link(files: list[Path], known: dict[str, Any]) -> FittedLink | None:
@@ -203,7 +242,8 @@ def _stated_link(
     return fitting.stated_link(rate_bps, rtt_s, loss=found[0], burst=burst, **known)
 
 
-def _print(advice: Advice) -> None:
+def show(advice: Advice) -> None:
+    """Print advice."""
     link = advice.link
     assert link.rate_bps is not None
     for doubt in link.doubts:

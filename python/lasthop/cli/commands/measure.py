@@ -17,6 +17,9 @@ import typer
 
 from lasthop import fitting
 from lasthop._lasthop import quantity
+from lasthop.advice import Advice
+from lasthop.cli import complete
+from lasthop.cli.commands.advise import advised, check, show
 from lasthop.cli.commands.fit import document as fit_document
 from lasthop.cli.failure import INTERRUPTED, RefusedError
 from lasthop.cli.option_values import positive
@@ -41,9 +44,14 @@ from lasthop.measuring import (
     measure as measure_link,
 )
 from lasthop.measuring.scores import RAMP_S
+from lasthop.race import RaceError
+from lasthop.show.advice_page import document as advice_document
 
 _HOST = re.compile(r"[A-Za-z0-9_\[:][A-Za-z0-9._:%\[\]-]{0,252}")
 _URL = re.compile(r"https?://[!-~]{1,2000}")
+
+SENDER = "linux"
+"""The server's TCP for which advice is given."""
 
 LOAD_S = 8.0
 LONG_IDLE_S, LONGEST_IDLE_S = 300.0, 3600.0
@@ -81,6 +89,18 @@ def measure(
     every: Annotated[
         str, typer.Option(metavar="TIME", help="With --watch: from the start of a round to the next.")
     ] = "5min",
+    uses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--for",
+            metavar="USE",
+            autocompletion=complete.use,
+            help="What to advise for, as of lasthop advise.",
+        ),
+    ] = None,
+    no_advice: Annotated[
+        bool, typer.Option("--no-advice", help="End after the measurement, without advice on the link.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file; by default HOST and the time, .json.")
     ] = None,
@@ -89,11 +109,12 @@ def measure(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Measure a link into a file for fit and advise: losses, bursts, rate, delay, and the hop.
+    """Measure a link and advise on it: losses, bursts, rate, delay, and the hop; the file is for fit, too.
 
     Uses irtt, ping, iperf3 and curl where they are installed, and says what is missing. HOST runs
     `irtt server -i 0` and `iperf3 -s`; any other host is pinged, and --url names a file to download.
     """
+    check(SENDER, uses or [])
     plan = _plan(host, idle=idle, no_load=no_load or watch is not None, size=size, url=url, hop=hop)
     lasts_s = _time("--watch", watch, "24h", 60.0, 31 * 86400.0) if watch is not None else None
     every_s = _time("--every", every, "5min", 10.0, 86400.0)
@@ -122,14 +143,48 @@ def measure(
         except ValueError as error:
             raise RefusedError(str(error)) from None
         place = _location(measurement)
+    if not as_json:
+        _print(file, session, measurement, link, place)
+    advice = None
+    if not no_advice and not session.interrupted:
+        advice = _advise(file, link, uses or ["bulk"], seed=seed, jobs=jobs)
     if as_json:
         found = _document(file, session, measurement, link, place)
+        found["advice"] = None if advice is None else advice_document(advice[0])
         emit_document(json.dumps(found, indent=2, ensure_ascii=False))
+    elif advice is None:
+        rate = "" if link.rate_bps is not None else " --rate RATE"
+        emit(f"next: lasthop advise {shlex.quote(str(file))}{rate}")
     else:
-        _print(file, session, measurement, link, place)
+        emit("\nadvice, as that of `lasthop advise` on this file\n")
+        show(advice[0])
+        emit(f"\nwritten to {advice[1]}")
     if session.interrupted:
         notify(f"interrupted: {file} has what was measured until then")
         raise typer.Exit(INTERRUPTED)
+
+
+def _advise(
+    file: Path, link: FittedLink, uses: list[str], *, seed: int, jobs: int | None
+) -> tuple[Advice, str] | None:
+    """Return the advice on the measured link, and where it was written; None if it cannot be given."""
+    if link.rate_bps is None:
+        notify("no advice: the rate of the link was not measured")
+        return None
+    try:
+        with Activity("advising") as activity:
+            return advised(
+                link,
+                uses,
+                sender=SENDER,
+                seed=seed,
+                jobs=jobs,
+                out=Path(f"{file}.advice"),
+                activity=activity,
+            )
+    except (RaceError, ValueError, RuntimeError) as error:
+        notify(f"no advice: {error}")
+        return None
 
 
 def _plan(host: str, *, idle: str, no_load: bool, size: str, url: str | None, hop: int) -> Plan:
@@ -260,8 +315,7 @@ def _print(
         emit(f"  measure longer: --idle {formats.seconds(LONG_IDLE_S).replace(' ', '')}")
     for note in session.notes:
         emit(f"- {note}")
-    rate = "" if link.rate_bps is not None else " --rate RATE"
-    emit(f"\nwritten to {file}\nnext: lasthop advise {shlex.quote(str(file))}{rate}")
+    emit(f"\nwritten to {file}")
 
 
 def _trips(measurement: Measurement) -> str:
