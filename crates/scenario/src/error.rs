@@ -17,7 +17,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(path: &str, problem: impl Into<String>) -> Fault {
+    /// The fault of the value at the dotted `path`.
+    pub fn new(path: &str, problem: impl Into<String>) -> Fault {
         Fault { path: path.split('.').map(str::to_owned).collect(), problem: problem.into() }
     }
 

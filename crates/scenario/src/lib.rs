@@ -16,6 +16,7 @@ mod file;
 pub mod network;
 mod presets;
 mod schema;
+mod toml_file;
 mod tree;
 
 pub use lasthop_base::{Amount, Bytes, Duration, Number, Time};
@@ -29,5 +30,7 @@ pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,
     Scenario, Shared, Stations, Strongest, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
+    json_schema_of,
 };
+pub use toml_file::{TomlFile, to_toml};
 pub use tree::{Change, Value};

@@ -10,7 +10,7 @@ use lasthop_proto::{Dscp, Ecn};
 
 use crate::error::Error;
 use crate::icmp::Icmp;
-use crate::tcp::Tcp;
+use crate::tcp::{Tcp, option};
 
 /// Fields of an IP header that determine a packet's route and treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +174,14 @@ impl<'a> IpPacket<'a> {
             Transport::Tcp(tcp) => Some(tcp),
             _ => None,
         }
+    }
+
+    /// The kinds of the TCP options, without padding (IANA option kind numbers); none if the packet contains no TCP header.
+    /// An invalid length ends them.
+    pub fn tcp_option_kinds(&self) -> impl Iterator<Item = u8> {
+        let end = self.tcp().map_or(0, |tcp| self.header_len + tcp.header_len);
+        let header = self.bytes.get(self.header_len..end.min(self.bytes.len())).unwrap_or_default();
+        option::all(header).map(|place| header[place.start])
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) mod option {
 
     /// The byte ranges of all options but padding in a header, kind and length included. An invalid length
     /// ends the iteration.
-    pub(super) fn all(header: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    pub(crate) fn all(header: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let mut at = FIXED;
         std::iter::from_fn(move || {
             while header.get(at) == Some(&NOP) {

@@ -461,16 +461,21 @@ fn borrowed(path: &[String]) -> Vec<&str> {
 /// The path of the key or list element whose name or value has the given mark.
 fn path_in(table: &Table, mark: &Mark) -> Option<Vec<String>> {
     table.iter().find_map(|(key, (key_mark, value))| {
-        let rest = match &value.kind {
-            _ if key_mark == mark || value.mark == *mark => Some(Vec::new()),
-            Kind::Table(table) => path_in(table, mark),
-            Kind::List(items) => {
-                items.iter().position(|item| item.mark == *mark).map(|index| vec![index.to_string()])
-            }
-            _ => None,
-        };
+        let rest = if key_mark == mark { Some(Vec::new()) } else { path_to(value, mark) };
         rest.map(|rest| iter::once(key.clone()).chain(rest).collect())
     })
+}
+
+/// The path from `value` to what has the given mark; empty for the value itself.
+fn path_to(value: &Node, mark: &Mark) -> Option<Vec<String>> {
+    match &value.kind {
+        _ if value.mark == *mark => Some(Vec::new()),
+        Kind::Table(table) => path_in(table, mark),
+        Kind::List(items) => items.iter().enumerate().find_map(|(index, item)| {
+            path_to(item, mark).map(|rest| iter::once(index.to_string()).chain(rest).collect())
+        }),
+        _ => None,
+    }
 }
 
 /// The first key or string with an unprintable character: its path, its mark, and the character.

@@ -24,6 +24,30 @@ use crate::tree::{self, Change};
 /// Largest scenario file, in bytes; larger ones, such as devices without an end, are refused at once.
 const MAX_SIZE: u64 = 16 << 20;
 
+/// The name of the file at `path` in messages, and its text. `expected` is what a smaller file would be.
+///
+/// # Errors
+/// If the file cannot be read, is too large, or is not UTF-8.
+pub(crate) fn read_text(path: &Path, expected: &str) -> Result<(String, String), ScenarioError> {
+    let name = path.display().to_string();
+    let location = || Location::File { name: &name, text: "", span: None };
+    let whole = |message| ScenarioError::new(ErrorKind::Unreadable, message, location());
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
+        .map_err(|error| whole(format!("cannot read the file: {error}")))?;
+    if bytes.len() as u64 > MAX_SIZE {
+        let most = MAX_SIZE >> 20;
+        return Err(whole(format!("found more than {most} MiB, expected {expected}")));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.split(|&byte| byte == b'\n').count();
+        whole(format!("not TOML: line {line} has a byte that is not UTF-8"))
+    })?;
+    Ok((name, text))
+}
+
 /// Where to report `fault`: a setting of the sender that an override or the sweep states is one of `[tcp]` there.
 fn place(fault: &Fault, document: &Document) -> Vec<String> {
     match fault.path.as_slice() {
@@ -101,26 +125,8 @@ impl Scenario {
         overrides: &[S],
         external: &ExternalSchemes,
     ) -> Result<Scenario, ScenarioError> {
-        let name = path.display().to_string();
-        let location = || Location::File { name: &name, text: "", span: None };
-        let whole = |message| ScenarioError::new(ErrorKind::Unreadable, message, location());
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_SIZE + 1).read_to_end(&mut bytes))
-            .map_err(|error| whole(format!("cannot read the file: {error}")))?;
-        if bytes.len() as u64 > MAX_SIZE {
-            let most = MAX_SIZE >> 20;
-            return Err(whole(format!(
-                "found more than {most} MiB, expected a scenario; data belong into files of their own"
-            )));
-        }
-        match std::str::from_utf8(&bytes) {
-            Ok(text) => Scenario::parse_with(text, &name, overrides, external),
-            Err(error) => {
-                let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
-                Err(whole(format!("not TOML: line {line} has a byte that is not UTF-8")))
-            }
-        }
+        let (name, text) = read_text(path, "a scenario; data belong into files of their own")?;
+        Scenario::parse_with(&text, &name, overrides, external)
     }
 
     /// Parses the scenario in `text` and applies `overrides` in order; messages call the text `name`.

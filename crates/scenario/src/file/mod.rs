@@ -9,3 +9,5 @@ mod data;
 mod grid;
 mod load;
 mod range;
+
+pub(crate) use self::load::read_text;

@@ -5,7 +5,7 @@ use lasthop_base::schema;
 use lasthop_proto::scheme::Schemes;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::scenario::{Scenario, default_tcp, names_of_senders};
@@ -14,13 +14,26 @@ use crate::presets::Preset;
 impl Scenario {
     /// The JSON Schema of scenario files, of draft 7, as a document of many lines.
     pub fn json_schema() -> String {
-        let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
-        let mut schema = settings.into_generator().into_root_schema_for::<Scenario>();
-        schema.insert("title".into(), "Lasthop scenario".into());
+        let mut schema = root_schema::<Scenario>("Lasthop scenario");
         let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut);
         complete(definitions.expect("a scenario has tables"));
         serde_json::to_string_pretty(&schema).expect("a schema is a plain document")
     }
+}
+
+/// The JSON Schema of files with the syntax of scenarios, of draft 7, as a document of many lines.
+///
+/// # Panics
+/// If the type's schema is no plain document.
+pub fn json_schema_of<T: JsonSchema>(title: &str) -> String {
+    serde_json::to_string_pretty(&root_schema::<T>(title)).expect("a schema is a plain document")
+}
+
+fn root_schema<T: JsonSchema>(title: &str) -> Schema {
+    let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.insert("title".into(), title.into());
+    schema
 }
 
 /// Adds what holds in files only: presets and profiles, which give keys that are not stated, and the values of a sweep.

@@ -27,6 +27,7 @@ mod topology;
 
 pub use cell::Cell;
 pub use flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
+pub use json_schema::json_schema_of;
 pub use links::{LinkOverride, LinkProtection, Radio, RadioPower, Wired};
 pub use mobility::{Mobility, Move, Moves, Periodic, Random, Strongest};
 pub use scenario::Scenario;

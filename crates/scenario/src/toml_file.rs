@@ -1,0 +1,96 @@
+//! TOML files other than scenarios.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::document::Document;
+use crate::error::{Fault, ScenarioError};
+use crate::file::read_text;
+
+/// A TOML file with the syntax of scenarios: quantities with units, and errors with cause, place and remedy.
+#[derive(Clone, Debug)]
+pub struct TomlFile(Document);
+
+impl TomlFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not TOML.
+    pub fn load(path: &Path) -> Result<TomlFile, ScenarioError> {
+        let (name, text) = read_text(path, "a file of settings")?;
+        TomlFile::parse(&text, &name)
+    }
+
+    /// Parses `text`; messages call it `name`.
+    ///
+    /// # Errors
+    /// If it is not TOML.
+    pub fn parse(text: &str, name: &str) -> Result<TomlFile, ScenarioError> {
+        Document::parse(text, name).map(TomlFile)
+    }
+
+    /// Whether the file has the top-level table `table`, which tells its kind.
+    pub fn has(&self, table: &str) -> bool {
+        self.0.without(table).is_some()
+    }
+
+    /// The settings in the file.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing, or has a value of another type or form.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
+        match self.0.unprintable() {
+            Some(error) => Err(error),
+            None => self.0.read(),
+        }
+    }
+
+    /// The error for `fault`, with its place in the file.
+    pub fn error(&self, fault: &Fault) -> ScenarioError {
+        self.0.fault(fault)
+    }
+}
+
+/// The canonical form of the settings in a file.
+///
+/// # Panics
+/// If they are not a table of plain values.
+pub fn to_toml<T: Serialize>(settings: &T) -> String {
+    toml::to_string(settings).expect("settings are a table of plain values")
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_base::BitRate;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields, expecting = "a table")]
+    struct Settings {
+        box_: Box_,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields, expecting = "a table")]
+    struct Box_ {
+        rates: Vec<BitRate>,
+    }
+
+    #[test]
+    fn settings_have_units_and_errors_have_places() {
+        let file = |text: &str| TomlFile::parse(text, "box.toml").expect("TOML");
+        let good = file("[box_]\nrates = [\"2 Mbps\"]\n");
+        assert!(good.has("box_") && !good.has("radio"));
+        assert_eq!(good.read::<Settings>().expect("valid").box_.rates, ["2 Mbps".parse().unwrap()]);
+        let error = file("[box_]\nrates = [\"2 miles\"]\n").read::<Settings>().unwrap_err();
+        assert_eq!((error.line(), error.key()), (Some(2), Some("box_.rates[0]")));
+        let error = good.error(&Fault::new("box_.rates", "found one, expected two"));
+        assert_eq!((error.line(), error.message()), (Some(2), "box_.rates: found one, expected two"));
+        let error = file("[box_]\nrate = 1\n").read::<Settings>().unwrap_err();
+        assert_eq!(error.message(), "unknown key box_.rate, expected \"rates\"; did you mean \"rates\"?");
+    }
+}
