@@ -7,7 +7,8 @@
 //!     │                    ├──────> Pool           (lasthop-study)
 //!     │                    ├──────> LossRecord     (lasthop-fit)
 //!     │                    ├──────> read_packets   (lasthop-capture)
-//!     │                    └──────> Emulator       (lasthop-live)
+//!     │                    ├──────> Emulator       (lasthop-live)
+//!     │                    └──────> gateway        (lasthop-gateway)
 //!     └──── hooks ──── PythonScheme ──> Scheme     (lasthop-proto)
 //! ```
 
@@ -19,6 +20,7 @@ mod discipline;
 mod emulator;
 mod error;
 mod fit;
+mod gateway;
 mod link;
 mod metric;
 mod pool;
@@ -57,6 +59,8 @@ mod _lasthop {
     use crate::error::ScenarioError;
     #[pymodule_export]
     use crate::fit::{LossFit, LossRecord, simulate_losses};
+    #[pymodule_export]
+    use crate::gateway::{gateway, gateway_schema, gateway_settings};
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]

@@ -17,10 +17,11 @@ from lasthop.cli.options import Verbose
 COMMANDS = {
     "run": "Run a scenario with each of its schemes, and compare them.",
     "emulate": "Run real programs at the two ends of a scenario's network, in real time. Linux only.",
+    "gateway": "Help the connections of a real link by the schemes of scenarios. Linux only.",
     "study": "Sweep a scenario with replications until the intervals are narrow enough; can be resumed.",
     "merge": "Merge the shards of a study, and print its tables.",
     "compare": "Find the best of many senders, schemes and settings; inferior combinations stop early.",
-    "check": "Check a scenario, and print its canonical form with every default and unit.",
+    "check": "Check a scenario or a gateway's file, and print it with every default and unit.",
     "schema": "Print the JSON Schema of scenario files, by which editors complete and check them.",
     "schemes": "List the schemes with a summary and the source of each.",
     "links": "List the presets of wireless links with the sources of their numbers, or show one.",

@@ -1,4 +1,4 @@
-"""`lasthop check`: validates a scenario and prints its canonical form."""
+"""`lasthop check`: validates a scenario or a gateway's file, and prints its canonical form."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lasthop import Scenario, ScenarioError
+from lasthop._lasthop import gateway_settings
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.options import AsJson, Overrides, ScenarioFile, Verbose
@@ -38,13 +39,25 @@ def check(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Check a scenario, and print its canonical form with every default and unit."""
+    """Check a scenario or a gateway's file, and print it with every default and unit."""
     sizes = packet_loss or []
+    report: dict[str, Any]
+    if (settings := gateway_settings(path)) is not None:
+        if overrides or sizes or link is not None:
+            raise RefusedError(
+                f"{path} is a gateway's file; --set, --packet-loss and --link are for scenarios"
+            )
+        if as_json:
+            report = {"file": str(path), "gateway": tomllib.loads(settings)}
+            emit_document(json.dumps(report, indent=2, ensure_ascii=False))
+        else:
+            emit_document(settings.rstrip("\n"))
+        return
     if link is not None and not sizes:
         raise RefusedError("--link needs --packet-loss SIZE, whose link it names")
     scenario = load(path, overrides or [])
     describe(path, scenario)
-    report: dict[str, Any] = {"file": str(path), "hash": scenario.hash}
+    report = {"file": str(path), "hash": scenario.hash}
     if sizes:
         with Activity("computing loss rates"):
             losses = _losses(scenario, sizes, link)

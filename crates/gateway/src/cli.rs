@@ -1,0 +1,166 @@
+//! The command line: `lasthop-gateway`, and `lasthop gateway`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+#[cfg(target_os = "linux")]
+use crate::{control, gateway, process};
+
+/// The exit code for wrong input.
+const WRONG_INPUT: i32 = 2;
+
+const HELP: &str = "\
+Usage: lasthop-gateway COMMAND
+
+Remedies on the connections of a real link. Linux only.
+
+Commands:
+  run FILE [--observe] [--replace]  Help flows across the radio as the file says, until SIGTERM; SIGHUP reads it again.
+                                    --observe helps none, and counts. --replace takes over from the one that runs,
+                                    which carries its connections to their end.
+  check FILE                        Check a file, and print it with every default.
+  rules FILE                        Print the rules of nft and the routes that `run` installs.
+  status [FILE] [--json]            Print what the running gateway counts.
+  reload [FILE]                     Let the running gateway read its file again.
+  remove FILE                       Remove the routes of a gateway that was killed.
+  schema                            Print the JSON Schema of files.
+
+Without FILE, the running gateway is asked at /run/lasthop-gateway.sock.
+";
+
+/// An error of the command line, with its exit code.
+#[derive(Debug)]
+struct Failure(i32, String);
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure(1, error.to_string())
+    }
+}
+
+/// Runs the command that `arguments` state, without the program's name; returns the exit code.
+pub fn run(arguments: &[String]) -> i32 {
+    match command(arguments) {
+        Ok(()) => 0,
+        Err(Failure(code, message)) => {
+            let _ = writeln!(io::stderr(), "error: {message}");
+            code
+        }
+    }
+}
+
+fn wrong(message: impl Into<String>) -> Failure {
+    Failure(WRONG_INPUT, message.into())
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+fn load(file: &Path) -> Result<Config, Failure> {
+    Config::load(file).map_err(|error| wrong(error.to_string()))
+}
+
+fn command(arguments: &[String]) -> Result<(), Failure> {
+    let (options, words): (Vec<&str>, Vec<&str>) =
+        arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
+    if options.iter().any(|option| ["--help", "-h"].contains(option)) {
+        return print(HELP);
+    }
+    if options == ["--version"] && words.is_empty() {
+        return print(&format!("lasthop-gateway {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let Some((name, files)) = words.split_first() else { return Err(wrong(format!("no command\n\n{HELP}"))) };
+    let (known, needs_file): (&[&str], Option<bool>) = match *name {
+        "run" => (&["--observe", "--replace"], Some(true)),
+        "check" | "rules" | "remove" => (&[], Some(true)),
+        "status" => (&["--json"], Some(false)),
+        "reload" => (&[], Some(false)),
+        "schema" => (&[], None),
+        other => {
+            let commands = ["run", "check", "rules", "status", "reload", "remove", "schema"];
+            let expected = lasthop_scenario::alternatives(other, commands);
+            return Err(wrong(format!("found the command \"{other}\", {expected}")));
+        }
+    };
+    if let Some(option) = options.iter().find(|option| !known.contains(option)) {
+        let expected = lasthop_scenario::alternatives(option, known.iter().copied());
+        return Err(wrong(format!("{name}: found the option \"{option}\", {expected}")));
+    }
+    let file = match (files, needs_file) {
+        ([file], Some(_)) => Some(PathBuf::from(file)),
+        ([], Some(false) | None) => None,
+        ([], _) => return Err(wrong(format!("{name}: expected a file"))),
+        ([.., last], _) => {
+            return Err(wrong(format!("{name}: found \"{last}\", which is one word too many")));
+        }
+    };
+    let config = match &file {
+        Some(file) => Some(load(file)?),
+        None => None,
+    };
+    match (*name, file, config) {
+        ("check", _, Some(config)) => print(&config.to_toml()),
+        ("schema", ..) => print(&(Config::json_schema() + "\n")),
+        #[cfg(target_os = "linux")]
+        (name, file, config) => on_linux(name, &options, file, config),
+        #[cfg(not(target_os = "linux"))]
+        _ => Err(wrong("the gateway needs Linux")),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn on_linux(
+    name: &str,
+    options: &[&str],
+    file: Option<PathBuf>,
+    config: Option<Config>,
+) -> Result<(), Failure> {
+    let default = || PathBuf::from(crate::config::CONTROL);
+    let control = config.as_ref().map_or_else(default, |config| config.gateway.control.clone());
+    match (name, file, config) {
+        ("run", Some(file), Some(config)) => {
+            let has = |option| options.contains(&option);
+            Ok(process::run(&file, config, has("--observe"), has("--replace"))?)
+        }
+        ("rules", _, Some(config)) => {
+            let rules = gateway::rules_of(&config, 0).text();
+            let note = "# The running gateway has a secret seed in place of 0.\n";
+            print(&format!("{note}{rules}\n# Routes:\n{}", gateway::routes_of(&config).text()))
+        }
+        ("remove", _, Some(config)) => Ok(gateway::routes_of(&config).remove()?),
+        ("reload", ..) => control::ask(&control, "reload").map(|_| ()).map_err(Failure::from),
+        _ => {
+            let status = control::ask(&control, "status")?;
+            match options.contains(&"--json") {
+                true => print(&format!("{status:#}\n")),
+                false => print(&summary(&status)),
+            }
+        }
+    }
+}
+
+/// A status for people.
+#[cfg(target_os = "linux")]
+fn summary(status: &serde_json::Value) -> String {
+    let text = |key: &str| status[key].as_str().unwrap_or_default().to_owned();
+    let radio: Vec<&str> =
+        status["radio"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+    let observing = if status["is_observing"] == true { ", observing" } else { "" };
+    let running = status["running_s"].as_f64().unwrap_or_default();
+    let mut lines =
+        format!("{}: radio {}, running for {running:.0} s{observing}\n", text("file"), radio.join(", "));
+    let share = status["unhelped_share"].as_f64().unwrap_or_default();
+    if let Some(flows) = status["unhelped_flows"].as_u64().filter(|_| share > 0.0) {
+        lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));
+    }
+    for (name, value) in status["counters"].as_object().into_iter().flatten() {
+        lines.push_str(&format!("{:>20}  {}\n", value, name.replace('_', " ")));
+    }
+    lines
+}

@@ -1,0 +1,326 @@
+//! The gateway's file: which interfaces face the radio, and which flows get which scheme.
+//!
+//! Its words and units are those of scenarios, and so are its errors: `[tcp]` is TCP of the wired part, `[scheme.NAME]` has
+//! a scheme's parameters, `wireless` in it the differences of the wireless part.
+
+mod matching;
+mod schemes;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use lasthop_base::{BitRate, Bytes, Duration, Probability};
+use lasthop_scenario::{Fault, ScenarioError, TomlFile};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use matching::{Host, Match, Ports, Prefix};
+pub use schemes::{ITcp, SchemeName, Schemes};
+
+/// The table that makes a TOML file one of the gateway's.
+pub const TABLE: &str = "gateway";
+
+/// The control socket, unless the file states another.
+pub const CONTROL: &str = "/run/lasthop-gateway.sock";
+
+/// A gateway's file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Config {
+    /// A title for reports.
+    #[serde(default)]
+    pub title: String,
+    /// The gateway.
+    pub gateway: Gateway,
+    /// TCP of the wired part of split connections. What is not stated is the kernel's choice.
+    #[serde(default)]
+    pub tcp: Tcp,
+    /// The parameters of schemes.
+    #[serde(default)]
+    pub scheme: Schemes,
+    /// Rules for flows, by the host that opens the connection and the host that it opens it to. The first that matches
+    /// applies; others get `gateway.scheme`.
+    #[serde(default, rename = "match")]
+    pub rules: Vec<Match>,
+}
+
+/// What the gateway is connected to, and its limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Gateway {
+    /// The interfaces that face the radio. Flows between them and all other interfaces may be helped.
+    pub radio: Vec<String>,
+    /// The scheme of flows that no rule matches.
+    #[serde(default)]
+    pub scheme: SchemeName,
+    /// The share of flows that are left alone, to compare the helped ones with: the kernel chooses them by a keyed hash of
+    /// addresses and ports, in steps of 0.001.
+    #[serde(default)]
+    pub unhelped: Probability,
+    /// The port at which the kernel hands split connections over, at this host alone; the next one is used as well.
+    #[serde(default = "default_port")]
+    pub port: u16,
+    /// The lower of two adjacent bits of packet marks that the gateway uses, from 0 to 30. Other software on this host must
+    /// not use them.
+    #[serde(default = "default_mark_bit")]
+    pub mark_bit: u32,
+    /// The netfilter queue of opening connections, and the routing table of split ones.
+    #[serde(default = "default_number")]
+    pub number: u16,
+    /// The largest number of split connections. Further ones pass unhelped.
+    #[serde(default = "default_connections")]
+    pub connections: u32,
+    /// The largest number of connections that are being opened at a time. Further ones pass unhelped.
+    #[serde(default = "default_opening")]
+    pub opening: u32,
+    /// The largest number of connections that one host is opening at a time. Further ones pass unhelped.
+    #[serde(default = "default_opening_per_host")]
+    pub opening_per_host: u32,
+    /// How long a connection is held while its server does not answer. It then passes unhelped.
+    #[serde(default = "default_hold")]
+    pub hold: Duration,
+    /// The number of threads that carry data. By default one per processor.
+    #[serde(default)]
+    pub threads: Option<u16>,
+    /// The socket of `lasthop-gateway status`, `reload` and a successor.
+    #[serde(default = "default_control")]
+    pub control: PathBuf,
+    /// An address of this host for Prometheus, such as `"127.0.0.1:9330"`. By default there is none.
+    #[serde(default)]
+    pub metrics: Option<SocketAddr>,
+}
+
+fn default_port() -> u16 {
+    9331
+}
+
+fn default_mark_bit() -> u32 {
+    24
+}
+
+fn default_number() -> u16 {
+    9331
+}
+
+fn default_connections() -> u32 {
+    20_000
+}
+
+fn default_opening() -> u32 {
+    4_096
+}
+
+fn default_opening_per_host() -> u32 {
+    256
+}
+
+fn default_hold() -> Duration {
+    Duration::from_secs(5)
+}
+
+fn default_control() -> PathBuf {
+    PathBuf::from(CONTROL)
+}
+
+/// TCP of the kernel towards one side. What is not stated is the kernel's choice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct Tcp {
+    /// Congestion control, by the kernel's name: one of `net.ipv4.tcp_available_congestion_control`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// Maximum packet size, headers included, in both directions. By default the MTU of the route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_size: Option<Bytes>,
+    /// Minimum retransmission timeout, at least 1 ms and at most the kernel's 200 ms. Needs Linux 6.15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_min: Option<Duration>,
+    /// Maximum rate of each connection, by pacing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_rate: Option<BitRate>,
+    /// Unsent data in the send buffer above which the kernel takes no more. Little keeps the queue short in which a
+    /// connection's next data wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notsent_lowat: Option<Bytes>,
+}
+
+impl Tcp {
+    /// These settings with those of `other` in their place, where it states any.
+    pub fn with(&self, other: &Tcp) -> Tcp {
+        Tcp {
+            congestion: other.congestion.clone().or_else(|| self.congestion.clone()),
+            packet_size: other.packet_size.or(self.packet_size),
+            rto_min: other.rto_min.or(self.rto_min),
+            pacing_rate: other.pacing_rate.or(self.pacing_rate),
+            notsent_lowat: other.notsent_lowat.or(self.notsent_lowat),
+        }
+    }
+
+    fn faults(&self, table: &str, faults: &mut Vec<Fault>) {
+        let mut fault =
+            |key: &str, problem: String| faults.push(Fault::new(&format!("{table}.{key}"), problem));
+        if let Some(name) = self.congestion.as_deref().filter(|name| !is_word(name, 15)) {
+            fault(
+                "congestion",
+                format!("found \"{name}\", expected the name of a control of Linux, such as \"bbr\""),
+            );
+        }
+        if let Some(size) = self.packet_size.filter(|size| !(296..=65_535).contains(&size.0)) {
+            fault("packet_size", format!("found {size}, expected 296 B to 65535 B"));
+        }
+        let bounds = Duration::from_millis(1)..=Duration::from_millis(200);
+        if let Some(rto) = self.rto_min.filter(|rto| !bounds.contains(rto)) {
+            fault("rto_min", format!("found {rto}, expected 1 ms to 200 ms"));
+        }
+        if let Some(size) = self.notsent_lowat.filter(|size| !(1..=1 << 30).contains(&size.0)) {
+            fault("notsent_lowat", format!("found {size}, expected 1 B to 1 GiB, such as \"128 KiB\""));
+        }
+    }
+}
+
+/// Whether `name` has 1 to `most` letters that the names of the kernel have.
+fn is_word(name: &str, most: usize) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_graphic() && byte != b'/' && byte != b'"';
+    (1..=most).contains(&name.len()) && name.bytes().all(is_letter)
+}
+
+impl Config {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is invalid.
+    pub fn load(path: &Path) -> Result<Config, ScenarioError> {
+        Config::of(&TomlFile::load(path)?)
+    }
+
+    /// Parses `text`; messages call it `name`.
+    ///
+    /// # Errors
+    /// If it is invalid.
+    pub fn parse(text: &str, name: &str) -> Result<Config, ScenarioError> {
+        Config::of(&TomlFile::parse(text, name)?)
+    }
+
+    /// The settings in `file`.
+    ///
+    /// # Errors
+    /// If they are invalid.
+    pub fn of(file: &TomlFile) -> Result<Config, ScenarioError> {
+        let config: Config = file.read()?;
+        match config.faults().first() {
+            Some(fault) => Err(file.error(fault)),
+            None => Ok(config),
+        }
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = self.gateway.faults();
+        self.tcp.faults("tcp", &mut faults);
+        self.scheme.faults(&mut faults);
+        for (index, rule) in self.rules.iter().enumerate() {
+            rule.faults(&format!("match.{index}"), &mut faults);
+        }
+        faults
+    }
+
+    /// The key in which `other` differs although a running gateway cannot change it, if any.
+    pub fn fixed_difference(&self, other: &Config) -> Option<&'static str> {
+        let (own, other_buffer) = (&self.gateway, other.scheme.i_tcp.buffer);
+        let other = &other.gateway;
+        let differs = [
+            ("gateway.port", own.port != other.port),
+            ("gateway.mark_bit", own.mark_bit != other.mark_bit),
+            ("gateway.number", own.number != other.number),
+            ("gateway.threads", own.threads != other.threads),
+            ("gateway.control", own.control != other.control),
+            ("gateway.metrics", own.metrics != other.metrics),
+            ("scheme.i-tcp.buffer", self.scheme.i_tcp.buffer != other_buffer),
+        ];
+        differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+
+    /// The JSON Schema of gateways' files, of draft 7, as a document of many lines.
+    pub fn json_schema() -> String {
+        lasthop_scenario::json_schema_of::<Config>("Lasthop gateway")
+    }
+
+    /// The canonical form: the same settings with all defaults.
+    pub fn to_toml(&self) -> String {
+        lasthop_scenario::to_toml(self)
+    }
+
+    /// TCP of the wired part of split connections.
+    pub fn wired_tcp(&self) -> Tcp {
+        self.tcp.clone()
+    }
+
+    /// TCP of the wireless part of connections split by I-TCP.
+    pub fn wireless_tcp(&self) -> Tcp {
+        self.tcp.with(&self.scheme.i_tcp.wireless)
+    }
+}
+
+impl Gateway {
+    /// The unhelped share in thousandths.
+    pub fn unhelped_permille(&self) -> u32 {
+        (self.unhelped.get() * 1000.0).round() as u32
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut fault =
+            |key: &str, problem: String| faults.push(Fault::new(&format!("gateway.{key}"), problem));
+        if self.radio.is_empty() {
+            fault(
+                "radio",
+                String::from("found no interface, expected those that face the radio, such as [\"wlan0\"]"),
+            );
+        }
+        for (index, name) in self.radio.iter().enumerate() {
+            if !is_word(name, 15) {
+                let expected = "expected the name of an interface, such as \"wlan0\"";
+                fault(&format!("radio.{index}"), format!("found \"{name}\", {expected}"));
+            }
+        }
+        let permille = self.unhelped.get() * 1000.0;
+        if (permille - permille.round()).abs() > 1e-9 {
+            fault("unhelped", format!("found {}, expected steps of 0.001", self.unhelped));
+        }
+        if self.port < 1024 || self.port == u16::MAX {
+            fault("port", format!("found {}, expected 1024 to 65534", self.port));
+        }
+        if self.mark_bit > 30 {
+            fault("mark_bit", format!("found {}, expected 0 to 30", self.mark_bit));
+        }
+        if (253..=255).contains(&self.number) || self.number == 0 {
+            let problem =
+                format!("found {}, which is a table of the kernel, expected another number", self.number);
+            fault("number", problem);
+        }
+        for (key, count) in [("connections", self.connections), ("opening", self.opening)] {
+            if !(1..=1_000_000).contains(&count) {
+                fault(key, format!("found {count}, expected 1 to 1000000"));
+            }
+        }
+        if self.opening_per_host == 0 {
+            fault("opening_per_host", String::from("found 0, expected at least 1"));
+        }
+        if !(Duration::from_millis(100)..=Duration::from_secs(60)).contains(&self.hold) {
+            fault("hold", format!("found {}, expected 100 ms to 60 s", self.hold));
+        }
+        if self.threads.is_some_and(|threads| !(1..=256).contains(&threads)) {
+            fault("threads", String::from("expected 1 to 256"));
+        }
+        if !self.control.is_absolute() || self.control.as_os_str().len() > 100 {
+            let problem =
+                "expected an absolute path of at most 100 bytes, such as \"/run/lasthop-gateway.sock\"";
+            fault("control", format!("found \"{}\", {problem}", self.control.display()));
+        }
+        if let Some(address) = self.metrics.filter(|address| !address.ip().is_loopback()) {
+            let problem =
+                "expected an address of the loopback, such as \"127.0.0.1:9330\"; a proxy can publish it";
+            fault("metrics", format!("found \"{address}\", {problem}"));
+        }
+        faults
+    }
+}

@@ -1,0 +1,306 @@
+//! The socket by which a running gateway is asked, and the address for Prometheus.
+//!
+//! A request is a line: `status` is answered by a document in JSON, `reload` and `hand-over` by `{}` or `{"error": ...}`. With
+//! the answer to `hand-over` come the descriptors of the rules, the queue and the listeners (unix(7), `SCM_RIGHTS`).
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::SockProtocol;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde_json::{Map, Value, json};
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::gateway::{Command, Inheritance};
+use crate::kernel::netlink::Netlink;
+use crate::kernel::nftables;
+use crate::log;
+
+/// How long whoever asks may take to read or write.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the gateway may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The largest request, in bytes.
+const REQUEST: u64 = 4096;
+
+/// The largest number of descriptors that are handed over: rules, queue and four listeners.
+const DESCRIPTORS: usize = 6;
+
+/// Tells the gateway's thread what to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands {
+    sender: Sender<Command>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Commands {
+    pub(crate) fn new(sender: Sender<Command>, bell: OwnedFd) -> Commands {
+        Commands { sender, bell: Arc::new(bell) }
+    }
+
+    pub(crate) fn tell(&self, command: Command) {
+        // After its end it needs nothing.
+        let _ = self.sender.send(command);
+        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+/// A running gateway, for those who ask.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) file: PathBuf,
+    pub(crate) config: Mutex<Config>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) commands: Commands,
+    pub(crate) is_observing: bool,
+    pub(crate) began: Instant,
+}
+
+impl Control {
+    /// Answers requests in threads of their own, for good.
+    pub(crate) fn serve(self: &Arc<Control>) -> io::Result<()> {
+        let gateway = self.config().gateway;
+        let control = Arc::clone(self);
+        let listener = listen(&gateway.control)?;
+        thread::Builder::new().name(String::from("control")).spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // One who asks and leaves costs nothing.
+                let _ = control.answer(&stream);
+            }
+        })?;
+        if let Some(address) = gateway.metrics {
+            let wrong = |error: io::Error| {
+                io::Error::new(error.kind(), format!("gateway.metrics {address}: {error}"))
+            };
+            let listener = TcpListener::bind(address).map_err(wrong)?;
+            let control = Arc::clone(self);
+            thread::Builder::new().name(String::from("metrics")).spawn(move || {
+                for mut stream in listener.incoming().flatten() {
+                    let _ = stream.set_read_timeout(Some(PATIENCE));
+                    let _ = stream.set_write_timeout(Some(PATIENCE));
+                    let _ = control.answer_http(&mut stream);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn config(&self) -> Config {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn answer(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut line = String::new();
+        BufReader::new(stream.take(REQUEST)).read_line(&mut line)?;
+        let of = |result: io::Result<()>| match result {
+            Ok(()) => json!({}),
+            Err(error) => json!({"error": error.to_string()}),
+        };
+        let mut stream = stream;
+        match line.trim_end() {
+            "status" => writeln!(stream, "{:#}", self.status()),
+            "reload" => writeln!(stream, "{}", of(self.reload())),
+            "hand-over" => match self.ask(Command::HandOver) {
+                Ok(inheritance) => {
+                    log::event("handed over", json!({}));
+                    send_inheritance(stream, &inheritance)
+                }
+                Err(error) => writeln!(stream, "{}", of(Err(error))),
+            },
+            other => {
+                let problem = format!("found the request {other:?}, expected status, reload or hand-over");
+                writeln!(stream, "{}", json!({"error": problem}))
+            }
+        }
+    }
+
+    /// Gives the gateway's thread a command, and waits for its answer.
+    fn ask<T>(&self, command: impl FnOnce(Sender<io::Result<T>>) -> Command) -> io::Result<T> {
+        let (sender, answer) = mpsc::channel();
+        self.commands.tell(command(sender));
+        answer.recv_timeout(ANSWER).unwrap_or_else(|_| Err(io::Error::other("the gateway does not answer")))
+    }
+
+    /// Reads the file again. If it is invalid, the settings stay as they are.
+    pub(crate) fn reload(&self) -> io::Result<()> {
+        let result = Config::load(&self.file).map_err(io::Error::other).and_then(|config| {
+            self.ask(|reply| Command::Reload(Box::new(config.clone()), reply))?;
+            *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+            Ok(())
+        });
+        match &result {
+            Ok(()) => log::event("reloaded", json!({"file": self.file})),
+            Err(error) => log::event("not reloaded", json!({"file": self.file, "error": error.to_string()})),
+        }
+        result
+    }
+
+    /// The flows that were left alone to compare with, as the kernel has counted them since the rules were installed.
+    fn unhelped(&self) -> Option<u64> {
+        let mut netlink = Netlink::open(SockProtocol::NetlinkNetFilter).ok()?;
+        nftables::counted(&mut netlink, nftables::UNHELPED).ok()
+    }
+
+    /// What `lasthop-gateway status --json` prints.
+    fn status(&self) -> Value {
+        let config = self.config();
+        let counters =
+            self.counters.all().into_iter().map(|(name, _, value, _)| (name.to_owned(), json!(value)));
+        json!({
+            "title": config.title,
+            "file": self.file,
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "running_s": self.began.elapsed().as_secs_f64(),
+            "radio": config.gateway.radio,
+            "is_observing": self.is_observing,
+            "unhelped_share": config.gateway.unhelped.get(),
+            "unhelped_flows": self.unhelped(),
+            "counters": counters.collect::<Map<_, _>>(),
+        })
+    }
+
+    fn answer_http(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let mut reader = BufReader::new(stream.take(REQUEST));
+        let mut request = String::new();
+        reader.read_line(&mut request)?;
+        loop {
+            let mut header = String::new();
+            if reader.read_line(&mut header)? == 0 || header.trim_end().is_empty() {
+                break;
+            }
+        }
+        let mut words = request.split_whitespace();
+        let (status, body) = match (words.next(), words.next()) {
+            (Some("GET"), Some("/metrics")) => ("200 OK", self.metrics()),
+            (Some("GET"), _) => ("404 Not Found", String::from("expected /metrics\n")),
+            _ => ("405 Method Not Allowed", String::from("expected GET\n")),
+        };
+        let len = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {len}\r\n\
+             Connection: close\r\n\r\n{body}"
+        )
+    }
+
+    /// The counters in the text format of Prometheus.
+    fn metrics(&self) -> String {
+        let mut text = String::new();
+        let mut metric = |name: &str, help: &str, value: u64, is_total: bool| {
+            let (kind, ending) = if is_total { ("counter", "_total") } else { ("gauge", "") };
+            let name = format!("lasthop_gateway_{name}{ending}");
+            text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n"));
+        };
+        for (name, help, value, is_total) in self.counters.all() {
+            metric(name, help, value, is_total);
+        }
+        if let Some(count) = self.unhelped() {
+            metric(
+                "unhelped_flows",
+                "Flows left alone to compare with, since the rules were installed.",
+                count,
+                false,
+            );
+        }
+        text
+    }
+}
+
+/// Listens at `path`, in place of a gateway that is gone.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let wrong = |error: io::Error| {
+        io::Error::new(error.kind(), format!("gateway.control {}: {error}", path.display()))
+    };
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).map_err(wrong)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(wrong)?;
+    Ok(listener)
+}
+
+/// Asks the gateway at `path`; returns its answer.
+pub(crate) fn ask(path: &Path, request: &str) -> io::Result<Value> {
+    let mut stream = connect(path)?;
+    writeln!(stream, "{request}")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    checked(&answer)
+}
+
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(path).map_err(|error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                "no gateway runs with this control socket"
+            }
+            io::ErrorKind::PermissionDenied => "only root may ask it",
+            _ => "it cannot be asked",
+        };
+        io::Error::new(error.kind(), format!("{}: {remedy} ({error})", path.display()))
+    })?;
+    stream.set_read_timeout(Some(ANSWER + PATIENCE))?;
+    Ok(stream)
+}
+
+fn checked(answer: &str) -> io::Result<Value> {
+    let answer: Value = serde_json::from_str(answer)?;
+    match answer.get("error").and_then(Value::as_str) {
+        Some(error) => Err(io::Error::other(error.to_owned())),
+        None => Ok(answer),
+    }
+}
+
+/// Takes over from the gateway at `path`.
+pub(crate) fn take_over(path: &Path) -> io::Result<Inheritance> {
+    let mut stream = connect(path)?;
+    writeln!(stream, "hand-over")?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = vec![0; REQUEST as usize];
+    let received =
+        recvmsg(&stream, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let answer = checked(&String::from_utf8_lossy(&bytes[..received.bytes]))?;
+    let mut descriptors = ancillary.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<OwnedFd>>(),
+        _ => Vec::new(),
+    });
+    let seed = answer.get("seed").and_then(Value::as_u64).and_then(|seed| u32::try_from(seed).ok());
+    match (descriptors.next(), descriptors.next(), seed) {
+        (Some(rules), Some(queue), Some(seed)) => {
+            Ok(Inheritance { rules, queue, listeners: descriptors.collect(), seed })
+        }
+        _ => Err(io::Error::other("the running gateway is of another version; stop it first")),
+    }
+}
+
+fn send_inheritance(stream: &UnixStream, inheritance: &Inheritance) -> io::Result<()> {
+    let Inheritance { rules, queue, listeners, seed } = inheritance;
+    let all: Vec<BorrowedFd<'_>> = [rules, queue].into_iter().chain(listeners).map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&all));
+    let answer = json!({"seed": seed}).to_string();
+    sendmsg(stream, &[IoSlice::new(answer.as_bytes())], &mut ancillary, SendFlags::empty())?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! What the gateway counts, in total since its process began.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Defines [`Counters`]: each counter with its meaning, and the gauges, which also decrease.
+macro_rules! counters {
+    (
+        totals { $(#[doc = $total_doc:literal] $total:ident,)* }
+        gauges { $(#[doc = $gauge_doc:literal] $gauge:ident,)* }
+    ) => {
+        /// The counters of all threads.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(#[doc = $total_doc] pub(crate) $total: Counter,)*
+            $(#[doc = $gauge_doc] pub(crate) $gauge: Counter,)*
+        }
+
+        impl Counters {
+            /// Name, meaning and value of each counter, and whether it only increases.
+            pub(crate) fn all(&self) -> Vec<(&'static str, &'static str, u64, bool)> {
+                vec![
+                    $((stringify!($total), $total_doc.trim_ascii(), self.$total.get(), true),)*
+                    $((stringify!($gauge), $gauge_doc.trim_ascii(), self.$gauge.get(), false),)*
+                ]
+            }
+        }
+    };
+}
+
+counters! {
+    totals {
+        /// Flows across the radio that asked for help: those of the share that is left alone are not among them.
+        flows,
+        /// Flows that were split.
+        split,
+        /// Flows that the rules leave alone.
+        passed_by_rule,
+        /// Flows with data or unknown options in the SYN, left alone.
+        passed_by_obstacle,
+        /// Flows left alone since there were as many as the limits allow.
+        passed_by_limit,
+        /// Flows whose server refused or could not be reached; it or its router answered the client itself.
+        refused,
+        /// Flows whose server did not answer in time, left alone.
+        passed_by_silence,
+        /// Flows that would have been split, while only observing.
+        observed,
+        /// Connections that the client gave up before it had an answer.
+        abandoned,
+        /// Split connections that one end reset.
+        reset,
+        /// Split connections that both ends have closed.
+        closed,
+        /// Bytes from clients to servers.
+        bytes_to_servers,
+        /// Bytes from servers to clients.
+        bytes_to_clients,
+        /// Failures of system calls that cost a flow.
+        failures,
+    }
+    gauges {
+        /// Split connections.
+        open,
+        /// Connections that are being opened.
+        opening,
+    }
+}
+
+/// A number that all threads may change.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// Its value.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one(&self) {
+        self.add(1);
+    }
+
+    pub(crate) fn less_one(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}

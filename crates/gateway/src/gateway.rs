@@ -1,0 +1,559 @@
+//! The gateway: one thread that opens connections, and workers that carry their data.
+
+use std::io;
+use std::net::TcpListener;
+use std::num::NonZero;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::net::if_::if_indextoname;
+use nix::sys::socket::SockProtocol;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+use crate::config::{Config, Tcp};
+use crate::counters::Counters;
+use crate::flow::{self, Flow};
+use crate::kernel::Marks;
+use crate::kernel::netlink::Netlink;
+use crate::kernel::nftables::{self, Parameters, Rules};
+use crate::kernel::queue::{Held, Queue, Verdict};
+use crate::kernel::routes::Routes;
+use crate::kernel::socket;
+use crate::openings::{Full, Opening, Openings, Stage};
+use crate::policy::{Help, Policy, Reason};
+use crate::split::Split;
+use crate::split::worker::Worker;
+
+/// The side of the gateway at which a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Before the radio.
+    Wired,
+    /// Behind the radio.
+    Radio,
+}
+
+impl Side {
+    const BOTH: [Side; 2] = [Side::Wired, Side::Radio];
+
+    fn other(self) -> Side {
+        match self {
+            Side::Wired => Side::Radio,
+            Side::Radio => Side::Wired,
+        }
+    }
+
+    /// The port of its listener.
+    fn port(self, config: &Config) -> u16 {
+        config.gateway.port + u16::from(self == Side::Radio)
+    }
+
+    /// TCP towards it.
+    fn tcp(self, config: &Config) -> Tcp {
+        match self {
+            Side::Wired => config.wired_tcp(),
+            Side::Radio => config.wireless_tcp(),
+        }
+    }
+}
+
+/// A socket that listens for the clients of one side and one version of IP.
+#[derive(Debug)]
+struct Listener {
+    socket: TcpListener,
+    side: Side,
+    is_ipv4: bool,
+}
+
+/// What the kernel keeps for the gateway, and a successor takes over.
+#[derive(Debug)]
+pub(crate) struct Inheritance {
+    /// The owner of the rules.
+    pub(crate) rules: OwnedFd,
+    /// The queue of opening connections.
+    pub(crate) queue: OwnedFd,
+    /// In the order in which they were made.
+    pub(crate) listeners: Vec<OwnedFd>,
+    /// The key of the hash that chooses the flows to leave alone, so that they stay the same ones.
+    pub(crate) seed: u32,
+}
+
+/// What the gateway is told while it runs.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Use another file's settings.
+    Reload(Box<Config>, mpsc::Sender<io::Result<()>>),
+    /// Give everything to a successor, and carry the established connections to their end.
+    HandOver(mpsc::Sender<io::Result<Inheritance>>),
+    /// End at once.
+    Stop,
+}
+
+/// Numbers of events: those of openings follow.
+const QUEUE: u64 = 0;
+const COMMANDS: u64 = 1;
+const LISTENERS: u64 = 2;
+const OPENINGS: u64 = 16;
+
+/// The gateway.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    config: Config,
+    policy: Policy,
+    marks: Marks,
+    rules: Netlink,
+    seed: u32,
+    queue: Queue,
+    listeners: Vec<Listener>,
+    openings: Openings,
+    workers: Vec<Worker>,
+    counters: Arc<Counters>,
+    epoll: OwnedFd,
+    commands: Receiver<Command>,
+    bell: OwnedFd,
+    is_observing: bool,
+    /// The connections for which the process has descriptors.
+    most: u32,
+}
+
+/// Why the gateway's first thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It was told to.
+    Stopped,
+    /// A successor has taken over.
+    HandedOver,
+}
+
+impl Gateway {
+    /// Sets everything up: from then on connections are split. The privileges that this takes can be given up before
+    /// [`run`](Gateway::run). While observing, all flows are left alone. At most `most` connections are split, whatever the
+    /// file says.
+    ///
+    /// `bell` is an eventfd that rings when there are commands.
+    pub(crate) fn start(
+        config: Config,
+        inheritance: Option<Inheritance>,
+        is_observing: bool,
+        most: u32,
+        counters: Arc<Counters>,
+        (commands, bell): (Receiver<Command>, OwnedFd),
+    ) -> io::Result<Gateway> {
+        let marks = Marks::new(config.gateway.mark_bit);
+        let number = config.gateway.number;
+        let (rules, queue, listeners, seed) = match inheritance {
+            Some(Inheritance { rules, queue, listeners, seed }) => (
+                Netlink::from(rules),
+                Queue::inherited(queue, number),
+                inherited_listeners(listeners, &config)?,
+                seed,
+            ),
+            None => {
+                let rules = Netlink::open(SockProtocol::NetlinkNetFilter)?;
+                let queue = Queue::open(number, config.gateway.opening)?;
+                (rules, queue, open_listeners(&config, marks)?, random_seed()?)
+            }
+        };
+        routes_of(&config).install()?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
+        epoll::add(&epoll, &bell, EventData::new_u64(COMMANDS), EventFlags::IN)?;
+        for (index, listener) in listeners.iter().enumerate() {
+            epoll::add(
+                &epoll,
+                &listener.socket,
+                EventData::new_u64(LISTENERS + index as u64),
+                EventFlags::IN,
+            )?;
+        }
+        let limits = &config.gateway;
+        let hold = Duration::from_nanos(limits.hold.as_nanos());
+        let openings = Openings::new(OPENINGS, limits.opening, limits.opening_per_host, hold);
+        let mut gateway = Gateway {
+            policy: Policy::new(&config),
+            marks,
+            rules,
+            seed,
+            queue,
+            listeners,
+            openings,
+            workers: Vec::new(),
+            counters,
+            epoll,
+            commands,
+            bell,
+            is_observing,
+            most,
+            config,
+        };
+        gateway.configure()?;
+        Ok(gateway)
+    }
+
+    /// Gives the kernel the rules of the file and its settings of TCP.
+    fn configure(&mut self) -> io::Result<()> {
+        for listener in &self.listeners {
+            socket::configure(&listener.socket, listener.is_ipv4, &listener.side.tcp(&self.config))?;
+        }
+        rules_of(&self.config, self.seed).install(&mut self.rules)
+    }
+
+    /// Works until it is told to end.
+    pub(crate) fn run(&mut self) -> io::Result<End> {
+        let buffer = self.config.scheme.i_tcp.buffer.0 as usize;
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let count = self.config.gateway.threads.map_or(processors, usize::from);
+        for number in 0..count {
+            self.workers.push(Worker::start(number, buffer, Arc::clone(&self.counters))?);
+        }
+        let mut events: Vec<Event> = Vec::with_capacity(256);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let timeout = self.openings.next_deadline().map(|deadline| {
+                let wait = deadline.saturating_duration_since(Instant::now());
+                Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
+            });
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let now = Instant::now();
+            for event in &events {
+                match event.data.u64() {
+                    QUEUE => self.read_queue(&mut buffer, now)?,
+                    COMMANDS => {
+                        if let Some(end) = self.obey()? {
+                            return Ok(end);
+                        }
+                    }
+                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize),
+                    number => self.connected(number, now)?,
+                }
+            }
+            while let Some(opening) = self.openings.expire(now) {
+                self.give_up(opening)?;
+            }
+            self.counters.opening.set(self.openings.len() as u64);
+        }
+    }
+
+    /// Reads the SYNs that the kernel holds.
+    fn read_queue(&mut self, buffer: &mut [u8], now: Instant) -> io::Result<()> {
+        let mut held = Vec::new();
+        // No more at a time than would keep clients waiting whose servers have answered.
+        for _ in 0..64 {
+            let more = self.queue.receive(buffer, |Held { id, mark, interface, bytes }| {
+                held.push((id, mark, interface, flow::Opening::parse(bytes)));
+            })?;
+            if !more {
+                break;
+            }
+        }
+        for (id, mark, interface, opening) in held {
+            let verdict = match opening {
+                Some(opening) => self.open(id, mark, interface, &opening, now),
+                None => Some(Verdict::Pass(mark)),
+            };
+            if let Some(verdict) = verdict {
+                self.queue.decide(id, verdict)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to open a flow. Returns what becomes of its SYN, if that is known at once.
+    fn open(
+        &mut self,
+        id: u32,
+        mark: u32,
+        interface: u32,
+        opening: &flow::Opening,
+        now: Instant,
+    ) -> Option<Verdict> {
+        let pass = Some(Verdict::Pass(mark));
+        match self.openings.find(&opening.flow) {
+            // One such SYN is held already.
+            Some((_, Stage::Connecting { .. })) => return Some(Verdict::Drop),
+            Some((_, Stage::Answering)) => return Some(Verdict::Pass(self.to_listener(mark))),
+            None => self.counters.flows.one(),
+        }
+        match self.policy.help(opening) {
+            Help::None(Reason::Rule) => {
+                self.counters.passed_by_rule.one();
+                return pass;
+            }
+            Help::None(Reason::Obstacle) => {
+                self.counters.passed_by_obstacle.one();
+                return pass;
+            }
+            Help::Split if self.is_observing => {
+                self.counters.observed.one();
+                return pass;
+            }
+            Help::Split => {}
+        }
+        let most = self.config.gateway.connections.min(self.most);
+        let is_full = self.counters.open.get() + self.openings.len() as u64 >= u64::from(most);
+        match self.openings.admit(&opening.flow, now) {
+            Err(Full::Silent) => {
+                self.counters.passed_by_silence.one();
+                return pass;
+            }
+            Err(Full::Limit) => {
+                self.counters.passed_by_limit.one();
+                return pass;
+            }
+            Ok(()) if is_full => {
+                self.counters.passed_by_limit.one();
+                return pass;
+            }
+            Ok(()) => {}
+        }
+        let Flow { client, server } = opening.flow;
+        let tcp = self.side_of(interface).other().tcp(&self.config);
+        match socket::connect(client, server, self.marks.to_server(), &tcp) {
+            Ok(socket) => {
+                let number = self.openings.add(opening.flow, socket, id, mark, now);
+                let opening = self.openings.get(number)?;
+                if epoll::add(&self.epoll, &opening.server, EventData::new_u64(number), EventFlags::OUT)
+                    .is_err()
+                {
+                    self.openings.remove(number);
+                    self.counters.failures.one();
+                    return pass;
+                }
+                None
+            }
+            Err(error) => {
+                match error.kind() {
+                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+                        self.counters.refused.one()
+                    }
+                    _ => self.counters.failures.one(),
+                }
+                pass
+            }
+        }
+    }
+
+    /// The side from which a packet came.
+    fn side_of(&self, interface: u32) -> Side {
+        let name = if_indextoname(interface).unwrap_or_default();
+        let is_radio = self.config.gateway.radio.iter().any(|radio| radio.as_bytes() == name.to_bytes());
+        if is_radio { Side::Radio } else { Side::Wired }
+    }
+
+    /// The mark of a SYN that goes to the listener.
+    fn to_listener(&self, mark: u32) -> u32 {
+        mark & !self.marks.mask() | self.marks.local()
+    }
+
+    /// A server has answered or refused.
+    fn connected(&mut self, number: u64, now: Instant) -> io::Result<()> {
+        let Some(opening) = self.openings.get(number) else { return Ok(()) };
+        let Stage::Connecting { held, mark } = opening.stage else { return Ok(()) };
+        let is_open = socket::outcome(&opening.server).is_ok();
+        if is_open {
+            // Until the connection has a worker, its data wait in the socket.
+            epoll::delete(&self.epoll, &opening.server)?;
+            self.openings.answered(number, now);
+            return self.queue.decide(held, Verdict::Pass(self.to_listener(mark)));
+        }
+        self.counters.refused.one();
+        self.openings.remove(number);
+        self.queue.decide(held, Verdict::Pass(mark))
+    }
+
+    /// The time of an opening is over.
+    fn give_up(&mut self, opening: Opening) -> io::Result<()> {
+        match opening.stage {
+            Stage::Connecting { held, mark } => {
+                self.counters.passed_by_silence.one();
+                // Closed first, so that the server's late answer is the client's.
+                drop(opening);
+                self.queue.decide(held, Verdict::Pass(mark))
+            }
+            Stage::Answering => {
+                self.counters.abandoned.one();
+                Ok(())
+            }
+        }
+    }
+
+    /// Accepts the clients that have completed the handshake.
+    fn accept(&mut self, index: usize) {
+        while let Some(listener) = self.listeners.get(index) {
+            let (client, address) = match listener.socket.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => continue,
+                    _ => {
+                        self.counters.failures.one();
+                        return;
+                    }
+                },
+            };
+            let flow = client.local_addr().map(|server| Flow { client: address, server });
+            let found = flow.ok().and_then(|flow| self.openings.find(&flow));
+            // Without its other part, the connection is reset when it is dropped here.
+            let Some((number, Stage::Answering)) = found else { continue };
+            let Some(opening) = self.openings.remove(number) else { continue };
+            if client.set_nonblocking(true).is_err() {
+                self.counters.failures.one();
+                continue;
+            }
+            let Some(worker) = self.workers.iter().min_by_key(|worker| worker.load()) else { continue };
+            self.counters.split.one();
+            self.counters.open.one();
+            worker.give(Split { client: client.into(), server: opening.server });
+        }
+    }
+
+    /// Does what it is told. Returns why it ends, if it does.
+    fn obey(&mut self) -> io::Result<Option<End>> {
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Stop => return Ok(Some(End::Stopped)),
+                Command::Reload(config, reply) => {
+                    // Whoever asked may be gone.
+                    let _ = reply.send(self.reload(*config));
+                }
+                Command::HandOver(reply) => {
+                    let inheritance = self.bequeath();
+                    let is_given = inheritance.is_ok();
+                    if reply.send(inheritance).is_ok() && is_given {
+                        return Ok(Some(End::HandedOver));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Uses another file's settings, for connections that are opened from now on.
+    fn reload(&mut self, config: Config) -> io::Result<()> {
+        if let Some(key) = self.config.fixed_difference(&config) {
+            let remedy = "stop the gateway and start it again";
+            return Err(io::Error::other(format!(
+                "{key} has changed, which a running gateway cannot; {remedy}"
+            )));
+        }
+        let before = std::mem::replace(&mut self.config, config);
+        if let Err(error) = self.configure() {
+            self.config = before;
+            // What was refused must not be left half done.
+            let _ = self.configure();
+            return Err(error);
+        }
+        self.policy = Policy::new(&self.config);
+        let limits = &self.config.gateway;
+        let hold = Duration::from_nanos(limits.hold.as_nanos());
+        self.openings.set_limits(limits.opening, limits.opening_per_host, hold);
+        Ok(())
+    }
+
+    /// Completes what is being opened, and gives up everything that a successor needs.
+    fn bequeath(&mut self) -> io::Result<Inheritance> {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let end = Instant::now() + PATIENCE;
+        epoll::delete(&self.epoll, &self.queue)?;
+        let mut events: Vec<Event> = Vec::with_capacity(256);
+        while self.openings.len() > 0 && Instant::now() < end {
+            events.clear();
+            let wait = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait))?;
+            for event in &events {
+                match event.data.u64() {
+                    QUEUE | COMMANDS => {}
+                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize),
+                    number => self.connected(number, Instant::now())?,
+                }
+            }
+        }
+        while let Some(opening) = self.openings.pop() {
+            self.give_up(opening)?;
+        }
+        let listeners = self.listeners.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned());
+        Ok(Inheritance {
+            rules: self.rules.as_fd().try_clone_to_owned()?,
+            queue: self.queue.as_fd().try_clone_to_owned()?,
+            listeners: listeners.collect::<io::Result<_>>()?,
+            seed: self.seed,
+        })
+    }
+
+    /// Removes the rules and the routes. Split connections end with the process.
+    pub(crate) fn remove(mut self) -> io::Result<()> {
+        nftables::remove(&mut self.rules)?;
+        routes_of(&self.config).remove()
+    }
+
+    /// Carries the established connections to their end, after a successor has taken over.
+    pub(crate) fn drain(self) -> io::Result<()> {
+        let Gateway { workers, rules, queue, listeners, .. } = self;
+        drop((rules, queue, listeners));
+        workers.iter().for_each(Worker::finish);
+        workers.into_iter().try_for_each(Worker::join)
+    }
+}
+
+/// The rules of a file.
+pub(crate) fn rules_of(config: &Config, seed: u32) -> Rules {
+    let Config { gateway, .. } = config;
+    Rules::new(&Parameters {
+        radio: &gateway.radio,
+        marks: Marks::new(gateway.mark_bit),
+        queue: gateway.number,
+        ports: Side::BOTH.map(|side| side.port(config)),
+        unhelped: gateway.unhelped_permille(),
+        seed,
+    })
+}
+
+/// The routes of a file.
+pub(crate) fn routes_of(config: &Config) -> Routes {
+    Routes { marks: Marks::new(config.gateway.mark_bit), table: config.gateway.number }
+}
+
+/// A listener for each side and version of IP; for IPv4 alone, if the kernel has no other.
+fn open_listeners(config: &Config, marks: Marks) -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    for is_ipv4 in [true, false] {
+        for side in Side::BOTH {
+            let port = side.port(config);
+            match socket::listener(is_ipv4, port, marks.to_client(), &side.tcp(config)) {
+                Ok(socket) => listeners.push(Listener { socket: socket.into(), side, is_ipv4 }),
+                Err(error) if !is_ipv4 && error.raw_os_error() == Some(nix::libc::EAFNOSUPPORT) => {}
+                Err(error) => return Err(io::Error::new(error.kind(), format!("port {port}: {error}"))),
+            }
+        }
+    }
+    Ok(listeners)
+}
+
+/// The listeners of a predecessor, which had the same port.
+fn inherited_listeners(sockets: Vec<OwnedFd>, config: &Config) -> io::Result<Vec<Listener>> {
+    let each = sockets.into_iter().map(|socket| {
+        let socket = TcpListener::from(socket);
+        let address = socket.local_addr()?;
+        let side = Side::BOTH.into_iter().find(|side| side.port(config) == address.port());
+        let side = side
+            .ok_or_else(|| io::Error::other("the running gateway has another gateway.port; stop it first"))?;
+        Ok(Listener { socket, side, is_ipv4: address.is_ipv4() })
+    });
+    each.collect()
+}
+
+fn random_seed() -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(u32::from_ne_bytes(bytes))
+}

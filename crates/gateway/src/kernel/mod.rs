@@ -1,0 +1,39 @@
+//! What the kernel does for the gateway: packet filter, routes, the queue of opening connections, transparent sockets.
+
+pub(crate) mod netlink;
+pub(crate) mod nftables;
+pub(crate) mod queue;
+pub(crate) mod routes;
+pub(crate) mod socket;
+
+/// The values of the two bits of packet marks that the gateway uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    shift: u32,
+}
+
+impl Marks {
+    pub(crate) fn new(lower_bit: u32) -> Marks {
+        Marks { shift: lower_bit }
+    }
+
+    /// The two bits.
+    pub(crate) fn mask(self) -> u32 {
+        3 << self.shift
+    }
+
+    /// Packets for a socket of the gateway, whatever their address.
+    pub(crate) fn local(self) -> u32 {
+        1 << self.shift
+    }
+
+    /// Packets that the gateway sends towards the client of a split connection.
+    pub(crate) fn to_client(self) -> u32 {
+        2 << self.shift
+    }
+
+    /// Packets that the gateway sends towards the server of a split connection.
+    pub(crate) fn to_server(self) -> u32 {
+        3 << self.shift
+    }
+}

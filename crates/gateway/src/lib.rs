@@ -1,0 +1,38 @@
+//! The gateway: remedies on the connections of a real link, by the names and words of scenarios.
+//!
+//! ```text
+//! file ──> Config ──> Policy: opening packet ──> Help
+//!             │                    ^                │ split
+//!             v                    │                v
+//!          kernel: rules ──> queue of SYNs ──> openings ──> workers: two sockets of the kernel, pipes between them
+//! ```
+//!
+//! A flow is judged once, by the packet that opens it: the kernel holds it for as long as it takes to connect to the server.
+//! All later packets of split connections go to sockets of the kernel, and those of other flows are forwarded untouched.
+//! What a flow gets is a value of [`Help`](policy::Help); help on the packets of a flow, such as an agent's, is another value of
+//! it and another owner of the flow beside the workers.
+//!
+//! If the process ends, in whatever way, the kernel removes the rules, and new flows pass untouched.
+
+pub mod cli;
+pub mod config;
+#[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+mod counters;
+#[cfg(target_os = "linux")]
+pub mod flow;
+#[cfg(target_os = "linux")]
+mod gateway;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod log;
+#[cfg(target_os = "linux")]
+mod openings;
+#[cfg(target_os = "linux")]
+pub mod policy;
+#[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
+mod split;

@@ -1,0 +1,241 @@
+//! Connections that are being opened.
+//!
+//! ```text
+//! SYN of the client ──> held by the kernel
+//!                         │ connect to the server, in the client's name
+//!                         ├─ it answers: the SYN goes to the listener, which answers the client ──> accept ──> worker
+//!                         ├─ it refuses, or cannot be reached: the SYN passes, so that the client gets that very answer
+//!                         └─ it is silent for too long: the SYN passes; so do others to that server, for a minute
+//! ```
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use crate::flow::Flow;
+
+/// How long a client may take to complete the handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long a server that was silent is left alone, and how many of them are remembered.
+const SILENCE: Duration = Duration::from_secs(60);
+const SILENT_SERVERS: usize = 4096;
+
+/// A connection that is being opened.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    /// The part towards the server.
+    pub(crate) server: OwnedFd,
+    pub(crate) stage: Stage,
+    flow: Flow,
+    deadline: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The server was asked; the client's SYN is held under this number, with this mark.
+    Connecting { held: u32, mark: u32 },
+    /// The server has answered; the client completes the handshake.
+    Answering,
+}
+
+/// Why a flow cannot be opened here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// There are as many as the limits allow.
+    Limit,
+    /// Its server was silent a short time ago.
+    Silent,
+}
+
+/// All of them, by number and by flow. The numbers are those of events.
+#[derive(Debug)]
+pub(crate) struct Openings {
+    all: HashMap<u64, Opening>,
+    numbers: HashMap<Flow, u64>,
+    per_client: HashMap<IpAddr, u32>,
+    /// In the order of time, for each stage: its deadlines have the same distance.
+    deadlines: [VecDeque<(Instant, u64)>; 2],
+    silent: HashMap<IpAddr, Instant>,
+    next: u64,
+    limit: usize,
+    limit_per_client: u32,
+    hold: Duration,
+}
+
+impl Openings {
+    /// Numbers begin with `first`.
+    pub(crate) fn new(first: u64, limit: u32, limit_per_client: u32, hold: Duration) -> Openings {
+        Openings {
+            all: HashMap::new(),
+            numbers: HashMap::new(),
+            per_client: HashMap::new(),
+            deadlines: Default::default(),
+            silent: HashMap::new(),
+            next: first,
+            limit: limit as usize,
+            limit_per_client,
+            hold,
+        }
+    }
+
+    /// Takes over the limits of a file that was read again.
+    pub(crate) fn set_limits(&mut self, limit: u32, limit_per_client: u32, hold: Duration) {
+        (self.limit, self.limit_per_client, self.hold) = (limit as usize, limit_per_client, hold);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Its number and stage, if the flow is being opened.
+    pub(crate) fn find(&self, flow: &Flow) -> Option<(u64, Stage)> {
+        let number = *self.numbers.get(flow)?;
+        Some((number, self.all.get(&number)?.stage))
+    }
+
+    /// Whether a flow may be opened at `now`.
+    pub(crate) fn admit(&self, flow: &Flow, now: Instant) -> Result<(), Full> {
+        if self.silent.get(&flow.server.ip()).is_some_and(|until| now < *until) {
+            return Err(Full::Silent);
+        }
+        let of_client = self.per_client.get(&flow.client.ip()).copied().unwrap_or(0);
+        match self.all.len() < self.limit && of_client < self.limit_per_client {
+            true => Ok(()),
+            false => Err(Full::Limit),
+        }
+    }
+
+    /// Adds a flow whose SYN is held; returns its number.
+    pub(crate) fn add(&mut self, flow: Flow, server: OwnedFd, held: u32, mark: u32, now: Instant) -> u64 {
+        let (number, deadline) = (self.next, now + self.hold);
+        self.next += 1;
+        *self.per_client.entry(flow.client.ip()).or_default() += 1;
+        self.numbers.insert(flow, number);
+        self.all.insert(number, Opening { server, stage: Stage::Connecting { held, mark }, flow, deadline });
+        self.deadlines[0].push_back((deadline, number));
+        number
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Opening> {
+        self.all.get(&number)
+    }
+
+    /// Notes that the server has answered.
+    pub(crate) fn answered(&mut self, number: u64, now: Instant) {
+        if let Some(opening) = self.all.get_mut(&number) {
+            opening.stage = Stage::Answering;
+            opening.deadline = now + HANDSHAKE;
+            self.deadlines[1].push_back((opening.deadline, number));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Opening> {
+        let opening = self.all.remove(&number)?;
+        self.numbers.remove(&opening.flow);
+        let client = opening.flow.client.ip();
+        if let Some(count) = self.per_client.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_client.remove(&client);
+            }
+        }
+        Some(opening)
+    }
+
+    /// Removes one whose time is over at `now`.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Opening> {
+        for stage in 0..self.deadlines.len() {
+            while let Some((deadline, number)) = self.deadlines[stage].front().copied() {
+                // A file that was read again may have brought a shorter time: the order then is nearly that of time.
+                let is_current = self.all.get(&number).is_some_and(|opening| opening.deadline == deadline);
+                if is_current && deadline > now {
+                    break;
+                }
+                self.deadlines[stage].pop_front();
+                if !is_current {
+                    continue;
+                }
+                let opening = self.remove(number)?;
+                if stage == 0 {
+                    self.remember_silence(opening.flow.server.ip(), now);
+                }
+                return Some(opening);
+            }
+        }
+        None
+    }
+
+    /// Removes any one, if there is one.
+    pub(crate) fn pop(&mut self) -> Option<Opening> {
+        let number = *self.all.keys().next()?;
+        self.remove(number)
+    }
+
+    fn remember_silence(&mut self, server: IpAddr, now: Instant) {
+        if self.silent.len() >= SILENT_SERVERS {
+            self.silent.retain(|_, until| now < *until);
+        }
+        if self.silent.len() < SILENT_SERVERS {
+            self.silent.insert(server, now + SILENCE);
+        }
+    }
+
+    /// When the next one expires.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.iter().filter_map(|each| each.front()).map(|(deadline, _)| *deadline).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    fn flow(client: u8, server: u8, port: u16) -> Flow {
+        Flow { client: ([10, 0, 0, client], port).into(), server: ([10, 0, 1, server], 80).into() }
+    }
+
+    fn any_file() -> OwnedFd {
+        File::open("/dev/null").expect("a file").into()
+    }
+
+    #[test]
+    fn limits_are_for_all_and_for_each_client() {
+        let mut openings = Openings::new(10, 3, 2, Duration::from_secs(3));
+        let now = Instant::now();
+        assert_eq!(openings.add(flow(1, 1, 1), any_file(), 0, 0, now), 10);
+        openings.add(flow(1, 1, 2), any_file(), 0, 0, now);
+        assert_eq!(openings.admit(&flow(1, 2, 3), now), Err(Full::Limit));
+        assert_eq!(openings.admit(&flow(2, 1, 1), now), Ok(()));
+        openings.add(flow(2, 1, 1), any_file(), 0, 0, now);
+        assert_eq!(openings.admit(&flow(3, 1, 1), now), Err(Full::Limit));
+        openings.remove(10).expect("the first");
+        assert_eq!(openings.find(&flow(1, 1, 1)), None);
+        assert_eq!(openings.admit(&flow(1, 2, 3), now), Ok(()));
+    }
+
+    #[test]
+    fn a_silent_server_is_left_alone_for_a_minute() {
+        let mut openings = Openings::new(0, 10, 10, Duration::from_secs(3));
+        let now = Instant::now();
+        let number = openings.add(flow(1, 1, 1), any_file(), 7, 9, now);
+        let answered = openings.add(flow(1, 2, 1), any_file(), 8, 9, now);
+        openings.answered(answered, now + Duration::from_secs(1));
+        let over = now + Duration::from_secs(3);
+        assert_eq!(openings.next_deadline(), Some(over));
+        assert!(openings.expire(over - Duration::from_nanos(1)).is_none());
+        let expired = openings.expire(over).expect("the silent one");
+        assert_eq!(expired.stage, Stage::Connecting { held: 7, mark: 9 });
+        assert!(openings.get(number).is_none());
+        assert_eq!(openings.admit(&flow(2, 1, 5), over), Err(Full::Silent));
+        assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "it has answered");
+        assert_eq!(openings.admit(&flow(2, 1, 5), over + SILENCE), Ok(()));
+        assert!(openings.expire(over).is_none());
+        let expired = openings.expire(now + Duration::from_secs(11)).expect("the other");
+        assert_eq!((expired.stage, openings.len()), (Stage::Answering, 0));
+        assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "a client is no reason");
+    }
+}

@@ -1,0 +1,48 @@
+//! Which flows are helped, and how: a pure function of the file and of the packet that opens a flow.
+
+use crate::config::{Config, Match, SchemeName};
+use crate::flow::Opening;
+
+/// What becomes of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Help {
+    /// It passes, and is left alone for good.
+    None(Reason),
+    /// The connection is split between two sockets of the kernel.
+    Split,
+}
+
+/// Why a flow is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Its rule says so.
+    Rule,
+    /// Its SYN has what a split could not carry over.
+    Obstacle,
+}
+
+/// The rules in the order of the file, and the scheme of other flows.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    rules: Vec<Match>,
+    otherwise: SchemeName,
+}
+
+impl Policy {
+    /// The policy of a file.
+    pub fn new(config: &Config) -> Policy {
+        Policy { rules: config.rules.clone(), otherwise: config.gateway.scheme }
+    }
+
+    /// What becomes of the flow that `opening` opens.
+    pub fn help(&self, opening: &Opening) -> Help {
+        let (client, server) = (opening.flow.client.ip(), opening.flow.server);
+        let rule =
+            self.rules.iter().find(|rule| rule.matches(client, server.ip(), server.port(), opening.dscp));
+        match rule.map_or(self.otherwise, |rule| rule.scheme) {
+            SchemeName::Basic => Help::None(Reason::Rule),
+            SchemeName::ITcp if opening.obstacle.is_some() => Help::None(Reason::Obstacle),
+            SchemeName::ITcp => Help::Split,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The gateway as a process: set-up, privileges, signals, its end.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Instant;
+
+use nix::sys::signal::{SigSet, Signal};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use serde_json::json;
+
+use crate::config::Config;
+use crate::control::{self, Commands, Control};
+use crate::counters::Counters;
+use crate::gateway::{Command, End, Gateway};
+use crate::log;
+
+/// Runs the gateway of `config`, which was read from `file`, until a signal ends it or a successor takes over.
+///
+/// While observing, it helps no flow. With `replaces`, it takes over from the one that runs.
+///
+/// # Errors
+/// If it cannot be set up; the message says what is missing.
+pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: bool) -> io::Result<()> {
+    // Before there are other threads, which inherit it.
+    let mut signals = SigSet::empty();
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|signal| signals.add(signal));
+    signals.thread_block()?;
+    let most = raise_limits(config.gateway.connections)?;
+
+    let (sender, commands) = mpsc::channel();
+    let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    let told = Commands::new(sender, bell.try_clone()?);
+    let counters = Arc::new(Counters::default());
+    let inheritance = if replaces { Some(control::take_over(&config.gateway.control)?) } else { None };
+    let path = config.gateway.control.clone();
+    if inheritance.is_none() && control::ask(&path, "status").is_ok() {
+        let remedy = "state --replace to take over from it";
+        return Err(io::Error::other(format!(
+            "a gateway runs with the control socket {}; {remedy}",
+            path.display()
+        )));
+    }
+    let facts = json!({"file": file, "radio": config.gateway.radio, "is_observing": is_observing, "replaces": replaces});
+    let mut gateway = Gateway::start(
+        config.clone(),
+        inheritance,
+        is_observing,
+        most,
+        Arc::clone(&counters),
+        (commands, bell),
+    )?;
+    let control = Arc::new(Control {
+        file: file.to_owned(),
+        config: Mutex::new(config),
+        counters,
+        commands: told,
+        is_observing,
+        began: Instant::now(),
+    });
+    keep_network_privileges()?;
+    control.serve()?;
+    obey_signals(signals, &control)?;
+    log::event("started", facts);
+    match gateway.run()? {
+        End::Stopped => {
+            let removed = gateway.remove();
+            // The next one makes it anew; what it holds is of no use.
+            let _ = std::fs::remove_file(&path);
+            log::event("stopped", json!({}));
+            removed
+        }
+        End::HandedOver => {
+            gateway.drain()?;
+            log::event("drained", json!({}));
+            Ok(())
+        }
+    }
+}
+
+/// The descriptors of a split connection: two sockets, and a pipe while data wait in one direction.
+const DESCRIPTORS: u64 = 4;
+
+/// Lets the process have the descriptors of so many connections, as far as it may. Returns how many it has them for.
+fn raise_limits(connections: u32) -> io::Result<u32> {
+    const OTHERS: u64 = 256;
+    let needed = OTHERS + DESCRIPTORS * u64::from(connections);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(connections);
+    }
+    let raised = maximum.map(|maximum| maximum.max(needed));
+    if setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: raised }).is_ok() {
+        return Ok(connections);
+    }
+    // Above the hard limit only with CAP_SYS_RESOURCE.
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+    let fitting = maximum.unwrap_or(needed).saturating_sub(OTHERS) / DESCRIPTORS;
+    let remedy = "raise the hard limit of open files, such as by LimitNOFILE of systemd";
+    log::event("fewer connections", json!({"stated": connections, "possible": fitting, "remedy": remedy}));
+    Ok(fitting as u32)
+}
+
+/// Gives up all privileges but those for addresses of other hosts, packet filters, and low ports of clients.
+fn keep_network_privileges() -> io::Result<()> {
+    nix::sys::prctl::set_no_new_privs()?;
+    let kept = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW | CapabilitySet::NET_BIND_SERVICE;
+    let inheritable = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable }).map_err(
+        |error| {
+            io::Error::new(
+                io::Error::from(error).kind(),
+                format!("CAP_NET_ADMIN and CAP_NET_RAW are needed ({error})"),
+            )
+        },
+    )
+}
+
+/// Reloads at SIGHUP, and stops at SIGTERM and SIGINT.
+fn obey_signals(signals: SigSet, control: &Arc<Control>) -> io::Result<()> {
+    let control = Arc::clone(control);
+    thread::Builder::new().name(String::from("signals")).spawn(move || {
+        while let Ok(signal) = signals.wait() {
+            match signal {
+                Signal::SIGHUP => {
+                    // The log says how it went.
+                    let _ = control.reload();
+                }
+                _ => control.commands.tell(Command::Stop),
+            }
+        }
+    })?;
+    Ok(())
+}

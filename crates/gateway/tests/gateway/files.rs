@@ -1,0 +1,115 @@
+//! Files: what they mean, and their errors.
+
+use lasthop_gateway::config::{Config, SchemeName};
+
+fn error(text: &str) -> String {
+    Config::parse(text, "gateway.toml").expect_err("an invalid file").to_string()
+}
+
+#[test]
+fn the_wireless_part_differs_from_the_wired_one_in_what_it_states() {
+    let text = r#"
+        [gateway]
+        radio = ["wlan0", "wlan1"]
+        unhelped = "10%"
+        [tcp]
+        congestion = "cubic"
+        notsent_lowat = "128 KiB"
+        [scheme.i-tcp.wireless]
+        congestion = "bbr"
+        packet_size = "1400 B"
+        pacing_rate = "20 Mbps"
+        [[match]]
+        ports = [22, "5000-5010"]
+        scheme = "basic"
+    "#;
+    let config = Config::parse(text, "gateway.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(config.gateway.unhelped_permille(), 100);
+    assert_eq!(config.gateway.scheme, SchemeName::ITcp);
+    assert_eq!(config.wired_tcp().congestion.as_deref(), Some("cubic"));
+    assert_eq!(config.wired_tcp().packet_size, None);
+    let wireless = config.wireless_tcp();
+    assert_eq!(wireless.congestion.as_deref(), Some("bbr"));
+    assert_eq!(wireless.notsent_lowat, config.tcp.notsent_lowat);
+    assert_eq!(wireless.pacing_rate.map(lasthop_base::BitRate::as_bps), Some(20_000_000));
+
+    let canonical = config.to_toml();
+    let again = Config::parse(&canonical, "canonical").unwrap_or_else(|error| panic!("{error}\n{canonical}"));
+    assert_eq!(again, config);
+    assert_eq!(again.to_toml(), canonical);
+}
+
+#[test]
+fn errors_have_place_cause_and_remedy() {
+    let of = |key: &str| error(&format!("[gateway]\nradio = [\"wlan0\"]\n{key}\n"));
+    for (key, expected) in [
+        (
+            "metrics = \"0.0.0.0:9330\"",
+            "gateway.metrics: found \"0.0.0.0:9330\", expected an address of the loopback",
+        ),
+        ("unhelped = 0.0005", "gateway.unhelped: found 0.0005, expected steps of 0.001"),
+        ("hold = \"1 us\"", "gateway.hold: found 1 us, expected 100 ms to 60 s"),
+        ("port = 80", "gateway.port: found 80, expected 1024 to 65534"),
+        ("mark_bit = 31", "gateway.mark_bit: found 31, expected 0 to 30"),
+        ("number = 254", "gateway.number: found 254, which is a table of the kernel"),
+        ("connections = 0", "gateway.connections: found 0, expected 1 to 1000000"),
+        ("conections = 9", "did you mean \"connections\"?"),
+        (
+            "scheme = \"itcp\"",
+            "gateway.scheme: found \"itcp\", expected \"basic\" or \"i-tcp\"; did you mean \"i-tcp\"?",
+        ),
+        ("scheme = \"ebsn\"", "needs events of the radio that no driver reports; the nearest is \"i-tcp\""),
+        ("scheme = \"vs-tcp\"", "needs another TCP than the kernel's"),
+        ("scheme = \"snoop\"", "acts on the packets of the link"),
+        ("scheme = \"i-tcp + snoop\"", "is a combination"),
+        ("control = \"here\"", "gateway.control: found \"here\", expected an absolute path"),
+    ] {
+        let message = of(key);
+        assert!(message.contains(expected), "{key}: {message}");
+        assert!(message.contains("--> gateway.toml:3:"), "{key}: {message}");
+    }
+    let of = |rule: &str| {
+        error(&format!("[gateway]\nradio = [\"wlan0\"]\n[[match]]\nscheme = \"basic\"\n{rule}\n"))
+    };
+    for (rule, expected) in [
+        ("ports = [0]", "match[0].ports[0]: found 0, expected a port from 1 to 65535"),
+        ("prefixes = [\"10.0.0.1/8\"]", "match[0].prefixes[0]: found \"10.0.0.1/8\", expected a network"),
+        ("hosts = [\"no-such.example\"]", "expected the address of a host, or its name in /etc/hosts"),
+        ("dscp = [64]", "match[0].dscp[0]: found 64, expected 0 to 63"),
+    ] {
+        let message = of(rule);
+        assert!(message.contains(expected) && message.contains("--> gateway.toml:5:"), "{rule}: {message}");
+    }
+    assert!(error("[gateway]\nradio = []\n").contains("gateway.radio: found no interface"));
+    assert!(error("[gateway]\nradio = [\"a/b\"]\n").contains("expected the name of an interface"));
+    let wireless = error("[gateway]\nradio = [\"w\"]\n[scheme.i-tcp.wireless]\nrto_min = \"1 s\"\n");
+    assert!(
+        wireless.contains("scheme.i-tcp.wireless.rto_min: found 1 s, expected 1 ms to 200 ms"),
+        "{wireless}"
+    );
+}
+
+/// Every scheme of scenarios has a reason, or is one of the gateway's.
+#[test]
+fn schemes_of_scenarios_are_known() {
+    for scheme in lasthop_scenario::Schemes::default().all() {
+        let found = SchemeName::find(scheme.name());
+        let is_known = SchemeName::ALL.iter().any(|each| each.name() == scheme.name());
+        assert_eq!(found.is_ok(), is_known, "{}", scheme.name());
+        if let Err(reason) = found {
+            assert!(reason.contains("; the nearest is \"i-tcp\""), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn the_schema_has_every_key_with_a_meaning() {
+    let schema: serde_json::Value = serde_json::from_str(&Config::json_schema()).expect("JSON");
+    let tables = schema["definitions"].as_object().expect("tables").values().chain([&schema]);
+    let mut keys = 0;
+    for (key, meaning) in tables.flat_map(|table| table["properties"].as_object().into_iter().flatten()) {
+        assert!(meaning["description"].is_string(), "{key}");
+        keys += 1;
+    }
+    assert!(keys >= 25, "{keys}");
+}

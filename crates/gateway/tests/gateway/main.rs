@@ -1,0 +1,9 @@
+//! The gateway's files; and the gateway itself, between hosts with Linux in network namespaces.
+
+mod files;
+#[cfg(target_os = "linux")]
+mod hosts;
+#[cfg(target_os = "linux")]
+mod splits;
+#[cfg(target_os = "linux")]
+mod succession;

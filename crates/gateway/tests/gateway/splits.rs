@@ -1,0 +1,234 @@
+//! What the two ends of a split connection see.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::hosts::{CLIENT, Network, PATIENCE, SERVER, address, connect, echo, ip};
+
+/// Closes a connection by a reset.
+fn reset(stream: TcpStream) {
+    let now = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+    setsockopt(&stream, sockopt::Linger, &now).expect("a socket");
+}
+
+#[test]
+fn neither_end_sees_the_gateway() {
+    let Some(network) = Network::of("splits::neither_end_sees_the_gateway") else { return };
+    let gateway = network.start("");
+    let talk = |host: &'static str| {
+        let mut stream = connect(host, 7000).expect("a listener");
+        let ends = (stream.local_addr().expect("an address"), stream.peer_addr().expect("an address"));
+        let data: Vec<u8> = (0..1_000_000u32).map(|number| (number / 7) as u8).collect();
+        let mut writer = stream.try_clone().expect("a socket");
+        let sent = data.clone();
+        let writing = thread::spawn(move || {
+            writer.write_all(&sent).expect("it is read");
+            writer.shutdown(Shutdown::Write).expect("it is open");
+        });
+        let mut echoed = Vec::new();
+        stream.read_to_end(&mut echoed).expect("an end after the end was sent");
+        writing.join().expect("written");
+        assert!(echoed == data, "{host}");
+        ends
+    };
+    // Connections are opened from either side of the radio.
+    for (opener, listener, hosts) in
+        [(&network.client, &network.server, SERVER), (&network.server, &network.client, CLIENT)]
+    {
+        let peers = listener.run(move || echo(hosts, 7000));
+        for host in hosts {
+            let (own, peer) = opener.run(move || talk(host));
+            assert_eq!(peer, address(host, 7000));
+            assert_eq!(peers.recv_timeout(PATIENCE).expect("a connection"), own);
+        }
+    }
+    gateway.expect("closed", 4);
+    assert_eq!(gateway.count("split"), 4);
+    assert_eq!((gateway.count("open"), gateway.count("reset"), gateway.count("failures")), (0, 0, 0));
+    assert_eq!(gateway.count("bytes_to_servers"), 4_000_000);
+    assert_eq!(gateway.count("bytes_to_clients"), 4_000_000);
+}
+
+#[test]
+fn servers_that_cannot_be_reached_stay_so() {
+    let Some(network) = Network::of("splits::servers_that_cannot_be_reached_stay_so") else { return };
+    let gateway = network.start("hold = \"300 ms\"\nopening_per_host = 1");
+    let attempt = |host: &'static str, patience: Duration| {
+        let began = Instant::now();
+        let result = TcpStream::connect_timeout(&address(host, 7000), patience);
+        (result.expect_err("no listener").kind(), began.elapsed())
+    };
+    for host in SERVER {
+        let (error, elapsed) = network.client.run(move || attempt(host, PATIENCE));
+        assert_eq!(error, ErrorKind::ConnectionRefused, "{host}");
+        assert!(elapsed < Duration::from_millis(800), "{host}: {elapsed:?}");
+    }
+    gateway.expect("refused", 2);
+    // A router behind the gateway says that there is no such host.
+    network.server.run(|| {
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("a router");
+        ip("route add unreachable 10.9.0.0/24");
+        ip("route add blackhole 10.8.0.0/24");
+    });
+    ip("route add 10.9.0.0/24 via 10.2.0.2");
+    ip("route add 10.8.0.0/24 via 10.2.0.2");
+    let (error, elapsed) = network.client.run(move || attempt("10.9.0.1", PATIENCE));
+    assert_eq!(error, ErrorKind::HostUnreachable);
+    assert!(elapsed < Duration::from_millis(800), "{elapsed:?}");
+    gateway.expect("refused", 3);
+    // One that is silent is so for its clients as well; while it is asked, its client may open no other.
+    let (first, second) = network.client.run(move || {
+        let first = thread::spawn(move || attempt("10.8.0.1", Duration::from_millis(900)));
+        thread::sleep(Duration::from_millis(100));
+        let second = attempt("10.8.0.2", Duration::from_millis(100));
+        (first.join().expect("its result"), second)
+    });
+    assert_eq!((first.0, second.0), (ErrorKind::TimedOut, ErrorKind::TimedOut));
+    assert_eq!(gateway.count("passed_by_limit"), 1);
+    assert_eq!(gateway.count("passed_by_silence"), 1);
+    let _ = network.client.run(move || attempt("10.8.0.1", Duration::from_millis(50)));
+    assert_eq!(gateway.count("passed_by_silence"), 2, "it is left alone");
+    assert_eq!((gateway.count("split"), gateway.count("failures")), (0, 0));
+}
+
+#[test]
+fn resets_are_carried_over() {
+    let Some(network) = Network::of("splits::resets_are_carried_over") else { return };
+    let gateway = network.start("");
+    let listener = network.server.run(|| TcpListener::bind(address(SERVER[0], 7000)).expect("a port"));
+    for server_resets in [true, false] {
+        let client = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+        let (server, _) = listener.accept().expect("a connection");
+        server.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let (resetting, mut other) = if server_resets { (server, client) } else { (client, server) };
+        (&resetting).write_all(b"x").expect("it is open");
+        other.read_exact(&mut [0]).expect("a byte");
+        reset(resetting);
+        assert_eq!(other.read(&mut [0]).expect_err("a reset").kind(), ErrorKind::ConnectionReset);
+    }
+    gateway.expect("reset", 2);
+    assert_eq!(gateway.count("open"), 0);
+}
+
+#[test]
+fn an_end_that_does_not_read_stops_the_other() {
+    let Some(network) = Network::of("splits::an_end_that_does_not_read_stops_the_other") else { return };
+    let gateway = network.start("");
+    let listener = network.server.run(|| TcpListener::bind(address(SERVER[0], 7000)).expect("a port"));
+    let mut client = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    let (mut server, _) = listener.accept().expect("a connection");
+    client.set_write_timeout(Some(Duration::from_millis(500))).expect("a socket");
+    let block = [7; 1 << 16];
+    let mut taken = 0;
+    while let Ok(len) = client.write(&block) {
+        taken += len;
+        // The buffers of four sockets at their largest, and the gateway's.
+        assert!(taken < 64 << 20, "nothing bounds it");
+    }
+    println!("{taken} bytes were taken without a reader");
+    client.shutdown(Shutdown::Write).expect("it is open");
+    let mut count = 0;
+    let mut buffer = vec![0; 1 << 16];
+    server.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    loop {
+        match server.read(&mut buffer).expect("data or an end") {
+            0 => break,
+            len => count += len,
+        }
+    }
+    assert_eq!(count, taken);
+    drop((client, server));
+    gateway.expect("closed", 1);
+}
+
+#[test]
+fn rules_and_a_share_leave_flows_alone() {
+    let Some(network) = Network::of("splits::rules_and_a_share_leave_flows_alone") else { return };
+    let rule = "[[match]]\nports = [7001]\nhosts = [\"10.2.0.2\"]\nscheme = \"basic\"\n";
+    let gateway = network.start(&format!("unhelped = 0.5\n{rule}"));
+    let _peers = [7000, 7001].map(|port| network.server.run(move || echo(SERVER, port)));
+    let connect_to = |hosts: [&'static str; 2], port: u16, count: usize| {
+        network.client.run(move || {
+            let each = |number: usize| connect(hosts[number % 2], port).expect("a listener");
+            (0..count).map(each).collect::<Vec<_>>()
+        })
+    };
+    let open = connect_to(SERVER, 7000, 200);
+    let (helped, unhelped) = (gateway.count("split"), gateway.status()["unhelped_flows"].as_u64());
+    // A first packet that is sent again is counted again.
+    assert!((200..=210).contains(&(helped + unhelped.expect("a count"))), "{helped} {unhelped:?}");
+    assert!((60..140).contains(&helped), "{helped}");
+    drop(open);
+
+    // From a file that is read again on, no flow is left alone but by its rule, which is about one host.
+    network.write(rule);
+    gateway.reload().expect("a valid file");
+    let _open = connect_to(SERVER, 7001, 10);
+    assert_eq!(gateway.count("split"), helped + 5);
+    let passed = gateway.count("passed_by_rule");
+    assert!(passed >= 5, "{passed}");
+    assert_eq!(gateway.status()["unhelped_flows"], 0);
+
+    network.write("port = 5000");
+    let error = gateway.reload().expect_err("a fixed key");
+    assert!(error.contains("gateway.port has changed"), "{error}");
+    network.write("prot = 5000");
+    let error = gateway.reload().expect_err("an invalid file");
+    assert!(error.contains("did you mean \"port\"?"), "{error}");
+    network.write("");
+    let _other = connect_to([SERVER[0], SERVER[0]], 7001, 1);
+    assert_eq!(gateway.count("passed_by_rule"), passed + 1, "the settings have stayed");
+}
+
+#[test]
+fn an_observer_helps_nobody() {
+    let Some(network) = Network::of("splits::an_observer_helps_nobody") else { return };
+    let gateway = network.start_with("", &["--observe"]);
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    assert_eq!((gateway.count("observed"), gateway.count("split")), (1, 0));
+}
+
+#[test]
+fn two_thousand_connections_at_once() {
+    const COUNT: usize = 2000;
+    let Some(network) = Network::of("splits::two_thousand_connections_at_once") else { return };
+    let gateway = network.start("");
+    network.server.run(|| {
+        // A thread for each connection would be two thousand threads.
+        let listener = TcpListener::bind(address(SERVER[0], 7000)).expect("a port");
+        thread::spawn(move || {
+            let mut all: Vec<TcpStream> = listener.incoming().flatten().take(COUNT).collect();
+            for stream in &mut all {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).expect("a byte");
+                stream.write_all(&byte).expect("it is open");
+            }
+            all.iter_mut().for_each(|stream| assert_eq!(stream.read(&mut [0]).expect("an end"), 0));
+        });
+    });
+    let began = Instant::now();
+    let all = network
+        .client
+        .run(|| (0..COUNT).map(|_| connect(SERVER[0], 7000).expect("a listener")).collect::<Vec<_>>());
+    println!(
+        "{:.0} us for each connection, one after the other",
+        began.elapsed().as_secs_f64() * 1e6 / COUNT as f64
+    );
+    gateway.expect("open", COUNT as u64);
+    for (number, mut stream) in all.iter().enumerate() {
+        stream.write_all(&[number as u8]).expect("it is open");
+    }
+    for (number, mut stream) in all.iter().enumerate() {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("an answer");
+        assert_eq!(byte, [number as u8]);
+    }
+    drop(all);
+    gateway.expect("closed", COUNT as u64);
+    assert_eq!(gateway.count("open"), 0);
+}

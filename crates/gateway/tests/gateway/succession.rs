@@ -1,0 +1,82 @@
+//! What happens when the gateway's process ends.
+
+use std::io::{ErrorKind, Read, Write};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::hosts::{Network, PATIENCE, SERVER, connect, echo};
+
+#[test]
+fn without_its_process_flows_pass() {
+    let Some(network) = Network::of("succession::without_its_process_flows_pass") else { return };
+    let mut gateway = network.start("");
+    let peers = network.server.run(|| echo(SERVER, 7000));
+    let mut stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    gateway.expect("open", 1);
+    gateway.child.kill().expect("it runs");
+    gateway.child.wait().expect("it ends");
+    let began = Instant::now();
+    let error = stream.read(&mut [0]).expect_err("a reset");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    for host in SERVER {
+        let mut stream = network.client.run(move || connect(host, 7000).expect("a listener"));
+        stream.write_all(b"x").expect("it is open");
+        stream.read_exact(&mut [0]).expect("an answer");
+    }
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(peers.iter().take(3).count(), 3);
+    // What it has left in the kernel is in nobody's way.
+    drop(gateway);
+    let gateway = network.start("");
+    let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    gateway.expect("open", 1);
+}
+
+#[test]
+fn a_gateway_that_is_told_to_stop_leaves_nothing() {
+    let Some(network) = Network::of("succession::a_gateway_that_is_told_to_stop_leaves_nothing") else {
+        return;
+    };
+    let rules = || Command::new("ip").args(["rule", "show"]).output().expect("ip runs").stdout;
+    let before = rules();
+    let mut gateway = network.start("");
+    assert_ne!(rules(), before);
+    kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
+    assert!(gateway.wait().contains("\"event\":\"stopped\""));
+    assert_eq!(rules(), before);
+}
+
+#[test]
+fn a_successor_takes_over() {
+    let Some(network) = Network::of("succession::a_successor_takes_over") else { return };
+    let mut first = network.start("");
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let mut answer = {
+        let mut stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+        move || {
+            stream.write_all(b"x").expect("it is open");
+            stream.read_exact(&mut [0]).expect("an answer");
+        }
+    };
+    answer();
+    let second = network.start_with("", &["--replace"]);
+    answer();
+    for host in SERVER {
+        let _stream = network.client.run(move || connect(host, 7000).expect("a listener"));
+    }
+    assert_eq!(second.count("split"), 2);
+    assert!(first.child.try_wait().expect("a process").is_none(), "it has a connection");
+    answer();
+    drop(answer);
+    let began = Instant::now();
+    assert!(first.wait().contains("\"event\":\"drained\""));
+    assert!(began.elapsed() < PATIENCE);
+    // The first has taken nothing with it.
+    thread::sleep(Duration::from_millis(50));
+    let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    assert_eq!(second.count("split"), 3);
+}
