@@ -182,8 +182,12 @@ fn has_agents(scenario: &Scenario, scheme: &str) -> bool {
     combination.map_or(true, |each| ends.into_iter().flat_map(|end| each.agents(end)).count() > 0)
 }
 
+/// Asked with the simulated time whether a run goes on. Not a type parameter below the public functions: each caller would
+/// compile an engine of its own.
+type KeepGoing<'a> = &'a mut dyn FnMut(Time) -> bool;
+
 /// An error if `keep_going` returns false.
-fn check_progress(mut keep_going: impl FnMut(Time) -> bool, now: Time) -> Result<(), RunError> {
+fn check_progress(keep_going: KeepGoing<'_>, now: Time) -> Result<(), RunError> {
     keep_going(now).then_some(()).ok_or(RunError::Stopped)
 }
 
@@ -232,10 +236,20 @@ impl Setup<'_> {
         seed: u64,
         run: u64,
         observe: Observe<'_>,
-        keep_going: impl FnMut(Time) -> bool,
+        mut keep_going: impl FnMut(Time) -> bool,
+    ) -> Result<Run, RunError> {
+        self.recorded(seed, run, observe, &mut keep_going)
+    }
+
+    fn recorded(
+        &self,
+        seed: u64,
+        run: u64,
+        observe: Observe<'_>,
+        keep_going: KeepGoing<'_>,
     ) -> Result<Run, RunError> {
         let (outcome, records) = if observe == Observe::default() {
-            (self.run(seed, run, keep_going)?, Recordings::default())
+            (self.unobserved(seed, run, keep_going)?, Recordings::default())
         } else {
             self.run_observed(seed, run, observe, keep_going)?
         };
@@ -298,7 +312,11 @@ impl Setup<'_> {
         run: u64,
         mut keep_going: impl FnMut(Time) -> bool,
     ) -> Result<RunSummary, RunError> {
-        let check = |now, NoTap: &_| check_progress(&mut keep_going, now);
+        self.unobserved(seed, run, &mut keep_going)
+    }
+
+    fn unobserved(&self, seed: u64, run: u64, keep_going: KeepGoing<'_>) -> Result<RunSummary, RunError> {
+        let check = |now, NoTap: &_| check_progress(keep_going, now);
         let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, check);
         outcome
     }
@@ -308,7 +326,7 @@ impl Setup<'_> {
         seed: u64,
         run: u64,
         observe: Observe<'_>,
-        mut keep_going: impl FnMut(Time) -> bool,
+        keep_going: KeepGoing<'_>,
     ) -> Result<(RunSummary, Recordings), RunError> {
         let world = self.world(seed, run);
         let connections = &world.connections;
@@ -355,7 +373,7 @@ impl Setup<'_> {
                     return Err(self.overcaptured(now));
                 }
             }
-            check_progress(&mut keep_going, now)
+            check_progress(keep_going, now)
         };
         let (outcome, ((recorders, (agents, delays)), capture)) =
             self.play(world, ((recorders, (agents, delays)), capture), check);

@@ -149,7 +149,7 @@ impl Scenario {
     ) -> Result<Scenario, ScenarioError> {
         let document = Document::parse(text, name)?.with_schemes(external);
         let overrides = overrides.iter().map(|assignment| Change::Assignment(assignment.as_ref().to_owned()));
-        Scenario::changed(document, overrides)
+        Scenario::changed(document, overrides.collect())
     }
 
     /// The scenario of tables that code states, with the structure of a file; messages call it `name`. It may name
@@ -163,7 +163,7 @@ impl Scenario {
         external: &ExternalSchemes,
     ) -> Result<Scenario, ScenarioError> {
         let document = Document::of(table, name).with_schemes(external);
-        Scenario::changed(document, [])
+        Scenario::changed(document, Vec::new())
     }
 
     /// The scenario with `changes`, applied in order: what its file would be read as with them.
@@ -171,13 +171,11 @@ impl Scenario {
     /// # Errors
     /// If the changed scenario is invalid.
     pub fn with(&self, changes: impl IntoIterator<Item = Change>) -> Result<Scenario, ScenarioError> {
-        Scenario::changed(self.source.document()?, changes)
+        Scenario::changed(self.source.document()?, changes.into_iter().collect())
     }
 
-    fn changed(
-        mut document: Document,
-        changes: impl IntoIterator<Item = Change>,
-    ) -> Result<Scenario, ScenarioError> {
+    /// Takes no type parameter: each crate that calls it would compile all that reads scenarios.
+    fn changed(mut document: Document, changes: Vec<Change>) -> Result<Scenario, ScenarioError> {
         for change in changes {
             document.change::<Scenario>(change)?;
         }
