@@ -61,12 +61,12 @@ check:
 	$(MAKE) --jobs=2 check-rust lint-python lint-rust
 	$(PYTEST) -m 'not slow'
 
-# With the profile test, cargo makes a harness of tests of it, which Python cannot load.
+# With assertions, from the parts of Rust's tests: the release, optimised as a whole, takes minutes. `make run` brings it back.
 extension: HAS_TOOLS = $(filter $(TOOLS),$(shell find $(TOOLS) -newer pyproject.toml 2>/dev/null))
 extension: | $(VENV)/.made
 	@rm -f $(BUILT)
-	$(DEVELOP) --release $(if $(HAS_TOOLS),--skip-install)
-	$(if $(HAS_TOOLS),,$(DEVELOP) --release --quiet --extras test)
+	$(DEVELOP) $(if $(HAS_TOOLS),--skip-install)
+	$(if $(HAS_TOOLS),,$(DEVELOP) --quiet --extras test)
 	@touch $(TOOLS)
 
 lint: lint-python lint-rust doc

@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# Installs what tests use beside Python, Rust, a C compiler and make, where this user may: with apt, as root. Tests whose
-# program is not installed are skipped, and say so.
+# Installs what tests use beside Python, Rust, a C compiler and make, where this user may: with rustup, and with apt as
+# root. Tests whose program is not installed are skipped, and say so.
 set -euo pipefail
 
 packages=(
     bash zsh fish man-db            # completion; the manual page
     chromium nodejs                 # pages
-    rustc-web rust-web-src lld-22   # the simulator as WebAssembly
     irtt iputils-ping iperf3 tshark # measurements and captures, beside the programs that make and read them
     iproute2 util-linux             # network namespaces
     valgrind                        # instruction counts
 )
+
+# The simulator as WebAssembly.
+target=wasm32-unknown-unknown
+if command -v rustup >/dev/null && rustup --quiet target add "$target"; then
+    echo "target of Rust for tests: $target"
+else
+    packages+=(rustc-web rust-web-src lld-22)
+fi
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     echo "packages for tests: not installed, which needs apt and root: ${packages[*]}"

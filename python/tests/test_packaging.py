@@ -35,12 +35,7 @@ def built(kind: str, directory: Path) -> Path:
     missing += [] if (ROOT / ".git").exists() else ["a git checkout"]
     if missing:
         pytest.skip(f"building packages needs {', '.join(missing)}")
-    line = [
-        str(maturin),
-        *{"wheel": ("build", "--release"), "sdist": ("sdist",)}[kind],
-        "--out",
-        str(directory),
-    ]
+    line = [str(maturin), {"wheel": "build", "sdist": "sdist"}[kind], "--out", str(directory)]
     made = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     (package,) = directory.glob("lasthop-*")
@@ -144,6 +139,28 @@ def test_the_version_is_in_one_place() -> None:
         package = tomllib.loads(manifest.read_text())["package"]
         assert package["version"] == {"workspace": True}, manifest
     assert re.search(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == VERSION  # type: ignore[index]
+
+
+def test_the_minimum_version_of_rust_compiles_the_workspace() -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("there is no cargo")
+    least = CARGO["workspace"]["package"]["rust-version"]
+
+    def version(*toolchain: str) -> str:
+        line = ["cargo", *toolchain, "--version"]
+        return subprocess.run(line, capture_output=True, text=True, check=False).stdout
+
+    if f" {least}." in version():
+        # What these tests run was compiled by it.
+        return
+    if f" {least}." not in version(f"+{least}"):
+        pytest.skip(f"there is no Rust {least}: rustup toolchain install {least}")
+    # With a directory of its own, so that the other compiler's crates stay.
+    line = ["cargo", f"+{least}", "check", "--quiet", "--workspace", "--all-targets"]
+    done = subprocess.run(
+        [*line, "--target-dir", "target/minimum"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
