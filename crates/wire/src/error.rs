@@ -2,6 +2,7 @@ use std::fmt;
 
 /// The reason why an IP packet cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// The bytes end within a header.
     Truncated {
