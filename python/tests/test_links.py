@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import lasthop
 import lasthop.plots
 from lasthop import ScenarioError
 from lasthop.fitting import scenario_link
-from lasthop.show.translations import netem
+from lasthop.show.translations import netem, patchbay
 
 SCENARIO = """
 limit = "30 s"
@@ -223,6 +224,33 @@ def test_a_preset_is_printed_for_netem(command: Command) -> None:
 def test_losses_are_those_of_netem(channel: str, words: str) -> None:
     link = scenario_link(lasthop.load("last-mile", [f"radio.channel={channel}", "radio.rate=10 Mbps"]))
     assert netem(link).splitlines()[-2].endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("channel", "percent"),
+    [
+        ("{ gilbert = { loss = 0.2, burst = 5 } }", 20),
+        # Bad for a tenth of the time, and then half is lost.
+        ('{ gilbert-elliott = { good = "900 ms", bad = "100 ms", loss_bad = 0.5, loss_good = 0.0 } }', 5),
+        ("{ frame-loss = { loss = 0.01 } }", 1),
+        ('"perfect"', None),
+    ],
+)
+def test_a_link_is_printed_for_patchbay(channel: str, percent: float | None) -> None:
+    settings = [f"radio.channel={channel}", "radio.rate=10 Mbps", "radio.uplink.rate=2 Mbps"]
+    text = patchbay(scenario_link(lasthop.load("last-mile", settings)))
+    devices = tomllib.loads(text)["device"]
+    up, down = (devices[name]["eth0"]["impair"] for name in ("client", "server"))
+    assert (up["rate_kbit"], down["rate_kbit"]) == (2000, 10000)
+    # The numbers of netem, from which it is, have six digits.
+    assert down.get("loss_pct") == (None if percent is None else pytest.approx(percent, rel=1e-5))
+    assert "# Losses are independent here" in text
+
+
+def test_what_patchbay_lacks_is_said() -> None:
+    text = patchbay(scenario_link(lasthop.load("last-mile", ["radio.channel={ iid = { ber = 1e-6 } }"])))
+    assert "# The losses down are left out: their mean is not stated." in text
+    assert "loss_pct" not in text
 
 
 def test_what_netem_lacks_is_said() -> None:

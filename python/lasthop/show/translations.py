@@ -56,7 +56,39 @@ def toxiproxy(link: GivenLink) -> str:
     return json.dumps({"toxics": toxics, "lost": lost}, indent=2, ensure_ascii=False) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[GivenLink], str]] = {"netem": netem, "toxiproxy": toxiproxy}
+def patchbay(link: GivenLink) -> str:
+    """Return a topology of patchbay: a client and a server whose links send at the rates of the last hop.
+
+    A device's link condition acts on what it sends, so that of the server is the downlink.
+    """
+    notes = [
+        *_lost(link),
+        "Losses are independent here; bursts, and the queue, are left out.",
+        "Latencies are whole milliseconds, rates whole kilobits a second.",
+    ]
+    lines = ["[[router]]", 'name = "operator"']
+    for device, up in (("client", True), ("server", False)):
+        rate_bps, delay_ms = _rate(link, up=up), 1e3 * _delay(link, up=up)
+        loss = _mean_loss(_channel(link, up=up), rate_bps)
+        if loss is None:
+            notes.append(f"The losses {'up' if up else 'down'} are left out: their mean is not stated.")
+        impaired = {"rate_kbit": f"{max(rate_bps / 1e3, 1):.0f}", "latency_ms": f"{delay_ms:.0f}"}
+        if loss:
+            impaired["loss_pct"] = f"{100 * loss:.6g}"
+        lines += [
+            "",
+            f"[device.{device}.eth0]",
+            'gateway = "operator"',
+            f"impair = {{ {', '.join(f'{key} = {value}' for key, value in impaired.items())} }}",
+        ]
+    return "\n".join([*(f"# {note}" for note in notes), *lines]) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[GivenLink], str]] = {
+    "netem": netem,
+    "patchbay": patchbay,
+    "toxiproxy": toxiproxy,
+}
 """The writers, by the name of their format."""
 
 
@@ -93,6 +125,16 @@ def _channel(link: GivenLink, *, up: bool) -> object:
     return link.given[key] if key in link.given else "perfect"  # noqa: SIM401
 
 
+def _mean_loss(channel: object, rate_bps: float) -> float | None:
+    """Return the share of packets that a channel loses; None for one without a mean in its keys."""
+    words, _ = _netem_loss(channel, rate_bps)
+    shares = [float(each.rstrip("%")) / 100 for each in words.split() if each.endswith("%")]
+    if len(shares) == len(_GEMODEL):
+        enter, leave, loss_bad, loss_good = shares
+        return (enter * loss_bad + leave * loss_good) / (enter + leave)
+    return shares[0] if shares else 0.0 if channel == "perfect" else None
+
+
 def _netem_loss(channel: object, rate_bps: float) -> tuple[str, list[str]]:
     """Return the words of netem for a channel, and what they lose."""
     if channel == "perfect":
@@ -126,6 +168,10 @@ def _gemodel(keys: Mapping[str, Any], rate_bps: float) -> tuple[str, list[str]]:
     packet_s = PACKET_BITS / rate_bps
     enter, leave = (min(packet_s / _number(keys[name]), 1.0) for name in ("good", "bad"))
     return _gemodel_words(enter, leave, keys), _BY_PACKETS
+
+
+_GEMODEL = ("p", "r", "1-h", "1-k")
+"""The numbers of netem's `loss gemodel`."""
 
 
 def _gemodel_words(enter: float, leave: float, keys: Mapping[str, Any]) -> str:

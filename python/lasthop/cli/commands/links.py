@@ -35,7 +35,7 @@ def links(
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="Print it for another emulator: netem or toxiproxy. NAME may be a scenario, as fit writes.",
+            help="Print it for netem, patchbay or toxiproxy. NAME may be a scenario, as fit writes.",
         ),
     ] = None,
     up: Annotated[bool, typer.Option("--up", help="With --mahimahi: of the direction to the base.")] = False,
