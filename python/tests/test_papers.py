@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -29,6 +29,9 @@ from lasthop.papers.verdicts import AGREES, CANNOT_TELL, CONTRADICTS, DIFFERS, V
 from lasthop.papers.vstcp import figures, network
 from lasthop.show import paper_report
 from lasthop.study import Progress, Study, StudyError, Target
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 RUNS = {"comparison": 2, "ebsn": 8, "lhack": 2, "selective-fec": 50, "snoop": 2, "vstcp": 2, "wenp": 2}
 
@@ -641,6 +644,17 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
         1 if outcome.selection.paper.name in ("comparison", "snoop") else 2
     )
     assert "{{" not in page
+
+
+def test_the_report_fits_a_telephone(outcome: Outcome, browser: Browser, tmp_path: Path) -> None:
+    """At 390 px nothing scrolls sideways, also with all details opened."""
+    path = paper_report.write_html(outcome, tmp_path / "report.html")
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(path.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    wide = "[...document.querySelectorAll('html, table, pre')].filter(e => e.scrollWidth > e.clientWidth)"
+    assert page.evaluate(f"{wide}.map(each => each.outerHTML.slice(0, 80))") == []
+    page.close()
 
 
 def test_the_same_seed_gives_the_same_verdicts_for_any_jobs(outcome: Outcome, tmp_path: Path) -> None:
