@@ -403,6 +403,19 @@ def test_numbers_used_by_connections_that_are_not_captured_are_no_losses(
         assert any(any(part in note for part in said) for note in measurement.notes)
 
 
+@pytest.mark.parametrize("pause_s", [0.0, 3.0, 40.0, 3600.0])
+def test_a_pause_that_may_be_a_step_of_the_clock_is_noted(pause_s: float, reading: Reading) -> None:
+    """Without timestamps of TCP nothing tells a clock that was set forward from idle time."""
+    packets = [captures.segment(0.0, 999, 0, flags=2), captures.segment(0.04, 4999, 1000, from_client=False)]
+    for place in range(300):
+        at_s = 0.1 + place * 0.01 + pause_s * (place >= 150)
+        packets.append(captures.segment(at_s, 5000 + 1000 * place, 1000, 1000, from_client=False))
+        packets.append(captures.segment(at_s + 0.001, 1000, 6000 + 1000 * place))
+    notes = [note for note in reading(captures.written(packets)).notes if "Nothing was captured" in note]
+    assert len(notes) == (1 if pause_s > 10 else 0)
+    assert all("or a clock that was set forward" in note for note in notes)
+
+
 @pytest.mark.parametrize("burst", [1, 4])
 @pytest.mark.parametrize("idle_s", [0.5, 12.4])
 def test_numbers_used_while_a_sender_was_idle_are_no_losses(

@@ -16,6 +16,9 @@ _BACK_NS = 10_000_000
 _FORWARD_NS = 500_000_000
 """A shorter gap counts as one of the link."""
 
+_LONG_PAUSE_S = 10.0
+"""The shortest pause that is noted."""
+
 _NEAR = 40
 """Packets on each side of a gap by which it is judged."""
 
@@ -127,6 +130,25 @@ def _usual(passed: Counters, at: int, columns: dict[str, Any]) -> int:
     alike &= gaps >= 0
     some = gaps[alike] if alike.any() else gaps[gaps >= 0]
     return int(np.median(some)) if len(some) else 0
+
+
+def pause(time_ns: Counters) -> str | None:
+    """Return a note about a pause that may be a step of the clock, which nothing tells from idle time.
+
+    None unless the longest gap is 10 s, and more than the rest of the capture.
+    """
+    if len(time_ns) < 2:
+        return None
+    gaps = np.diff(time_ns)
+    at = int(gaps.argmax())
+    gap_s, whole_s = gaps[at] / 1e9, float(time_ns[-1] - time_ns[0]) / 1e9
+    if gap_s < _LONG_PAUSE_S or gap_s < whole_s / 2:
+        return None
+    begin_s = float(time_ns[at] - time_ns[0]) / 1e9
+    return (
+        f"Nothing was captured for {seconds(gap_s)} from {seconds(begin_s)} on: idle time, an outage, or a "
+        "clock that was set forward."
+    )
 
 
 def told(steps_s: list[float]) -> str:

@@ -114,6 +114,8 @@ class Packets:
         notes = list(_notes(**{name: columns.pop(name) for name in _SUMMARY}))
         if steps_s:
             notes.append(capture_clock.told(steps_s))
+        elif (pause := capture_clock.pause(time_ns)) is not None:
+            notes.append(pause)
         # Packets from several hardware queues can be out of order by microseconds.
         return cls(time_s=np.maximum.accumulate(time_ns - time_ns[0]) / 1e9, notes=notes, **columns)
 
