@@ -475,6 +475,12 @@ def test_directions_are_drawn_independently() -> None:
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
 
 
+def test_a_record_that_would_take_hours_is_refused() -> None:
+    data = Probes(Direction.DOWN, every(0.02, 1_000_001), np.zeros(1_000_001, dtype=bool), None)
+    with pytest.raises(ValueError, match=r"1,000,001 packets, of which at most 1,000,000 are fitted; cut"):
+        fit_losses(data)
+
+
 def test_an_unmeasured_uplink_is_drawn_with_the_downlink() -> None:
     up = probes(4.0, 0.4, 0.9, direction=Direction.UP, seed=3)
     alone = fit(measured(probes(4.0, 0.4, 0.9)), rate_bps=8e6, replicates=20)
@@ -491,7 +497,12 @@ def test_what_is_not_measured_is_said_to_be_assumed() -> None:
     assert "Assumed: no down losses, since no measurement has any." in link.notes
     once = Counts(Direction.DOWN, every(1.0, 1), np.ones(1), np.array([3000]), np.array([90]))
     whole = Measurement("udp.json", "iperf3 udp", 10.0, counts=(once,))
-    assert any("are a single count and not used" in note for note in fit(whole, rate_bps=8e6).notes)
+    link = fit(whole, rate_bps=8e6)
+    assert any("are a single count, which shows no bursts" in note for note in link.notes)
+    assert link.scenario()["radio.channel"] == {"frame-loss": {"loss": 0.03}}
+    assert link.cannot_tell == ("whether losses come in bursts: the packets were counted once",)
+    filled = Rates(Direction.DOWN, np.zeros(1), np.ones(1), np.full(1, 8e6), True)
+    assert fit(replace(whole, rates=(filled,)), rate_bps=8e6).unmeasured
     at_once = Probes(Direction.DOWN, np.zeros(100), np.arange(100) < 3, None)
     unused = fit(Measurement("p.csv", "csv", 0.0, probes=(at_once,)), rate_bps=8e6)
     assert any("of probes at a single time and not used" in note for note in unused.notes)

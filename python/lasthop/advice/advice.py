@@ -270,7 +270,7 @@ def _arms_for_effects(judgements: Sequence[Judgement], advised: Sequence[Remedy]
 def losses_in_words(link: FittedLink) -> list[str]:
     """Describe the losses of a link, a line for each direction."""
     if link.stated is not None:
-        return [f"as stated: {link.stated.words}"]
+        return [f"{link.stated.source}: {link.stated.words}"]
     lines = []
     for losses in (link.down, link.up):
         if losses is None:

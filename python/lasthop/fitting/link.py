@@ -56,7 +56,7 @@ class NoRateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class StatedLosses:
-    """Losses stated by the user instead of measured.
+    """Losses stated instead of fitted: by the user, or by a single count of packets.
 
     Attributes
     ----------
@@ -64,10 +64,16 @@ class StatedLosses:
         The channel, with numbers as the file of a scenario prints them.
     words : str
         A description for people.
+    source : str
+        Where they are from: `"as stated"` or `"counted once"`.
+    unknown : tuple of str
+        What they leave open, as phrases.
     """
 
     channel: Tables | str
     words: str
+    source: str = "as stated"
+    unknown: tuple[str, ...] = ()
 
 
 class Assumption(str):
@@ -101,7 +107,7 @@ class FittedLink(Shown):
     notes : tuple of str
         Warnings about the files, and each `Assumption`.
     stated : StatedLosses or None
-        The losses of the downlink, if stated instead of measured.
+        The losses of the downlink, if stated or counted once instead of fitted.
     doubts : tuple of str
         Contradictions within a file, and between the fitted link and the throughput of its files.
     """
@@ -141,6 +147,8 @@ class FittedLink(Shown):
             if losses is not None
             for what in losses.cannot_tell
         )
+        if self.stated is not None:
+            return (*self.stated.unknown, *unknown)
         return (
             ("the losses of the downlink: no measurement has any", *unknown) if self.unmeasured else unknown
         )
@@ -280,7 +288,8 @@ def fit(
     known = [each if isinstance(each, Measurement) else read(each) for each in several]
     notes = [note for each in known for note in each.notes]
     parts = _losses(known, notes)
-    if not parts:
+    counted = None if parts else _counted_once(known, notes)
+    if not parts and counted is None:
         notes.append(Assumption("no losses, since no usable measurement has any."))
     fitted = {
         direction: fit_losses(data, seed=seed, replicates=replicates, jobs=jobs)
@@ -298,7 +307,7 @@ def fit(
         timing(known),
         down,
         fitted.get(Direction.UP),
-        None,
+        counted,
         notes,
         **rates,
         **times,
@@ -465,6 +474,33 @@ def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, P
     return chosen
 
 
+def _counted_once(known: Sequence[Measurement], notes: list[str]) -> StatedLosses | None:
+    """Return the losses of the largest single count of downlink packets or round trips; None without any.
+
+    Those of a test that filled the link may be of its queue.
+    """
+    counts = [
+        (int(data.sent.sum()), int(data.lost.sum()), data.direction)
+        for each in known
+        for data in each.counts
+        if data.direction is not Direction.UP
+        and 0 < data.lost.sum() < data.sent.sum()
+        and not any(rates.saturated for rates in each.rates if rates.direction == data.direction)
+    ]
+    if not counts:
+        return None
+    sent, lost, direction = max(counts, key=lambda count: count[0])
+    if direction is Direction.ROUND_TRIP:
+        notes.append(Assumption("all losses happened on the downlink."))
+    notes.append(Assumption("losses independent of each other: a single count of packets shows no bursts."))
+    return StatedLosses(
+        {"frame-loss": {"loss": share(lost / sent)}},
+        f"{lost:,} of {sent:,} packets lost, {formats.share(lost / sent)}",
+        "counted once",
+        ("whether losses come in bursts: the packets were counted once",),
+    )
+
+
 def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]:
     """Return the loss records of a measurement to which a model can be fitted."""
     parts: list[Probes | Counts] = [*measurement.probes, *measurement.counts]
@@ -479,8 +515,8 @@ def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]
             what = (
                 "are of probes at a single time and not used; probe for longer, such as 5 minutes."
                 if isinstance(data, Probes)
-                else "are a single count and not used; measure in intervals, such as `iperf3 -i 0.1`, or "
-                "each packet, such as `ping -D -O` without -q."
+                else "are a single count, which shows no bursts; measure in intervals, such as `iperf3 -i "
+                "0.1`, or each packet, such as `ping -D -O` without -q."
             )
             notes.append(f"{Path(measurement.file).name}: the {data.direction} losses {what}")
     if measurement.losses and not usable:

@@ -39,6 +39,9 @@ LOSSES_IN_BAD_PERIODS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 MOST_COUNTED = 10_000_000
 """Limit of the packets in one interval; each is simulated."""
 
+MOST_FITTED = 1_000_000
+"""Limit of the packets of a record of probes: a fit takes time in proportion, minutes for so many."""
+
 MOST_LOST = 1000
 """A record with more losses in an interval is thinned, since the likelihood takes time in proportion."""
 
@@ -251,9 +254,14 @@ def record_of(data: Probes | Counts) -> LossRecord:
     Raises
     ------
     ValueError
-        If there are fewer than two probes (or intervals with packets), or too many packets in an interval.
+        If there are fewer than two probes (or intervals with packets), or too many packets.
     """
     if isinstance(data, Probes):
+        if len(data.lost) > MOST_FITTED:
+            raise ValueError(
+                f"{len(data.lost):,} packets, of which at most {MOST_FITTED:,} are fitted; cut the file into "
+                "pieces, such as an hour each"
+            )
         return LossRecord.of_probes(
             np.ascontiguousarray(data.sent_s, dtype=np.float64), np.ascontiguousarray(data.lost)
         )

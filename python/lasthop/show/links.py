@@ -34,7 +34,7 @@ def _fitted_html(link: FittedLink) -> str:
         rows.append(["rate of the uplink", formats.rate(link.up_rate_bps), ""])
     rows.append(["round trip", formats.seconds(link.rtt_s), ""])
     if link.stated is not None:
-        rows.append(["losses, as stated", link.stated.words, ""])
+        rows.append([f"losses, {link.stated.source}", link.stated.words, ""])
     for losses in (link.down, link.up):
         if losses is None:
             continue

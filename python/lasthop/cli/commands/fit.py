@@ -126,6 +126,8 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
     for each in measurements:
         emit(each.summary())
         emit()
+    if link.stated is not None:
+        emit(f"losses, {link.stated.source}: {link.stated.words}\n")
     for losses in (link.down, link.up):
         if losses is not None:
             print_losses(losses)
