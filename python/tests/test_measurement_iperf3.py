@@ -191,6 +191,14 @@ def test_the_text_of_a_server_has_its_intervals(reading: Any) -> None:
     assert carried[Direction.DOWN].tolist() == pytest.approx([8e6] * 5)
 
 
+def test_a_server_that_sends_may_be_all_that_is_left(reading: Any) -> None:
+    """As of a file whose own intervals are damaged."""
+    document = samples.iperf3("TCP", reverse=True, server_output=True)
+    document["intervals"] = []
+    document["end"] = {"sum_sent": {"bytes": 6_250_000}, "sum_received": {"bytes": 5_000_000}}
+    assert rate(reading(document)).rate_bps.tolist() == pytest.approx([8e6], rel=1e-4)
+
+
 def test_the_totals_of_bidir_are_of_their_own_direction(reading: Any) -> None:
     document = samples.iperf3("UDP", bidir=True, target=10_000_000)
     total = document["end"]["streams"][0]["udp"]

@@ -200,7 +200,7 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
                 f"The {direction} rate is the sender's, reduced by the losses of the whole test; "
                 "--get-server-output adds the receiver's."
             )
-        elif not received and (arrived := _arrived(document, test, own, direction, user)) is not None:
+        elif not received and (arrived := _arrived(document, test, rows, direction, user)) is not None:
             rows = [_Row(0.0, arrived[1], 8 * arrived[0], False, None, None, None)]
             notes.append(
                 f"The {direction} rate is what the receiver got in the whole test; the sender's intervals "
@@ -342,17 +342,20 @@ def _limit(document: Mapping[str, Any], test: Mapping[str, Any], own: _End) -> s
 def _arrived(
     document: Mapping[str, Any],
     test: Mapping[str, Any],
-    own: _End,
+    rows: list[_Row],
     direction: Direction,
     user: Host,
 ) -> tuple[float, float] | None:
-    """Return the bytes that a direction's receiver got, and how long its sender sent; None if unknown."""
+    """Return the bytes that a direction's receiver got, and how long its sender sent; None if unknown.
+
+    `rows` are those of the sender.
+    """
     from_client = way(True, user) is direction
     # With --bidir the keys without a suffix are of the data from client to server.
     backwards = "_bidir_reverse" if test.get("bidir") and not from_client else ""
     got = number(at(document, "end", f"sum_received{backwards}", "bytes"))
     sent = number(at(document, "end", f"sum_sent{backwards}", "bytes"))
-    lasts_s = max(row.end_s for row in own.rows)
+    lasts_s = max(row.end_s for row in rows)
     if not got or got < 0 or (sent is not None and not 0 < got <= 1.01 * sent):
         return None
     return got, lasts_s
