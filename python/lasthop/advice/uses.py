@@ -122,7 +122,15 @@ class Measure:
         return f"{gain:.3g}" if self.min_difference is None else f"{gain:+.2g}"
 
     def gained_by(self, gain: float) -> str:
-        """Return the phrase for a gain."""
+        """Return the phrase for a gain.
+
+        Examples
+        --------
+        >>> [USES["bulk"].measures[0].gained_by(gain) for gain in (1.0004, 2.0)]
+        ['no change', '2 times as fast']
+        """
+        if self.number(gain) == self.number(self.no_change):
+            return "no change"
         return self.gained.format(gain=self.number(gain))
 
     def gain(self, gain: float, low: float, high: float) -> str:
