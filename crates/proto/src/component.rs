@@ -265,6 +265,9 @@ pub enum Effect {
     Send(Port, Packet),
     /// A packet is dropped.
     Drop(Packet, DropReason),
+    /// A packet has arrived with errors where it would leave through a port, and is dropped
+    /// ([`DropReason::Corrupted`]).
+    Corrupt(Port, Packet),
     /// Delivered to every watcher of this component.
     Signal(Signal),
 }
@@ -294,6 +297,11 @@ impl Out {
     /// Drops `packet` for the given reason.
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.push(Effect::Drop(packet, reason));
+    }
+
+    /// Drops `packet`, which has arrived with errors where it would leave through `port`.
+    pub fn corrupt(&mut self, port: Port, packet: Packet) {
+        self.push(Effect::Corrupt(port, packet));
     }
 
     /// Signals to the watchers of this component.

@@ -41,7 +41,7 @@ pub struct Builder {
     rows: Vec<Row>,
     wires: Vec<Wire>,
     watches: Vec<(ComponentId, ComponentId)>,
-    arrival_watches: Vec<(ComponentId, ComponentId)>,
+    arrival_watches: Vec<((ComponentId, Port), ComponentId)>,
     loss_watches: Vec<(ComponentId, ComponentId)>,
     feeds: Vec<(ComponentId, ComponentId)>,
     step_by_step: bool,
@@ -92,10 +92,10 @@ impl Builder {
         self.watches.push((watched, watcher));
     }
 
-    /// Tells `watcher`, a component at the receiving end of `link`, of the packets that arrive
+    /// Tells `watcher`, a component behind the output port `outlet` of a link, of the packets that arrive there
     /// [with errors](Signal::Corrupted), if it [needs](lasthop_proto::Component::needs_corrupted) them.
-    pub fn watch_arrivals(&mut self, link: ComponentId, watcher: ComponentId) {
-        self.arrival_watches.push((link, watcher));
+    pub fn watch_arrivals(&mut self, outlet: (ComponentId, Port), watcher: ComponentId) {
+        self.arrival_watches.push((outlet, watcher));
     }
 
     /// Tells `watcher`, an end of a code across packets, which of its packets `link` [drops](Signal::Lost).
@@ -154,7 +154,8 @@ impl Builder {
         let watchers = Watchers::new(rows.len(), self.watches);
         let mut arrival_watches = self.arrival_watches;
         arrival_watches.retain(|(_, watcher)| rows[usize::from(watcher.0)].node.needs_corrupted());
-        let arrival_watchers = Watchers::new(rows.len(), arrival_watches);
+        // A stable sort: watchers receive a signal in the order in which they were added.
+        arrival_watches.sort_by_key(|&(outlet, _)| outlet);
         let loss_watchers = Watchers::new(rows.len(), self.loss_watches);
         let mut wakeups = Wakeups::new(rows.len());
         for index in 0..rows.len() {
@@ -170,7 +171,7 @@ impl Builder {
             rows,
             wires,
             watchers,
-            arrival_watchers,
+            arrival_watches,
             loss_watchers,
             wakeups,
             out: Out::with_capacity(USUAL_EFFECTS),
@@ -200,8 +201,8 @@ pub struct Engine<T> {
     /// Wires of all components, indexed by port within each component.
     wires: Vec<Wire>,
     watchers: Watchers,
-    /// The watchers of each link at its receiving end.
-    arrival_watchers: Watchers,
+    /// The output ports of links with those who watch the arrivals there, in the order of the ports.
+    arrival_watches: Vec<((ComponentId, Port), ComponentId)>,
     /// The exits of codes across packets, by the links that lead to them.
     loss_watchers: Watchers,
     pub(crate) wakeups: Wakeups,
@@ -342,9 +343,9 @@ impl<T: Tap> Engine<T> {
                     let packet = *packet;
                     self.hand_over(wire, &packet);
                 }
-                Effect::Drop(packet, DropReason::Corrupted) => {
-                    let (from, packet) = (*from, *packet);
-                    self.drop_corrupted(from, &packet);
+                Effect::Corrupt(port, packet) => {
+                    let (outlet, packet) = ((*from, *port), *packet);
+                    self.drop_corrupted(outlet, &packet);
                 }
                 Effect::Drop(packet, reason) => {
                     self.tap.drop(self.now, *from, packet, *reason);
@@ -393,11 +394,17 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// Drops a packet that has arrived over a link with errors.
-    pub(crate) fn drop_corrupted(&mut self, link: ComponentId, packet: &Packet) {
+    /// Drops a packet that has arrived with errors at the output port of a link.
+    pub(crate) fn drop_corrupted(&mut self, outlet: (ComponentId, Port), packet: &Packet) {
+        let link = outlet.0;
         self.tap.drop(self.now, link, packet, DropReason::Corrupted);
-        for place in self.arrival_watchers.of(link) {
-            self.notify_watcher(self.arrival_watchers.ids[place], &Signal::Corrupted(*packet));
+        let first = self.arrival_watches.partition_point(|&(watched, _)| watched < outlet);
+        for place in first..self.arrival_watches.len() {
+            let (watched, watcher) = self.arrival_watches[place];
+            if watched != outlet {
+                break;
+            }
+            self.notify_watcher(watcher, &Signal::Corrupted(*packet));
         }
         if let Body::Coded(_) = packet.body {
             self.note_lost(link, packet);

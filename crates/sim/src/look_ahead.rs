@@ -206,7 +206,7 @@ impl<T: Tap> Engine<T> {
                     let wire = *self.wire(line, Port::ONLY);
                     self.hand_over(wire, &packet);
                 }
-                End::Lost => self.drop_corrupted(line, &packet),
+                End::Lost => self.drop_corrupted((line, Port::ONLY), &packet),
                 End::Refused => {
                     let next = self.next_line(line, self.rows[index].place.onward, &packet);
                     self.refuse(next.expect("the next line refused it"), &packet);

@@ -102,7 +102,7 @@ impl Script {
                     self.finished = true;
                 }
                 Effect::Signal(_) => {}
-                Effect::Drop(..) => panic!("an end of a connection drops nothing"),
+                Effect::Drop(..) | Effect::Corrupt(..) => panic!("an end of a connection drops nothing"),
             }
         }
     }

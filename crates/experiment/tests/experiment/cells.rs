@@ -660,3 +660,24 @@ fn the_canonical_form_contains_the_cell() {
     assert_eq!(again, plain);
     assert!(!read(CELL, &["topology=last-hop", "radio.rate=1 Mbps"]).to_toml().contains("[cell"));
 }
+
+/// The receiver sees which packets a cell drops above the MAC, at either end and for its own station only, so that ELN
+/// marks their requests.
+#[test]
+fn receivers_see_the_packets_dropped_above_the_mac() {
+    let of = |overrides: &[&str]| {
+        let mut all = vec!["transfer.size=500 kB", "tcp.flavour=reno"];
+        all.extend(overrides);
+        let run = run(&read(CELL, &all), "eln");
+        let counted = run.counters.iter().map(|each| (each.to_string(), each.value));
+        let counted: std::collections::BTreeMap<String, u64> = counted.collect();
+        let corrupted: Vec<u64> = run.connections.iter().map(|each| times_of(events(each), "lost")).collect();
+        (corrupted, counted["eln.corrupted_segments"], counted["eln.marked_acks"])
+    };
+    let (lost, corrupted, marked) = of(&["link.ap-MH2.drop={down=0.05, up=0.0}"]);
+    assert!(lost[1] > 0 && lost.iter().sum::<u64>() == lost[1], "{lost:?}");
+    assert!(corrupted == lost[1] && marked > 0, "{corrupted} of {lost:?}, {marked} marks");
+    // Acknowledgements are no data.
+    let (_, corrupted, marked) = of(&["cell.drop={down=0.0, up=0.05}"]);
+    assert_eq!((corrupted, marked), (0, 0));
+}

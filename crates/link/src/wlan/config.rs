@@ -28,6 +28,8 @@ pub struct BssConfig {
     pub long_retry_limit: RetryLimit,
     /// The queues of the access point.
     pub ap_queue: ApQueue,
+    /// Whether expedited packets overtake others in each queue of the access point.
+    pub priority: bool,
     /// Capacity of each station's queue, not counting the packet held by the MAC.
     pub station_queue: QueueLimit,
 }
@@ -43,6 +45,7 @@ impl Default for BssConfig {
             short_retry_limit: RetryLimit::at_most(7),
             long_retry_limit: RetryLimit::at_most(4),
             ap_queue: ApQueue::PerStation(QueueLimit::Unlimited),
+            priority: false,
             station_queue: QueueLimit::Unlimited,
         }
     }

@@ -438,6 +438,7 @@ impl Agent {
             match effect {
                 Effect::Send(port, packet) => out.send(port, packet),
                 Effect::Drop(packet, reason) => out.drop(packet, reason),
+                Effect::Corrupt(port, packet) => out.corrupt(port, packet),
                 Effect::Signal(signal) => out.signal(signal),
             }
         }

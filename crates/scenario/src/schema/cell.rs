@@ -44,6 +44,9 @@ pub struct Cell {
     /// Whether packets for all stations share one queue. Otherwise each station has its own queue, served
     /// round-robin by packets.
     pub shared_queue: bool,
+    /// Whether packets with the Expedited Forwarding code point, such as local retransmissions, overtake others
+    /// in each queue of the access point.
+    pub priority: bool,
     /// Queue limit of a station.
     pub station_queue: QueueLimit,
     /// Errors of data frames that do not collide: `"perfect"`, or one of the tables of `[radio.channel]`,
@@ -64,6 +67,7 @@ impl Default for Cell {
             long_retry_limit,
             queue: QueueLimit::Unlimited,
             shared_queue: false,
+            priority: false,
             station_queue: QueueLimit::Unlimited,
             channel: Model::default(),
             drop: AboveMac::default(),
@@ -80,6 +84,7 @@ impl Cell {
             rts_threshold: self.rts_threshold,
             short_retry_limit: self.short_retry_limit,
             long_retry_limit: self.long_retry_limit,
+            priority: self.priority,
             ap_queue: match self.shared_queue {
                 true => ApQueue::Shared(self.queue),
                 false => ApQueue::PerStation(self.queue),

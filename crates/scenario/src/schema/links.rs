@@ -21,7 +21,7 @@ use super::topology::Edge;
 /// **Queue disciplines** are available on wired and wireless links. CoDel, FQ-CoDel and RED (active queue
 /// management) keep queues short: they mark ECN-capable packets and drop others (`ecn_marks` and `aqm_drops`
 /// in metrics). On a link with an ARQ, packets whose transmission has started do not count as queued. The
-/// queues of cells are drop-tail.
+/// queues of cells are drop-tail, or have `cell.priority`.
 ///
 /// ```toml
 /// [wired]

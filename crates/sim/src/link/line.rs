@@ -189,7 +189,7 @@ impl Arrivals {
                     intact += 1;
                     out.send(outlet, *packet);
                 }
-                End::Lost => out.drop(*packet, DropReason::Corrupted),
+                End::Lost => out.corrupt(outlet, *packet),
                 End::Refused => unreachable!("only the engine looks ahead"),
             }
             self.remove_first();

@@ -96,10 +96,8 @@ pub struct Wiring {
     /// For each agent: the link direction that leaves the agent, and the agent that watches it. An agent sees
     /// the outcomes of its own transmissions only.
     pub watches: Vec<(ComponentId, ComponentId)>,
-    /// For each agent, except those at a BSS: the link direction that arrives there, and the agent.
-    pub arrival_watches: Vec<(ComponentId, ComponentId)>,
-    /// For each agent: a component over which packets arrive there, and the agent.
-    pub arrivals: Vec<(ComponentId, ComponentId)>,
+    /// For each agent: an output port through which packets arrive there, and the agent.
+    pub arrivals: Vec<(PortRef, ComponentId)>,
     /// Pairs of links such that all packets that enter the second come out of the first, possibly through a
     /// router.
     pub feeds: Vec<(ComponentId, ComponentId)>,
@@ -484,13 +482,7 @@ impl WiringBuilder<'_> {
             }
             for outlet in arriving {
                 self.wiring.wires.push((outlet, last));
-                self.wiring.arrivals.extend(chain.iter().map(|agent| (outlet.0, agent.id)));
-                // A BSS is one component for all directions, and a shared radio for all mobile hosts.
-                let is_own =
-                    matches!(self.wiring.components[usize::from(outlet.0.0)], ComponentKind::Link(..));
-                if is_own {
-                    self.wiring.arrival_watches.extend(chain.iter().map(|agent| (outlet.0, agent.id)));
-                }
+                self.wiring.arrivals.extend(chain.iter().map(|agent| (outlet, agent.id)));
             }
         }
         self.wiring.agents = chains;

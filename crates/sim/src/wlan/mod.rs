@@ -57,7 +57,8 @@ const AP: usize = 0;
 /// # Losses
 /// Frames that collide are lost. Other data frames meet the station's channel with all bits after the PLCP
 /// header; RTS, CTS and ACK frames, which are short and slow, always arrive. Hence no packet arrives twice. A
-/// packet dropped above the MAC ([`DropReason::Corrupted`]) was acknowledged and is not retransmitted. A
+/// packet dropped above the MAC ([`DropReason::Corrupted`]) was acknowledged and is not retransmitted; watchers of
+/// arrivals at its receiver see it. A
 /// packet that reaches its retry limit is dropped ([`DropReason::AttemptsExhausted`]) at the end of the last
 /// timeout.
 ///
@@ -126,11 +127,11 @@ impl Bss {
         }
         let timing = config.timing();
         let mut contenders = vec![Contender::new(timing.cw, backoff)];
-        let mut queues = vec![Queues::of_ap(config.ap_queue, stations.len())];
+        let mut queues = vec![Queues::of_ap(config.ap_queue, config.priority, stations.len())];
         let (mut peers, mut places) = (Vec::new(), Vec::new());
         for (index, Station { hosts, channel, above_mac, streams }) in stations.into_iter().enumerate() {
             contenders.push(Contender::new(timing.cw, streams.backoff));
-            queues.push(Queues::one(config.station_queue));
+            queues.push(Queues::one(config.station_queue, false));
             let (down, up) = (above_mac.down.get(), above_mac.up.get());
             let down = Direction { bits: streams.bits_down, above: streams.above_down, dropped: down };
             let up = Direction { bits: streams.bits_up, above: streams.above_up, dropped: up };
@@ -202,17 +203,18 @@ impl Bss {
         };
         // Drawn even if nothing can be dropped, so that the n-th packet uses the same random number under
         // every scheme.
+        let outlet = if sender == AP { Port(to as u16) } else { Port::WIRED };
         if way.above.bernoulli(way.dropped) {
             stats.corrupted += 1;
-            return out.drop(packet, DropReason::Corrupted);
+            return out.corrupt(outlet, packet);
         }
         stats.delivered += 1;
         stats.delivered_bytes += packet.size;
         if sender == AP {
-            return out.send(Port(to as u16), packet);
+            return out.send(outlet, packet);
         }
         match self.place_of(packet.dst) {
-            AP => out.send(Port::WIRED, packet),
+            AP => out.send(outlet, packet),
             station => self.enqueue(AP, station, packet, now, out),
         }
     }

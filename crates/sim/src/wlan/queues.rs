@@ -3,34 +3,43 @@
 use std::collections::VecDeque;
 
 use lasthop_base::Bytes;
-use lasthop_proto::Packet;
+use lasthop_proto::{Dscp, Packet};
 
 use lasthop_link::queue::QueueLimit;
 use lasthop_link::wlan::ApQueue;
 
-/// A FIFO of packets with their receivers.
+/// A FIFO of packets with their receivers; with priority, expedited packets overtake others.
 struct Fifo {
     limit: QueueLimit,
+    has_priority: bool,
     packets: VecDeque<(Packet, usize)>,
     bytes: Bytes,
+    /// The expedited packets, which are the first ones.
+    expedited: usize,
 }
 
 impl Fifo {
-    fn new(limit: QueueLimit) -> Fifo {
-        Fifo { limit, packets: VecDeque::new(), bytes: Bytes::ZERO }
+    fn new(limit: QueueLimit, has_priority: bool) -> Fifo {
+        Fifo { limit, has_priority, packets: VecDeque::new(), bytes: Bytes::ZERO, expedited: 0 }
     }
 
     fn push(&mut self, packet: Packet, to: usize) -> bool {
         let room = self.limit.admits(self.packets.len(), self.bytes, packet.size);
         if room {
             self.bytes += packet.size;
-            self.packets.push_back((packet, to));
+            if self.has_priority && packet.dscp == Dscp::EXPEDITED {
+                self.packets.insert(self.expedited, (packet, to));
+                self.expedited += 1;
+            } else {
+                self.packets.push_back((packet, to));
+            }
         }
         room
     }
 
     fn pop(&mut self) -> Option<(Packet, usize)> {
         let (packet, to) = self.packets.pop_front()?;
+        self.expedited = self.expedited.saturating_sub(1);
         self.bytes = self.bytes - packet.size;
         Some((packet, to))
     }
@@ -47,16 +56,16 @@ pub(super) struct Queues {
 
 impl Queues {
     /// A single queue.
-    pub(super) fn one(limit: QueueLimit) -> Queues {
-        Queues { fifos: vec![Fifo::new(limit)], backlogged: vec![0], turn: 0 }
+    pub(super) fn one(limit: QueueLimit, has_priority: bool) -> Queues {
+        Queues { fifos: vec![Fifo::new(limit, has_priority)], backlogged: vec![0], turn: 0 }
     }
 
     /// The queues of an access point.
-    pub(super) fn of_ap(queue: ApQueue, stations: usize) -> Queues {
+    pub(super) fn of_ap(queue: ApQueue, has_priority: bool, stations: usize) -> Queues {
         match queue {
-            ApQueue::Shared(limit) => Queues::one(limit),
+            ApQueue::Shared(limit) => Queues::one(limit, has_priority),
             ApQueue::PerStation(limit) => Queues {
-                fifos: (0..stations).map(|_| Fifo::new(limit)).collect(),
+                fifos: (0..stations).map(|_| Fifo::new(limit, has_priority)).collect(),
                 backlogged: vec![0; stations.div_ceil(64)],
                 turn: 0,
             },
@@ -132,12 +141,30 @@ mod tests {
         }
     }
 
+    /// Expedited packets overtake others, and not each other.
+    #[test]
+    fn with_priority_expedited_packets_go_first() {
+        for (has_priority, order) in [(true, [2, 4, 1, 3]), (false, [1, 2, 3, 4])] {
+            let mut queues = Queues::one(QueueLimit::Packets(4), has_priority);
+            for seq in 1..=5 {
+                let dscp = if seq % 2 == 0 { Dscp::EXPEDITED } else { Dscp::DEFAULT };
+                assert_eq!(queues.push(Packet { dscp, ..packet(seq) }, 1), seq < 5);
+            }
+            let next = |queues: &mut Queues| match queues.pop()?.0.body {
+                Body::Datagram(datagram) => Some(datagram.seq),
+                _ => None,
+            };
+            assert_eq!([(); 4].map(|()| next(&mut queues).expect("four are queued")), order);
+            assert_eq!(next(&mut queues), None);
+        }
+    }
+
     /// Beside a plain search for the next queue with packets.
     #[test]
     fn queues_are_served_round_robin() {
         let mut random = Streams::new(1, 0).stream("queues");
         for stations in [1, 2, 63, 64, 65, 130] {
-            let mut queues = Queues::of_ap(ApQueue::PerStation(QueueLimit::Packets(2)), stations);
+            let mut queues = Queues::of_ap(ApQueue::PerStation(QueueLimit::Packets(2)), false, stations);
             let mut plain = vec![VecDeque::new(); stations];
             let mut turn = 0;
             for seq in 0..5_000 {

@@ -421,7 +421,7 @@ impl Layout {
             builder.watch(there, here);
         }
         let ends: BTreeSet<ComponentId> = tunnels.into_iter().flatten().collect();
-        for &(link, end) in self.wiring.arrivals.iter().filter(|(_, agent)| ends.contains(agent)) {
+        for &((link, _), end) in self.wiring.arrivals.iter().filter(|(_, agent)| ends.contains(agent)) {
             builder.watch_losses(link, end);
         }
         for &(mover, watcher) in &self.movement.followers {
@@ -433,8 +433,8 @@ impl Layout {
             let meter = builder.add(custom(SignalMeter::new(channels, lead, self.network.limit)));
             watchers.iter().for_each(|&watcher| builder.watch(meter, watcher));
         }
-        for &(link, watcher) in &self.wiring.arrival_watches {
-            builder.watch_arrivals(link, watcher);
+        for &(outlet, watcher) in &self.wiring.arrivals {
+            builder.watch_arrivals(outlet, watcher);
         }
         for &(feeder, link) in &self.wiring.feeds {
             builder.feed(feeder, link);

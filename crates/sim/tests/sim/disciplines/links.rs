@@ -196,7 +196,7 @@ impl ByHand {
             while let Some((_, effect)) = self.out.take() {
                 match effect {
                     Effect::Send(_, packet) => left.push(seq(&packet)),
-                    Effect::Drop(packet, _) => dropped.push(seq(&packet)),
+                    Effect::Drop(packet, _) | Effect::Corrupt(_, packet) => dropped.push(seq(&packet)),
                     Effect::Signal(_) => {}
                 }
             }

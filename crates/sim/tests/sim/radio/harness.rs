@@ -185,6 +185,10 @@ impl Bench {
                     Did::Deliver(id(&packet))
                 }
                 Effect::Drop(packet, reason) => Did::Drop(id(&packet), reason),
+                Effect::Corrupt(port, packet) => {
+                    assert_eq!(port, Port::ONLY);
+                    Did::Drop(id(&packet), DropReason::Corrupted)
+                }
                 Effect::Signal(Signal::Link(event)) => {
                     Did::Signal(id(&event.packet), event.outcome, event.attempt)
                 }

@@ -358,7 +358,7 @@ fn each_mobile_host_has_its_blocks() {
                     }
                 }
                 Effect::Send(_, packet) => sent.push(packet),
-                Effect::Drop(..) => panic!("nothing is lost"),
+                Effect::Drop(..) | Effect::Corrupt(..) => panic!("nothing is lost"),
             }
         }
     }

@@ -94,7 +94,7 @@ fn acts(out: &mut Out) -> Vec<Act> {
                 Tells(segment.ack.0 / LEN)
             }
             Effect::Drop(_, reason) => Drops(reason),
-            Effect::Signal(signal) => panic!("{signal:?}"),
+            other => panic!("{other:?}"),
         })
         .collect()
 }

@@ -247,7 +247,7 @@ fn world(kind: &Kind, number: u64) -> bool {
         let (mut there, mut back) = (from, to);
         for agent in agents {
             net.watch(links[0], agent);
-            net.watch_arrivals(links[1], agent);
+            net.watch_arrivals(arriving, agent);
             net.watch_losses(links[1], agent);
             net.connect(there, (agent, Port::WIRED));
             net.connect((agent, Port::WIRED), back);

@@ -182,6 +182,7 @@ impl Bench {
             let did = match effect {
                 Effect::Send(port, packet) => Did::Deliver(port, id(&packet)),
                 Effect::Drop(packet, reason) => Did::Drop(id(&packet), reason),
+                Effect::Corrupt(_, packet) => Did::Drop(id(&packet), DropReason::Corrupted),
                 Effect::Signal(Signal::Link(event)) => {
                     Did::Signal(id(&event.packet), event.outcome, event.attempt)
                 }

@@ -59,6 +59,7 @@ impl World {
             short_retry_limit: RetryLimit::at_most(1 + random.below(7) as u32),
             long_retry_limit: RetryLimit::at_most(1 + random.below(4) as u32),
             ap_queue: one_of(random, &[ApQueue::PerStation(queue), ApQueue::Shared(queue)]),
+            priority: false,
             station_queue: limit(random),
         };
         let stations = 1 + random.below(5) as u16;

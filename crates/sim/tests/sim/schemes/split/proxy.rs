@@ -50,7 +50,7 @@ fn answers(proxy: &mut Proxy, port: Port, packet: Packet) -> (Vec<(Port, Packet)
         match effect {
             Effect::Send(port, packet) => sent.push((port, packet)),
             Effect::Signal(signal) => finished += usize::from(signal == Signal::Finished),
-            Effect::Drop(..) => panic!("a proxy drops nothing"),
+            Effect::Drop(..) | Effect::Corrupt(..) => panic!("a proxy drops nothing"),
         }
     }
     (sent, finished)
