@@ -5,8 +5,8 @@ use std::iter;
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
 use lasthop_link::queue::{Management, Queue, codel, fq_codel, red};
 use lasthop_proto::tcp::{
-    Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples,
-    Rules, Settings, SlowStartExit, WindowCounts,
+    Congestion, Deflation, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic,
+    RttSamples, Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
 use serde::Deserialize;
@@ -74,7 +74,10 @@ pub fn settings(random: &mut Stream) -> Settings {
         rules: if flavour == Flavour::Prr { Rules::Rfc } else { rules },
         packet_size,
         window: (packet_size * (1 + random.below(60))).into(),
-        window_counts: pick(random, &[WindowCounts::Payload, WindowCounts::Packets]),
+        window_counts: pick(
+            random,
+            &[WindowCounts::Payload, WindowCounts::Packets, WindowCounts::NearestPackets],
+        ),
         initial_window: pick(
             random,
             &[
@@ -97,6 +100,7 @@ pub fn settings(random: &mut Stream) -> Settings {
         max_burst: random.below(5) as u32,
         halve_exactly: coin(random),
         careful: coin(random),
+        deflation: pick(random, &[Deflation::Always, Deflation::Net3, Deflation::Never]),
         partial_deflation: coin(random),
         impatient: coin(random),
         partial_ack_sends: coin(random),

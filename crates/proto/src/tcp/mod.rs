@@ -40,8 +40,8 @@ pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
-    Changes, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile, RttArithmetic,
-    RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
+    Changes, Deflation, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile,
+    RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
 pub use state::SenderState;
 

@@ -221,8 +221,34 @@ pub enum WindowCounts {
     /// Payload, as in TCP.
     #[default]
     Payload,
-    /// Whole packets including headers, as in simulators that count segments.
+    /// Whole packets including headers, as in simulators that count segments: as many as fit.
     Packets,
+    /// The nearest number of whole packets including headers, at least one.
+    NearestPackets,
+}
+
+/// When the end of Reno's fast recovery takes back the inflation of the window by duplicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deflation {
+    /// Always (RFC 5681 section 3.2 step 6).
+    #[default]
+    Always,
+    /// If more duplicates arrived than reveal a loss, as in 4.4BSD.
+    Net3,
+    /// Never.
+    Never,
+}
+
+impl Deflation {
+    /// Whether the inflation is taken back; `more` tells whether more duplicates arrived than reveal a loss.
+    pub(super) fn takes_back(self, more: bool) -> bool {
+        match self {
+            Deflation::Always => true,
+            Deflation::Net3 => more,
+            Deflation::Never => false,
+        }
+    }
 }
 
 /// Defines the settings and their overrides from a single list.
@@ -382,6 +408,9 @@ settings! {
     halve_exactly: bool,
     /// At most one fast retransmit for each window of data (RFC 6582 section 4.1).
     careful: bool,
+    /// Reno: when the end of fast recovery takes back the inflation of a reduced window by duplicates: `"always"` (RFC 5681
+    /// section 3.2 step 6); `"net3"`, if more duplicates arrived than reveal a loss, as in 4.4BSD; or `"never"`.
+    deflation: Deflation,
     /// NewReno: a partial acknowledgement deflates the window by the bytes acknowledged (RFC 6582 section 3.2 step 3); otherwise
     /// by the whole inflation.
     partial_deflation: bool,
@@ -483,6 +512,7 @@ impl Default for Settings {
             idle_restart: true,
             halve_exactly: true,
             careful: true,
+            deflation: Deflation::Always,
             partial_deflation: true,
             impatient: true,
             partial_ack_sends: false,
@@ -687,12 +717,24 @@ impl Settings {
 
     /// The window in bytes of payload.
     pub fn window_payload(&self) -> u32 {
-        match (self.window, self.window_counts) {
-            (WindowSize::Bytes(size), WindowCounts::Packets) => {
-                (size.0 / self.packet_size.0) as u32 * self.mss()
-            }
-            (window, _) => window.bytes(self.mss()).0 as u32,
+        match self.window_packets() {
+            Some(packets) => packets * self.mss(),
+            None => self.window.bytes(self.mss()).0 as u32,
         }
+    }
+
+    /// The packets in a window that counts whole ones.
+    pub(crate) fn window_packets(&self) -> Option<u32> {
+        let packet = self.packet_size.0.max(1);
+        let packets = match (self.window, self.window_counts) {
+            (WindowSize::Packets(packets), _) => u64::from(packets),
+            (WindowSize::Bytes(_), WindowCounts::Payload) => return None,
+            (WindowSize::Bytes(size), WindowCounts::Packets) => size.0 / packet,
+            (WindowSize::Bytes(size), WindowCounts::NearestPackets) => {
+                (size.0.saturating_add(packet / 2) / packet).max(1)
+            }
+        };
+        Some(u32::try_from(packets).unwrap_or(u32::MAX))
     }
 
     /// Whether the receive window is tuned automatically: windows of at most 64 KiB are not.

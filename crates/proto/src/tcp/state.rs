@@ -544,6 +544,14 @@ impl SenderState {
         }
     }
 
+    /// Makes the inflation of the window permanent, if a loss has reduced the window.
+    pub(super) fn keep_inflation(&mut self, bytes: u32) {
+        if self.cut {
+            let window = self.window_mut();
+            window.set_cwnd(window.cwnd() + f64::from(bytes));
+        }
+    }
+
     /// Restarts the retransmission timer if data are outstanding, and stops it otherwise.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {

@@ -19,8 +19,12 @@ impl Recovery for Reno {
 
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         let ends = core::mem::take(&mut tcp.recovering);
-        tcp.inflation = 0;
+        let inflation = core::mem::take(&mut tcp.inflation);
         if ends {
+            let more = inflation > tcp.settings.dupthresh * tcp.mss;
+            if !tcp.settings.deflation.takes_back(more) {
+                tcp.keep_inflation(inflation);
+            }
             // RFC 5681 section 3.2 step 6: the window stays at ssthresh for this acknowledgement.
             tcp.acknowledge(now, segment);
         } else {

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Congestion, Flavour, Limit, Rules, Settings, WindowSize};
+use super::{Congestion, Deflation, Flavour, Limit, Rules, Settings, WindowSize};
 use crate::tcp::cc::Control;
 
 const ONLY_PRR: &str = "only flavour \"prr\" uses it";
@@ -69,6 +69,10 @@ impl Settings {
             "limited_transmit" => (duplicates || !self.limited_transmit, NO_DUPLICATES),
             "dupthresh" => (!self.timestamps_are_unique(), NO_DUPLICATES),
             "careful" => (duplicates, "only flavour \"tahoe\", \"reno\", \"newreno\" and \"sack\" uses it"),
+            "deflation" => (
+                self.flavour == Flavour::Reno || self.deflation == Deflation::Always,
+                "only flavour \"reno\" uses it",
+            ),
             "partial_deflation" | "impatient" => {
                 (self.flavour == Flavour::NewReno, "only flavour \"newreno\" uses it")
             }

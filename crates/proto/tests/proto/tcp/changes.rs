@@ -27,6 +27,7 @@ max_burst = 6
 idle_restart = false
 halve_exactly = false
 careful = false
+deflation = "net3"
 partial_deflation = false
 impatient = false
 partial_ack_sends = true

@@ -2,7 +2,7 @@
 //! them, possibly with others, is lost.
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, Settings};
+use lasthop_proto::tcp::{Deflation, Flavour, Settings};
 
 use crate::tcp::dialogue::{Client, settings};
 
@@ -63,6 +63,23 @@ fn inflation_respects_the_receive_window() {
         let mut tcp = eight(&Settings { window: Bytes(9000).into(), ..settings(flavour, 8) });
         tcp.acks(3, 0).sends_full(0..1).acks(1, 0).ack(0).sends_full(8..9).acks(5, 0).sends_nothing();
         assert_eq!(tcp.sender.usable_window(), 9000);
+    }
+}
+
+/// 4.4BSD leaves the window inflated after exactly three duplicates.
+// Rule: The end of Reno's recovery takes back the inflation of a reduced window, unless `deflation` is another.
+// [5681 3.2 step 6; recovery/reno.rs state.rs]
+#[test]
+fn the_inflation_may_remain() {
+    for (deflation, windows) in [
+        (Deflation::Always, [4000.0; 2]),
+        (Deflation::Net3, [7000.0, 4000.0]),
+        (Deflation::Never, [7000.0, 8000.0]),
+    ] {
+        for (duplicates, window) in [3, 4].into_iter().zip(windows) {
+            let mut tcp = eight(&Settings { deflation, ..settings(Flavour::Reno, 8) });
+            tcp.acks(3, 0).sends_full(0..1).acks(duplicates - 3, 0).at(200).ack(8000).cwnd(window);
+        }
     }
 }
 

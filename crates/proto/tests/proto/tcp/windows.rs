@@ -101,6 +101,22 @@ fn a_window_may_be_in_packets() {
     }
 }
 
+/// A window in bytes may count whole packets, as many as fit, or the nearest number.
+// Rule: as the_receive_window_limits_the_flight
+#[test]
+fn a_window_in_bytes_may_be_whole_packets() {
+    for (size, fitting, nearest) in [(1536, 2, 3), (1408, 2, 3), (1024, 4, 4), (384, 10, 11), (9000, 0, 1)] {
+        let packets = |window_counts| {
+            let window = Bytes(4096).into();
+            let settings =
+                Settings { packet_size: Bytes(size), window, window_counts, ..settings(Flavour::Reno, 1) };
+            settings.window_payload() / settings.mss()
+        };
+        let found = [WindowCounts::Packets, WindowCounts::NearestPackets].map(packets);
+        assert_eq!(found, [fitting, nearest], "{size} B");
+    }
+}
+
 /// Sender-side silly window avoidance: a window too small for a full segment is not used, unless it is half
 /// of the largest window seen (RFC 9293 section 3.8.6.2.1).
 // Rule: Silly window avoidance; a short last segment is sent. [9293 3.8.6.2.1; state/output.rs]
