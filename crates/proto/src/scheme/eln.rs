@@ -13,12 +13,16 @@
 //! until a copy fills it, and acknowledgements that request a byte of a hole are marked. Losses in the wired network
 //! beyond the base station are not marked. Downloads are unaffected: the mobile host cannot tell where a segment was
 //! lost.
+//! `memory`: which of several corrupted segments of a connection the receiving end remembers: `"all"`, the `"first"` or
+//! the `"last"`, since the paper's implementation "does not convey information about multiple wireless-related losses"
+//! (section 4.3). `inflate`: whether duplicates inflate the window while a segment is missing, as in Reno, since each shows
+//! that a segment has left the network; afterwards the window returns to its earlier value. In figure 8 it stands still.
 //! **Differences from the paper.** The paper does not place the ELN bit in the header: here it is the reserved bit 9,
-//! counted from FIN as 0. Duplicates inflate the window while a segment is missing, as in Reno, since each shows that a
-//! segment has left the network; afterwards the window returns to its earlier value. The paper leaves this open. Copies
-//! of a segment are not distinguished: once a copy arrived with errors, the segment counts as corrupted until it is
-//! acknowledged, even if another copy is lost to congestion. Links with an ARQ and cells drop frames with errors before
-//! they could be marked; `holes` works there, too. Packets that the mobile host's own queue drops leave holes like
+//! counted from FIN as 0. By default all corrupted segments are remembered, as a receiver can, and the window is
+//! inflated. Copies of a segment are not distinguished: once a copy arrived with errors, the segment counts as
+//! corrupted until it is acknowledged, even if another copy is lost to congestion. An ARQ, and the MAC of a cell,
+//! retransmit frames with errors, or give up unseen by the receiver: only what a cell drops above the MAC is marked.
+//! `holes` works there, too. Packets that the mobile host's own queue drops leave holes like
 //! those lost on the air. A loss before the first segment that the base station sees is not noticed.
 
 use lasthop_base::{Duration, Time};
@@ -45,7 +49,7 @@ const CONNECTIONS: u32 = 256;
 const IDLE: Duration = Duration::from_secs(120);
 
 /// Explicit Loss Notification.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Eln {
     /// Whether the first marked duplicate ACK triggers the retransmission, instead of the third duplicate.
@@ -53,6 +57,29 @@ pub struct Eln {
     /// Whether base stations learn of losses from gaps in the data from mobile hosts, instead of segments
     /// that arrive with errors.
     pub holes: bool,
+    /// Which of several corrupted segments of a connection are remembered until they are acknowledged: `"all"`, or
+    /// only the `"first"` or the `"last"`.
+    pub memory: Memory,
+    /// Whether duplicate ACKs inflate the window while a corrupted segment is missing.
+    pub inflate: bool,
+}
+
+/// Which of several corrupted segments of a connection are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// All of them.
+    All,
+    /// The first, until it is acknowledged.
+    First,
+    /// The last.
+    Last,
+}
+
+impl Default for Eln {
+    fn default() -> Eln {
+        Eln { early: false, holes: false, memory: Memory::All, inflate: true }
+    }
 }
 
 impl Scheme for Eln {
@@ -80,10 +107,11 @@ impl Scheme for Eln {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.use_flags(ELN);
-        installer.at_base_station(|site| Marker::new(site, self.holes));
-        installer.at_mobile_host(|site| Marker::new(site, false));
+        installer.at_base_station(|site| Marker::new(site, self.holes, self.memory));
+        installer.at_mobile_host(|site| Marker::new(site, false, self.memory));
         installer.at_sender(&[Action::Judge, Action::Threshold], || KeepWindow {
             early: self.early,
+            inflates: self.inflate,
             corrupted: None,
         });
     }
@@ -97,16 +125,17 @@ struct Marker {
     connections: ConnectionTable<Holes>,
     /// Whether losses are inferred from gaps in the data instead of segments with errors.
     by_holes: bool,
+    memory: Memory,
     corrupted_segments: u64,
     holes: u64,
     marked_acks: u64,
 }
 
 impl Marker {
-    fn new(site: &Site<'_>, by_holes: bool) -> Marker {
+    fn new(site: &Site<'_>, by_holes: bool, memory: Memory) -> Marker {
         let connections = ConnectionTable::new(CONNECTIONS, IDLE);
         let attachment = Attachment::new(site.station);
-        Marker { attachment, connections, by_holes, corrupted_segments: 0, holes: 0, marked_acks: 0 }
+        Marker { attachment, connections, by_holes, memory, corrupted_segments: 0, holes: 0, marked_acks: 0 }
     }
 
     /// A segment of `connection` has arrived over the link without errors.
@@ -125,7 +154,15 @@ impl Marker {
     fn on_corrupted(&mut self, now: Time, connection: Connection, segment: &Segment) {
         if segment.len > 0 {
             let slot = self.connections.find_or_add(now, connection, segment);
-            self.connections.update(now, slot, |holes| holes.insert(segment, ()));
+            self.connections.update(now, slot, |holes| match self.memory {
+                Memory::First if !holes.is_empty() => (),
+                memory => {
+                    if memory == Memory::Last {
+                        holes.clear();
+                    }
+                    holes.insert(segment, ());
+                }
+            });
             self.corrupted_segments += 1;
         }
     }
@@ -203,6 +240,8 @@ impl Component for Marker {
 #[derive(Debug)]
 struct KeepWindow {
     early: bool,
+    /// Whether duplicate ACKs inflate the window while the segment is missing.
+    inflates: bool,
     /// The segment that the latest acknowledgement requests, if it is marked.
     corrupted: Option<SeqNum>,
 }
@@ -216,6 +255,10 @@ impl Reaction for KeepWindow {
 
     fn dupthresh(&self, set: u32, sender: &SenderState) -> u32 {
         if self.early && self.is_corruption(sender.snd_una()) { 1 } else { set }
+    }
+
+    fn extension(&self, _sender: &SenderState) -> Option<u32> {
+        (!self.inflates).then_some(0)
     }
 
     fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {

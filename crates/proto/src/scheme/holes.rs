@@ -96,6 +96,16 @@ impl<T: Copy> Holes<T> {
         }
     }
 
+    /// Whether nothing is missing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.holes.is_empty()
+    }
+
+    /// Forgets all holes.
+    pub(super) fn clear(&mut self) {
+        self.holes.clear();
+    }
+
     /// Forgets the holes below `ack`.
     pub(super) fn acknowledge(&mut self, ack: SeqNum) {
         while self.holes.front().is_some_and(|(hole, _)| hole.end <= ack) {

@@ -8,13 +8,13 @@
 //! **Source.** Keshav and Morgan, "SMART Retransmission: Performance with Overload and Random Losses",
 //! INFOCOM 1997, as used by Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 2
 //! and 3.1 (E2E-SMART). With `i-tcp` it serves the wireless part (SPLIT-SMART).
-//! **Parameters.** None. It suits paths that do not reorder, and senders with the recovery of Reno, which it
-//! extends.
+//! **Parameters.** `tick`: granularity of the round-trip time that the source waits for before it repeats a
+//! retransmission: that of BSD's clock is 500 ms, the default is exact. SMART suits paths that do not reorder, and senders
+//! with the recovery of Reno, which it extends.
 //! **Differences from the paper.** A report has the form of a SACK block of one segment (RFC 2018), 12 B with
 //! its padding, so that common tools decode it; the paper gives no format. ACKs of segments in order need
-//! none. The round-trip time is the latest sample of a segment sent once, since a sender's clock may be too
-//! coarse; the paper does not specify it. A timeout discards the reports, and everything outstanding is
-//! retransmitted, as in Reno.
+//! none. The round-trip time is the latest sample of a segment sent once; the paper does not specify it. A
+//! timeout discards the reports, and everything outstanding is retransmitted, as in Reno.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -29,10 +29,14 @@ use crate::tcp::{
     Action, Evidence, Flavour, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum, Settings,
 };
 
-/// Acknowledgements that report the segment that triggered them, and a sender that uses them; no parameters.
+/// Acknowledgements that report the segment that triggered them, and a sender that uses them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Smart {}
+pub struct Smart {
+    /// Granularity of the clock by which the source measures the round-trip time, rounded up, that it waits for before it
+    /// repeats a retransmission. That of BSD is 500 ms; `"0 s"` is exact.
+    pub tick: Duration,
+}
 
 impl Scheme for Smart {
     fn name(&self) -> &'static str {
@@ -54,7 +58,8 @@ impl Scheme for Smart {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.at_receiver(&[Action::ChangeAck], Reports::default);
-        installer.at_sender(&[Action::Resend, Action::Threshold], Gaps::default);
+        installer
+            .at_sender(&[Action::Resend, Action::Threshold], || Gaps { tick: self.tick, ..Gaps::default() });
     }
 }
 
@@ -65,6 +70,8 @@ struct Gaps {
     missing: VecDeque<Missing>,
     /// End of the highest reported segment.
     highest: Option<SeqNum>,
+    /// Granularity of the clock that measures the round-trip time; zero if it is exact.
+    tick: Duration,
     /// The latest sample of the round-trip time.
     rtt: Option<Duration>,
     /// Whether the latest acknowledgement requests a segment that is [due](Gaps::is_due).
@@ -86,7 +93,15 @@ impl Gaps {
     /// Removes the segment at `index`, which has arrived.
     fn arrive(&mut self, now: Time, index: usize) {
         let arrived = self.missing.remove(index).filter(|segment| !segment.again);
-        self.rtt = arrived.map(|segment| now.since(segment.sent)).or(self.rtt);
+        self.rtt = arrived.map(|segment| self.measured(now.since(segment.sent))).or(self.rtt);
+    }
+
+    /// A round-trip time as the source's clock measures it.
+    fn measured(&self, rtt: Duration) -> Duration {
+        match self.tick.as_nanos() {
+            0 => rtt,
+            tick => self.tick * rtt.as_nanos().div_ceil(tick).max(1),
+        }
     }
 
     /// The first segment that ends above `seq`.

@@ -8,19 +8,18 @@
 //! **Parameters.** `method`: 1, a loss halves the size and an acknowledgement increases it; 2, the size
 //! follows the loss rate: if more than `wanted_loss` (e_w, 0.1) of the last `loss_window` (L_w, 5) packets
 //! were lost, it decreases, by half if it is above half the largest size and by one step otherwise; below
-//! that rate it increases. `loss_rate`: how method 2 measures the loss rate, the `"average"` over these packets,
-//! or a `"low-pass"` filter, which the paper names as an alternative: each packet has the weight 2/(L_w + 1), so
-//! that the packets counted are as old on average. `initial_size` (s_i, 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn,
-//! 128 B) and `step` (Δs, 128 B) are bytes of payload. `growth`: one step `"per-window"` of acknowledgements,
-//! or `"per-ack"`. `recovery`, `buffer`, `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the
-//! scheme: the largest size plus the header.
-//! **Differences from the paper.** As printed, each acknowledgement increases the size by a step: the size is
-//! back at its maximum within a few packets, which gains next to nothing and ranks method 2 above method 1.
-//! One step per window, as in congestion avoidance, reproduces the size and order of the reported gains, and
-//! is the default. A loss counts once, however many duplicate ACKs it causes; an acknowledgement counts as
-//! one packet, however much it covers; that of a SYN does not count. Sizes are rounded down to multiples of 8
-//! B, the granularity of memory blocks, and the smallest must be a multiple. If the wireless part counts its
-//! window in packets (`window`, `window_counts`), these are packets of the current size.
+//! that rate it increases. `losses`: what counts as a loss, besides a timeout: `"duplicates"`, each duplicate ACK,
+//! which "means that a non-congestion loss occurs"; or `"segments"`, each lost segment, once. `growth`: one step
+//! `"per-ack"`, as printed, or `"per-window"` of acknowledgements. `loss_rate`: how method 2 measures the loss rate, the
+//! `"average"` over these packets, or a `"low-pass"` filter, which the paper names as an alternative: each packet has the
+//! weight 2/(L_w + 1), so that the packets counted are as old on average. `initial_size` (s_i, 512 B), `largest_size`
+//! (s_mx, 1024 B), `smallest_size` (s_mn, 128 B) and `step` (Δs, 128 B) are bytes of payload. `recovery`, `buffer`,
+//! `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the scheme: the largest size plus the
+//! header.
+//! **Differences from the paper.** An acknowledgement counts as one packet, however much it covers; that of a SYN
+//! does not count. Sizes are rounded down to multiples of 8 B, the granularity of memory blocks, and the smallest
+//! must be a multiple. If the wireless part counts its window in packets (`window`, `window_counts`), these are
+//! packets of the current size.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -34,8 +33,8 @@ use serde::{Deserialize, Serialize};
 use super::{Installer, Scheme};
 use crate::split::{LossRecovery, Split, StateTransfer};
 use crate::tcp::{
-    Action, Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts,
-    WindowSize,
+    Action, Changes, Evidence, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings,
+    WindowCounts, WindowSize,
 };
 
 /// Granularity of sizes in bytes.
@@ -60,9 +59,12 @@ pub struct VsTcp {
     pub smallest_size: Bytes,
     /// Step (Δs).
     pub step: Bytes,
-    /// Growth by a step: `"per-window"`, for a window of acknowledgements, in proportional parts; or
-    /// `"per-ack"`, for each acknowledgement, as printed.
+    /// Growth by a step: `"per-ack"`, for each acknowledgement, as printed; or `"per-window"`, for a window of
+    /// acknowledgements, in proportional parts, as in congestion avoidance.
     pub growth: Growth,
+    /// What counts as a loss, besides a timeout: `"duplicates"`, each duplicate ACK, as printed; or `"segments"`,
+    /// each lost segment, once.
+    pub losses: Losses,
     /// Target loss rate of method 2 (e_w).
     pub wanted_loss: Probability,
     /// Number of packets over which method 2 counts losses (L_w), 1 to 1000.
@@ -124,6 +126,16 @@ pub enum Growth {
     PerAck,
 }
 
+/// What counts as a loss, besides a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Losses {
+    /// Each duplicate ACK.
+    Duplicates,
+    /// Each lost segment, once.
+    Segments,
+}
+
 /// Measurement of the loss rate (section IV-B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -142,7 +154,8 @@ impl Default for VsTcp {
             largest_size: Bytes(1024),
             smallest_size: Bytes(128),
             step: Bytes(128),
-            growth: Growth::PerWindow,
+            growth: Growth::PerAck,
+            losses: Losses::Duplicates,
             wanted_loss: Probability::new(0.1).expect("a probability"),
             loss_window: 5,
             loss_rate: LossRate::Average,
@@ -160,13 +173,7 @@ impl VsTcp {
         let asked = split.wireless;
         // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
         let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
-        let window = match (asked.window, asked.window_counts) {
-            (WindowSize::Bytes(size), WindowCounts::Packets) => {
-                let packets = size.0 / asked.packet_size.0.max(1);
-                WindowSize::Packets(u32::try_from(packets).unwrap_or(u32::MAX))
-            }
-            (window, _) => window,
-        };
+        let window = asked.window_packets().map_or(asked.window, WindowSize::Packets);
         let wireless = Settings { packet_size, window, ..asked };
         self.recovery.without_congestion_control(Split { wireless, ..split })
     }
@@ -280,6 +287,10 @@ impl SizeController {
         self.apply(sender);
     }
 
+    fn counts_duplicates(&self) -> bool {
+        self.scheme.losses == Losses::Duplicates
+    }
+
     fn halve(&mut self) {
         self.size /= 2.0;
     }
@@ -316,11 +327,16 @@ impl Reaction for SizeController {
         // The acknowledgement of a SYN does not count as a packet, and a lost SYN does not count as a loss.
         if segment.ack > sender.snd_una() && !segment.flags.has(Flags::SYN) {
             self.note(false, sender);
+        } else if self.counts_duplicates() && sender.is_duplicate(segment) {
+            self.note(true, sender);
         }
     }
 
-    fn judge(&mut self, _now: Time, _hole: Hole, sender: &mut SenderState) -> Response {
-        self.note(true, sender);
+    fn judge(&mut self, _now: Time, hole: Hole, sender: &mut SenderState) -> Response {
+        // The duplicate that reveals a loss was counted.
+        if hole.evidence == Evidence::Timeout || !self.counts_duplicates() {
+            self.note(true, sender);
+        }
         Response::Corruption
     }
 

@@ -110,4 +110,19 @@ READINGS = (
             ),
         ),
     ),
+    Reading(
+        "detection",
+        (
+            "How does a mobile source notice a missing fhack? Section 4 says that the message is then "
+            "retransmitted, and not when."
+        ),
+        (
+            Choice("fhacks", "at once, when the fhack of a later message arrives"),
+            Choice(
+                "duplicates",
+                "when duplicate dacks or the timer reveal the loss, which a missing fhack then classifies",
+                {"": ("scheme.lhack.detection=duplicates",)},
+            ),
+        ),
+    ),
 )

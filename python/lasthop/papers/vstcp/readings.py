@@ -68,6 +68,22 @@ READINGS = (
         fitted=("ten-percent", "thirty-percent", "method-1-better"),
     ),
     Reading(
+        "losses",
+        (
+            "What is a loss? In section IV-B.1 the size decreases when a timeout occurs or a duplicate ACK "
+            'is received, "which means that a non-congestion loss occurs".'
+        ),
+        (
+            Choice("segments", "each lost segment, once, however many duplicate ACKs it causes"),
+            Choice(
+                "duplicates",
+                "each duplicate ACK, as printed, and each timeout",
+                {"": ("scheme.vs-tcp.losses=duplicates",)},
+            ),
+        ),
+        fitted=("ten-percent", "thirty-percent", "method-1-better"),
+    ),
+    Reading(
         "recovery",
         "How is a loss repaired without congestion control? The paper says only that lost packets are sent "
         "again.",

@@ -3,16 +3,17 @@
 //! **What it does.** The base station acknowledges each data message that it is about to send over the air to
 //! the source in the wired network (lhack), and each that it receives over the air to the mobile source
 //! (fhack). It keeps no state. A missing message for which an lhack arrived was lost on the last hop: the
-//! source retransmits it without reducing its window. A mobile source retransmits a message as soon as an
-//! fhack for a later one arrives first.
+//! source retransmits it without reducing its window. A mobile source retransmits a message whose fhack is missing.
 //! **Source.** Cobb and Agrawal, "Congestion or Corruption? A Strategy for Efficient Wireless TCP
 //! Sessions", sections 4 and 6.
 //! **Parameters.** `size`: size of an lhack or fhack as an IP packet; 40 B (section 4). `last_hop`,
 //! `first_hop`: which of the two the base station sends; by default both, so either end may be mobile.
+//! `detection`: how a mobile source notices that an fhack is missing: `"fhacks"`, as soon as one for a later message
+//! arrives; or `"duplicates"`, when duplicate ACKs or the timer reveal a loss, which the missing fhack then classifies.
 //! **Differences from the paper.** The paper numbers messages; here they are segments, and a hop
 //! acknowledgement identifies one by its first sequence number, as ICMP would. Copies of a message are
 //! therefore indistinguishable: an lhack for an earlier copy counts for the last one. The paper does not say
-//! how a source detects a missing fhack: see `reaction.rs`. It covers TCP Reno only. Tahoe, which has no fast
+//! how a source detects a missing fhack (`detection`). It covers TCP Reno only. Tahoe, which has no fast
 //! recovery, and SACK, which tracks delivered segments itself, classify losses in the same way; their windows
 //! are not extended. The paper also does not say who acknowledges a message that the base station has no room
 //! for: here the queue belongs to the link, behind the agent, so a message dropped by a full queue has
@@ -48,11 +49,25 @@ pub struct Lhack {
     pub last_hop: bool,
     /// Acknowledge packets received over the air.
     pub first_hop: bool,
+    /// How a mobile source notices that the acknowledgement of its first hop is missing: `"fhacks"`, as soon as
+    /// one for a later message arrives; or `"duplicates"`, when duplicate ACKs or the timer reveal a loss.
+    pub detection: FirstHopDetection,
+}
+
+/// How a mobile source notices a loss on its first hop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstHopDetection {
+    /// By the acknowledgement of the first hop for a later message.
+    #[default]
+    Fhacks,
+    /// By duplicate ACKs or the timer.
+    Duplicates,
 }
 
 impl Default for Lhack {
     fn default() -> Lhack {
-        Lhack { size: Bytes(40), last_hop: true, first_hop: true }
+        Lhack { size: Bytes(40), last_hop: true, first_hop: true, detection: FirstHopDetection::default() }
     }
 }
 
@@ -75,9 +90,8 @@ impl Scheme for Lhack {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.at_base_station(|_| agent::Agent::new(self));
-        installer.at_sender(
-            &[Action::Judge, Action::Threshold, Action::Resend],
-            reaction::LossClassifier::default,
-        );
+        installer.at_sender(&[Action::Judge, Action::Threshold, Action::Resend], || {
+            reaction::LossClassifier::new(self.detection)
+        });
     }
 }

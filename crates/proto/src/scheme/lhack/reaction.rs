@@ -8,8 +8,8 @@
 //! **Window.** While a corruption loss is being repaired, the window is extended by the messages beyond the
 //! hole for which an lhack arrived, instead of by duplicate ACKs. A source that has never received an lhack
 //! uses duplicate ACKs.
-//! **First hop.** It delivers in order. If an fhack arrives for a message sent after the last transmission of
-//! another message without an fhack, the latter or its fhack was lost. It is retransmitted immediately with an
+//! **First hop**, with `detection = "fhacks"`. It delivers in order. If an fhack arrives for a message sent after
+//! the last transmission of another message without an fhack, the latter or its fhack was lost. It is retransmitted immediately with an
 //! unchanged window. If copies of the later message cannot be distinguished, the first one counts. If nothing
 //! was sent later, only the timer detects the loss. Segments sent between the lost copy and the repair
 //! overtake the repair and cause duplicate ACKs at the destination, so the duplicate threshold is raised by
@@ -20,7 +20,7 @@ use alloc::collections::VecDeque;
 
 use lasthop_base::Time;
 
-use super::{FIRST_HOP, LAST_HOP};
+use super::{FIRST_HOP, FirstHopDetection, LAST_HOP};
 use crate::packet::Notice;
 use crate::tcp::{Hole, Reaction, Response, Segment, SenderState, SeqNum};
 
@@ -51,6 +51,8 @@ impl Message {
 /// Classifies losses as congestion or corruption.
 #[derive(Debug, Default)]
 pub(super) struct LossClassifier {
+    /// How a loss on the first hop is detected.
+    detection: FirstHopDetection,
     /// Outstanding messages in sequence order, without gaps or overlaps.
     messages: VecDeque<Message>,
     transmissions: u64,
@@ -63,6 +65,10 @@ pub(super) struct LossClassifier {
 }
 
 impl LossClassifier {
+    pub(super) fn new(detection: FirstHopDetection) -> LossClassifier {
+        LossClassifier { detection, ..LossClassifier::default() }
+    }
+
     fn forget_before(&mut self, edge: SeqNum) {
         while self.messages.front().is_some_and(|message| message.end <= edge) {
             self.messages.pop_front();
@@ -93,6 +99,9 @@ impl LossClassifier {
         let Some(message) = self.starting_at(seq) else { return };
         message.fhack = true;
         let passed = message.earliest_reported;
+        if self.detection == FirstHopDetection::Duplicates {
+            return;
+        }
         // The rest of a partially retransmitted message may be acknowledged already.
         self.forget_before(sender.snd_una());
         for message in self.messages.iter().filter(|message| !message.fhack && message.sent < passed) {

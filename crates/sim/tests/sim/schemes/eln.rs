@@ -104,6 +104,20 @@ fn requests_of_corrupted_segments_are_marked() {
     }
 }
 
+/// With a memory of one loss, the other corrupted segments are not marked.
+// Rule: With `memory = "first"` or `"last"`, one of several corrupted segments is marked. [4.3; ../scheme/eln.rs]
+#[test]
+fn one_of_several_losses_may_be_remembered() {
+    let site = Site { end: LinkEnd::MobileHost, ..site() };
+    for (memory, marked) in [("all", [true, true]), ("first", [true, false]), ("last", [false, true])] {
+        let schemes: Schemes =
+            toml::from_str(&format!("[eln]\nmemory = \"{memory}\"")).expect("sound parameters");
+        let mut marker = Marker { agent: installed(&schemes, "eln").agent(0, &site), now: Time::ZERO };
+        marker.corrupts(2).corrupts(5).acks(2, marked[0]).acks(5, marked[1]).acks(6, false);
+        marker.corrupts(7).acks(7, true);
+    }
+}
+
 /// An acknowledgement of a part of the segment requests the rest.
 // Rule: as requests_of_corrupted_segments_are_marked
 #[test]
@@ -292,6 +306,26 @@ fn source(flavour: Flavour, early: bool) -> Client {
 fn marked<'a>(tcp: &'a mut Client, offset: u32, blocks: &[std::ops::Range<u32>]) -> &'a mut Client {
     let segment = tcp.report(offset, blocks);
     tcp.receives(Segment { flags: segment.flags | ELN, ..segment })
+}
+
+/// Without inflation, further duplicates release nothing while the corrupted segment is missing.
+// Rule: With `inflate = false`, the window stands still during the repair. [figure 8; ../scheme/eln.rs]
+#[test]
+fn the_window_may_stand_still() {
+    for (inflate, released) in [(true, 2), (false, 0)] {
+        let schemes: Schemes =
+            toml::from_str(&format!("[eln]\ninflate = {inflate}")).expect("sound parameters");
+        let reactions = installed(&schemes, "eln").reactions();
+        let mut tcp = Client::installed(&settings(Flavour::Reno, 8), None, reactions);
+        tcp.sends_full(0..8).at(100);
+        for _ in 0..3 {
+            marked(&mut tcp, 0, &[]);
+        }
+        tcp.sends_first("0..1000").sent();
+        let sent: usize = (0..2).map(|_| marked(&mut tcp, 0, &[]).sent().len()).sum();
+        assert_eq!(sent, released, "inflate = {inflate}");
+        tcp.cwnd(8000.0);
+    }
 }
 
 /// Section 3.1: the third marked duplicate causes the retransmission, and the window stays as it is.

@@ -1,5 +1,6 @@
 //! SMART: acknowledgements that report the segment that triggered them, and a source that uses them.
 
+use lasthop_base::Duration;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Segment, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Server, settings};
@@ -89,6 +90,21 @@ fn a_lost_retransmission_is_repeated_after_a_round_trip_time() {
     // That of segment 3 took 159 ms, and the repair was sent 160 ms ago.
     tcp.at(259).sends_nothing();
     report(&mut tcp, 0, 3).sends(&["0..1000"]).losses(1).timeouts(0);
+}
+
+/// On a clock of 500 ms, a round trip of 100 ms is one tick, and one of 501 ms is two.
+// Rule: as a_lost_retransmission_is_repeated_after_a_round_trip_time
+#[test]
+fn the_round_trip_time_is_rounded_up_to_ticks() {
+    let schemes: Schemes = toml::from_str("[smart]\ntick = \"500 ms\"").expect("sound parameters");
+    let settings = Settings { rto_min: Duration::from_secs(4), ..settings(Flavour::Reno, 8) };
+    for (rtt, due) in [(100, 600), (501, 1501)] {
+        let mut tcp = Client::installed(&settings, None, installed(&schemes, "smart").reactions());
+        tcp.sends_full(0..8);
+        report(tcp.at(rtt), 0, 1).sends(&["0..1000"]);
+        report(tcp.at(due - 1), 0, 1).sends_nothing();
+        report(tcp.at(due), 0, 1).sends(&["0..1000"]).losses(1).timeouts(0);
+    }
 }
 
 /// Without reports, the retransmission timer expires and everything is retransmitted.

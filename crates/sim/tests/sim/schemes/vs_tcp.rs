@@ -31,9 +31,11 @@ fn start_with(parameters: &str, tcp: &Settings, bytes: Option<u64>) -> Client {
     Client::installed(&split.wireless, bytes, scheme.reactions())
 }
 
-/// An unbounded transfer; `parameters` precede those of the window.
+/// An unbounded transfer; `parameters` precede those of the window. A loss counts once, and the size grows per window unless
+/// they say otherwise.
 fn start(parameters: &str, window: &str) -> Client {
-    start_with(&format!("{parameters}\n{window}"), &tcp(), None)
+    let growth = if parameters.contains("growth") { "" } else { "growth = \"per-window\"" };
+    start_with(&format!("{parameters}\n{growth}\nlosses = \"segments\"\n{window}"), &tcp(), None)
 }
 
 /// Scheme-specific steps of a conversation.
@@ -111,10 +113,30 @@ fn a_payload_window_is_converted_to_packets() {
     }
 }
 
-/// The literal reading: one step per acknowledgement, up to the largest size.
-// Rule: as the_size_grows_by_one_step_per_window
+/// Method 1 as printed, the default: every duplicate ACK halves the size, every acknowledgement of new data adds a step, and
+/// a timeout halves it once.
+// Rule: Method 1: each duplicate ACK and each timeout halves the size, each ACK adds a step. [IV-B.1; ../scheme/vs_tcp.rs]
 #[test]
-fn growth_per_acknowledgement_is_an_option() {
+fn each_duplicate_halves_and_each_acknowledgement_adds_a_step() {
+    let settings = tcp();
+    let mut tcp = start_with(&format!("initial_size = \"1024 B\"\n{PACKETS}"), &settings, None);
+    assert_eq!(tcp.sizes(), [1024; 8]);
+    tcp.at(100).heard(0, 1).losses(1).has_mss(512).sends(&full(0..8, 512));
+    for (older, size) in [(2, 256), (3, 128), (4, 128)] {
+        tcp.heard(0, older).losses(1).has_mss(size).sends_nothing();
+    }
+    for (number, size) in [(0, 256), (1, 384), (2, 512)] {
+        tcp.at(200).heard(512 * (number + 1), 100_000 + number).has_mss(size).losses(1).sizes();
+    }
+    let mut tcp = start_with(PACKETS, &settings, None);
+    tcp.sizes();
+    tcp.wakes_at(1000).timeouts(1).has_mss(256);
+}
+
+/// One step per acknowledgement, up to the largest size.
+// Rule: as each_duplicate_halves_and_each_acknowledgement_adds_a_step
+#[test]
+fn growth_per_acknowledgement_ends_at_the_largest_size() {
     let mut tcp = start("growth = \"per-ack\"", PACKETS);
     tcp.sizes();
     tcp.at(100).grows(&mut eight(), &[640, 768, 896, 1024, 1024, 1024]);
@@ -350,8 +372,8 @@ fn the_wireless_part_has_the_schemes_settings() {
 #[test]
 fn omitted_parameters_default_to_the_paper() {
     let stated = "method = 1\ninitial_size = \"512 B\"\nlargest_size = \"1024 B\"\nsmallest_size = \"128 B\"\n\
-                  step = \"128 B\"\nwanted_loss = 0.1\nloss_window = 5\nloss_rate = \"average\"\ngrowth = \"per-window\"\n\
-                  recovery = \"go-back-n\"\nbuffer = \"64 KiB\"";
+                  step = \"128 B\"\nwanted_loss = 0.1\nloss_window = 5\nloss_rate = \"average\"\ngrowth = \"per-ack\"\n\
+                  losses = \"duplicates\"\nrecovery = \"go-back-n\"\nbuffer = \"64 KiB\"";
     assert_eq!(schemes(stated), Schemes::default());
 }
 

@@ -229,6 +229,25 @@ fn a_gap_between_fhacks_is_retransmitted() {
     }
 }
 
+/// With detection by duplicates, a missing fhack retransmits nothing; it classifies the loss that duplicates reveal.
+// Rule: With `detection = "duplicates"`, fhacks classify losses only. [4; ../scheme/lhack/mod.rs]
+#[test]
+fn fhacks_may_classify_losses_only() {
+    let schemes: Schemes = toml::from_str("[lhack]\ndetection = \"duplicates\"").expect("sound parameters");
+    for flavour in FAST_RECOVERY {
+        let reactions = installed(&schemes, "lhack").reactions();
+        let mut tcp = Client::installed(&settings(flavour, 8), None, reactions);
+        tcp.sends_full(0..8).at(60);
+        tcp.fhacks(1..8).sends_nothing();
+        tcp.acks(3, 0).sends_first("0..1000").cwnd(8000.0);
+        // All fhacks arrived, so the loss is congestion.
+        let mut tcp =
+            Client::installed(&settings(flavour, 8), None, installed(&schemes, "lhack").reactions());
+        tcp.sends_full(0..8).at(60);
+        tcp.fhacks(0..8).acks(3, 0).sends_first("0..1000").cwnd(4000.0);
+    }
+}
+
 /// If part of a message has arrived, the remainder is retransmitted, once.
 // Rule: as a_gap_between_fhacks_is_retransmitted
 #[test]
