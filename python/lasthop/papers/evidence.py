@@ -28,11 +28,16 @@ class Sweep:
         The study.
     axes : mapping of str to str
         The swept settings by their short names.
+    metrics : mapping of str to str, optional
+        Metrics that readings put in place of others.
     """
 
-    def __init__(self, study: Study, axes: Mapping[str, str]) -> None:
+    def __init__(
+        self, study: Study, axes: Mapping[str, str], metrics: Mapping[str, str] | None = None
+    ) -> None:
         self.study = study
         self.axes = axes
+        self.metrics = metrics or {}
 
     @cached_property
     def _samples(self) -> Samples:
@@ -64,7 +69,7 @@ class Sweep:
 
     def sample(self, metric: str, scheme: str, at: At) -> Sample:
         """Return a metric of all runs of a scheme at a point, in order; NaN for runs without the metric."""
-        return self._samples.of(self._index(at), scheme, metric)
+        return self._samples.of(self._index(at), scheme, self.metrics.get(metric, metric))
 
     def runs(self, scheme: str, at: At) -> int:
         """Return the number of runs of a scheme at a point."""
@@ -80,7 +85,7 @@ class Sweep:
     def quantity(self, metric: str, scheme: str, at: At) -> Quantity:
         """Return the mean of a metric over the runs that have it."""
         sample = self.sample(metric, scheme, at)
-        return Quantity(sample[~np.isnan(sample)], metric_kind(metric))
+        return Quantity(sample[~np.isnan(sample)], metric_kind(self.metrics.get(metric, metric)))
 
     def nonzero_runs(self, metric: str, scheme: str, at: At) -> npt.NDArray[np.bool_]:
         """Return whether the metric is nonzero, for each run that has it."""

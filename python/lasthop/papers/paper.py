@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,11 +27,14 @@ class Choice:
         The meaning of the choice, and the evidence for it.
     overrides : mapping of str to sequence of str
         Scenario overrides `KEY=VALUE`, by experiment; the key `""` stands for all experiments.
+    metrics : mapping of str to str
+        Metrics that figures and claims use in place of others.
     """
 
     name: str
     note: str
     overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +117,13 @@ class Experiment:
     traced: bool = True
     metrics: Sequence[str] = ()
 
-    def rule(self, full: bool) -> Rule:
-        """Return the stopping rule of each scheme at each point."""
+    def rule(self, full: bool, metrics: Mapping[str, str]) -> Rule:
+        """Return the stopping rule of each scheme at each point, with the metrics that readings choose."""
         if full and isinstance(self.full, Campaign):
-            return Rule(self.full.least, self.full.most, self.full.targets)
+            targets = [
+                replace(each, metric=metrics.get(each.metric, each.metric)) for each in self.full.targets
+            ]
+            return Rule(self.full.least, self.full.most, targets)
         runs = self.full if full and isinstance(self.full, int) else self.quick
         return Rule(max(1, runs), max(1, runs))
 

@@ -127,10 +127,11 @@ def run_paper(
     notify = progress or (lambda what, now: None)
     with ExitStack() as open_studies:
         sweeps, traced, scenarios = {}, {}, {}
+        metrics = dict(pair for choice in selection.readings.values() for pair in choice.metrics.items())
         for experiment in selection.experiments():
             scenario = selection.paper.scenario(experiment, selection.readings)
             scenarios[experiment.name] = scenario
-            rule, report = experiment.rule(selection.full), partial(notify, experiment.name)
+            rule, report = experiment.rule(selection.full, metrics), partial(notify, experiment.name)
             if experiment.traced and not experiment.axes:
                 runs = traced[experiment.name] = _traced(scenario, rule.most, selection, jobs, report)
                 outcome.runs += sum(map(len, runs.values()))
@@ -149,7 +150,7 @@ def run_paper(
                 )
             )
             study.run(jobs, report)
-            sweep = sweeps[experiment.name] = Sweep(study, experiment.axes)
+            sweep = sweeps[experiment.name] = Sweep(study, experiment.axes, metrics)
             cells = [(scheme, at) for at in sweep.points() for scheme in sweep.schemes]
             counts = [sweep.runs(*cell) for cell in cells]
             outcome.runs += sum(counts)

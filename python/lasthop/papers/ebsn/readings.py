@@ -1,5 +1,6 @@
 """Ambiguities of the paper, and the possible readings of each."""
 
+from lasthop.papers.ebsn.figures import THROUGHPUT
 from lasthop.papers.paper import Choice, Reading
 
 _ARQ = "radio.arq.stop-and-wait"
@@ -149,7 +150,15 @@ READINGS = (
         "window",
         "Does the window hold whole packets or payload?",
         (
-            Choice("packets", "whole packets, as in simulators that count segments"),
+            Choice("packets", "whole packets, as in simulators that count segments: as many as fit"),
+            Choice(
+                "nearest",
+                (
+                    "the nearest number of whole packets, so three of 1408 or 1536 B: retransmitted data "
+                    "then grow with the packet size, as printed"
+                ),
+                {"": ("tcp.window_counts=nearest-packets",)},
+            ),
             Choice("payload", "payload bytes, as in TCP", {"": ("tcp.window_counts=payload",)}),
         ),
     ),
@@ -168,5 +177,23 @@ READINGS = (
             Choice("window", "at the window"),
             Choice("unlimited", "nowhere", {"": ("tcp.initial_ssthresh=unlimited",)}),
         ),
+    ),
+    Reading(
+        "average",
+        (
+            "Over what is a throughput averaged? Section 1 defines it as total data over connection time; "
+            "section 5 averages transfers and does not say how. With 1536 B headers leave at most 8.90 kb/s "
+            "of the maximum for a bad period of 4 s, and 9.0 kb/s is printed, with a scatter of 4 %."
+        ),
+        (
+            Choice("total", "all bits over all time, so a long transfer has more weight"),
+            Choice(
+                "transfers",
+                "the mean of the transfers' throughputs; transfers begin in a good period, so it can exceed "
+                "the maximum",
+                metrics={THROUGHPUT: "throughput_bps"},
+            ),
+        ),
+        fitted=("worst-basic", "worst-gain", "local-gain"),
     ),
 )
