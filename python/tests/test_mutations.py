@@ -91,6 +91,12 @@ MUTATIONS = (
         "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
     ),
     Mutation("the code on some", "selective-fec", "close-to-none", values={"selective": "all"}),
+    Mutation(
+        "the code on what leads to timeouts",
+        "selective-fec",
+        "prevents-timeouts",
+        values={"selective": "none"},
+    ),
     Mutation("copies from the base station", "snoop", "significantly-better", _exchange("snoop", "basic")),
     Mutation("progress of a sender alone", "snoop", "no-progress", _exchange("snoop", "basic")),
     Mutation(
@@ -127,7 +133,7 @@ class Mutated(Sweep):
     """A sweep that shows other schemes and points in place of some."""
 
     def __init__(self, sweep: Sweep, mutation: Mutation) -> None:
-        super().__init__(sweep.study, sweep.axes)
+        super().__init__(sweep.study, sweep.axes, sweep.metrics)
         self._mutation = mutation
 
     def sample(self, metric: str, scheme: str, at: At) -> Sample:

@@ -28,9 +28,13 @@ _CAMPAIGN = Campaign(
 )
 
 
-def _experiment(name: str, protocol: str, setting: str, *overrides: str) -> Experiment:
+def _experiment(
+    name: str, protocol: str, setting: str, *overrides: str, fixed: tuple[str, ...] = ()
+) -> Experiment:
     overrides = (*PROTOCOLS[protocol].setting(setting), *overrides)
-    return Experiment(name, quick=80, full=_CAMPAIGN, scenario=_FILE, overrides=overrides, traced=False)
+    return Experiment(
+        name, quick=80, full=_CAMPAIGN, scenario=_FILE, overrides=overrides, fixed=fixed, traced=False
+    )
 
 
 PAPER = Paper(
@@ -53,12 +57,18 @@ PAPER = Paper(
             if distance != 64
         ),
         *(
-            _experiment(f"bursts-{packets}-{PROTOCOLS[name].id}", name, "lan-32", *bursts(packets))
+            _experiment(
+                f"bursts-{packets}-{PROTOCOLS[name].id}",
+                name,
+                "lan-32",
+                *bursts(packets),
+                fixed=("medium",),
+            )
             for name in TABLE_5
             for packets in BURSTS
         ),
         *(
-            _experiment(f"peak-{setting}", "E2E", setting, "radio.channel=perfect")
+            _experiment(f"peak-{setting}", "E2E", setting, "cell.drop={down=0.0, up=0.0}")
             for setting in ("lan-32", "wan-32")
         ),
         *(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -43,11 +43,14 @@ from lasthop.papers.verdicts import (
     ratio,
     same,
     share_of,
+    typical,
     within,
 )
 
 _MBPS = Unit("Mb/s", 1e6, 2)
 _MARGIN = "within a tenth: our margin, since the paper does not state a scatter"
+_BSD_WINDOW = 65_535
+"""The largest window of BSD, in bytes."""
 _GOODPUT = 0.005
 """Margin of goodput: a fifth of the cost of the losses."""
 
@@ -130,6 +133,35 @@ def no_timeouts(
     having_any = sum(int(part.quantity.values.sum()) for part in parts)
     return Finding(
         parts, f"in {having_any or 'none'} of {sum(len(part.quantity.values) for part in parts)} runs"
+    )
+
+
+_METRICS = {"fast retransmissions": "fast_retransmits", "timeouts": "timeouts"}
+
+
+def counts(protocol: str, printed: Mapping[str, int], evidence: Evidence) -> Finding:
+    """Compare the counts of one printed run with those of our runs in the wide area, on both sides."""
+    parts, texts = [], []
+    for what, number in printed.items():
+        name, scheme = experiment("wan-32", protocol), PROTOCOLS[protocol].scheme
+        found = evidence.values(name, scheme, _METRICS[what])
+        for label, holds in (("at most", found <= number), ("at least", found >= number)):
+            parts.append(Part(share_of(holds), typical(), f"{label} {number} {what}", PERCENT))
+        low, high = np.quantile(found, [0.05, 0.95])
+        texts.append(f"{low:.0f} to {high:.0f} {what} in nine of ten runs")
+    return Finding(parts, ", ".join(texts))
+
+
+def window_stays(evidence: Evidence) -> Finding:
+    """Judge the smallest window of the wired part after it has reached 64 KB, where it ends in BSD."""
+    lowest = np.inf
+    for run in evidence.runs("trace-split", PROTOCOLS["SPLIT"].scheme):
+        windows = run.series(part=0)["cwnd_bytes"]
+        lowest = min(lowest, windows[np.argmax(windows >= _BSD_WINDOW) :].min())
+    region = above(_BSD_WINDOW - 1, "64 KB, where the window of BSD ends")
+    return Finding(
+        [Part(calculated(float(min(lowest, _BSD_WINDOW))), region)],
+        "64 KB" if lowest >= _BSD_WINDOW else f"{lowest / 1024:.0f} KB",
     )
 
 
@@ -251,7 +283,6 @@ def better_in_bursts(evidence: Evidence) -> Finding:
 
 def peak(setting: str, evidence: Evidence) -> Finding:
     """Compare the throughput without errors with the printed peak."""
-    # Without errors the runs are deterministic.
-    found = calculated(throughput(evidence, f"peak-{setting}", "E2E").at().mean)
+    found = throughput(evidence, f"peak-{setting}", "E2E")
     region = printed_number(PEAK[setting], 0.02, "our margin, four times the rounding of 1.35", _MBPS)
     return Finding([Part(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +17,15 @@ SETTINGS = {"lan-8": "LAN, 8 KB", "lan-32": "LAN, 32 KB", "wan-32": "WAN, 32 KB"
 
 DATA = 1400
 """The data of a segment, in bytes."""
+
+_HEADERS = 40
+
+DUPLEX = (
+    'topology.graph={wired=["source-base"], radio=["base-receiver"]}',
+    "radio.rate=1.544 Mbps",
+    "radio.queue.priority={}",
+)
+"""A duplex link in place of the WaveLAN; its rate gives the peak throughput of 1.5 Mb/s."""
 
 # An Internet path of 16 hops, with a round trip of 135 ms including a data packet on the air.
 _WIDE = ("wired.delay=63 ms",)
@@ -73,6 +83,9 @@ class Protocol:
         )
 
 
+# "The wired sender [...] maintains a 64 KB congestion window" (figure 11), also while it has to wait.
+_SPLIT = ("tcp.idle_restart=false",)
+
 _ALL = (
     Protocol("E2E", "basic"),
     Protocol("E2E-NEWRENO", "basic", ("tcp.flavour=newreno", "tcp.careful=true")),
@@ -84,8 +97,8 @@ _ALL = (
     Protocol("LL-TCP-AWARE", "snoop", _AGENT),
     Protocol("LL-SMART", "snoop", (*_PLAIN, *_SMART)),
     Protocol("LL-SMART-TCP-AWARE", "snoop", (*_AGENT, *_SMART)),
-    Protocol("SPLIT", "i-tcp", splits=True),
-    Protocol("SPLIT-SMART", "i-tcp + smart", ("tcp.careful=true",), splits=True),
+    Protocol("SPLIT", "i-tcp", _SPLIT, splits=True),
+    Protocol("SPLIT-SMART", "i-tcp + smart", (*_SPLIT, "tcp.careful=true"), splits=True),
 )
 
 PROTOCOLS = {protocol.name: protocol for protocol in _ALL}
@@ -146,14 +159,16 @@ BURSTS = tuple(TABLE_5["LL-TCP-AWARE"])
 def bursts(packets: int) -> tuple[str, ...]:
     """Return the overrides for bursts of lost data packets, one every 65,536 bytes of data on average.
 
+    The losses above the MAC of a cell are independent, so bursts are on the duplex link.
+
     Examples
     --------
-    >>> bursts(4)
+    >>> bursts(4)[-2:]
     ('radio.channel={frame-bursts={begin=0.021362305, frames=4}}', 'radio.uplink.channel=perfect')
     """
     begin = DATA / 65_536
     channel = f"radio.channel={{frame-bursts={{begin={begin:.8g}, frames={packets}}}}}"
-    return (channel, "radio.uplink.channel=perfect")
+    return (*DUPLEX, channel, "radio.uplink.channel=perfect")
 
 
 def error_rate(distance: int) -> str:
@@ -162,6 +177,18 @@ def error_rate(distance: int) -> str:
     Examples
     --------
     >>> error_rate(64)
+    'cell.drop={down=0.021733016, up=0.00061016534}'
+    """
+    down, up = (-math.expm1(-size / (1024 * distance)) for size in (DATA + _HEADERS, _HEADERS))
+    return f"cell.drop={{down={down:.8g}, up={up:.8g}}}"
+
+
+def duplex_error_rate(distance: int) -> str:
+    """Return the same override for the duplex link, whose errors also depend on options of acknowledgements.
+
+    Examples
+    --------
+    >>> duplex_error_rate(64)
     'radio.channel.iid.ber=1.9073486e-06'
     """
     return f"radio.channel.iid.ber={1 / (8 * 1024 * distance):.8g}"
