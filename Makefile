@@ -6,6 +6,8 @@
 #   make test-all  the same with the long campaigns: every combination, and many more random worlds
 #   make release build the wheel and the source distribution into dist, and check both and the release build
 #   make web     compile the simulator to WebAssembly, for pages
+#   make gateway compile the gateway as one static program, into dist
+#   make demo-gateway  show what it gains, between namespaces; needs root and iperf3
 #   make docs    build the documentation site into out/site
 #   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
 #   make clean   remove what these made
@@ -40,7 +42,7 @@ PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadsco
 # Under a name of its own, so that `make --dry-run` asks nothing.
 UP_TO_DATE = MAKEFLAGS= $(MAKE) --question
 
-.PHONY: run web docs release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
+.PHONY: run web docs gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
 .PHONY: bench bench-record clean
 .DELETE_ON_ERROR:
 
@@ -108,6 +110,12 @@ web: $(MODULE)
 # Python has it as it stands; there is no need to install it.
 $(MODULE): $(CORE) scripts/web.py | $(VENV)/.made
 	$(BIN)/python scripts/web.py
+
+gateway: | $(VENV)/.made
+	$(BIN)/python scripts/gateway.py
+
+demo-gateway: $(BUILT)
+	$(BIN)/python scripts/gateway_demo.py
 
 docs: $(BUILT)
 	$(DEVELOP) --release --quiet --extras docs

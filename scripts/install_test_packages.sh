@@ -8,6 +8,7 @@ packages=(
     chromium nodejs                 # pages
     irtt iputils-ping iperf3 tshark # measurements and captures, beside the programs that make and read them
     iproute2 util-linux             # network namespaces
+    nftables                        # a firewall beside the gateway
     valgrind                        # instruction counts
 )
 

@@ -66,7 +66,7 @@ def main() -> None:
 
 def route() -> Route | None:
     """Return the first available route."""
-    if has_target("rustc"):
+    if has_target("rustc", TARGET):
         return [], {}
     linker = next(
         filter(shutil.which, ("wasm-ld", "wasm-ld-22", "wasm-ld-21", "wasm-ld-20", "wasm-ld-19")), None
@@ -83,10 +83,10 @@ def route() -> Route | None:
     return ["-Zbuild-std=std,panic_abort"], environment
 
 
-def has_target(rustc: str) -> bool:
+def has_target(rustc: str, target: str) -> bool:
     """Return whether a compiler has the standard library for the target."""
     root = sysroot(rustc)
-    return root is not None and (Path(root) / "lib/rustlib" / TARGET / "lib").is_dir()
+    return root is not None and (Path(root) / "lib/rustlib" / target / "lib").is_dir()
 
 
 def sysroot(rustc: str) -> str | None:

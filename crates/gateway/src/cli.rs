@@ -1,14 +1,11 @@
 //! The command line: `lasthop-gateway`, and `lasthop gateway`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 #[cfg(target_os = "linux")]
 use crate::{control, gateway, process};
-
-/// The exit code for wrong input.
-const WRONG_INPUT: i32 = 2;
 
 const HELP: &str = "\
 Usage: lasthop-gateway COMMAND
@@ -29,51 +26,40 @@ Commands:
 Without FILE, the running gateway is asked at /run/lasthop-gateway.sock.
 ";
 
-/// An error of the command line, with its exit code.
+/// What is wrong.
 #[derive(Debug)]
-struct Failure(i32, String);
+struct Failure(String);
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        Failure(1, error.to_string())
+        Failure(error.to_string())
     }
 }
 
-/// Runs the command that `arguments` state, without the program's name; returns the exit code.
-pub fn run(arguments: &[String]) -> i32 {
-    match command(arguments) {
-        Ok(()) => 0,
-        Err(Failure(code, message)) => {
-            let _ = writeln!(io::stderr(), "error: {message}");
-            code
-        }
-    }
+/// Runs the command that `arguments` state, without the program's name; returns what it prints.
+///
+/// # Errors
+/// What is wrong, with the remedy.
+pub fn run(arguments: &[String]) -> Result<String, String> {
+    command(arguments).map_err(|Failure(message)| message)
 }
 
 fn wrong(message: impl Into<String>) -> Failure {
-    Failure(WRONG_INPUT, message.into())
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
-    }
+    Failure(message.into())
 }
 
 fn load(file: &Path) -> Result<Config, Failure> {
     Config::load(file).map_err(|error| wrong(error.to_string()))
 }
 
-fn command(arguments: &[String]) -> Result<(), Failure> {
+fn command(arguments: &[String]) -> Result<String, Failure> {
     let (options, words): (Vec<&str>, Vec<&str>) =
         arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
     if options.iter().any(|option| ["--help", "-h"].contains(option)) {
-        return print(HELP);
+        return Ok(HELP.to_owned());
     }
     if options == ["--version"] && words.is_empty() {
-        return print(&format!("lasthop-gateway {}\n", env!("CARGO_PKG_VERSION")));
+        return Ok(format!("lasthop-gateway {}\n", env!("CARGO_PKG_VERSION")));
     }
     let Some((name, files)) = words.split_first() else { return Err(wrong(format!("no command\n\n{HELP}"))) };
     let (known, needs_file): (&[&str], Option<bool>) = match *name {
@@ -105,8 +91,8 @@ fn command(arguments: &[String]) -> Result<(), Failure> {
         None => None,
     };
     match (*name, file, config) {
-        ("check", _, Some(config)) => print(&config.to_toml()),
-        ("schema", ..) => print(&(Config::json_schema() + "\n")),
+        ("check", _, Some(config)) => Ok(config.to_toml()),
+        ("schema", ..) => Ok(Config::json_schema() + "\n"),
         #[cfg(target_os = "linux")]
         (name, file, config) => on_linux(name, &options, file, config),
         #[cfg(not(target_os = "linux"))]
@@ -120,26 +106,30 @@ fn on_linux(
     options: &[&str],
     file: Option<PathBuf>,
     config: Option<Config>,
-) -> Result<(), Failure> {
+) -> Result<String, Failure> {
     let default = || PathBuf::from(crate::config::CONTROL);
     let control = config.as_ref().map_or_else(default, |config| config.gateway.control.clone());
     match (name, file, config) {
         ("run", Some(file), Some(config)) => {
             let has = |option| options.contains(&option);
-            Ok(process::run(&file, config, has("--observe"), has("--replace"))?)
+            process::run(&file, config, has("--observe"), has("--replace"))?;
+            Ok(String::new())
         }
         ("rules", _, Some(config)) => {
             let rules = gateway::rules_of(&config, 0).text();
             let note = "# The running gateway has a secret seed in place of 0.\n";
-            print(&format!("{note}{rules}\n# Routes:\n{}", gateway::routes_of(&config).text()))
+            Ok(format!("{note}{rules}\n# Routes:\n{}", gateway::routes_of(&config).text()))
         }
-        ("remove", _, Some(config)) => Ok(gateway::routes_of(&config).remove()?),
-        ("reload", ..) => control::ask(&control, "reload").map(|_| ()).map_err(Failure::from),
+        ("remove", _, Some(config)) => {
+            gateway::routes_of(&config).remove()?;
+            Ok(String::new())
+        }
+        ("reload", ..) => control::ask(&control, "reload").map(|_| String::new()).map_err(Failure::from),
         _ => {
             let status = control::ask(&control, "status")?;
             match options.contains(&"--json") {
-                true => print(&format!("{status:#}\n")),
-                false => print(&summary(&status)),
+                true => Ok(format!("{status:#}\n")),
+                false => Ok(summary(&status)),
             }
         }
     }
@@ -160,7 +150,7 @@ fn summary(status: &serde_json::Value) -> String {
         lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));
     }
     for (name, value) in status["counters"].as_object().into_iter().flatten() {
-        lines.push_str(&format!("{:>20}  {}\n", value, name.replace('_', " ")));
+        lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));
     }
     lines
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lasthop_gateway::cli;
 use lasthop_gateway::config::{Config, TABLE};
 use lasthop_scenario::TomlFile;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 use crate::error::scenario_error;
@@ -18,11 +19,16 @@ use crate::error::scenario_error;
 ///
 /// Returns
 /// -------
-/// int
-///     The exit code.
+/// str
+///     What is printed.
+///
+/// Raises
+/// ------
+/// OSError
+///     What is wrong, with the remedy.
 #[pyfunction]
-pub(crate) fn gateway(py: Python<'_>, arguments: Vec<String>) -> i32 {
-    py.detach(|| cli::run(&arguments))
+pub(crate) fn gateway(py: Python<'_>, arguments: Vec<String>) -> PyResult<String> {
+    py.detach(|| cli::run(&arguments)).map_err(PyOSError::new_err)
 }
 
 /// Return the settings in a gateway's file, with every default.

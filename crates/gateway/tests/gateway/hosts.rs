@@ -44,7 +44,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    fn new() -> Host {
+    pub(crate) fn new() -> Host {
         let ((tasks, told), (tell, results), (made, id)) = (channel::<Task>(), channel(), channel());
         thread::spawn(move || {
             unshare(CloneFlags::CLONE_NEWNET).expect("privileges");
@@ -54,6 +54,11 @@ impl Host {
             }
         });
         Host { tasks, results, thread: id.recv().expect("a thread") }
+    }
+
+    /// The number of the thread, by which `ip` names its namespace.
+    pub(crate) fn thread(&self) -> i32 {
+        self.thread
     }
 
     /// What `task` returns, run at this host. Threads that it starts are there as well.

@@ -2,12 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::hosts::{CLIENT, Network, PATIENCE, SERVER, address, connect, echo, ip};
+use super::hosts::{CLIENT, Host, Network, PATIENCE, SERVER, address, connect, echo, ip};
 
 /// Closes a connection by a reset.
 fn reset(stream: TcpStream) {
@@ -231,4 +232,122 @@ fn two_thousand_connections_at_once() {
     drop(all);
     gateway.expect("closed", COUNT as u64);
     assert_eq!(gateway.count("open"), 0);
+}
+
+/// A firewall that drops what conntrack does not understand, and masquerades, as on most routers.
+#[test]
+fn firewalls_and_nat_see_one_connection() {
+    const RULES: &str = "
+table inet firewall {
+    chain input {
+        type filter hook input priority 0; policy drop
+        meta mark & 0x03000000 == 0x01000000 accept
+        ct state established,related accept
+        meta l4proto ipv6-icmp accept
+    }
+    chain forward {
+        type filter hook forward priority 0; policy drop
+        ct state invalid counter drop
+        ct state established,related accept
+        iifname radio0 accept
+    }
+    chain output {
+        type filter hook output priority 0
+        ct state invalid counter drop
+    }
+    chain nat {
+        type nat hook postrouting priority 100
+        oifname wired0 masquerade
+    }
+}";
+    let Some(network) = Network::of("splits::firewalls_and_nat_see_one_connection") else { return };
+    let Ok(mut nft) = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn() else {
+        println!("skipped: there is no nft here");
+        return;
+    };
+    nft.stdin.take().expect("a pipe").write_all(RULES.as_bytes()).expect("it is read");
+    assert!(nft.wait().expect("it ends").success());
+    let gateway = network.start("");
+    let peers = network.server.run(|| echo(SERVER, 7000));
+    for (host, masqueraded) in SERVER.into_iter().zip(["10.2.0.1", "fd02::1"]) {
+        network.client.run(move || {
+            let mut stream = connect(host, 7000).expect("a listener");
+            let data = vec![9; 300_000];
+            let mut writer = stream.try_clone().expect("a socket");
+            let writing = thread::spawn(move || {
+                writer.write_all(&vec![9; 300_000]).expect("it is read");
+                writer.shutdown(Shutdown::Write).expect("it is open");
+            });
+            let mut echoed = Vec::new();
+            stream.read_to_end(&mut echoed).expect("an end");
+            writing.join().expect("written");
+            assert!(echoed == data);
+        });
+        let peer = peers.recv_timeout(PATIENCE).expect("a connection");
+        assert_eq!(peer.ip(), address(masqueraded, 0).ip());
+        let refused = network.client.run(move || connect(host, 7001).expect_err("no listener").kind());
+        assert_eq!(refused, ErrorKind::ConnectionRefused);
+    }
+    gateway.expect("closed", 2);
+    let listed = Command::new("nft").args(["list", "table", "inet", "firewall"]).output().expect("nft runs");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert_eq!(listed.matches("counter packets 0 bytes 0").count(), 2, "{listed}");
+}
+
+/// Links behind the gateway that carry less than its own: what routers say of packets that are too long is about its sockets.
+#[test]
+fn the_path_mtu_is_discovered() {
+    let Some(network) = Network::of("splits::the_path_mtu_is_discovered") else { return };
+    let gateway = network.start("");
+    // The server's host forwards to a namespace behind it.
+    let behind = network.server.run(|| {
+        let host = Host::new();
+        for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            std::fs::write(format!("/proc/sys/net/{key}"), "1").expect("a router");
+        }
+        ip("link add narrow type veth peer name end");
+        ip(&format!("link set end netns {}", host.thread()));
+        ip("link set narrow mtu 1280 up");
+        ip("address add 10.3.0.1/24 dev narrow");
+        ip("address add fd03::1/64 dev narrow nodad");
+        host
+    });
+    behind.run(|| {
+        ip("link set end up");
+        ip("address add 10.3.0.2/24 dev end");
+        ip("address add fd03::2/64 dev end nodad");
+        ip("route add default via 10.3.0.1");
+        ip("-6 route add default via fd03::1");
+    });
+    ip("route add 10.3.0.0/24 via 10.2.0.2");
+    ip("-6 route add fd03::/64 via fd02::2");
+    const ENDS: [&str; 2] = ["10.3.0.2", "fd03::2"];
+    let _peers = behind.run(|| echo(ENDS, 7000));
+    for host in ENDS {
+        let echoed = network.client.run(move || {
+            let end = Instant::now() + PATIENCE;
+            let mut stream = loop {
+                match connect(host, 7000) {
+                    Ok(stream) => break stream,
+                    Err(error) => assert!(Instant::now() < end, "{error}"),
+                }
+            };
+            let mut echoed = vec![0; 200_000];
+            let mut writer = stream.try_clone().expect("a socket");
+            let writing = thread::spawn(move || writer.write_all(&[5; 200_000]));
+            stream.read_exact(&mut echoed).expect("it passes");
+            writing.join().expect("written").expect("it is read");
+            echoed
+        });
+        assert!(echoed.iter().all(|byte| *byte == 5));
+    }
+    assert!(gateway.count("split") >= 2);
+    let known = |family: &str| {
+        let line = [family, "route", "get", ENDS[usize::from(family == "-6")]];
+        let route = Command::new("ip").args(line).output().expect("ip runs").stdout;
+        String::from_utf8_lossy(&route).into_owned()
+    };
+    for family in ["-4", "-6"] {
+        assert!(known(family).contains("mtu 1280"), "{}", known(family));
+    }
 }

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from lasthop import _lasthop
+from lasthop.cli.streams import emit_document
 
 
 def gateway(
@@ -47,4 +48,6 @@ def gateway(
     """
     options = {"--observe": observe, "--replace": replace, "--json": as_json}
     line = [command, *([str(file)] if file is not None else [])]
-    raise typer.Exit(_lasthop.gateway([*line, *(name for name, wanted in options.items() if wanted)]))
+    text = _lasthop.gateway([*line, *(name for name, wanted in options.items() if wanted)])
+    if text:
+        emit_document(text)

@@ -1,0 +1,165 @@
+"""Measure the gateway: `python scripts/gateway_speed.py PROGRAM [--pepsal PROGRAM]`.
+
+PROGRAM is `lasthop-gateway`. Client, gateway and server are network namespaces of this machine, joined by
+wires; all of them share its processors. Measured are the goodput of one connection and of a hundred,
+forwarded, split, and split by PEPsal if there is one; the time that a client waits for a new connection, and
+the processor time that it costs the gateway; and the memory of idle connections. Needs root, iperf3, and nft
+for PEPsal. On a machine with other work, `nice -n -19` keeps that out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway_network import SERVER, Network, needed, wait
+
+IDLE = f"""
+import socket, sys, time
+end, count = sys.argv[1], int(sys.argv[2])
+if end == "server":
+    listener = socket.create_server(("{SERVER}", 7000), backlog=4096)
+    all = []
+    while True:
+        all.append(listener.accept()[0])
+else:
+    waits, all = [], []
+    for _ in range(count):
+        began = time.perf_counter()
+        all.append(socket.create_connection(("{SERVER}", 7000), 10))
+        waits.append(time.perf_counter() - began)
+    print(*(f"{{wait * 1e6:.1f}}" for wait in waits), flush=True)
+    sys.stdin.read()
+"""
+PEPSAL_RULES = """
+table inet pepsal {
+    chain prerouting {
+        type filter hook prerouting priority mangle; policy accept;
+        meta l4proto tcp socket transparent 1 meta mark set 1 accept
+        iifname "radio0" meta l4proto tcp tproxy ip to 127.0.0.1:5000 meta mark set 1 accept
+    }
+}
+"""
+
+
+def main() -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("program", type=Path, help="lasthop-gateway")
+    parser.add_argument("--pepsal", type=Path, help="pepsal")
+    parser.add_argument("--idle", type=int, default=4000, help="number of idle connections")
+    parser.add_argument("--runs", type=int, default=5, help="transfers of each kind")
+    options = parser.parse_args()
+    needed("iperf3", *(["nft"] if options.pepsal else []))
+    program = [str(options.program.resolve())]
+    with Network() as network:
+        network.wire("server", "wired0", 2)
+        network.wire("client", "radio0", 1)
+        arms: dict[str, Callable[[], object]] = {
+            "forwarded": lambda: nothing(),
+            "split": lambda: network.gateway("", program),
+        }
+        if options.pepsal:
+            arms["PEPsal"] = lambda: pepsal(network, options.pepsal.resolve())
+        print(f"{'Gb/s, median of ' + str(options.runs):<26}{'1 connection':>16}{'100 connections':>18}")
+        for name, arm in arms.items():
+            with arm():  # type: ignore[attr-defined]
+                rates = []
+                for connections in (1, 100):
+                    line = ["-t", "3", "-P", str(connections)]
+                    rates.append([network.transfer(line) for _ in range(options.runs)])
+            cells = [
+                f"{statistics.median(each) / 1e9:.2f} ({min(each) / 1e9:.2f}-{max(each) / 1e9:.2f})"
+                for each in rates
+            ]
+            print(f"{name:<26}{cells[0]:>16}{cells[1]:>18}", flush=True)
+        print()
+        for name in ("forwarded", "split"):
+            with arms[name]() as process:  # type: ignore[attr-defined]
+                idle(network, name, process, options.idle, program)
+
+
+def idle(network: Network, name: str, process: object, count: int, program: list[str]) -> None:
+    """Open connections one after the other, and print what they cost."""
+    pid = child(process.pid) if isinstance(process, subprocess.Popen) else None
+    before_kb, before_s = slabs_kb(), spent_s(pid)
+    with network.running("server", ["python3", "-c", IDLE, "server", "0"]):
+        time.sleep(0.5)
+        line = ["ip", "netns", "exec", network.names["client"], "python3", "-c", IDLE, "client", str(count)]
+        client = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert client.stdin is not None
+        assert client.stdout is not None
+        waits = sorted(map(float, client.stdout.readline().split()))
+        print(f"{name}: {count} connections, one after the other")
+        print(
+            f"  wait of the client: median {waits[count // 2]:.0f} us, p99 {waits[count * 99 // 100]:.0f} us"
+        )
+        if pid is not None:
+            time.sleep(1)
+            own_s, rss_kb = spent_s(pid) - before_s, resident_kb(pid)
+            print(f"  processor time of the gateway's process: {own_s / count * 1e6:.0f} us each")
+            print(f"  resident memory of the gateway: {rss_kb / 1024:.1f} MB")
+            print(f"  open: {network.status(program)['counters']['open']}")
+        print(f"  memory of the kernel for sockets, ends included: {(slabs_kb() - before_kb) / 1024:.1f} MB")
+        client.stdin.close()
+        client.wait()
+    time.sleep(1)
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    """Leave flows alone."""
+    yield
+
+
+@contextmanager
+def pepsal(network: Network, program: Path) -> Iterator[None]:
+    """Run PEPsal with the rules of its documentation, for IPv4."""
+    name = network.names["gateway"]
+    network.run("gateway", ["ip", "rule", "add", "fwmark", "1", "lookup", "100"])
+    network.run("gateway", ["ip", "route", "add", "local", "default", "dev", "lo", "table", "100"])
+    subprocess.run(["ip", "netns", "exec", name, "nft", "-f", "-"], input=PEPSAL_RULES, text=True, check=True)
+    with network.running("gateway", [str(program), "-p", "5000", "-c", "4096"]):
+        time.sleep(0.5)
+        yield
+    network.run("gateway", ["nft", "delete", "table", "inet", "pepsal"])
+    network.run("gateway", ["ip", "rule", "del", "fwmark", "1", "lookup", "100"])
+
+
+def child(pid: int) -> int:
+    """Return the process that `ip netns exec` became."""
+    wait(lambda: "lasthop" in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8"))
+    return pid
+
+
+def spent_s(pid: int | None) -> float:
+    """Return the processor time of a process, in seconds."""
+    if pid is None:
+        return 0.0
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_kb(pid: int) -> int:
+    """Return the resident memory of a process."""
+    return int(re.findall(r"VmRSS:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[0])
+
+
+def slabs_kb() -> float:
+    """Return the memory of the kernel for sockets and their files."""
+    kinds = {"TCP", "sock_inode_cache", "filp", "dentry", "eventpoll_epi", "eventpoll_pwq", "tcp_bind_bucket"}
+    rows = map(str.split, Path("/proc/slabinfo").read_text(encoding="ascii").splitlines()[2:])
+    return sum(int(row[2]) * int(row[3]) for row in rows if row[0] in kinds) / 1024
+
+
+if __name__ == "__main__":
+    main()
