@@ -89,11 +89,7 @@ def route(processor: str) -> Iterator[Route | None]:
         yield Route(target, [], {variable(target, "LINKER"): "rust-lld"})
     elif processor == "x86_64" and has_debian():
         with TemporaryDirectory() as directory:
-            # The standard library asks for libunwind, whose functions GCC's library has as well.
-            unwind = subprocess.run(
-                ["gcc", "-print-file-name=libgcc_eh.a"], capture_output=True, text=True, check=True
-            )
-            shutil.copy(unwind.stdout.strip(), Path(directory) / "libunwind.a")
+            unwinder(Path(directory))
             environment = {
                 "RUSTC": DEBIAN_RUSTC,
                 # Building the standard library is an unstable feature.
@@ -107,6 +103,23 @@ def route(processor: str) -> Iterator[Route | None]:
         yield Route(target, [], {variable(target, "RUSTFLAGS"): "-C target-feature=+crt-static"})
     else:
         yield None
+
+
+def unwinder(directory: Path) -> None:
+    """Make the libunwind that the standard library asks for, of GCC's library, whose functions are the same.
+
+    GCC's asks the C library for tables, by a function that musl lacks. Nothing is unwound, since a panic ends
+    the process.
+    """
+    found = subprocess.run(
+        ["gcc", "-print-file-name=libgcc_eh.a"], capture_output=True, text=True, check=True
+    )
+    library = directory / "libunwind.a"
+    shutil.copy(found.stdout.strip(), library)
+    source, made = directory / "find.c", directory / "find.o"
+    source.write_text("int _dl_find_object(void *pc, void *found) { return -1; }\n", encoding="ascii")
+    subprocess.run(["gcc", "-c", source, "-o", made], check=True)
+    subprocess.run(["ar", "r", library, made], check=True)
 
 
 def variable(target: str, name: str) -> str:
