@@ -3,8 +3,6 @@
 For x86-64 and aarch64, where there is a compiler, by the first of these routes:
 
 - cargo's own rustc, if it has the target: `rustup target add x86_64-unknown-linux-musl`, likewise aarch64;
-- for x86-64, Debian's rustc with the sources of the standard library, which is also compiled:
-  `apt-get install rustc-web rust-web-src musl-tools`;
 - for the machine's own processor, its C library, linked statically.
 """
 
@@ -17,13 +15,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from web import DEBIAN_RUSTC, has_target, needed_version, sysroot, version
+from web import has_target
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -36,7 +31,6 @@ class Route(NamedTuple):
     """How a program is compiled."""
 
     target: str
-    arguments: list[str]
     environment: dict[str, str]
 
 
@@ -53,17 +47,17 @@ def main() -> None:
 
 def compiled(processor: str) -> bool:
     """Compile the program for a processor, if there is a compiler."""
-    with route(processor) as found:
-        if found is None:
-            print(f"skipped: there is no Rust compiler for {processor}: rustup target add {musl(processor)}")
-            return False
-        began = time.monotonic()
-        target = ROOT / "target" / "gateway"
-        line = ["cargo", "build", "--locked", "--package", "lasthop-gateway", "--bin", "lasthop-gateway"]
-        line += ["--profile", "gateway", "--target", found.target, "--target-dir", str(target)]
-        environment = os.environ | {"CARGO_INCREMENTAL": "0"} | found.environment
-        subprocess.run([*line, *found.arguments], cwd=ROOT, env=environment, check=True)
-        program = target / found.target / "gateway/lasthop-gateway"
+    found = route(processor)
+    if found is None:
+        print(f"skipped: there is no Rust compiler for {processor}: rustup target add {musl(processor)}")
+        return False
+    began = time.monotonic()
+    target = ROOT / "target" / "gateway"
+    line = ["cargo", "build", "--locked", "--package", "lasthop-gateway", "--bin", "lasthop-gateway"]
+    line += ["--profile", "gateway", "--target", found.target, "--target-dir", str(target)]
+    environment = os.environ | {"CARGO_INCREMENTAL": "0"} | found.environment
+    subprocess.run(line, cwd=ROOT, env=environment, check=True)
+    program = target / found.target / "gateway/lasthop-gateway"
     DIST.mkdir(exist_ok=True)
     copy = DIST / f"lasthop-gateway-{processor}-linux"
     shutil.copy2(program, copy)
@@ -80,61 +74,19 @@ def musl(processor: str) -> str:
     return f"{processor}-unknown-linux-musl"
 
 
-@contextmanager
-def route(processor: str) -> Iterator[Route | None]:
+def route(processor: str) -> Route | None:
     """Return the first available route, or None."""
-    target = musl(processor)
-    flags = variable(target, "RUSTFLAGS")
-    if has_target("rustc", target):
-        yield Route(target, [], {variable(target, "LINKER"): "rust-lld"})
-    elif processor == "x86_64" and has_debian():
-        with TemporaryDirectory() as directory:
-            unwinder(Path(directory))
-            environment = {
-                "RUSTC": DEBIAN_RUSTC,
-                # Building the standard library is an unstable feature.
-                "RUSTC_BOOTSTRAP": "1",
-                variable(target, "LINKER"): "musl-gcc",
-                flags: "-C target-feature=+crt-static -C relocation-model=static "
-                f"-C link-self-contained=no -L {directory}",
-            }
-            yield Route(target, ["-Zbuild-std=std,panic_abort"], environment)
-    elif processor == platform.machine() and has_target("rustc", target := f"{processor}-unknown-linux-gnu"):
-        yield Route(target, [], {variable(target, "RUSTFLAGS"): "-C target-feature=+crt-static"})
-    else:
-        yield None
-
-
-def unwinder(directory: Path) -> None:
-    """Make the libunwind that the standard library asks for, of GCC's library, whose functions are the same.
-
-    GCC's asks the C library for tables, by a function that musl lacks. Nothing is unwound, since a panic ends
-    the process.
-    """
-    found = subprocess.run(
-        ["gcc", "-print-file-name=libgcc_eh.a"], capture_output=True, text=True, check=True
-    )
-    library = directory / "libunwind.a"
-    shutil.copy(found.stdout.strip(), library)
-    source, made = directory / "find.c", directory / "find.o"
-    source.write_text("int _dl_find_object(void *pc, void *found) { return -1; }\n", encoding="ascii")
-    subprocess.run(["gcc", "-c", source, "-o", made], check=True)
-    subprocess.run(["ar", "r", library, made], check=True)
+    if has_target("rustc", target := musl(processor)):
+        # Its libraries are with the target, so that no other linker and no C library are needed.
+        return Route(target, {variable(target, "LINKER"): "rust-lld"})
+    if processor == platform.machine() and has_target("rustc", target := f"{processor}-unknown-linux-gnu"):
+        return Route(target, {variable(target, "RUSTFLAGS"): "-C target-feature=+crt-static"})
+    return None
 
 
 def variable(target: str, name: str) -> str:
     """Return the environment variable of cargo for a setting of a target."""
     return f"CARGO_TARGET_{target.upper().replace('-', '_')}_{name}"
-
-
-def has_debian() -> bool:
-    """Return whether Debian's packages are there, and not too old."""
-    library = Path(sysroot(DEBIAN_RUSTC) or "/nowhere") / "lib/rustlib/src/rust/library"
-    return (
-        library.is_dir()
-        and shutil.which("musl-gcc") is not None
-        and version(DEBIAN_RUSTC) >= needed_version()
-    )
 
 
 if __name__ == "__main__":
