@@ -25,7 +25,8 @@ COMMANDS = {
     "schema": "Print the JSON Schema of scenario files, by which editors complete and check them.",
     "schemes": "List the schemes with a summary and the source of each.",
     "links": "List the presets of wireless links with the sources of their numbers, or show one.",
-    "measure": "Measure a link into a file for fit and advise: losses, bursts, rate, delay, and the hop.",
+    "measure": "Measure a link and advise on it: losses, bursts, rate, delay, and the hop; the file is for "
+    "fit, too.",
     "fit": "Fit a link to measurements of it: its losses and bursts with intervals, rate, delay; "
     "as a scenario.",
     "advise": "Find what would help a link: what limits it, remedies ranked by gain, and remedies of no use.",

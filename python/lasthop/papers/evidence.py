@@ -37,7 +37,7 @@ class Sweep:
     ) -> None:
         self.study = study
         self.axes = axes
-        self.metrics = metrics or {}
+        self.metrics: Mapping[str, str] = metrics or {}
 
     @cached_property
     def _samples(self) -> Samples:
