@@ -172,7 +172,7 @@ def test_vstcps_default_readings_say_what_the_notes_of_their_choices_say() -> No
     assert (said["tcp"]["flavour"], said["tcp"]["rto_min"]) == ("reno", "1 s")
     for scheme in ("metp", "vs-tcp"):
         assert said["scheme"][scheme]["recovery"] == "go-back-n"
-        assert said["scheme"][scheme]["wireless"] == {"window": "12 packets", "rto_min": "200 ms"}
+        assert said["scheme"][scheme]["wireless"] == {"window": "10 packets", "rto_min": "200 ms"}
     table_3 = {
         "initial_size": "512 B",
         "largest_size": "1024 B",
@@ -181,8 +181,8 @@ def test_vstcps_default_readings_say_what_the_notes_of_their_choices_say() -> No
         "wanted_loss": 0.1,
         "loss_window": 5,
         "loss_rate": "average",
-        "growth": "per-window",
-        "losses": "segments",
+        "growth": "per-ack",
+        "losses": "duplicates",
     }
     assert {key: said["scheme"]["vs-tcp"][key] for key in table_3} == table_3
 

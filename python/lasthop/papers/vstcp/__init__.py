@@ -93,6 +93,7 @@ _BURST = (
 )
 _READINGS = {
     "growth": "scheme.vs-tcp.growth",
+    "losses": "scheme.vs-tcp.losses",
     "window": "scheme.vs-tcp.wireless.window",
     "method": "scheme.vs-tcp.method",
     "channel": CHANNEL,
@@ -180,11 +181,12 @@ PAPER = Paper(
             _GAINS,
             _SHORT,
             _schemes("metp", "vs-tcp"),
-            'sweep.scheme.vs-tcp.growth=["per-window", "per-ack"]',
-            counted(12),
+            'sweep.scheme.vs-tcp.growth=["per-ack", "per-window"]',
+            'sweep.scheme.vs-tcp.losses=["duplicates", "segments"]',
+            counted(10),
             _METHODS,
             swept(SOME),
-            fixed=("growth", "window-counts"),
+            fixed=("growth", "losses", "window-counts"),
         ),
     ),
     figures=FIGURES,
