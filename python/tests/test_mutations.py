@@ -117,7 +117,7 @@ MUTATIONS = (
         "sizes by the loss rate", "vstcp", "smaller-2", experiments=_exchange("trace-2-3", "trace-2-11")
     ),
     Mutation("a wanted loss rate", "vstcp", "wanted-loss-overheads", values=_exchange("0.0", "1.0")),
-    Mutation("a low smallest size", "vstcp", "too-high-minimum", values=_exchange("512 B", "128 B")),
+    Mutation("a low smallest size", "vstcp", "too-high-minimum", values=_exchange("512 B", "128 B"), runs=10),
     Mutation("a smaller cut, and the window after it", "wenp", "quarter", _exchange("wenp", "basic")),
     Mutation("a smaller cut, and further losses", "wenp", "several-losses", _exchange("wenp", "basic")),
     Mutation("feedback of the radio network", "wenp", "fairer", _exchange("wenp", "basic")),
