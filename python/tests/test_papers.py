@@ -643,7 +643,7 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
         assert f'id="{claim.id}"' in page
         assert f'href="#{claim.id}"' in page
     assert page.count("There is no contradiction if") == (
-        1 if outcome.selection.paper.name in ("comparison", "snoop") else 2
+        1 if outcome.selection.paper.name in ("comparison", "snoop", "vstcp") else 2
     )
     assert "{{" not in page
 
