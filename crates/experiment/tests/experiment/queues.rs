@@ -46,7 +46,7 @@ fn response_time(run: &Run) -> f64 {
     run.applications[0].1.metrics.mean_response_time_s.expect("there are responses")
 }
 
-/// Behind a bulk transfer that fills a deep queue, requests take a second. CoDel and RED keep the queue
+/// Behind a bulk transfer that fills a deep queue, requests take a second. CoDel, PIE and RED keep the queue
 /// short, and FQ-CoDel isolates the flows, on a wired link, on a wireless one, and on one with an ARQ. The
 /// bulk transfer still has most of the link.
 #[test]
@@ -55,7 +55,13 @@ fn disciplines_keep_delays_short() {
     for (link, setting) in [("wired", &WIRED[..]), ("radio", &[]), ("radio", &[arq])] {
         let with = |queue: &str| run(&[setting, &[&format!("{link}.queue{queue}")]].concat());
         let deep = response_time(&with("=unlimited"));
-        for (queue, share) in [(".codel={}", 0.3), (".red={}", 0.3), (".fq-codel={}", 0.15)] {
+        for (queue, share) in [
+            (".codel={}", 0.3),
+            (".red={}", 0.3),
+            (".adaptive-red.limit=80 KB", 0.3),
+            (".pie={}", 0.3),
+            (".fq-codel={}", 0.15),
+        ] {
             let managed = with(queue);
             let found = response_time(&managed);
             assert!(
@@ -77,8 +83,13 @@ fn ecn_capable_senders_are_marked() {
     let clean = ["radio.channel=perfect", "tcp.ecn=true", "tcp.initial_ssthresh=20 segments"];
     for (link, setting) in [("wired", &WIRED[..]), ("radio", &[]), ("radio", &["radio.arq.stop-and-wait={}"])]
     {
-        for queue in ["codel", "fq-codel", "red"] {
-            let managed = format!("{link}.queue.{queue}={{}}");
+        for (queue, limit) in [
+            ("codel", ""),
+            ("fq-codel", ""),
+            ("red", ""),
+            ("adaptive-red", "limit=\"80 KB\", hard_drop=false"),
+        ] {
+            let managed = format!("{link}.queue.{queue}={{{limit}}}");
             let overrides = [setting, &clean, &[&managed]].concat();
             let marked = run(&overrides);
             let ecn_marks = marked.metrics.network.ecn_marks;
@@ -103,7 +114,7 @@ fn ecn_capable_senders_are_marked() {
 #[test]
 fn drops_are_counted_per_reason() {
     let observe = Observe { trace: true, ..Observe::default() };
-    for queue in ["codel", "fq-codel", "red"] {
+    for queue in ["codel", "fq-codel", "red", "pie"] {
         let limit = format!("radio.queue.{queue}.limit=6 packets");
         let result = run_observed(&["radio.channel.frame-loss.loss=0.002", &limit], observe);
         let events = result.connections[0].parts[0].events.as_ref().expect("they are recorded");
@@ -131,6 +142,21 @@ fn a_discipline_has_its_own_random_stream() {
             assert_eq!(seen(&[arq, &wired, &radio]), plain, "{arq}");
         }
     }
+}
+
+/// A bulk transfer gets what a policer lets pass, and its drops are those of the discipline; the link behind is never
+/// full.
+#[test]
+fn a_policer_limits_the_rate_without_a_delay() {
+    let policed = run(&[
+        "radio.queue.policer={ rate = \"1 Mbps\", burst = \"30 KB\" }",
+        "tcp.congestion=bbr",
+        "tcp.flavour=prr",
+    ]);
+    let (metrics, web) = (&policed.metrics.connections, response_time(&policed));
+    assert!((0.8e6..1.05e6).contains(&metrics.throughput_bps), "{} b/s", metrics.throughput_bps);
+    assert!(metrics.aqm_drops > 0 && metrics.queue_drops == 0);
+    assert!(web < 0.5 * response_time(&run(&["radio.queue=unlimited"])), "{web} s");
 }
 
 /// Queue settings apply to one link and one direction.

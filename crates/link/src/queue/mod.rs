@@ -29,6 +29,9 @@ registry::register! {
     fq_codel: FqCodel,
     priority: Priority,
     red: Red,
+    adaptive_red: AdaptiveRed,
+    pie: Pie,
+    policer: Policer,
 }
 
 /// The parameters of a discipline: the keys of its table in a scenario file.

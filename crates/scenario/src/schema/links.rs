@@ -18,10 +18,11 @@ use super::topology::Edge;
 /// The wired links. They are full duplex with independent directions. Optional if there are no wired links,
 /// or if each states its own rate.
 ///
-/// **Queue disciplines** are available on wired and wireless links. CoDel, FQ-CoDel and RED (active queue
+/// **Queue disciplines** are available on wired and wireless links. CoDel, FQ-CoDel, PIE and RED (active queue
 /// management) keep queues short: they mark ECN-capable packets and drop others (`ecn_marks` and `aqm_drops`
-/// in metrics). On a link with an ARQ, packets whose transmission has started do not count as queued. The
-/// queues of cells are drop-tail, or have `cell.priority`.
+/// in metrics). A policer drops what exceeds its rate (`aqm_drops`). On a link with an ARQ, packets whose
+/// transmission has started do not count as queued. The queues of cells are drop-tail, or have
+/// `cell.priority`.
 ///
 /// ```toml
 /// [wired]
