@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
+use crate::report::{self, Evidence, Report};
 #[cfg(target_os = "linux")]
 use crate::{control, gateway, process};
 
@@ -19,6 +20,7 @@ Commands:
   check FILE                        Check a file, and print it with every default.
   rules FILE                        Print the rules of nft and the routes that `run` installs.
   status [FILE] [--json]            Print what the running gateway counts.
+  report [FILE] [--json]            Print what help gains, compared with the share of flows that is left alone.
   reload [FILE]                     Let the running gateway read its file again.
   remove FILE                       Remove the routes of a gateway that was killed.
   schema                            Print the JSON Schema of files.
@@ -65,11 +67,11 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
     let (known, needs_file): (&[&str], Option<bool>) = match *name {
         "run" => (&["--observe", "--replace"], Some(true)),
         "check" | "rules" | "remove" => (&[], Some(true)),
-        "status" => (&["--json"], Some(false)),
+        "status" | "report" => (&["--json"], Some(false)),
         "reload" => (&[], Some(false)),
         "schema" => (&[], None),
         other => {
-            let commands = ["run", "check", "rules", "status", "reload", "remove", "schema"];
+            let commands = ["run", "check", "rules", "status", "report", "reload", "remove", "schema"];
             let expected = lasthop_scenario::alternatives(other, commands);
             return Err(wrong(format!("found the command \"{other}\", {expected}")));
         }
@@ -92,12 +94,41 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
     };
     match (*name, file, config) {
         ("check", _, Some(config)) => Ok(config.to_toml()),
+        ("report", _, config) => {
+            let report = reported(config.as_ref())?;
+            match options.contains(&"--json") {
+                true => Ok(serde_json::json!(report).to_string() + "\n"),
+                false => Ok(report::summary(&report)),
+            }
+        }
         ("schema", ..) => Ok(Config::json_schema() + "\n"),
         #[cfg(target_os = "linux")]
         (name, file, config) => on_linux(name, &options, file, config),
         #[cfg(not(target_os = "linux"))]
         _ => Err(wrong("the gateway needs Linux")),
     }
+}
+
+/// The report of the running gateway; without one, that of the flows in its file.
+fn reported(config: Option<&Config>) -> Result<Report, Failure> {
+    #[cfg(target_os = "linux")]
+    let asked = control::ask(&control_of(config), "report")
+        .and_then(|answer| serde_json::from_value(answer).map_err(io::Error::from));
+    #[cfg(not(target_os = "linux"))]
+    let asked = Err(io::Error::other("the gateway needs Linux; `gateway.flows` states a file of its flows"));
+    let file = config.and_then(|config| config.gateway.flows.as_ref()).filter(|path| path.exists());
+    match (asked, file) {
+        (Ok(report), _) => Ok(report),
+        (Err(_), Some(path)) => Ok(Evidence::read(path)?.report()),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+/// The control socket of a file.
+#[cfg(target_os = "linux")]
+fn control_of(config: Option<&Config>) -> PathBuf {
+    let default = || PathBuf::from(crate::config::CONTROL);
+    config.map_or_else(default, |config| config.gateway.control.clone())
 }
 
 #[cfg(target_os = "linux")]
@@ -107,8 +138,7 @@ fn on_linux(
     file: Option<PathBuf>,
     config: Option<Config>,
 ) -> Result<String, Failure> {
-    let default = || PathBuf::from(crate::config::CONTROL);
-    let control = config.as_ref().map_or_else(default, |config| config.gateway.control.clone());
+    let control = control_of(config.as_ref());
     match (name, file, config) {
         ("run", Some(file), Some(config)) => {
             let has = |option| options.contains(&option);
@@ -116,7 +146,7 @@ fn on_linux(
             Ok(String::new())
         }
         ("rules", _, Some(config)) => {
-            let rules = gateway::rules_of(&config, 0).text();
+            let rules = gateway::rules_of(&config, 0, true).text();
             let note = "# The running gateway has a secret seed in place of 0.\n";
             Ok(format!("{note}{rules}\n# Routes:\n{}", gateway::routes_of(&config).text()))
         }
@@ -145,6 +175,9 @@ fn summary(status: &serde_json::Value) -> String {
     let running = status["running_s"].as_f64().unwrap_or_default();
     let mut lines =
         format!("{}: radio {}, running for {running:.0} s{observing}\n", text("file"), radio.join(", "));
+    if status["stopped_s"].is_number() {
+        lines.push_str("harm was found: no flow is helped until the file is read again\n");
+    }
     let share = status["unhelped_share"].as_f64().unwrap_or_default();
     if let Some(flows) = status["unhelped_flows"].as_u64().filter(|_| share > 0.0) {
         lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));

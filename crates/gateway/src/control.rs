@@ -1,7 +1,8 @@
-//! The socket by which a running gateway is asked, and the address for Prometheus.
+//! The socket by which a running gateway is asked, and the address of its page and for Prometheus.
 //!
-//! A request is a line: `status` is answered by a document in JSON, `reload` and `hand-over` by `{}` or `{"error": ...}`. With
-//! the answer to `hand-over` come the descriptors of the rules, the queue and the listeners (unix(7), `SCM_RIGHTS`).
+//! A request is a line: `status` and `report` are answered by a document in JSON, `reload` and `hand-over` by `{}` or
+//! `{"error": ...}`. With the answer to `hand-over` come the descriptors of the rules, the queue and the listeners (unix(7),
+//! `SCM_RIGHTS`).
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
@@ -29,6 +30,7 @@ use crate::gateway::{Command, Inheritance};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables;
 use crate::log;
+use crate::observe::Shared;
 
 /// How long whoever asks may take to read or write.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -67,6 +69,7 @@ pub(crate) struct Control {
     pub(crate) file: PathBuf,
     pub(crate) config: Mutex<Config>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) evidence: Shared,
     pub(crate) commands: Commands,
     pub(crate) is_observing: bool,
     pub(crate) began: Instant,
@@ -117,6 +120,7 @@ impl Control {
         let mut stream = stream;
         match line.trim_end() {
             "status" => writeln!(stream, "{:#}", self.status()),
+            "report" => writeln!(stream, "{}", json!(self.evidence.lock().report())),
             "reload" => writeln!(stream, "{}", of(self.reload())),
             "hand-over" => match self.ask(Command::HandOver) {
                 Ok(inheritance) => {
@@ -126,7 +130,8 @@ impl Control {
                 Err(error) => writeln!(stream, "{}", of(Err(error))),
             },
             other => {
-                let problem = format!("found the request {other:?}, expected status, reload or hand-over");
+                let problem =
+                    format!("found the request {other:?}, expected status, report, reload or hand-over");
                 writeln!(stream, "{}", json!({"error": problem}))
             }
         }
@@ -172,6 +177,7 @@ impl Control {
             "running_s": self.began.elapsed().as_secs_f64(),
             "radio": config.gateway.radio,
             "is_observing": self.is_observing,
+            "stopped_s": self.evidence.lock().stopped_s(),
             "unhelped_share": config.gateway.unhelped.get(),
             "unhelped_flows": self.unhelped(),
             "counters": counters.collect::<Map<_, _>>(),

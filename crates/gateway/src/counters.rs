@@ -55,6 +55,12 @@ counters! {
         bytes_to_servers,
         /// Bytes from servers to clients.
         bytes_to_clients,
+        /// Flows left alone since harm was found.
+        passed_by_harm,
+        /// Flows whose headers were observed, of both arms.
+        watched,
+        /// Flows that were not observed since there were as many as the observer has room for.
+        unwatched,
         /// Failures of system calls that cost a flow.
         failures,
     }
@@ -63,6 +69,8 @@ counters! {
         open,
         /// Connections that are being opened.
         opening,
+        /// Flows that are being observed.
+        watching,
     }
 }
 

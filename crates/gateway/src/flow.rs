@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use lasthop_proto::tcp::Flags;
+use lasthop_proto::tcp::{Flags, SeqNum};
 use lasthop_wire::{IpPacket, Transport};
 
 /// A TCP connection, by the host that opens it and the host that it opens it to.
@@ -19,6 +19,8 @@ pub struct Flow {
 pub struct Opening {
     /// The flow.
     pub flow: Flow,
+    /// Sequence number of the packet.
+    pub seq: SeqNum,
     /// DSCP of the packet.
     pub dscp: u8,
     /// Why a split would change what the two ends have agreed on or see, if it would.
@@ -55,6 +57,7 @@ impl Opening {
                 client: SocketAddr::new(packet.ip.src, tcp.header.src_port),
                 server: SocketAddr::new(packet.ip.dst, tcp.header.dst_port),
             },
+            seq: tcp.header.segment.seq,
             dscp: packet.ip.dscp.get(),
             obstacle: option.or(data),
         })

@@ -9,21 +9,25 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::net::if_::if_indextoname;
 use nix::sys::socket::SockProtocol;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use serde_json::json;
 
 use crate::config::{Config, Tcp};
+use crate::control::Commands;
 use crate::counters::Counters;
 use crate::flow::{self, Flow};
 use crate::kernel::Marks;
+use crate::kernel::log::Log;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables::{self, Parameters, Rules};
 use crate::kernel::queue::{Held, Queue, Verdict};
 use crate::kernel::routes::Routes;
 use crate::kernel::socket;
+use crate::log;
+use crate::observe::{Observer, Shared};
 use crate::openings::{Full, Opening, Openings, Stage};
 use crate::policy::{Help, Policy, Reason};
 use crate::split::Split;
@@ -90,6 +94,8 @@ pub(crate) enum Command {
     Reload(Box<Config>, mpsc::Sender<io::Result<()>>),
     /// Give everything to a successor, and carry the established connections to their end.
     HandOver(mpsc::Sender<io::Result<Inheritance>>),
+    /// Help no flow until the file is read again.
+    Suspend,
     /// End at once.
     Stop,
 }
@@ -117,6 +123,9 @@ pub(crate) struct Gateway {
     commands: Receiver<Command>,
     bell: OwnedFd,
     is_observing: bool,
+    /// Whether harm was found.
+    is_suspended: bool,
+    observer: Option<Observer>,
     /// The connections for which the process has descriptors.
     most: u32,
 }
@@ -135,14 +144,14 @@ impl Gateway {
     /// [`run`](Gateway::run). While observing, all flows are left alone. At most `most` connections are split, whatever the
     /// file says.
     ///
-    /// `bell` is an eventfd that rings when there are commands.
+    /// `bell` is an eventfd that rings when there are commands; the observer gives them by `own`.
     pub(crate) fn start(
         config: Config,
         inheritance: Option<Inheritance>,
         is_observing: bool,
         most: u32,
-        counters: Arc<Counters>,
-        (commands, bell): (Receiver<Command>, OwnedFd),
+        (counters, evidence): (Arc<Counters>, Shared),
+        (commands, bell, own): (Receiver<Command>, OwnedFd, Commands),
     ) -> io::Result<Gateway> {
         let marks = Marks::new(config.gateway.mark_bit);
         let number = config.gateway.number;
@@ -160,6 +169,12 @@ impl Gateway {
             }
         };
         routes_of(&config).install()?;
+        let observer = match open_log(&config) {
+            Some(log) => {
+                Some(Observer::start(log, &config, !is_observing, evidence, Arc::clone(&counters), own)?)
+            }
+            None => None,
+        };
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
         epoll::add(&epoll, &bell, EventData::new_u64(COMMANDS), EventFlags::IN)?;
@@ -188,6 +203,8 @@ impl Gateway {
             commands,
             bell,
             is_observing,
+            is_suspended: false,
+            observer,
             most,
             config,
         };
@@ -200,7 +217,7 @@ impl Gateway {
         for listener in &self.listeners {
             socket::configure(&listener.socket, listener.is_ipv4, &listener.side.tcp(&self.config))?;
         }
-        rules_of(&self.config, self.seed).install(&mut self.rules)
+        rules_of(&self.config, self.seed, self.observer.is_some()).install(&mut self.rules)
     }
 
     /// Works until it is told to end.
@@ -296,6 +313,10 @@ impl Gateway {
                 self.counters.observed.one();
                 return pass;
             }
+            Help::Split if self.is_suspended => {
+                self.counters.passed_by_harm.one();
+                return pass;
+            }
             Help::Split => {}
         }
         let most = self.config.gateway.connections.min(self.most);
@@ -344,9 +365,7 @@ impl Gateway {
 
     /// The side from which a packet came.
     fn side_of(&self, interface: u32) -> Side {
-        let name = if_indextoname(interface).unwrap_or_default();
-        let is_radio = self.config.gateway.radio.iter().any(|radio| radio.as_bytes() == name.to_bytes());
-        if is_radio { Side::Radio } else { Side::Wired }
+        if self.config.gateway.faces_radio(interface) { Side::Radio } else { Side::Wired }
     }
 
     /// The mark of a SYN that goes to the listener.
@@ -422,6 +441,7 @@ impl Gateway {
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 Command::Stop => return Ok(Some(End::Stopped)),
+                Command::Suspend => self.is_suspended = true,
                 Command::Reload(config, reply) => {
                     // Whoever asked may be gone.
                     let _ = reply.send(self.reload(*config));
@@ -454,6 +474,10 @@ impl Gateway {
             return Err(error);
         }
         self.policy = Policy::new(&self.config);
+        self.is_suspended = false;
+        if let Some(observer) = &self.observer {
+            observer.reload(&self.config);
+        }
         let limits = &self.config.gateway;
         let hold = Duration::from_nanos(limits.hold.as_nanos());
         self.openings.set_limits(limits.opening, limits.opening_per_host, hold);
@@ -481,6 +505,9 @@ impl Gateway {
         while let Some(opening) = self.openings.pop() {
             self.give_up(opening)?;
         }
+        if let Some(observer) = self.observer.take() {
+            observer.end();
+        }
         let listeners = self.listeners.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned());
         Ok(Inheritance {
             rules: self.rules.as_fd().try_clone_to_owned()?,
@@ -505,16 +532,29 @@ impl Gateway {
     }
 }
 
-/// The rules of a file.
-pub(crate) fn rules_of(config: &Config, seed: u32) -> Rules {
+/// The log of headers of the flows that are to be observed, if any are, and the kernel has one.
+fn open_log(config: &Config) -> Option<Log> {
+    if config.gateway.observed_permille() == 0 {
+        return None;
+    }
+    let refused = |error: io::Error| {
+        let remedy = "the kernel needs nfnetlink_log; help goes on without a report";
+        log::event("not observing", json!({"error": error.to_string(), "remedy": remedy}));
+    };
+    Log::open(config.gateway.number).map_err(refused).ok()
+}
+
+/// The rules of a file; those by which flows are observed only with `is_observed`.
+pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool) -> Rules {
     let Config { gateway, .. } = config;
     Rules::new(&Parameters {
         radio: &gateway.radio,
         marks: Marks::new(gateway.mark_bit),
-        queue: gateway.number,
+        number: gateway.number,
         ports: Side::BOTH.map(|side| side.port(config)),
         unhelped: gateway.unhelped_permille(),
         seed,
+        observed: if is_observed { gateway.observed_permille() } else { 0 },
     })
 }
 

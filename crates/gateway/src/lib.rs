@@ -5,12 +5,15 @@
 //!             │                    ^                │ split
 //!             v                    │                v
 //!          kernel: rules ──> queue of SYNs ──> openings ──> workers: two sockets of the kernel, pipes between them
+//!                      └───> log of headers ──> observer ──> rows ──> report: what help gains
 //! ```
 //!
 //! A flow is judged once, by the packet that opens it: the kernel holds it for as long as it takes to connect to the server.
 //! All later packets of split connections go to sockets of the kernel, and those of other flows are forwarded untouched.
 //! What a flow gets is a value of [`Help`](policy::Help); help on the packets of a flow, such as an agent's, is another value of
 //! it and another owner of the flow beside the workers.
+//!
+//! The observer reads the headers of helped and unhelped flows alike, and the report compares them.
 //!
 //! If the process ends, in whatever way, the kernel removes the rules, and new flows pass untouched.
 
@@ -29,10 +32,13 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod log;
 #[cfg(target_os = "linux")]
+mod observe;
+#[cfg(target_os = "linux")]
 mod openings;
 #[cfg(target_os = "linux")]
 pub mod policy;
 #[cfg(target_os = "linux")]
 mod process;
+pub mod report;
 #[cfg(target_os = "linux")]
 mod split;

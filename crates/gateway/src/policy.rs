@@ -34,11 +34,23 @@ impl Policy {
         Policy { rules: config.rules.clone(), otherwise: config.gateway.scheme }
     }
 
+    /// The index of the rule that the flow matches, if any.
+    fn rule(&self, opening: &Opening) -> Option<usize> {
+        let (client, server) = (opening.flow.client.ip(), opening.flow.server);
+        self.rules.iter().position(|rule| rule.matches(client, server.ip(), server.port(), opening.dscp))
+    }
+
+    /// The name of the flows with which the flow is compared: its rule, or the port of its server.
+    pub(crate) fn class(&self, opening: &Opening) -> String {
+        match self.rule(opening) {
+            Some(index) => format!("match[{index}]"),
+            None => format!("port {}", opening.flow.server.port()),
+        }
+    }
+
     /// What becomes of the flow that `opening` opens.
     pub fn help(&self, opening: &Opening) -> Help {
-        let (client, server) = (opening.flow.client.ip(), opening.flow.server);
-        let rule =
-            self.rules.iter().find(|rule| rule.matches(client, server.ip(), server.port(), opening.dscp));
+        let rule = self.rule(opening).map(|index| &self.rules[index]);
         match rule.map_or(self.otherwise, |rule| rule.scheme) {
             SchemeName::Basic => Help::None(Reason::Rule),
             SchemeName::ITcp if opening.obstacle.is_some() => Help::None(Reason::Obstacle),

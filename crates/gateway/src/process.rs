@@ -17,6 +17,7 @@ use crate::control::{self, Commands, Control};
 use crate::counters::Counters;
 use crate::gateway::{Command, End, Gateway};
 use crate::log;
+use crate::observe::Shared;
 
 /// Runs the gateway of `config`, which was read from `file`, until a signal ends it or a successor takes over.
 ///
@@ -45,18 +46,20 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         )));
     }
     let facts = json!({"file": file, "radio": config.gateway.radio, "is_observing": is_observing, "replaces": replaces});
+    let evidence = Shared::default();
     let mut gateway = Gateway::start(
         config.clone(),
         inheritance,
         is_observing,
         most,
-        Arc::clone(&counters),
-        (commands, bell),
+        (Arc::clone(&counters), evidence.clone()),
+        (commands, bell, told.clone()),
     )?;
     let control = Arc::new(Control {
         file: file.to_owned(),
         config: Mutex::new(config),
         counters,
+        evidence,
         commands: told,
         is_observing,
         began: Instant::now(),

@@ -57,6 +57,18 @@ pub struct Gateway {
     /// addresses and ports, in steps of 0.001.
     #[serde(default)]
     pub unhelped: Probability,
+    /// The share of flows whose headers are observed, in steps of 0.001: what helped flows gain over the unhelped ones is
+    /// computed from them. Whole flows are left out, of both arms alike.
+    #[serde(default = "default_observed")]
+    pub observed: Probability,
+    /// A file for the observed flows, a line of JSON for each, such as `"/var/lib/lasthop/flows.jsonl"`. It has 16 MiB at
+    /// most; a former one is kept beside it. By default there is none, and a restart begins the comparison anew.
+    #[serde(default)]
+    pub flows: Option<PathBuf>,
+    /// The probability with which help that does no harm is ever taken to do some. When harm is found, no flow is helped until
+    /// the file is read again. 0: never.
+    #[serde(default = "default_harm_error")]
+    pub harm_error: Probability,
     /// The port at which the kernel hands split connections over, at this host alone; the next one is used as well.
     #[serde(default = "default_port")]
     pub port: u16,
@@ -64,7 +76,7 @@ pub struct Gateway {
     /// not use them.
     #[serde(default = "default_mark_bit")]
     pub mark_bit: u32,
-    /// The netfilter queue of opening connections, and the routing table of split ones.
+    /// The netfilter queue of opening connections, the routing table of split ones, and the netfilter log of observed ones.
     #[serde(default = "default_number")]
     pub number: u16,
     /// The largest number of split connections. Further ones pass unhelped.
@@ -85,9 +97,18 @@ pub struct Gateway {
     /// The socket of `lasthop-gateway status`, `reload` and a successor.
     #[serde(default = "default_control")]
     pub control: PathBuf,
-    /// An address of this host for Prometheus, such as `"127.0.0.1:9330"`. By default there is none.
+    /// An address of this host for the page of the gateway, and for Prometheus at `/metrics`, such as `"127.0.0.1:9330"`. By
+    /// default there is none.
     #[serde(default)]
     pub metrics: Option<SocketAddr>,
+}
+
+fn default_observed() -> Probability {
+    Probability::new(1.0).expect("a probability")
+}
+
+fn default_harm_error() -> Probability {
+    Probability::new(0.01).expect("a probability")
 }
 
 fn default_port() -> u16 {
@@ -233,6 +254,7 @@ impl Config {
             ("gateway.number", own.number != other.number),
             ("gateway.threads", own.threads != other.threads),
             ("gateway.control", own.control != other.control),
+            ("gateway.flows", own.flows != other.flows),
             ("gateway.metrics", own.metrics != other.metrics),
             ("scheme.i-tcp.buffer", self.scheme.i_tcp.buffer != other_buffer),
         ];
@@ -249,6 +271,11 @@ impl Config {
         lasthop_scenario::to_toml(self)
     }
 
+    /// The keys on which the gain of helped flows depends, as JSON.
+    pub(crate) fn effects(&self) -> String {
+        serde_json::json!([self.gateway.scheme, self.tcp, self.scheme, self.rules]).to_string()
+    }
+
     /// TCP of the wired part of split connections.
     pub fn wired_tcp(&self) -> Tcp {
         self.tcp.clone()
@@ -260,10 +287,26 @@ impl Config {
     }
 }
 
+fn permille(share: Probability) -> u32 {
+    (share.get() * 1000.0).round() as u32
+}
+
 impl Gateway {
     /// The unhelped share in thousandths.
     pub fn unhelped_permille(&self) -> u32 {
-        (self.unhelped.get() * 1000.0).round() as u32
+        permille(self.unhelped)
+    }
+
+    /// The observed share in thousandths.
+    pub fn observed_permille(&self) -> u32 {
+        permille(self.observed)
+    }
+
+    /// Whether the interface with this number faces the radio.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn faces_radio(&self, interface: u32) -> bool {
+        let name = nix::net::if_::if_indextoname(interface).unwrap_or_default();
+        self.radio.iter().any(|radio| radio.as_bytes() == name.to_bytes())
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -282,9 +325,13 @@ impl Gateway {
                 fault(&format!("radio.{index}"), format!("found \"{name}\", {expected}"));
             }
         }
-        let permille = self.unhelped.get() * 1000.0;
-        if (permille - permille.round()).abs() > 1e-9 {
-            fault("unhelped", format!("found {}, expected steps of 0.001", self.unhelped));
+        for (key, share) in [("unhelped", self.unhelped), ("observed", self.observed)] {
+            if (share.get() * 1000.0 - f64::from(permille(share))).abs() > 1e-9 {
+                fault(key, format!("found {share}, expected steps of 0.001"));
+            }
+        }
+        if self.harm_error.get() > 0.5 {
+            fault("harm_error", format!("found {}, expected at most 0.5", self.harm_error));
         }
         if self.port < 1024 || self.port == u16::MAX {
             fault("port", format!("found {}, expected 1024 to 65534", self.port));
@@ -310,6 +357,10 @@ impl Gateway {
         }
         if self.threads.is_some_and(|threads| !(1..=256).contains(&threads)) {
             fault("threads", String::from("expected 1 to 256"));
+        }
+        if let Some(path) = self.flows.as_ref().filter(|path| !path.is_absolute()) {
+            let expected = "expected an absolute path, such as \"/var/lib/lasthop/flows.jsonl\"";
+            fault("flows", format!("found \"{}\", {expected}", path.display()));
         }
         if !self.control.is_absolute() || self.control.as_os_str().len() > 100 {
             let problem =

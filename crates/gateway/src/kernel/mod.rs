@@ -1,5 +1,7 @@
-//! What the kernel does for the gateway: packet filter, routes, the queue of opening connections, transparent sockets.
+//! What the kernel does for the gateway: packet filter, routes, the queue of opening connections, the log of headers,
+//! transparent sockets.
 
+pub(crate) mod log;
 pub(crate) mod netlink;
 pub(crate) mod nftables;
 pub(crate) mod queue;

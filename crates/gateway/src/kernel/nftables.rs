@@ -9,6 +9,10 @@
 //!        SYNs across the radio ──> select: share ──> queue     segments of server parts: local   client parts: untracked
 //! ```
 //!
+//! The observer gets the headers of the flows that it observes from rules of the same table: the SYN from `select`, with the
+//! arm that the kernel has chosen; packets of either host behind NAT, where `prerouting` has undone it; packets for the
+//! radio before NAT, in `postrouting`.
+//!
 //! Both parts of a split connection have the same addresses and ports, of which conntrack knows one connection. It sees the
 //! part towards the server, so that NAT and firewalls treat it as they would have treated the client's own.
 
@@ -45,8 +49,10 @@ pub(crate) enum Statement {
     Icmp,
     Icmpv6,
     Syn(bool),
+    Handshake,
     FromInterface(String),
     ToInterface(String),
+    Leaving(String),
     ForThisHost,
     OfTransparentSocket,
     OfSocketMarked(u32),
@@ -54,9 +60,11 @@ pub(crate) enum Statement {
     Ipv4,
     Ipv6,
     HashBelow { is_ipv4: bool, seed: u32, permille: u32 },
+    SymmetricHashBelow(u32),
     SetMark { mask: u32, value: u32 },
     NoTrack,
     Count,
+    Log { group: u16, prefix: &'static str, is_prompt: bool },
     Tproxy(u16),
     Queue(u16),
     Goto(&'static str),
@@ -64,8 +72,9 @@ pub(crate) enum Statement {
 }
 
 use Statement::{
-    Accept, Count, ForThisHost, FromInterface, Goto, HashBelow, Icmp, Icmpv6, Ipv4, Ipv6, Marked, NoTrack,
-    OfSocketMarked, OfTransparentSocket, Queue, SetMark, Syn, Tcp, ToInterface, Tproxy,
+    Accept, Count, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6, Ipv4, Ipv6, Leaving,
+    Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark, SymmetricHashBelow, Syn, Tcp,
+    ToInterface, Tproxy,
 };
 
 /// A rule; counted ones have a name.
@@ -87,6 +96,7 @@ struct Chain {
 enum Hook {
     Prerouting = 0,
     Output = 3,
+    Postrouting = 4,
 }
 
 /// What the rules depend on.
@@ -94,19 +104,28 @@ enum Hook {
 pub(crate) struct Parameters<'a> {
     pub(crate) radio: &'a [String],
     pub(crate) marks: Marks,
-    /// The number of the queue.
-    pub(crate) queue: u16,
+    /// The number of the queue, and of the log of observed flows.
+    pub(crate) number: u16,
     /// The ports of the listeners: for clients before the radio, and for those behind it.
     pub(crate) ports: [u16; 2],
     /// The share of flows that is left alone, in thousandths.
     pub(crate) unhelped: u32,
     /// The key of the hash by which it is chosen.
     pub(crate) seed: u32,
+    /// The share of flows that is observed, in thousandths.
+    pub(crate) observed: u32,
 }
+
+/// The bytes of a packet that are logged: those of the headers.
+const HEADERS: u32 = 128;
 
 /// The names of counted rules.
 pub(crate) const UNHELPED: &str = "unhelped";
 pub(crate) const QUEUED: &str = "queued";
+
+/// The prefixes by which the log names the arm of a flow that opens.
+pub(crate) const HELPED_SYN: &str = "helped";
+pub(crate) const UNHELPED_SYN: &str = "unhelped";
 
 /// All rules.
 #[derive(Clone, Debug)]
@@ -114,7 +133,8 @@ pub(crate) struct Rules(Vec<Chain>);
 
 impl Rules {
     pub(crate) fn new(parameters: &Parameters<'_>) -> Rules {
-        let Parameters { radio, marks, queue, ports: [wired_port, radio_port], unhelped, seed } = *parameters;
+        let Parameters { radio, marks, number, ports: [wired_port, radio_port], .. } = *parameters;
+        let Parameters { unhelped, seed, observed, .. } = *parameters;
         let mask = marks.mask();
         let set_local = || SetMark { mask, value: marks.local() };
         let is_local = |is_equal| Marked { mask, value: marks.local(), is_equal };
@@ -129,15 +149,31 @@ impl Rules {
         let to = |name: &String| rule(vec![Tcp, Syn(true), ToInterface(name.clone()), Goto("select")]);
         early.extend(radio.iter().map(to));
 
+        // What logs the headers of observed flows, after further conditions. Packets wait to be reported with others, unless
+        // the report is prompt.
+        let log = |prefix, is_prompt, mut statements: Vec<Statement>| {
+            if observed < 1000 {
+                statements.push(SymmetricHashBelow(observed));
+            }
+            statements.push(Log { group: number, prefix, is_prompt });
+            rule(statements)
+        };
         let mut select = vec![rule(vec![ForThisHost, Accept])];
         if unhelped > 0 {
             for is_ipv4 in [true, false] {
                 let version = if is_ipv4 { Ipv4 } else { Ipv6 };
-                let hash = HashBelow { is_ipv4, seed, permille: unhelped };
-                select.push(Rule { name: UNHELPED, statements: vec![version, hash, Count, Accept] });
+                let chosen = || vec![version.clone(), HashBelow { is_ipv4, seed, permille: unhelped }];
+                if observed > 0 {
+                    select.push(log(UNHELPED_SYN, true, chosen()));
+                }
+                let statements = [chosen(), vec![Count, Accept]].concat();
+                select.push(Rule { name: UNHELPED, statements });
             }
         }
-        select.push(Rule { name: QUEUED, statements: vec![Count, Queue(queue)] });
+        if observed > 0 {
+            select.push(log(HELPED_SYN, true, Vec::new()));
+        }
+        select.push(Rule { name: QUEUED, statements: vec![Count, Queue(number)] });
 
         let mut late: Vec<Rule> = radio
             .iter()
@@ -150,13 +186,31 @@ impl Rules {
 
         let to_client = Marked { mask, value: marks.to_client(), is_equal: true };
         let chain = |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), rules };
-        Rules(vec![
+        let mut chains = vec![
             Chain { name: "select", hook: None, rules: select },
             chain("early", Hook::Prerouting, -310, early),
             chain("untrack", Hook::Prerouting, -300, vec![rule(vec![is_local(true), NoTrack])]),
             chain("late", Hook::Prerouting, -150, late),
             chain("answers", Hook::Output, -300, vec![rule(vec![to_client, NoTrack])]),
-        ])
+        ];
+        if observed > 0 {
+            let logged = |is_prompt, conditions| {
+                let mut rule = log("", is_prompt, conditions);
+                rule.statements.push(Accept);
+                rule
+            };
+            let mut received = vec![logged(false, vec![Tcp, is_local(true)])];
+            received.extend(radio.iter().map(|name| logged(false, vec![Tcp, from(name)])));
+            received.extend(radio.iter().map(|name| logged(false, vec![Tcp, ToInterface(name.clone())])));
+            // The kernel notes when packets arrive, and not when they leave.
+            let leaving = |name: &String| Leaving(name.clone());
+            let handshakes = radio.iter().map(|name| logged(true, vec![Tcp, Handshake, leaving(name)]));
+            let others = radio.iter().map(|name| logged(false, vec![Tcp, leaving(name)]));
+            let sent = handshakes.chain(others).collect();
+            chains.push(chain("received", Hook::Prerouting, -90, received));
+            chains.push(chain("sent", Hook::Postrouting, 90, sent));
+        }
+        Rules(chains)
     }
 
     /// Puts the rules in the place of those that `owner` has installed, if any, all at once.
@@ -184,7 +238,7 @@ impl Rules {
         let reason = match error.raw_os_error() {
             Some(nix::libc::EPERM) => "it belongs to another running gateway, or CAP_NET_ADMIN is missing",
             Some(nix::libc::ENOENT) => {
-                "the kernel lacks part of nftables: it needs tproxy, socket, fib, hash and queue (or nft_compat with NFQUEUE)"
+                "the kernel lacks part of nftables: it needs tproxy, socket, fib, hash, log and queue (or nft_compat with NFQUEUE)"
             }
             Some(nix::libc::EOPNOTSUPP) => "the kernel is older than Linux 5.12",
             _ => "the kernel refuses",
@@ -238,6 +292,7 @@ impl Rules {
                 let hook = match hook {
                     Hook::Prerouting => "prerouting",
                     Hook::Output => "output",
+                    Hook::Postrouting => "postrouting",
                 };
                 text.push_str(&format!("\t\ttype filter hook {hook} priority {priority}; policy accept;\n"));
             }
@@ -290,8 +345,10 @@ impl Statement {
             Icmpv6 => "meta l4proto ipv6-icmp".to_owned(),
             Syn(true) => "tcp flags & (fin | syn | rst | ack) == syn".to_owned(),
             Syn(false) => "tcp flags & (fin | syn | rst | ack) != syn".to_owned(),
+            Handshake => "tcp flags & syn == syn".to_owned(),
             FromInterface(name) => format!("iifname \"{name}\""),
             ToInterface(name) => format!("fib daddr . mark oifname \"{name}\""),
+            Leaving(name) => format!("oifname \"{name}\""),
             ForThisHost => "fib daddr type != unicast".to_owned(),
             OfTransparentSocket => "socket transparent 1".to_owned(),
             OfSocketMarked(value) => format!("socket mark {value:#010x}"),
@@ -306,9 +363,15 @@ impl Statement {
                 let fields = format!("{version} saddr . {version} daddr . tcp sport . tcp dport");
                 format!("jhash {fields} mod 1000 seed {seed:#010x} < {permille}")
             }
+            SymmetricHashBelow(permille) => format!("symhash mod 1000 < {permille}"),
             SetMark { mask, value } => format!("meta mark set meta mark & {:#010x} | {value:#010x}", !mask),
             NoTrack => "notrack".to_owned(),
             Count => "counter".to_owned(),
+            Log { group, prefix, is_prompt } => {
+                let prefix = if prefix.is_empty() { String::new() } else { format!(" prefix \"{prefix}\"") };
+                let prompt = if *is_prompt { " queue-threshold 1" } else { "" };
+                format!("log{prefix} group {group} snaplen {HEADERS}{prompt}")
+            }
             Tproxy(port) => format!("tproxy to :{port}"),
             Queue(number) => format!("queue flags bypass to {number}"),
             Goto(chain) => format!("goto {chain}"),
@@ -321,6 +384,7 @@ impl Statement {
 fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'static str, Attributes)> {
     const META_MARK: u32 = 3;
     const META_IIFNAME: u32 = 6;
+    const META_OIFNAME: u32 = 7;
     const META_NFPROTO: u32 = 15;
     const META_L4PROTO: u32 = 16;
     const EQUAL: u32 = 0;
@@ -364,6 +428,11 @@ fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'static str, A
     let protocol = |number: u8| vec![meta(META_L4PROTO), compare(EQUAL, &[number])];
     let version = |number: u8| vec![meta(META_NFPROTO), compare(EQUAL, &[number])];
     let socket = |key: u32| ("socket", new().number(1, key).number(2, REGISTER));
+    // Comparison is by bytes, the highest first.
+    let to_network_order = || {
+        let registers = new().number(1, REGISTER).number(2, REGISTER).number(3, 1);
+        ("byteorder", registers.number(4, 4).number(5, 4))
+    };
     let route =
         |result: u32, flags: u32| ("fib", new().number(2, result).number(3, flags).number(1, REGISTER));
     match statement {
@@ -378,7 +447,11 @@ fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'static str, A
                 compare(operation, &[0x02]),
             ]
         }
+        Handshake => {
+            vec![payload(REGISTER, TRANSPORT_HEADER, 13, 1), mask(1, &[0x02], &[0]), compare(EQUAL, &[0x02])]
+        }
         FromInterface(name) => vec![meta(META_IIFNAME), compare(EQUAL, &interface(name))],
+        Leaving(name) => vec![meta(META_OIFNAME), compare(EQUAL, &interface(name))],
         ToInterface(name) => {
             vec![route(ROUTE_INTERFACE, BY_DESTINATION | BY_MARK), compare(EQUAL, &interface(name))]
         }
@@ -395,16 +468,19 @@ fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'static str, A
         }
         Ipv4 => version(2),
         Ipv6 => version(10),
+        SymmetricHashBelow(permille) => {
+            const SYMMETRIC: u32 = 1;
+            let hash = new().number(2, REGISTER).number(4, 1000).number(7, SYMMETRIC);
+            vec![("hash", hash), to_network_order(), compare(LESS, &permille.to_be_bytes())]
+        }
         HashBelow { is_ipv4, seed, permille } => {
             let (offset, addresses) = if *is_ipv4 { (12, 8) } else { (8, 32) };
             let hash = new().number(1, WORDS).number(2, REGISTER).number(3, addresses + 4);
-            // Comparison is by bytes, the highest first.
-            let order = new().number(1, REGISTER).number(2, REGISTER).number(3, 1).number(4, 4).number(5, 4);
             vec![
                 payload(WORDS, NETWORK_HEADER, offset, addresses),
                 payload(WORDS + addresses / 4, TRANSPORT_HEADER, 0, 4),
                 ("hash", hash.number(4, 1000).number(5, *seed).number(7, 0)),
-                ("byteorder", order),
+                to_network_order(),
                 compare(LESS, &permille.to_be_bytes()),
             ]
         }
@@ -415,6 +491,16 @@ fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'static str, A
         ],
         NoTrack => vec![("notrack", new())],
         Count => vec![("counter", new())],
+        Log { group, prefix, is_prompt } => {
+            let mut log = new().put(1, &group.to_be_bytes()).number(3, HEADERS);
+            if *is_prompt {
+                log = log.put(4, &1u16.to_be_bytes());
+            }
+            if !prefix.is_empty() {
+                log = log.text(2, prefix);
+            }
+            vec![("log", log)]
+        }
         Tproxy(port) => {
             vec![immediate(&port.to_be_bytes()), ("tproxy", new().number(1, 0).number(3, REGISTER))]
         }

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -135,6 +135,11 @@ impl Network {
         Some(Network { client, server, directory })
     }
 
+    /// The directory of its files.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// A gateway with `keys` in `[gateway]` and what follows it.
     pub(crate) fn start(&self, keys: &str) -> Gateway {
         self.start_with(keys, &[])
@@ -195,6 +200,13 @@ impl Gateway {
         let (is_good, text) = self.ask("status", &["--json"]);
         assert!(is_good, "{text}");
         serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// What help gains, as text.
+    pub(crate) fn report(&self) -> String {
+        let (is_good, text) = self.ask("report", &[]);
+        assert!(is_good, "{text}");
+        text
     }
 
     pub(crate) fn reload(&self) -> Result<(), String> {

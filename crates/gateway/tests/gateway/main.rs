@@ -4,6 +4,9 @@ mod files;
 #[cfg(target_os = "linux")]
 mod hosts;
 #[cfg(target_os = "linux")]
+mod observation;
+mod report;
+#[cfg(target_os = "linux")]
 mod splits;
 #[cfg(target_os = "linux")]
 mod succession;

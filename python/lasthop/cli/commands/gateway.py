@@ -13,12 +13,13 @@ from lasthop.cli.streams import emit_document
 
 def gateway(
     command: Annotated[
-        Literal["run", "check", "rules", "status", "reload", "remove"],
+        Literal["run", "check", "rules", "status", "report", "reload", "remove"],
         typer.Argument(
             show_default=False,
             help="run: help flows across the radio until SIGTERM; check: check the file; rules: print the "
-            "rules of nft and the routes that run installs; status, reload: of the running gateway; remove: "
-            "remove the routes of a gateway that was killed.",
+            "rules of nft and the routes that run installs; status, reload: of the running gateway; report: "
+            "what help gains over the flows that are left alone; remove: remove the routes of a gateway that "
+            "was killed.",
         ),
     ],
     file: Annotated[
@@ -26,7 +27,8 @@ def gateway(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help="The gateway's file (TOML). Without it, status and reload ask at /run/lasthop-gateway.sock.",
+            help="The gateway's file (TOML). Without it, status, report and reload ask at "
+            "/run/lasthop-gateway.sock.",
         ),
     ] = None,
     observe: Annotated[
@@ -39,7 +41,7 @@ def gateway(
             help="With run: take over from the running gateway, which carries its connections to their end.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With status: print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With status and report: print JSON.")] = False,
 ) -> None:
     """Help the connections of a real link by the schemes of scenarios. Linux only.
 

@@ -1,0 +1,387 @@
+//! The observer: the flows of both arms, as the headers of their packets show them.
+//!
+//! ```text
+//! kernel: log of headers ──> flows by addresses ──> rows ──> file
+//!                                                       └──> evidence ──> harm: the gateway stops helping
+//! ```
+//!
+//! What opens a flow comes from the rule by which the kernel has chosen its arm, with the arm's name.
+
+mod file;
+mod track;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use lasthop_wire::{IpPacket, Transport};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use serde_json::json;
+
+use crate::config::{Config, SchemeName};
+use crate::control::Commands;
+use crate::counters::Counters;
+use crate::flow::{Flow, Opening};
+use crate::gateway::Command;
+use crate::kernel::log::{Log, Logged, real_time_ns};
+use crate::kernel::nftables::{HELPED_SYN, UNHELPED_SYN};
+use crate::log;
+use crate::policy::{Help, Policy};
+use crate::report::rows::{Arm, FlowRow, Line, Settings};
+use crate::report::{Evidence, OBSERVED_S};
+use file::Rows;
+use track::{End, Track};
+
+/// How long a flow is observed.
+const OBSERVED: Duration = Duration::from_secs(OBSERVED_S as u64);
+
+/// The largest number of flows that are observed at a time. Further ones are not observed, of either arm.
+const FLOWS: usize = 1 << 16;
+
+/// The largest length of a packet that its header can state, of either version of IP.
+const LARGEST_PACKET: usize = 40 + u16::MAX as usize;
+
+/// How often it is looked what has ended.
+const TICK_LENGTH: Duration = Duration::from_secs(1);
+const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// The largest step of the real-time clock that does not make the times of flows worthless.
+const STEP_NS: u64 = 100_000_000;
+
+/// The evidence of a running gateway, for those who ask.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<Mutex<Evidence>>);
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Evidence> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the observer is told.
+#[derive(Debug)]
+struct Told {
+    config: Config,
+    is_new: bool,
+    is_over: bool,
+}
+
+/// The observer's thread.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    told: Arc<Mutex<Told>>,
+    bell: OwnedFd,
+    thread: JoinHandle<()>,
+}
+
+impl Observer {
+    /// Begins to observe what `log` reports. With `is_helping`, flows of the helped arm are helped.
+    pub(crate) fn start(
+        log: Log,
+        config: &Config,
+        is_helping: bool,
+        evidence: Shared,
+        counters: Arc<Counters>,
+        commands: Commands,
+    ) -> io::Result<Observer> {
+        let rows = config.gateway.flows.as_deref().map(Rows::open).transpose()?;
+        if let Some(path) = &config.gateway.flows {
+            *evidence.lock() = Evidence::read(path)?;
+        }
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let told = Arc::new(Mutex::new(Told { config: config.clone(), is_new: false, is_over: false }));
+        let rung = bell.try_clone()?;
+        let mut flows = Flows {
+            all: HashMap::new(),
+            order: VecDeque::new(),
+            policy: Policy::new(config),
+            config: config.clone(),
+            clock: Clock::default(),
+            next: 0,
+            is_helping,
+            rows,
+            evidence,
+            counters,
+            commands,
+        };
+        flows.note(Line::Start(flows.settings()));
+        let mail = Arc::clone(&told);
+        let thread = thread::Builder::new().name(String::from("observer")).spawn(move || {
+            if let Err(error) = flows.run(&log, &rung, &mail) {
+                log::event("observer has ended", json!({"error": error.to_string()}));
+            }
+        })?;
+        Ok(Observer { told, bell, thread })
+    }
+
+    /// Gives it the settings of a file that was read again.
+    pub(crate) fn reload(&self, config: &Config) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        (told.config, told.is_new) = (config.clone(), true);
+        drop(told);
+        self.ring();
+    }
+
+    /// Ends it, so that a successor can observe.
+    pub(crate) fn end(self) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+        self.ring();
+        let _ = self.thread.join();
+    }
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+/// A flow with what was known when it opened.
+#[derive(Clone, Debug)]
+struct Observed {
+    number: u64,
+    began_s: f64,
+    class: String,
+    arm: Arm,
+    unhelped: f64,
+    coin: bool,
+    track: Track,
+}
+
+/// The clock of flows: the kernel's stamps, less the steps by which the real-time clock was set.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    epoch: Instant,
+    /// What the real-time clock is ahead of the time since `epoch`.
+    offset_ns: u64,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock { epoch: Instant::now(), offset_ns: real_time_ns() }
+    }
+}
+
+impl Clock {
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    fn of_stamp(&self, stamp_ns: u64) -> u64 {
+        stamp_ns.saturating_sub(self.offset_ns)
+    }
+
+    /// Follows the real-time clock. Returns whether it was set.
+    fn follow(&mut self) -> bool {
+        let offset_ns = real_time_ns().saturating_sub(self.now_ns());
+        offset_ns.abs_diff(std::mem::replace(&mut self.offset_ns, offset_ns)) > STEP_NS
+    }
+}
+
+/// All flows.
+#[derive(Debug)]
+struct Flows {
+    all: HashMap<Flow, Observed>,
+    /// In the order of their beginnings, with their numbers.
+    order: VecDeque<(u64, Flow, u64)>,
+    policy: Policy,
+    config: Config,
+    clock: Clock,
+    next: u64,
+    is_helping: bool,
+    rows: Option<Rows>,
+    evidence: Shared,
+    counters: Arc<Counters>,
+    commands: Commands,
+}
+
+impl Flows {
+    fn run(&mut self, log: &Log, bell: &OwnedFd, told: &Mutex<Told>) -> io::Result<()> {
+        let mut buffer = vec![0; 1 << 16];
+        let mut noted = Instant::now();
+        loop {
+            let mut ready = [PollFd::new(log, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
+            match poll(&mut ready, Some(&TICK)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if ready[1].revents().contains(PollFlags::IN) {
+                let _ = rustix::io::read(bell, &mut [0; 8]);
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                if told.is_over {
+                    return Ok(());
+                }
+                if std::mem::take(&mut told.is_new) {
+                    self.config = told.config.clone();
+                    self.policy = Policy::new(&self.config);
+                    self.note(Line::Reload(self.settings()));
+                }
+            }
+            for _ in 0..256 {
+                if !log.receive(&mut buffer, |logged| self.take(&logged))? {
+                    break;
+                }
+            }
+            if noted.elapsed() >= TICK_LENGTH {
+                noted = Instant::now();
+                self.tick();
+            }
+        }
+    }
+
+    /// Ends what has been observed for long enough, and looks for harm.
+    fn tick(&mut self) {
+        if self.clock.follow() {
+            self.all.clear();
+            self.order.clear();
+            self.note(Line::Reload(self.settings()));
+        }
+        let now_ns = self.clock.now_ns();
+        while let Some((began_ns, flow, number)) = self.order.front().copied() {
+            let is_current = self.all.get(&flow).is_some_and(|observed| observed.number == number);
+            if is_current && now_ns.saturating_sub(began_ns) < OBSERVED.as_nanos() as u64 {
+                break;
+            }
+            self.order.pop_front();
+            if is_current {
+                self.finish(&flow);
+            }
+        }
+        self.counters.watching.set(self.all.len() as u64);
+        let shows_harm = {
+            let mut evidence = self.evidence.lock();
+            evidence.advance(seconds(real_time_ns()));
+            evidence.shows_harm(self.config.gateway.harm_error.get())
+        };
+        if shows_harm {
+            self.note(Line::Stop { time_s: seconds(real_time_ns()) });
+            let verdict = self.evidence.lock().report().verdict;
+            log::event("stopped by harm", json!({"verdict": verdict, "remedy": "reload to help again"}));
+            self.commands.tell(Command::Suspend);
+        }
+    }
+
+    /// What flows get.
+    fn settings(&self) -> Settings {
+        Settings {
+            time_s: seconds(real_time_ns()),
+            scheme: SchemeName::ITcp.name().to_owned(),
+            is_helping: self.is_helping,
+            keys: self.config.effects(),
+        }
+    }
+
+    /// Adds a line to the evidence and to the file.
+    fn note(&mut self, line: Line) {
+        self.evidence.lock().add(&line);
+        if let Some(rows) = &mut self.rows
+            && let Err(error) = rows.append(&line)
+        {
+            self.counters.failures.one();
+            log::event("flows are no longer written", json!({"error": error.to_string()}));
+            self.rows = None;
+        }
+    }
+
+    /// Takes a packet that the kernel reports.
+    fn take(&mut self, logged: &Logged<'_>) {
+        match logged.prefix {
+            HELPED_SYN => self.open(logged, Arm::Helped),
+            UNHELPED_SYN => self.open(logged, Arm::Unhelped),
+            _ => self.follow(logged),
+        }
+    }
+
+    fn open(&mut self, logged: &Logged<'_>, arm: Arm) {
+        let Some(opening) = Opening::parse(logged.bytes) else { return };
+        if self.policy.help(&opening) != Help::Split {
+            return;
+        }
+        let began_ns = self.clock.of_stamp(logged.at_ns);
+        if let Some(known) = self.all.get(&opening.flow) {
+            if known.track.may_resend(opening.seq) {
+                return;
+            }
+            self.finish(&opening.flow);
+        }
+        if self.all.len() >= FLOWS {
+            self.counters.unwatched.one();
+            return;
+        }
+        self.counters.watched.one();
+        let is_behind = self.config.gateway.faces_radio(logged.interface);
+        let mut coin = [0];
+        // Without random numbers it is no fair one, and comparisons among unhelped flows mean nothing.
+        let _ = rustix::rand::getrandom(&mut coin[..], rustix::rand::GetRandomFlags::empty());
+        self.next += 1;
+        self.order.push_back((began_ns, opening.flow, self.next));
+        let observed = Observed {
+            number: self.next,
+            began_s: seconds(logged.at_ns),
+            class: self.policy.class(&opening),
+            arm,
+            unhelped: f64::from(self.config.gateway.unhelped_permille()) / 1000.0,
+            coin: coin[0] % 2 == 1,
+            track: Track::new(began_ns, opening.seq, if is_behind { End::Client } else { End::Server }),
+        };
+        self.all.insert(opening.flow, observed);
+    }
+
+    fn follow(&mut self, logged: &Logged<'_>) {
+        let packet = IpPacket::parse_captured(logged.bytes, LARGEST_PACKET);
+        // What lies in a super-packet without a length, the next packet and the acknowledgements tell.
+        let Some(packet) = packet.ok().filter(|packet| !packet.without_length) else { return };
+        let Transport::Tcp(tcp) = &packet.transport else { return };
+        let source = SocketAddr::new(packet.ip.src, tcp.header.src_port);
+        let destination = SocketAddr::new(packet.ip.dst, tcp.header.dst_port);
+        let forwards = Flow { client: source, server: destination };
+        let backwards = Flow { client: destination, server: source };
+        let (flow, from) = match self.all.contains_key(&forwards) {
+            true => (forwards, End::Client),
+            false => (backwards, End::Server),
+        };
+        let Some(observed) = self.all.get_mut(&flow) else { return };
+        let now_ns = self.clock.of_stamp(logged.at_ns);
+        match logged.is_leaving {
+            true => observed.track.sent(from, tcp, now_ns),
+            false => observed.track.received(from, tcp, now_ns),
+        }
+        if observed.track.has_ended() {
+            self.finish(&flow);
+        }
+    }
+
+    /// Ends the observation of a flow.
+    fn finish(&mut self, flow: &Flow) {
+        let Some(observed) = self.all.remove(flow) else { return };
+        let now_ns = self.clock.now_ns();
+        let Observed { began_s, class, arm, unhelped, coin, track, .. } = observed;
+        let row = FlowRow {
+            began_s,
+            ended_s: seconds(real_time_ns()),
+            client: flow.client,
+            server: flow.server,
+            class,
+            arm,
+            unhelped,
+            coin,
+            outcome: track.outcome(now_ns),
+            first_byte_s: track.first_byte_ns().map(seconds),
+            active_s: track.active_ns().map(seconds),
+            bytes_to_client: track.delivered_to(End::Client),
+            bytes_to_server: track.delivered_to(End::Server),
+            radio_rtt_s: track.radio_rtt_ns().map(seconds),
+            sent_bytes: track.sent_bytes,
+            retransmitted_bytes: track.retransmitted_bytes,
+            repaired_bytes: track.repaired_bytes,
+        };
+        self.note(Line::Flow(Box::new(row)));
+    }
+}
+
+/// Nanoseconds as seconds, to a microsecond.
+fn seconds(nanos: u64) -> f64 {
+    (nanos / 1000) as f64 / 1e6
+}

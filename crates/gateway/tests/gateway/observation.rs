@@ -1,0 +1,124 @@
+//! What the observer records of flows between hosts.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use lasthop_gateway::report::rows::{self, Arm, FlowRow, Line, Outcome};
+
+use super::hosts::{CLIENT, Host, Network, SERVER, connect, echo};
+use super::report::harmful;
+
+/// Sends `len` bytes, and reads as many back, in each of `count` flows to each address of a host.
+fn exchange(host: &Host, hosts: [&'static str; 2], count: usize, len: usize) {
+    host.run(move || {
+        for address in hosts.into_iter().cycle().take(2 * count) {
+            let mut stream = connect(address, 7000).expect("a listener");
+            stream.write_all(&vec![5; len]).expect("it is read");
+            stream.shutdown(Shutdown::Write).expect("it is open");
+            let mut echoed = Vec::new();
+            stream.read_to_end(&mut echoed).expect("an end");
+            assert_eq!(echoed.len(), len);
+        }
+    });
+}
+
+fn written(path: &Path) -> Vec<Line> {
+    let mut lines = Vec::new();
+    rows::read(path, |line| lines.push(line.clone())).expect("a file");
+    lines
+}
+
+/// Waits for so many flows.
+fn flows(path: &Path, count: usize) -> Vec<FlowRow> {
+    let flows = || -> Vec<FlowRow> {
+        let lines = written(path).into_iter();
+        lines.filter_map(|line| if let Line::Flow(row) = line { Some(*row) } else { None }).collect()
+    };
+    let end = std::time::Instant::now() + super::hosts::PATIENCE;
+    while flows().len() < count && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    flows()
+}
+
+fn file(network: &Network) -> PathBuf {
+    network.directory().join("flows.jsonl")
+}
+
+#[test]
+fn both_arms_are_recorded_alike() {
+    const COUNT: usize = 20;
+    const LEN: usize = 70_000;
+    let Some(network) = Network::of("observation::both_arms_are_recorded_alike") else { return };
+    let path = file(&network);
+    let rule = "[[match]]\nports = [7001]\nscheme = \"basic\"";
+    let gateway = network.start(&format!("unhelped = 0.5\nflows = {path:?}\n{rule}"));
+    // Opened from either side; those towards the radio behind NAT, where there is nft.
+    let masquerade = "table inet nat {\n chain out {\n type nat hook postrouting priority 100\n oifname radio0 masquerade\n }\n}\n";
+    if let Ok(mut nft) = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn() {
+        nft.stdin.take().expect("a pipe").write_all(masquerade.as_bytes()).expect("it is read");
+        assert!(nft.wait().expect("it ends").success());
+    }
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let _others = network.server.run(|| echo(SERVER, 7001));
+    let _clients = network.client.run(|| echo(CLIENT, 7000));
+    exchange(&network.client, SERVER, COUNT, LEN);
+    exchange(&network.server, CLIENT, COUNT, LEN);
+    network.client.run(|| connect(SERVER[0], 7001).expect("a listener"));
+
+    let flows = flows(&path, 4 * COUNT);
+    assert_eq!(flows.len(), 4 * COUNT);
+    for flow in &flows {
+        assert_eq!((flow.bytes_to_client, flow.bytes_to_server), (LEN as u64, LEN as u64), "{flow:?}");
+        assert_eq!((flow.outcome, flow.class.as_str(), flow.unhelped), (Outcome::Closed, "port 7000", 0.5));
+        assert_eq!((flow.sent_bytes, flow.retransmitted_bytes, flow.repaired_bytes), (LEN as u64, 0, 0));
+        let active_s = flow.active_s.expect("progress");
+        assert!(active_s > 0.0 && active_s < 1.0, "{flow:?}");
+        // Shorter than what the observer is late, it is unknown.
+        assert!(flow.radio_rtt_s.is_none_or(|rtt_s| rtt_s > 0.0 && rtt_s < 0.1), "{flow:?}");
+        assert!(flow.first_byte_s.is_some_and(|first_s| first_s <= active_s), "{flow:?}");
+    }
+    let helped = flows.iter().filter(|flow| flow.arm == Arm::Helped).count();
+    assert_eq!(helped as u64, gateway.count("split"), "the arms are those of the kernel");
+    assert!((COUNT..3 * COUNT).contains(&helped), "{helped}");
+    let reported = gateway.report();
+    assert!(reported.contains("There are too few flows to compare yet."), "{reported}");
+}
+
+#[test]
+fn harm_stops_help_until_a_reload() {
+    let Some(network) = Network::of("observation::harm_stops_help_until_a_reload") else { return };
+    let path = file(&network);
+    let keys = format!("unhelped = 0.5\nflows = {path:?}");
+    let first = network.start(&keys);
+    drop(first);
+    // As if it had seen flows that help makes slower.
+    let mut text = fs::read_to_string(&path).expect("a file");
+    let Some(Line::Start(settings)) = written(&path).first().cloned() else { panic!("{text}") };
+    for row in harmful(settings.time_s) {
+        text += &(serde_json::to_string(&Line::Flow(Box::new(row))).expect("a line") + "\n");
+    }
+    fs::write(&path, text).expect("a file");
+    let gateway = network.start(&keys);
+    let end = std::time::Instant::now() + super::hosts::PATIENCE;
+    while gateway.status()["stopped_s"].is_null() {
+        assert!(std::time::Instant::now() < end, "{:#}", gateway.status());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    exchange(&network.client, SERVER, 10, 100);
+    assert_eq!(gateway.count("split"), 0);
+    assert!(gateway.count("passed_by_harm") > 0);
+    assert!(gateway.report().starts_with("i-tcp does harm: it was stopped."), "{}", gateway.report());
+    assert!(matches!(
+        written(&path).iter().rev().find(|line| !matches!(line, Line::Flow(_))),
+        Some(Line::Stop { .. })
+    ));
+    gateway.reload().expect("a valid file");
+    exchange(&network.client, SERVER, 10, 100);
+    assert!(gateway.count("split") > 0);
+    assert!(gateway.status()["stopped_s"].is_null());
+}
