@@ -1,18 +1,22 @@
 """Show what the gateway gains: `make demo-gateway`.
 
-Two hosts with Linux and the gateway between them are network namespaces of this machine. The wired part and
-the radio are links of `lasthop emulate`. Data are downloaded over the radio with the gateway and without it,
-by senders with each congestion control of this kernel; the radio has the same seed in all runs. Needs root
-and iperf3.
+Hosts with Linux and the gateway between them are network namespaces of this machine. The wired part and the
+radio are links of `lasthop emulate`. Several hosts behind the radio fetch pages and files of all sizes; the
+gateway helps a half of the flows. Its page is open to this machine's browser, and its report is printed now
+and then. Needs root.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import socket
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from gateway_network import LASTHOP, Network, needed
+from gateway_network import LASTHOP, SERVER, Network, needed
 
 TRANSFER = '[transfer]\nsize = "unlimited"\n'
 WIRED = f"""{TRANSFER}
@@ -33,41 +37,120 @@ queue = "200 packets"
 channel.frame-loss.loss = "LOSS"
 """
 GATEWAY = """
+unhelped = "50%"
+metrics = "127.0.0.1:PORT"
+flows = "FLOWS"
 [scheme.i-tcp.wireless]
 congestion = "bbr"
+"""
+HOSTS = 6
+NETWORK = 0x40000000
+"""The kind of namespace (`CLONE_NEWNET` of sched.h)."""
+TRAFFIC = f"""
+import random, socket, socketserver, sys, threading, time
+
+class Answer(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(bytes(int(self.request.recv(16))))
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 100
+
+    def server_activate(self):
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[2].encode())
+        super().server_activate()
+
+def fetch(host):
+    source = random.Random(host)
+    while True:
+        port, mean = source.choice([(80, 10.5), (80, 10.5), (8080, 13.5)])
+        size = min(int(source.lognormvariate(mean, 1)), 10_000_000)
+        try:
+            with socket.create_connection(("{SERVER}", port), 30, (host, 0)) as stream:
+                stream.sendall(b"%16d" % size)
+                while stream.recv(1 << 16):
+                    pass
+        except OSError:
+            pass
+        time.sleep(source.uniform(0.2, 1.5))
+
+if sys.argv[1] == "server":
+    for port in (80, 8080):
+        threading.Thread(target=Server(("", port), Answer).serve_forever).start()
+else:
+    for host in sys.argv[1:]:
+        threading.Thread(target=fetch, args=[host]).start()
 """
 
 
 def main() -> None:
-    """Run the downloads, and print the table."""
+    """Run hosts and gateway until the time is over or the user ends it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--loss", default="1%", help="loss of packets on the radio")
-    parser.add_argument("--seconds", type=int, default=8, help="length of each download")
+    parser.add_argument("--sender", default="cubic", help="the server's congestion control")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long it lasts")
+    parser.add_argument("--every", type=float, default=30, help="seconds from one report to the next")
+    parser.add_argument("--port", type=int, default=9330, help="the port of the page")
+    parser.add_argument("--flows", type=Path, help="a file for the flows")
     options = parser.parse_args()
-    needed("iperf3")
-    controls = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    needed()
     wired, radio = "30 ms, 1 Gbps", f"20 Mbps, 5 ms, {options.loss} loss"
-    print(f"client ══ radio: {radio} ══ gateway ══ wire: {wired} ══ server\n")
-    print(f"{'sender':<10}{'without':>12}{'with':>12}{'gain':>8}")
-    for control in controls:
-        rates = []
-        for is_helped in (False, True):
-            # The network is made anew, so that both arms meet the same losses.
-            with Network() as network:
-                network.emulated("server", "wired0", 2, WIRED, 1)
-                network.emulated("client", "radio0", 1, RADIO.replace("LOSS", options.loss), 2)
-                time.sleep(1.5)
-                line = ["-R", "-C", control, "-t", str(options.seconds)]
-                if is_helped:
-                    with network.gateway(GATEWAY, [*LASTHOP, "gateway"]):
-                        rates.append(network.transfer(line))
-                else:
-                    rates.append(network.transfer(line))
-        without, helped = rates
-        gain = f"{helped / without:.1f}x"
-        print(f"{control:<10}{without / 1e6:>7.2f} Mbps{helped / 1e6:>7.2f} Mbps{gain:>8}", flush=True)
+    print(f"{HOSTS} clients ══ radio: {radio} ══ gateway ══ wire: {wired} ══ server with {options.sender}")
+    print(f"the gateway's page: http://127.0.0.1:{options.port}/; end with Ctrl-C\n", flush=True)
+    with Network() as network, suppress(KeyboardInterrupt):
+        network.emulated("server", "wired0", 2, WIRED, 1)
+        network.emulated("client", "radio0", 1, RADIO.replace("LOSS", options.loss), 2)
+        hosts = [f"10.1.0.{number}" for number in range(2, 2 + HOSTS)]
+        for host in hosts[1:]:
+            network.run("client", ["ip", "address", "add", f"{host}/24", "dev", "eth0"])
+        flows = (options.flows or network.directory / "flows.jsonl").resolve()
+        settings = GATEWAY.replace("PORT", str(options.port)).replace("FLOWS", str(flows))
+        line = [LASTHOP[0], "-c", TRAFFIC]
+        with (
+            network.gateway(settings, [*LASTHOP, "gateway"]),
+            network.running("server", [*line, "server", options.sender]),
+            network.running("client", [*line, *hosts]),
+        ):
+            publish(network.names["gateway"], options.port)
+            end = time.monotonic() + options.seconds
+            while time.monotonic() < end:
+                time.sleep(max(min(options.every, end - time.monotonic()), 0))
+                print(network.ask("report", [*LASTHOP, "gateway"]), flush=True)
+
+
+def publish(namespace: str, port: int) -> None:
+    """Let this machine's browser reach a port of a namespace's own addresses."""
+    listener = socket.create_server(("127.0.0.1", port))
+
+    def serve() -> None:
+        while True:
+            visitor, _ = listener.accept()
+            with visitor, inside(namespace) as page:
+                page.connect(("127.0.0.1", port))
+                page.sendall(visitor.recv(4096))
+                while data := page.recv(1 << 16):
+                    visitor.sendall(data)
+
+    threading.Thread(target=serve, daemon=True).start()
+
+
+def inside(namespace: str) -> socket.socket:
+    """Return a socket of a network namespace."""
+    made: list[socket.socket] = []
+
+    def make() -> None:
+        # A thread of its own, since it stays there.
+        with Path("/run/netns", namespace).open(encoding="ascii") as name:
+            ctypes.CDLL(None).setns(name.fileno(), NETWORK)
+        made.append(socket.socket())
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    return made[0]
 
 
 if __name__ == "__main__":

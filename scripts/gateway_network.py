@@ -145,6 +145,10 @@ class Network:
         status: dict[str, Any] = json.loads(self.run("gateway", [*program, "status", path, "--json"]))
         return status
 
+    def ask(self, command: str, program: list[str]) -> str:
+        """Return what a command about the running gateway prints."""
+        return self.run("gateway", [*program, command, str(self.directory / "gateway.toml")])
+
     def transfer(self, options: list[str]) -> float:
         """Return the goodput of a transfer by iperf3 between client and server, in bits per second."""
         with self.running("server", ["iperf3", "-s", "-1"]):

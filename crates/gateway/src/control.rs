@@ -38,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the gateway may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// The page at the address for Prometheus.
+const PAGE: &str = include_str!("page.html");
+
 /// The largest request, in bytes.
 const REQUEST: u64 = 4096;
 
@@ -195,17 +198,35 @@ impl Control {
             }
         }
         let mut words = request.split_whitespace();
-        let (status, body) = match (words.next(), words.next()) {
-            (Some("GET"), Some("/metrics")) => ("200 OK", self.metrics()),
-            (Some("GET"), _) => ("404 Not Found", String::from("expected /metrics\n")),
-            _ => ("405 Method Not Allowed", String::from("expected GET\n")),
+        const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+        let (status, kind, body) = match (words.next(), words.next()) {
+            (Some("GET"), Some("/metrics")) => ("200 OK", TEXT, self.metrics()),
+            (Some("GET"), Some("/")) => ("200 OK", "text/html; charset=utf-8", PAGE.to_owned()),
+            (Some("GET"), Some("/status.json")) => {
+                ("200 OK", "application/json", self.whole_status().to_string())
+            }
+            (Some("GET"), _) => {
+                ("404 Not Found", TEXT, String::from("expected /, /status.json or /metrics\n"))
+            }
+            _ => ("405 Method Not Allowed", TEXT, String::from("expected GET\n")),
         };
         let len = body.len();
         write!(
             stream,
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {len}\r\n\
-             Connection: close\r\n\r\n{body}"
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len}\r\n\
+             Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+             connect-src 'self'\r\nConnection: close\r\n\r\n{body}"
         )
+    }
+
+    /// The status, with what the page shows beside it.
+    fn whole_status(&self) -> Value {
+        let mut status = self.status();
+        let evidence = self.evidence.lock();
+        status["report"] = json!(evidence.report());
+        status["history"] = json!(evidence.history());
+        status["flows"] = json!(evidence.latest().collect::<Vec<_>>());
+        status
     }
 
     /// The counters in the text format of Prometheus.
