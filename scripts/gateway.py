@@ -1,4 +1,4 @@
-"""Compile the gateway as one static program: `make gateway`.
+"""Compile the gateway as one static program, and pack it: `make gateway`.
 
 For x86-64 and aarch64, where there is a compiler, by the first of these routes:
 
@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from gateway_package import pack
 from web import has_target
 
 ROOT = Path(__file__).parents[1]
@@ -40,17 +41,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.parse_args()
-    made = [compiled(processor) for processor in PROCESSORS]
-    if not any(made):
+    made = {processor: found for processor in PROCESSORS if (found := compiled(processor))}
+    if not made:
         sys.exit("error: there is no Rust compiler for a static program\n" + (__doc__ or ""))
+    own = made.get(platform.machine())
+    if own is None:
+        print("skipped: packages, whose manual page is what the program of this processor prints")
+        return
+    help_text = subprocess.run([own, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    for processor, program in made.items():
+        for package in pack(program, help_text, processor, DIST):
+            print(f"{package.relative_to(ROOT)}: {package.stat().st_size:,} bytes")
 
 
-def compiled(processor: str) -> bool:
+def compiled(processor: str) -> Path | None:
     """Compile the program for a processor, if there is a compiler."""
     found = route(processor)
     if found is None:
         print(f"skipped: there is no Rust compiler for {processor}: rustup target add {musl(processor)}")
-        return False
+        return None
     began = time.monotonic()
     target = ROOT / "target" / "gateway"
     line = ["cargo", "build", "--locked", "--package", "lasthop-gateway", "--bin", "lasthop-gateway"]
@@ -66,7 +75,7 @@ def compiled(processor: str) -> bool:
     print(f"{copy.relative_to(ROOT)}: {size:,} bytes, for {found.target}, in {seconds:.0f} s")
     if size > LIMIT:
         sys.exit(f"error: {copy.relative_to(ROOT)} has {size:,} bytes, expected at most {LIMIT:,}")
-    return True
+    return copy
 
 
 def musl(processor: str) -> str:

@@ -1,10 +1,14 @@
 """The gateway from the command line; its crate's tests run it between hosts."""
 
+import importlib.util
 import json
+import shutil
+import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from conftest import ROOT, Command
 from jsonschema import Draft7Validator
 
 from lasthop._lasthop import ScenarioError, gateway_settings
@@ -69,9 +73,92 @@ def test_scenarios_are_no_files_of_the_gateway(tmp_path: Path) -> None:
     assert gateway_settings(Path("/nowhere")) is None
 
 
+def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path) -> None:
+    flows = tmp_path / "flows.jsonl"
+    path, control = tmp_path / "gateway.toml", tmp_path / "control"
+    keys = f'control = "{control}"\nflows = "{flows}"\n'
+    path.write_text(FILE.replace("unhelped", f"{keys}unhelped", 1), encoding="utf-8")
+    settings = {"time_s": 0.0, "scheme": "i-tcp", "is_helping": True, "keys": ""}
+    lines = [{"line": "start", **settings}]
+    for number in range(2000):
+        helped, size = number * number % 7 % 2 == 0, 40_000 * (1 + number % 3)
+        began_s = 2.0 * number
+        lines.append(
+            {
+                "line": "flow",
+                "began_s": began_s,
+                "ended_s": began_s + 1,
+                "client": f"10.0.0.{number % 5}:{number + 1}",
+                "server": "192.0.2.1:443",
+                "class": "port 443",
+                "arm": "helped" if helped else "unhelped",
+                "unhelped": 3 / 7,
+                "coin": number // 7 % 2 == 0,
+                "outcome": "closed",
+                "first_byte_s": 0.1,
+                "active_s": (0.5 if helped else 1.0) * (1 + number % 11 / 40),
+                "bytes_to_client": size,
+                "bytes_to_server": 100,
+                "radio_rtt_s": 0.02,
+                "sent_bytes": size,
+                "retransmitted_bytes": 0,
+                "repaired_bytes": 0,
+            }
+        )
+    # The last line was cut off.
+    text = "\n".join(json.dumps(line) for line in lines)
+    flows.write_text(f'{text}\n{{"line":"fl', encoding="utf-8")
+    printed = command("gateway", "report", path).stdout
+    assert printed.startswith("i-tcp helps.\n")
+    report = json.loads(command("gateway", "report", path, "--json").stdout)
+    everything = report["groups"][0]
+    # All but those of the last minute; the first of a kind have no others to compare with.
+    assert everything["flows"] == 1965
+    assert 1950 < everything["observations"] < 1965
+    gain = everything["gain"]
+    assert gain["low"] < 2 < gain["high"] < 2.1
+    assert report["same"]["gain"]["low"] < 1 < report["same"]["gain"]["high"]
+    assert report["helped_failed"] == report["unhelped_failed"] == 0
+
+
 def test_without_a_running_gateway_the_status_says_so(command: Command, file: Path, tmp_path: Path) -> None:
     control = tmp_path / "control"
     file.write_text(FILE.replace("unhelped", f'control = "{control}"\nunhelped', 1), encoding="utf-8")
     done = command("gateway", "status", file)
     assert done.returncode == 2
     assert "no gateway runs with this control socket" in done.stderr
+
+
+def test_packages_have_what_they_install(tmp_path: Path) -> None:
+    """With a stand-in for the program."""
+    spec = importlib.util.spec_from_file_location("packages", ROOT / "scripts" / "gateway_package.py")
+    assert spec is not None
+    assert spec.loader is not None
+    packages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(packages)
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    # A line of the help that begins as a request of man(7).
+    help_text = "Usage: lasthop-gateway COMMAND\n\nRemedies.\n\n.x --json  'quoted' \\ text\n"
+    made = {path.suffix: path for path in packages.pack(program, help_text, "x86_64", tmp_path)}
+    with tarfile.open(made[".gz"]) as archive:
+        archive.extractall(tmp_path / "openwrt", filter="data")
+    script = tmp_path / "openwrt/etc/init.d/lasthop-gateway"
+    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+    assert gateway_settings(tmp_path / "openwrt/etc/lasthop/gateway.toml") is not None
+    if ".deb" not in made:
+        pytest.skip("needs dpkg-deb")
+    tree = tmp_path / "debian"
+    subprocess.run(["dpkg-deb", "--extract", made[".deb"], tree], check=True)
+    subprocess.run(["dpkg-deb", "--control", made[".deb"], tree / "DEBIAN"], check=True)
+    for name in ("postinst", "prerm"):
+        assert subprocess.run(["sh", "-n", tree / "DEBIAN" / name], check=False).returncode == 0
+    unit = (tree / "usr/lib/systemd/system/lasthop-gateway.service").read_text()
+    command = unit.partition("ExecStart=")[2].split()
+    assert (tree / command[0][1:]).stat().st_mode & 0o777 == 0o755
+    assert gateway_settings(tree / command[2][1:]) is not None
+    assert (tree / "DEBIAN/conffiles").read_text().split() == [command[2]]
+    page = tree / "usr/share/man/man8/lasthop-gateway.8.gz"
+    if shutil.which("man") is not None:
+        shown = subprocess.run(["man", "-l", page], capture_output=True, text=True, check=False)
+        assert ".x --json  'quoted' \\ text" in shown.stdout, shown.stderr
