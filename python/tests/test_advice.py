@@ -247,8 +247,10 @@ def test_numbers_of_the_document_are_finite(lossy: Advice) -> None:
 
 def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "advice"
-    result = command("advise", *EXAMPLE.split()[2:], "--out", str(out))
+    plan = tmp_path / "plan"
+    result = command("advise", *EXAMPLE.split()[2:], "--out", str(out), "--plan", str(plan))
     assert result.returncode == 0, result.stderr
+    assert results(plan) == ["90-congestion-control.conf", "README.txt"]
     assert results(out) == ["advice.html", "advice.json", "scenario.toml"]
     shown = (ROOT / "docs/guide/advise.md").read_text()
     section = shown.partition(f"$ {EXAMPLE}\n")[2].partition("\n```")[0]

@@ -18,7 +18,19 @@ from test_advice import without_results
 
 import lasthop
 from lasthop import schemes
-from lasthop.advice import USES, Advice, Judgement, Measure, Remedy, advise, judge, remedies, steps
+from lasthop._lasthop import gateway_settings
+from lasthop.advice import (
+    USES,
+    Advice,
+    Judgement,
+    Measure,
+    Remedy,
+    advise,
+    judge,
+    plan,
+    remedies,
+    steps,
+)
 from lasthop.advice.judge import _source
 from lasthop.advice.selection import ladder, ladder_for_all, without_harm
 from lasthop.advice.trial import Outcome, Truth, gain_of
@@ -31,6 +43,8 @@ from lasthop.race import Arm, Race, RaceError, Ranked
 from lasthop.show.advice_page import document, html
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from playwright.sync_api import Browser
 
 FAIR: tuple[str, Any] = ("radio.queue", {"fq-codel": {}})
@@ -371,16 +385,50 @@ def test_every_remedy_to_be_had_has_its_steps() -> None:
 @pytest.mark.parametrize("discipline", remedies.DISCIPLINES)
 def test_the_shaper_lines_are_those_of_tc(discipline: str) -> None:
     """In a network namespace of its own, where an interface stands for the one towards the link."""
-    lines = [each.replace("WAN", "wan") for each in steps.of_queue(discipline, 4e6, 1e6).commands]
-    script = "\n".join(
-        ["set -e", "ip link add wan type dummy", "ip link set wan up", *lines, "tc qdisc show"]
-    )
+    found = steps.of_queue(discipline, 4e6, 1e6)
+    in_network([each.replace("WAN", "wan") for each in found.commands])
+    in_network([found.files[steps.SHAPER]], "wan")
+
+
+def in_network(lines: Sequence[str], *arguments: str) -> None:
+    """Run a script in a network namespace that has an interface called wan."""
+    before = ["set -e", "ip link add wan type dummy", "ip link set wan up"]
     result = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script], capture_output=True, text=True
+        [
+            *("unshare", "--user", "--map-root-user", "--net", "sh", "-c"),
+            *("\n".join([*before, *lines, "tc qdisc show"]), "sh", *arguments),
+        ],
+        capture_output=True,
+        text=True,
     )
     if "Operation not permitted" in result.stderr or "Unknown device type" in result.stderr:
         pytest.skip("network namespaces or interfaces of this kind are not to be had here")
     assert result.returncode == 0, result.stderr
+
+
+def test_plans_are_what_their_programs_read(tmp_path: Path) -> None:
+    split = next(arm for arm in remedies.arms("linux") if arm.scheme == "i-tcp" and arm.sender == "linux-bbr")
+    for arm, control in ((SPLIT, "cubic"), (split, "bbr")):
+        files = plan(planned(arm))
+        path = tmp_path / "gateway.toml"
+        path.write_text(files["gateway.toml"], encoding="utf-8")
+        settings = gateway_settings(path)
+        assert settings is not None
+        # The wireless part has the congestion control that was simulated.
+        assert f'congestion = "{control}"' in settings
+        assert "unhelped = 0.1" in settings
+        assert "gateway.toml" in files["README.txt"]
+    assert plan(planned(split))["90-congestion-control.conf"] == "net.ipv4.tcp_congestion_control = bbr\n"
+    queued = plan(planned(FQ))
+    assert "sh shaper.sh WAN" in queued["README.txt"]
+    assert "cake" not in queued["shaper.sh"]
+    assert "retries of Wi-Fi" in plan(planned(ARQ))["README.txt"]
+    assert list(plan(None)) == ["README.txt"]
+
+
+def planned(arm: Arm) -> Any:
+    rates = remedies.Rates(4e6, 1e6)
+    return SimpleNamespace(title=arm.label, deployment=remedies.deployment(arm, "linux", rates=rates))
 
 
 def test_the_page_fits_a_telephone(call: Advice, browser: Browser, tmp_path: Path) -> None:
@@ -462,9 +510,10 @@ def test_commands_of_products_have_the_settings_of_their_variant() -> None:
     coders = 0
     for scheme in (each for each in schemes() if each.products is not None):
         for settings in scheme.variants:
-            found = steps.of_scheme(scheme, settings)
+            found = steps.of_scheme(scheme, settings, "bbr")
             assert found.owner
-            assert "{" not in "".join((found.owner, *found.commands, found.note))
+            texts = (found.owner, *found.commands, found.note, *found.files.values())
+            assert not re.search(r"(?<!\$)\{", "".join(texts))
             if {"k", "n"} <= settings.keys():
                 coders += 1
                 spare = int(settings["n"]) - int(settings["k"])

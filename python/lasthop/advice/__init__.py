@@ -1,6 +1,7 @@
 """Advice to the owner of a link: what limits it, and what would help. See docs/guide/advise.md."""
 
 from lasthop.advice.advice import Advice, advise
+from lasthop.advice.installation import plan
 from lasthop.advice.judgement import Change, Effect, Judgement, Limit, Remedy
 from lasthop.advice.remedies import SENDERS, Deployment, Part, Sender
 from lasthop.advice.steps import Steps
@@ -22,4 +23,5 @@ __all__ = [
     "Steps",
     "Use",
     "advise",
+    "plan",
 ]

@@ -293,7 +293,8 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates 
         )
     scheme = deployable().get(arm.scheme)
     if scheme is not None and scheme.place is not None:
-        parts.append(_scheme_part(scheme, arm))
+        linux = SENDERS[arm.sender or sender].linux
+        parts.append(_scheme_part(scheme, arm, linux))
     queue = discipline(arm)
     if queue is not None:
         shaper = rates or Rates()
@@ -311,7 +312,7 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates 
     return Deployment(tuple(parts), bool(scheme is not None and scheme.reads_tcp))
 
 
-def _scheme_part(scheme: Scheme, arm: Arm) -> Part:
+def _scheme_part(scheme: Scheme, arm: Arm, linux: str | None) -> Part:
     prefix = f"scheme.{scheme.name}."
     settings = {key.removeprefix(prefix): str(value) for key, value in arm.settings if key.startswith(prefix)}
     assert scheme.place is not None
@@ -326,7 +327,7 @@ def _scheme_part(scheme: Scheme, arm: Arm) -> Part:
         scheme.cost,
         PRODUCT,
         available=True,
-        steps=steps.of_scheme(scheme, settings),
+        steps=steps.of_scheme(scheme, settings, linux),
     )
 
 

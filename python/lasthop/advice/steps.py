@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lasthop._lasthop import Scheme
 from lasthop.core import formats
@@ -25,11 +26,22 @@ class Steps:
         user's own, such as WAN for the interface towards the link.
     note : str
         What the commands do not say; may be empty.
+    files : mapping of str to str
+        What `lasthop advise --plan` writes in place of the commands: the text of each file by its name. Empty
+        if it takes no file.
     """
 
     owner: str
     commands: tuple[str, ...]
     note: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+SYSCTL = "90-congestion-control.conf"
+"""The file of a congestion control, for /etc/sysctl.d."""
+
+SHAPER = "shaper.sh"
+"""The script of a queue discipline, with the interface as its argument."""
 
 
 def of_sender(linux: str | None, owner: str) -> Steps:
@@ -49,9 +61,10 @@ def of_sender(linux: str | None, owner: str) -> Steps:
         (
             f"modprobe -q tcp_{linux}",
             f"sysctl -w net.ipv4.tcp_congestion_control={linux}",
-            f"echo net.ipv4.tcp_congestion_control={linux} > /etc/sysctl.d/90-congestion-control.conf",
+            f"echo net.ipv4.tcp_congestion_control={linux} > /etc/sysctl.d/{SYSCTL}",
         ),
         "applies to connections opened from then on",
+        {SYSCTL: f"net.ipv4.tcp_congestion_control = {linux}\n"},
     )
 
 
@@ -67,7 +80,7 @@ def of_queue(discipline: str, down_bps: float | None, up_bps: float | None) -> S
     """
     kind = discipline.replace("-", "_")
     down, up = _shaped(down_bps, "DOWN_RATE"), _shaped(up_bps, "UP_RATE")
-    commands = [
+    lines = [
         "# up",
         *_limited("WAN", up, kind),
         "# down, by a virtual interface for what arrives",
@@ -77,8 +90,9 @@ def of_queue(discipline: str, down_bps: float | None, up_bps: float | None) -> S
         "tc filter add dev WAN parent ffff: matchall action mirred egress redirect dev ifb0",
         *_limited("ifb0", down, kind),
     ]
+    alternatives = []
     if kind == "fq_codel":
-        commands += [
+        alternatives = [
             "# or with CAKE, in place of the qdiscs and classes of up and of ifb0",
             f"tc qdisc replace dev WAN root cake bandwidth {up}",
             f"tc qdisc replace dev ifb0 root cake bandwidth {down} ingress",
@@ -87,10 +101,17 @@ def of_queue(discipline: str, down_bps: float | None, up_bps: float | None) -> S
     return Steps(
         "your router; the queue at the operator's end of the downlink is not yours to change, so the router "
         "limits what arrives",
-        tuple(commands),
+        (*lines, *alternatives),
         f"the rates are {formats.share(SHAPED)} of the link's, which costs the rest of it; where the link's "
         "rate varies, they must follow it (cake-autorate)",
+        {SHAPER: _script(lines)},
     )
+
+
+def _script(lines: Sequence[str]) -> str:
+    """Return a script of lines in which WAN is its argument."""
+    head = ["#!/bin/sh", "set -e", 'WAN="${1:?expected the interface towards the link}"']
+    return "\n".join([*head, *(line.replace("dev WAN", 'dev "$WAN"') for line in lines)]) + "\n"
 
 
 def _shaped(rate_bps: float | None, unknown: str) -> str:
@@ -105,15 +126,33 @@ def _limited(interface: str, rate: str, kind: str) -> list[str]:
     ]
 
 
-def of_scheme(scheme: Scheme, settings: dict[str, str]) -> Steps:
-    """Return the steps that install the usual product of a scheme, set up as one of its variants."""
+def of_scheme(scheme: Scheme, settings: Mapping[str, str], linux: str | None) -> Steps:
+    """Return the steps that install the usual product of a scheme, set up as one of its variants.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        The scheme.
+    settings : mapping of str to str
+        The settings of the variant; what it leaves out is that of the first.
+    linux : str or None
+        The congestion control of the sender by its name in Linux; None if released kernels lack it.
+    """
+    values = {"congestion": linux or "bbr", **scheme.variants[0], **settings}
 
     def number(match: re.Match[str]) -> str:
         first, _, second = match[1].partition("-")
-        return str(int(settings[first]) - int(settings[second])) if second else settings[first]
+        return str(int(values[first]) - int(values[second])) if second else values[first]
 
     def filled(text: str) -> str:
         return re.sub(r"\{([a-z-]+)\}", number, text)
 
     assert scheme.owner is not None
-    return Steps(scheme.owner, tuple(map(filled, scheme.commands)), filled(scheme.note or ""))
+    commands = tuple(map(filled, scheme.commands))
+    return Steps(scheme.owner, commands, filled(scheme.note or ""), _written(commands))
+
+
+def _written(commands: Sequence[str]) -> dict[str, str]:
+    """Return the files that commands write by `cat > NAME <<'END'`."""
+    found = re.finditer(r"^cat > (\S+) <<'END'\n(.*?)^END$", "\n".join(commands), re.DOTALL | re.MULTILINE)
+    return {match[1]: match[2] for match in found}

@@ -77,17 +77,26 @@ impl Scheme for ITcp {
         Some(Deployment {
             place: "base station",
             products: Some(Products {
-                names: "performance enhancing proxies, such as pepsal",
+                names: "lasthop gateway; other splitting proxies, such as pepsal",
                 owner: "a Linux box before the last hop that both directions pass: yours if you run the base station or the \
                         access router, else the operator's and not yours to change",
                 commands: &[
-                    "ip rule add fwmark 1 lookup 100",
-                    "ip route add local 0.0.0.0/0 dev lo table 100",
-                    "iptables -t mangle -A PREROUTING -i LAN -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1",
-                    "iptables -t mangle -A PREROUTING -i WAN -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1",
-                    "pepsal -d -p 5000",
+                    "cat > gateway.toml <<'END'",
+                    "[gateway]",
+                    "radio = [\"RADIO\"]",
+                    "unhelped = \"10%\"",
+                    "",
+                    "[scheme.i-tcp]",
+                    "buffer = \"{buffer}\"",
+                    "",
+                    "[scheme.i-tcp.wireless]",
+                    "congestion = \"{congestion}\"",
+                    "END",
+                    "lasthop gateway check gateway.toml",
+                    "lasthop gateway run gateway.toml",
                 ],
-                note: "",
+                note: "RADIO is the interface that faces the last hop; `lasthop gateway report` then shows what it gains over \
+                       the tenth of the flows that it leaves alone",
             }),
             cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
             reads_tcp: true,

@@ -104,6 +104,14 @@ def advise(
     seed: Seed = 1,
     jobs: Jobs = None,
     out: Annotated[Path | None, directory("Directory of the page; by default FILE.advice.")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan",
+            metavar="DIR",
+            help="Write the files that install the advised remedy: for the gateway, sysctl and tc.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -140,6 +148,7 @@ def advise(
                 out=out or Path(f"{name}.advice"),
                 activity=activity,
             )
+            planned = _write_plan(advice, plan) if plan is not None else None
     except (RaceError, ValueError) as error:
         raise RefusedError(str(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
@@ -149,6 +158,16 @@ def advise(
     else:
         show(advice)
         emit(f"\nwritten to {written}")
+        if planned is not None:
+            emit(f"to install it: {planned}")
+
+
+def _write_plan(advice: Advice, directory: Path) -> str:
+    """Write the files that install the first advised remedy; return where they are."""
+    with Output(directory) as output:
+        for name, text in advising.plan(next(iter(advice.advised), None)).items():
+            output.text(name, text)
+    return output.summary()
 
 
 def check(sender: str, uses: list[str]) -> None:
