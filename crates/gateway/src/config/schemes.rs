@@ -3,7 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use lasthop_base::{Bytes, inline_schema, schema};
-use lasthop_proto::scheme as registry;
+use lasthop_proto::scheme::{self as registry, Combination, CombinationError, LinkEnd, LinkUse};
 use lasthop_scenario::{Fault, alternatives};
 use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
@@ -21,13 +21,25 @@ pub enum SchemeName {
     ITcp,
 }
 
-/// Why the gateway does not have a scheme, and the nearest that it has.
-const NO_RADIO_EVENTS: &str = "needs events of the radio that no driver reports; the nearest is \"i-tcp\"";
-const OWN_ENDPOINT: &str = "needs another TCP than the kernel's at the gateway; the nearest is \"i-tcp\", with \
-                            scheme.i-tcp.wireless.packet_size for the size of segments";
-const ENDS: &str = "changes TCP of the hosts, which are not the gateway's; the nearest is \"i-tcp\"";
-const PACKETS: &str =
-    "acts on the packets of the link, which this gateway does not yet; the nearest is \"i-tcp\"";
+/// Why the gateway does not have a scheme, by what the scheme installs, and the nearest that the gateway has.
+fn obstacle(scheme: &Combination<'_>) -> &'static str {
+    let agents = scheme.agents(LinkEnd::BaseStation).count();
+    let is_of_the_radio = scheme.link() != LinkUse::default()
+        || scheme.signal_lead().is_some()
+        || scheme.copies_to_base_stations()
+        || !scheme.connected().is_empty()
+        || (0..agents).any(|agent| scheme.needs_link_events(agent));
+    if scheme.splitter().is_some() {
+        "needs another TCP than the kernel's at the gateway; the nearest is \"i-tcp\", with \
+         scheme.i-tcp.wireless.packet_size for the size of segments"
+    } else if is_of_the_radio {
+        "is part of the radio, or acts on events of it that no driver reports; the nearest is \"i-tcp\""
+    } else if agents == 0 {
+        "changes TCP of the hosts, which are not the gateway's; the nearest is \"i-tcp\""
+    } else {
+        "acts on the packets of the link, which this gateway does not yet; the nearest is \"i-tcp\""
+    }
+}
 
 impl SchemeName {
     /// All of them.
@@ -49,17 +61,14 @@ impl SchemeName {
         if let Some(found) = SchemeName::ALL.into_iter().find(|each| each.name() == name) {
             return Ok(found);
         }
-        let reason = match name {
-            "ebsn" | "source-quench" | "local-recovery" | "rlp" | "arq" | "nack" | "multicast"
-            | "selective-fec" => NO_RADIO_EVENTS,
-            "metp" | "vs-tcp" | "m-tcp" => OWN_ENDPOINT,
-            "freeze-tcp" | "wtcp" | "smart" | "eln" | "handoff-rxmt" | "forwarding" => ENDS,
-            known if registry::Schemes::default().all().any(|scheme| scheme.name() == known) => PACKETS,
-            combination if combination.contains(['+', '@']) => "is a combination; a flow has one scheme",
-            _ => {
-                let known = alternatives(name, SchemeName::ALL.map(SchemeName::name));
+        let known = registry::Schemes::default();
+        let reason = match known.combination(name) {
+            Err(CombinationError::Unknown(unknown)) => {
+                let known = alternatives(&unknown, SchemeName::ALL.map(SchemeName::name));
                 return Err(format!("found \"{name}\", {known}"));
             }
+            Ok(scheme) if scheme.schemes().count() == 1 && scheme.nodes().count() == 0 => obstacle(&scheme),
+            _ => "is a combination; a flow has one scheme",
         };
         Err(format!("found \"{name}\", which {reason}"))
     }

@@ -58,7 +58,7 @@ fn errors_have_place_cause_and_remedy() {
             "scheme = \"itcp\"",
             "gateway.scheme: found \"itcp\", expected \"basic\" or \"i-tcp\"; did you mean \"i-tcp\"?",
         ),
-        ("scheme = \"ebsn\"", "needs events of the radio that no driver reports; the nearest is \"i-tcp\""),
+        ("scheme = \"ebsn\"", "acts on events of it that no driver reports; the nearest is \"i-tcp\""),
         ("scheme = \"vs-tcp\"", "needs another TCP than the kernel's"),
         ("scheme = \"snoop\"", "acts on the packets of the link"),
         ("scheme = \"i-tcp + snoop\"", "is a combination"),
