@@ -63,7 +63,7 @@ impl Ready {
     /// Segments delivered by `runs` runs that share a set-up, as in a study.
     pub(crate) fn run_sharing(&self, runs: u64) -> u64 {
         let setup = self.scenario.set_up(self.scheme).expect("a scenario that can be run");
-        let run = |number| setup.run(1, number, |_| true).expect("a run without limits");
+        let run = |number| setup.run(1, number, &mut |_| true).expect("a run without limits");
         (0..runs).map(|number| self.delivered(&run(number).metrics)).sum()
     }
 

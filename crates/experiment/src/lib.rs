@@ -21,6 +21,6 @@ pub use measure::{
     PartKind, SchemeCounter, Series, TrafficMetrics, Unit, UnknownMetric, Value, VideoMetrics, Way,
 };
 pub use run::{
-    AgentRun, ConnectionRun, Experiment, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup,
-    report,
+    AgentRun, ConnectionRun, Experiment, KeepGoing, Observe, PartRun, Run, RunError, RunSummary, Setup,
+    SharedSetup, report,
 };

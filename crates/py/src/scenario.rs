@@ -1152,7 +1152,7 @@ impl Scenario {
         let observe = Observe { trace, series, delays, pcap: pcap.as_deref() };
         let mut watch = Watch::new(progress);
         let result =
-            py.detach(|| set_up.get().run_recorded(seed, run, observe, |now| watch.keeps_going(now)));
+            py.detach(|| set_up.get().run_recorded(seed, run, observe, &mut |now| watch.keeps_going(now)));
         match watch.raised {
             Some(error) => Err(error),
             None => result

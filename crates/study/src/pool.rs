@@ -357,7 +357,7 @@ impl Shared {
         let setup = setup.get();
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
-            match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {
+            match attempt(share, run, || setup.run(share.seed, run, &mut |_| keep_going())) {
                 Ok(Ok(summary)) => {
                     let value = |place: &Option<MetricPlace>| {
                         place.map_or(Value::Real(None), |place| summary.value(place))

@@ -314,7 +314,7 @@ fn sampled(
         let setup = scenario.set_up(scheme).map_err(|error| Failure::of(&error))?;
         let mut found = Vec::new();
         for run in runs.clone() {
-            let ran = setup.run(seed, run, |_| true).map_err(|error| Failure::of_run(&error))?;
+            let ran = setup.run(seed, run, &mut |_| true).map_err(|error| Failure::of_run(&error))?;
             let mut plain = Metrics::names().zip(ran.metrics.values());
             let plain = plain.find(|(name, _)| *name == metric).and_then(|(_, value)| number(value));
             let counter = ran.counters.iter().find(|each| each.to_string() == metric);

@@ -65,6 +65,15 @@ Schemes = Annotated[
         help="This scheme instead of the scenario's; may be repeated.",
     ),
 ]
+Uses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for",
+        metavar="USE",
+        autocompletion=complete.use,
+        help="What the link is for: bulk (default), upload, web, video, call or shell; may be repeated.",
+    ),
+]
 Senders = Annotated[
     list[str] | None,
     typer.Option(

@@ -122,9 +122,9 @@ pub trait Experiment {
         seed: u64,
         run: u64,
         observe: Observe<'_>,
-        keep_going: impl FnMut(Time) -> bool,
+        mut keep_going: impl FnMut(Time) -> bool,
     ) -> Result<Run, RunError> {
-        self.set_up(scheme).map_err(RunError::Scenario)?.run_recorded(seed, run, observe, keep_going)
+        self.set_up(scheme).map_err(RunError::Scenario)?.run_recorded(seed, run, observe, &mut keep_going)
     }
 
     /// Prepares the scenario with the scheme `scheme` for many runs.
@@ -182,9 +182,9 @@ fn has_agents(scenario: &Scenario, scheme: &str) -> bool {
     combination.map_or(true, |each| ends.into_iter().flat_map(|end| each.agents(end)).count() > 0)
 }
 
-/// Asked with the simulated time whether a run goes on. Not a type parameter below the public functions: each caller would
-/// compile an engine of its own.
-type KeepGoing<'a> = &'a mut dyn FnMut(Time) -> bool;
+/// Asked with the simulated time whether a run goes on. Not a type parameter, by which each caller would compile an engine of its
+/// own.
+pub type KeepGoing<'a> = &'a mut dyn FnMut(Time) -> bool;
 
 /// An error if `keep_going` returns false.
 fn check_progress(keep_going: KeepGoing<'_>, now: Time) -> Result<(), RunError> {
@@ -236,20 +236,10 @@ impl Setup<'_> {
         seed: u64,
         run: u64,
         observe: Observe<'_>,
-        mut keep_going: impl FnMut(Time) -> bool,
-    ) -> Result<Run, RunError> {
-        self.recorded(seed, run, observe, &mut keep_going)
-    }
-
-    fn recorded(
-        &self,
-        seed: u64,
-        run: u64,
-        observe: Observe<'_>,
         keep_going: KeepGoing<'_>,
     ) -> Result<Run, RunError> {
         let (outcome, records) = if observe == Observe::default() {
-            (self.unobserved(seed, run, keep_going)?, Recordings::default())
+            (self.run(seed, run, keep_going)?, Recordings::default())
         } else {
             self.run_observed(seed, run, observe, keep_going)?
         };
@@ -306,16 +296,7 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// If the run was stopped, or too many packets are in flight.
-    pub fn run(
-        &self,
-        seed: u64,
-        run: u64,
-        mut keep_going: impl FnMut(Time) -> bool,
-    ) -> Result<RunSummary, RunError> {
-        self.unobserved(seed, run, &mut keep_going)
-    }
-
-    fn unobserved(&self, seed: u64, run: u64, keep_going: KeepGoing<'_>) -> Result<RunSummary, RunError> {
+    pub fn run(&self, seed: u64, run: u64, keep_going: KeepGoing<'_>) -> Result<RunSummary, RunError> {
         let check = |now, NoTap: &_| check_progress(keep_going, now);
         let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, check);
         outcome

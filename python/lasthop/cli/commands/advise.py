@@ -46,6 +46,7 @@ from lasthop.cli.options import (
     Seed,
     UpRate,
     User,
+    Uses,
     Verbose,
     directory,
 )
@@ -80,15 +81,7 @@ def advise(
             metavar="LENGTH", help="With --loss: mean burst, in packets or time, such as 5 or 40ms."
         ),
     ] = None,
-    uses: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--for",
-            metavar="USE",
-            autocompletion=complete.use,
-            help="What the link is for: bulk (default), upload, web, video, call or shell; may be repeated.",
-        ),
-    ] = None,
+    uses: Uses = None,
     sender: Annotated[
         str,
         typer.Option(

@@ -18,12 +18,11 @@ import typer
 from lasthop import fitting
 from lasthop._lasthop import quantity
 from lasthop.advice import Advice
-from lasthop.cli import complete
 from lasthop.cli.commands.advise import advised, check, show
 from lasthop.cli.commands.fit import document as fit_document
 from lasthop.cli.failure import INTERRUPTED, RefusedError
 from lasthop.cli.option_values import positive
-from lasthop.cli.options import AsJson, Jobs, Seed, Verbose
+from lasthop.cli.options import AsJson, Jobs, Seed, Uses, Verbose
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import detail, emit, emit_document, notify
 from lasthop.core import formats
@@ -89,15 +88,7 @@ def measure(
     every: Annotated[
         str, typer.Option(metavar="TIME", help="With --watch: from the start of a round to the next.")
     ] = "5min",
-    uses: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--for",
-            metavar="USE",
-            autocompletion=complete.use,
-            help="What to advise for, as of lasthop advise.",
-        ),
-    ] = None,
+    uses: Uses = None,
     no_advice: Annotated[
         bool, typer.Option("--no-advice", help="End after the measurement, without advice on the link.")
     ] = False,
