@@ -49,15 +49,18 @@ UP_TO_DATE = MAKEFLAGS= $(MAKE) --question
 run: $(BUILT)
 	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
 
-# Python's tests, some of which measure time, run alone.
+# In an order in which no cargo waits for the lock of another, which would idle a core. Python's tests, some of which
+# measure time, run alone.
 test:
-	$(MAKE) --jobs=2 pages test-rust lint
+	$(MAKE) --jobs=2 pages lint-rust
+	cargo test --quiet --workspace --no-run
+	$(MAKE) --jobs=2 test-rust lint-python doc
 	$(PYTEST)
 
 test-all:
-	$(MAKE) --jobs=2 pages lint
+	$(MAKE) pages lint
 	$(MANY) $(MAKE) test-rust
-	LASTHOP_WHOLE_PAPERS=1 $(PYTEST)
+	LASTHOP_CAMPAIGNS=1 $(PYTEST)
 
 check:
 	$(MAKE) --jobs=2 check-rust lint-python lint-rust
@@ -90,9 +93,6 @@ doc:
 
 test-rust: | $(VENV)/.made
 	$(RUST_TESTS)
-	cargo run --quiet --profile test -p lasthop-sim --example component_by_hand > /dev/null
-	cargo run --quiet --profile test -p lasthop-sim --example network > /dev/null
-	cargo run --quiet --profile test -p lasthop-experiment --example scheme > /dev/null
 
 check-rust: | $(VENV)/.made
 	$(FEW) $(RUST_TESTS) --workspace --tests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shutil
 import signal
@@ -46,9 +47,15 @@ SLOW = {
 }
 """The files of tests that `make check` leaves out, and why they take long."""
 
+CAMPAIGNS = "LASTHOP_CAMPAIGNS" in os.environ
+"""Whether tests that are marked as campaigns run too, and papers as long as they are."""
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of slow files, and put them first: begun last, one would keep a single core busy."""
+    left_out = [] if CAMPAIGNS else [item for item in items if item.get_closest_marker("campaign")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
     for item in items:
         if item.path.stem in SLOW:
             item.add_marker(pytest.mark.slow)

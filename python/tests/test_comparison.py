@@ -236,8 +236,18 @@ TRUTHS: dict[str, Truth] = {
     "rivals that fail in one of twenty fades": rare(0.05),
 }
 
+HARDEST = (
+    "equal, lognormal",
+    "rivals with skewed shares",
+    "rivals that fail in one of twenty fades",
+)
+"""Those that tests of means and of ranks without care call wrong most often."""
 
-@pytest.mark.parametrize("truth", TRUTHS)
+
+@pytest.mark.parametrize(
+    "truth",
+    [pytest.param(name, marks=[] if name in HARDEST else pytest.mark.campaign) for name in TRUTHS],
+)
 def test_a_truly_best_arm_is_seldom_called_worse(truth: str) -> None:
     """The first arm is truly best. At most 5 % of the comparisons may call it worse, early or at the end."""
     random = np.random.default_rng(20)

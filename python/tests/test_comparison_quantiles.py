@@ -111,8 +111,18 @@ TRUTHS: dict[str, Truth] = {
     ),
 }
 
+HARDEST = (
+    "equal, lognormal",
+    "equal counts",
+    "rivals that are very late in 8 % of the fades, of the same p90",
+)
+"""Those that tests of means and of ranks without care call wrong most often."""
 
-@pytest.mark.parametrize("truth", TRUTHS)
+
+@pytest.mark.parametrize(
+    "truth",
+    [pytest.param(name, marks=[] if name in HARDEST else pytest.mark.campaign) for name in TRUTHS],
+)
 def test_a_truly_best_arm_is_seldom_called_worse(truth: str) -> None:
     """The first arm is truly best: at most 5 % of the comparisons may call it worse, early or at the end."""
     random = np.random.default_rng(20)

@@ -23,7 +23,9 @@ COMPARISON = (
     'comparison = Race("last-mile", grid(["linux", "linux-bbr"], ["basic"]), overrides=["limit=2 s"], '
     "runs=(2, 2))\ncomparison.run()\ncomparison"
 )
-ADVICE = "lasthop.advice.advise(lasthop.fitting.stated_link(8e6, 0.06, loss=0.02), runs=(8, 8))"
+ADVICE = (
+    "lasthop.advice.advise(lasthop.fitting.stated_link(8e6, 0.06, loss=0.02), runs=(4, 4), effects=False)"
+)
 SHOWN = {
     'scenario = lasthop.load("ebsn-example")\nscenario': ("every setting", "Scenario"),
     'lasthop.run(scenario, "ebsn")': ("8.54 kbps", "with ebsn, seed 1, run 0: finished; 8.54 kbps"),

@@ -94,7 +94,7 @@ class Judge:
     def _judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
         tried = remedies.arms(self.sender)
         long = self._compare(use, use.title, tried, runs=runs)
-        short = self._short(long.arms) if use.name == "bulk" else {}
+        short = self._short(long.arms, max(VARIANTS, runs[1])) if use.name == "bulk" else {}
         without = self._compare(
             use,
             f"what limits {use.title}",
@@ -171,8 +171,8 @@ class Judge:
         stated = self.link.stated
         return values(channel_of(self.link.down) if stated is None else stated.channel)
 
-    def _short(self, arms: Sequence[Arm]) -> Mapping[Arm, float]:
-        """Return the time within which 9 of 10 short downloads end, for each arm.
+    def _short(self, arms: Sequence[Arm], most: int) -> Mapping[Arm, float]:
+        """Return the time within which 9 of 10 short downloads end, for each arm, by `most` runs at most.
 
         A mean would be that of a few runs in which a burst swallowed one SYN after the other.
         """
@@ -185,7 +185,7 @@ class Judge:
                 arms,
                 metric=SHORT_TRANSFER.metric,
                 changes=close,
-                runs=(VARIANTS, 4 * VARIANTS),
+                runs=(VARIANTS, most),
                 precision=0.02,
             )
         except RaceError:

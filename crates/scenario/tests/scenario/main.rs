@@ -4,4 +4,6 @@ mod canonical;
 mod changes;
 mod common;
 mod errors;
+mod json_schema;
 mod sweep;
+mod toml_file;

@@ -251,3 +251,42 @@ fn points_have_the_schemes_that_are_set_afterwards() {
 fn with_basic_only(text: &str) -> String {
     text.replace("[\"basic\", \"ebsn\"]", "[\"basic\"]")
 }
+
+/// The values of a range of a setting.
+fn range(path: &str, range: &str) -> Vec<String> {
+    grid(&read(&format!("\"{path}\" = {{ {range} }}"), &[])).into_iter().flatten().collect()
+}
+
+const BAD: &str = "radio.channel.two-state.bad";
+const BAD_BER: &str = "radio.channel.two-state.bad_ber";
+
+#[test]
+fn a_step_counts_in_the_units_of_the_ends() {
+    assert_eq!(range("tcp.dupthresh", "from = 1, to = 4, step = 1"), ["1", "2", "3", "4"]);
+    assert_eq!(range(BAD_BER, "from = 0.1, to = 0.5, step = 0.1"), ["0.1", "0.2", "0.3", "0.4", "0.5"]);
+    assert_eq!(range("radio.expansion", "from = 1, to = 2, step = 0.5"), ["1.0", "1.5", "2.0"]);
+    assert_eq!(range(BAD, "from = '500 ms', to = '2 s', step = '0.5 s'"), ["500 ms", "1 s", "1.5 s", "2 s"]);
+    assert_eq!(
+        range("tcp.packet_size", "from = '128 B', to = '1 KB', step = '256 B'"),
+        ["128 B", "384 B", "640 B", "896 B"]
+    );
+    assert_eq!(range(BAD_BER, "from = '1%', to = '2%', step = '0.5%'"), ["0.01", "0.015", "0.02"]);
+    assert_eq!(
+        range("radio.queue", "from = '10 packets', to = '30 packets', step = '10 packets'"),
+        ["10 packets", "20 packets", "30 packets"]
+    );
+}
+
+#[test]
+fn a_count_makes_equal_differences_or_equal_ratios() {
+    assert_eq!(range("radio.expansion", "from = 1, to = 4, count = 3"), ["1.0", "2.5", "4.0"]);
+    assert_eq!(
+        range(BAD_BER, "from = 1e-6, to = 1e-4, count = 3, scale = 'log'"),
+        ["0.000001", "0.00001", "0.0001"]
+    );
+    assert_eq!(
+        range(BAD, "from = '1 s', to = '10 s', count = 4, scale = 'log'"),
+        ["1 s", "2.154 s", "4.642 s", "10 s"]
+    );
+    assert_eq!(range("radio.rate", "from = '19.2 kbps', to = '2 Mbps', count = 2"), ["19.2 kbps", "2 Mbps"]);
+}
