@@ -454,6 +454,39 @@ def measured() -> dict[str, Any]:
     }
 
 
+def gateway_flows() -> list[dict[str, Any]]:
+    """Return what the gateway writes of downloads over its radio, with a packet of 40 retransmitted."""
+    settings = {"time_s": 1.8e9, "scheme": "i-tcp", "is_helping": True, "keys": ""}
+    lines: list[dict[str, Any]] = [{"line": "start", **settings}]
+    for number in range(60):
+        began_s, packets = 1.8e9 + 1.5 * number, 40 * (1 + number % 3)
+        lines.append(
+            {
+                "line": "flow",
+                "began_s": began_s,
+                "ended_s": began_s + 1.2,
+                "client": f"10.0.0.{number % 4}:{40_000 + number}",
+                "server": "192.0.2.1:443",
+                "class": "port 443",
+                "arm": ("helped", "unhelped")[number % 2],
+                "unhelped": 0.5,
+                "coin": number % 3 == 0,
+                "outcome": "closed",
+                "first_byte_s": 0.09,
+                "active_s": 0.4 + 0.1 * (number % 7),
+                "bytes_to_client": 1448 * packets,
+                "bytes_to_server": 100,
+                "behind": "client",
+                "wired_rtt_s": 0.04,
+                "radio_rtt_s": 0.02 + 0.001 * (number % 5),
+                "sent_bytes": 1448 * (packets + packets // 40),
+                "retransmitted_bytes": 1448 * (packets // 40),
+                "repaired_bytes": 0,
+            }
+        )
+    return lines
+
+
 def texts() -> dict[str, bytes]:
     """Return a sample of each format but captures."""
     stream = iperf3("UDP", reverse=True)
@@ -471,6 +504,7 @@ def texts() -> dict[str, bytes]:
         "iperf3-udp": json.dumps(iperf3("UDP", reverse=True)),
         "iperf3-stream": "\n".join(json.dumps(event) for event in events),
         "lasthop": json.dumps(measured()),
+        "gateway": "\n".join(map(json.dumps, gateway_flows())),
         "ss": ss(spurious=1),
         "flent": json.dumps(flent()),
         "flent-irtt": json.dumps(flent(irtt_like=True)),

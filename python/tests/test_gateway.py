@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Command
 from jsonschema import Draft7Validator
+from measurement_samples import gateway_flows
 
-from lasthop._lasthop import ScenarioError, gateway_settings
+from lasthop._lasthop import ScenarioError, gateway, gateway_settings
 
 FILE = """
 [gateway]
@@ -80,29 +81,23 @@ def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path)
     path.write_text(FILE.replace("unhelped", f"{keys}unhelped", 1), encoding="utf-8")
     settings = {"time_s": 0.0, "scheme": "i-tcp", "is_helping": True, "keys": ""}
     lines = [{"line": "start", **settings}]
-    for number in range(2000):
-        helped, size = number * number % 7 % 2 == 0, 40_000 * (1 + number % 3)
+    for number, flow in enumerate(2000 * [gateway_flows()[1]]):
+        helped = number * number % 7 % 2 == 0
         began_s = 2.0 * number
+        size = 40_000 * (1 + number % 3)
         lines.append(
             {
-                "line": "flow",
+                **flow,
                 "began_s": began_s,
                 "ended_s": began_s + 1,
                 "client": f"10.0.0.{number % 5}:{number + 1}",
-                "server": "192.0.2.1:443",
-                "class": "port 443",
                 "arm": "helped" if helped else "unhelped",
                 "unhelped": 3 / 7,
                 "coin": number // 7 % 2 == 0,
-                "outcome": "closed",
-                "first_byte_s": 0.1,
                 "active_s": (0.5 if helped else 1.0) * (1 + number % 11 / 40),
                 "bytes_to_client": size,
-                "bytes_to_server": 100,
-                "radio_rtt_s": 0.02,
                 "sent_bytes": size,
-                "retransmitted_bytes": 0,
-                "repaired_bytes": 0,
+                "retransmitted_bytes": 1448 * (number % 8 == 0),
             }
         )
     # The last line was cut off.
@@ -119,6 +114,23 @@ def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path)
     assert gain["low"] < 2 < gain["high"] < 2.1
     assert report["same"]["gain"]["low"] < 1 < report["same"]["gain"]["high"]
     assert report["helped_failed"] == report["unhelped_failed"] == 0
+
+    predicted = command("gateway", "report", path, "--predict", "--rate", "20Mbps", "--json")
+    prediction = json.loads(predicted.stdout)["prediction"]
+    assert (prediction["rate_bps"], round(prediction["rtt_s"], 3)) == (20e6, 0.06)
+    assert [each["size"] for each in prediction["sizes"]] == ["below 100 KB", "100 KB to 1 MB"]
+    for each in prediction["sizes"]:
+        # What the file says is twice as fast, no split makes so over this link.
+        assert 0.9 < each["low"] < each["gain"] < each["high"] < 1.8
+        assert each["agrees"] is False
+    assert "predicted for the link" in command("gateway", "report", path, "--predict").stdout
+
+
+def test_predictions_need_flows_and_the_laboratory(command: Command, file: Path) -> None:
+    refused = command("gateway", "report", file, "--predict")
+    assert (refused.returncode, "state a file in gateway.flows" in refused.stderr) == (2, True)
+    with pytest.raises(OSError, match="lasthop gateway report FILE --predict"):
+        gateway(["report", str(file), "--predict"])
 
 
 def test_without_a_running_gateway_the_status_says_so(command: Command, file: Path, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_each_format_is_recognised_by_its_contents(reading: Any) -> None:
         "iperf3-udp": "iperf3 udp",
         "iperf3-stream": "iperf3 udp",
         "lasthop": "lasthop measure",
+        "gateway": "gateway",
         "ss": "ss",
         "flent": "flent",
         "flent-irtt": "flent",

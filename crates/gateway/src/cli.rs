@@ -76,6 +76,12 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
             return Err(wrong(format!("found the command \"{other}\", {expected}")));
         }
     };
+    if *name == "report" && options.contains(&"--predict") {
+        let remedy = "install the Python package, and run `lasthop gateway report FILE --predict`";
+        return Err(wrong(format!(
+            "report: --predict needs the simulator, which this program has not; {remedy}"
+        )));
+    }
     if let Some(option) = options.iter().find(|option| !known.contains(option)) {
         let expected = lasthop_scenario::alternatives(option, known.iter().copied());
         return Err(wrong(format!("{name}: found the option \"{option}\", {expected}")));

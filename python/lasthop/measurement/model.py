@@ -217,7 +217,7 @@ class Measurement:
         The file.
     format : str
         The detected format: `"irtt"`, `"ping"`, `"iperf3 tcp"`, `"iperf3 udp"`, `"ss"`, `"flent"`, `"csv"`,
-        `"pcap"` or `"mahimahi"`.
+        `"pcap"`, `"gateway"` or `"mahimahi"`.
     duration_s : float
         Time from the first event to the last one.
     probes : tuple of Probes

@@ -22,6 +22,7 @@ _MODULES = (
     "irtt",
     "flent",
     "mahimahi",
+    "gateway_flows",
     "ss",
     "fping",
     "ping",

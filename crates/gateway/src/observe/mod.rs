@@ -31,10 +31,10 @@ use crate::kernel::log::{Log, Logged, real_time_ns};
 use crate::kernel::nftables::{HELPED_SYN, UNHELPED_SYN};
 use crate::log;
 use crate::policy::{Help, Policy};
-use crate::report::rows::{Arm, FlowRow, Line, Settings};
+use crate::report::rows::{Arm, End, FlowRow, Line, Settings};
 use crate::report::{Evidence, OBSERVED_S};
 use file::Rows;
-use track::{End, Track};
+use track::Track;
 
 /// How long a flow is observed.
 const OBSERVED: Duration = Duration::from_secs(OBSERVED_S as u64);
@@ -372,6 +372,8 @@ impl Flows {
             active_s: track.active_ns().map(seconds),
             bytes_to_client: track.delivered_to(End::Client),
             bytes_to_server: track.delivered_to(End::Server),
+            behind: track.behind,
+            wired_rtt_s: track.wired_rtt_ns().map(seconds),
             radio_rtt_s: track.radio_rtt_ns().map(seconds),
             sent_bytes: track.sent_bytes,
             retransmitted_bytes: track.retransmitted_bytes,

@@ -11,23 +11,7 @@
 use lasthop_proto::tcp::{Flags, SeqNum};
 use lasthop_wire::Tcp;
 
-use crate::report::rows::Outcome;
-
-/// An end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Client,
-    Server,
-}
-
-impl End {
-    fn other(self) -> End {
-        match self {
-            End::Client => End::Server,
-            End::Server => End::Client,
-        }
-    }
-}
+use crate::report::rows::{End, Outcome};
 
 /// The longest pause, in nanoseconds, that counts as activity although no data wait.
 const PAUSE_NS: u64 = 1_000_000_000;
@@ -97,11 +81,12 @@ pub(super) struct Track {
     /// The number of the client's SYN.
     seq: SeqNum,
     /// The end behind the radio.
-    behind: End,
+    pub(super) behind: End,
     /// By the end that sends.
     directions: [Direction; 2],
     handshake: Handshake,
-    is_answered: bool,
+    /// When the server's answer to the SYN, and the client's to that, arrived.
+    answers_ns: [Option<u64>; 2],
     is_reset: bool,
     /// The latest packet of a host, and the pauses before it.
     latest_ns: u64,
@@ -126,7 +111,7 @@ impl Track {
             behind,
             directions,
             handshake: Handshake::Before,
-            is_answered: false,
+            answers_ns: [None; 2],
             is_reset: false,
             latest_ns: began_ns,
             paused_ns: 0,
@@ -168,7 +153,9 @@ impl Track {
         if !is_ack {
             return;
         }
-        self.is_answered |= from == End::Client && !is_syn;
+        if from == End::Server || !is_syn {
+            self.answers_ns[from as usize].get_or_insert(now_ns);
+        }
         let other = &mut self.directions[from.other() as usize];
         let before = other.delivered();
         other.acknowledged.begin(segment.ack);
@@ -183,9 +170,9 @@ impl Track {
             && let Handshake::Sent(sent_ns) = self.handshake
         {
             // The kernel notes arrivals; what leaves, the observer notes, and may be late.
-            self.handshake = match now_ns.checked_sub(sent_ns).filter(|rtt_ns| *rtt_ns > 0) {
-                Some(rtt_ns) => Handshake::Answered(rtt_ns),
-                None => Handshake::Ambiguous,
+            self.handshake = match now_ns.saturating_sub(sent_ns) {
+                0..1000 => Handshake::Ambiguous,
+                rtt_ns => Handshake::Answered(rtt_ns),
             };
         }
     }
@@ -214,7 +201,12 @@ impl Track {
 
     /// Whether data, or the answer to the client, are under way.
     fn waits(&self) -> bool {
-        !self.is_answered || self.directions.iter().any(Direction::waits)
+        !self.is_answered() || self.directions.iter().any(Direction::waits)
+    }
+
+    /// Whether the client knows that the server has answered.
+    fn is_answered(&self) -> bool {
+        self.answers_ns[End::Client as usize].is_some()
     }
 
     /// Whether nothing more is to come.
@@ -227,7 +219,7 @@ impl Track {
         let latest_ns = self.progress.map_or(self.began_ns, |(time_ns, _)| time_ns);
         match () {
             () if self.is_reset => Outcome::Reset,
-            () if !self.is_answered => Outcome::Unanswered,
+            () if !self.is_answered() => Outcome::Unanswered,
             () if self.has_ended() => Outcome::Closed,
             () if self.waits() && now_ns.saturating_sub(latest_ns) >= STALL_NS => Outcome::Stalled,
             () => Outcome::Open,
@@ -247,6 +239,15 @@ impl Track {
     /// The time from its beginning to the first data that the client acknowledged.
     pub(super) fn first_byte_ns(&self) -> Option<u64> {
         self.first_byte_ns.map(|time_ns| time_ns - self.began_ns)
+    }
+
+    /// The round-trip time of the wired part, of the handshake.
+    pub(super) fn wired_rtt_ns(&self) -> Option<u64> {
+        let [of_client, of_server] = self.answers_ns;
+        match self.behind {
+            End::Client => of_server?.checked_sub(self.began_ns),
+            End::Server => of_client?.checked_sub(of_server?),
+        }
     }
 
     /// The round-trip time over the radio, of the handshake.
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn what_the_receiver_acknowledges_counts() {
         let mut talk = Talk::opened();
-        assert_eq!(talk.0.radio_rtt_ns(), Some(20 * MS));
+        assert_eq!((talk.0.radio_rtt_ns(), talk.0.wired_rtt_ns()), (Some(20 * MS), Some(30 * MS)));
         // The gateway has acknowledged all to the server; the client only a part.
         talk.serves(60, 0, 1000);
         talk.serves(61, 1000, 1000);
@@ -392,7 +393,8 @@ mod tests {
             Talk::with(50, 0, Flags::SYN, 0, |tcp| talk.0.sent(End::Client, tcp, at_ms * MS));
         }
         talk.hears(End::Server, 1050, SERVER_SEQ, 51, Flags::SYN | Flags::ACK, 0);
-        assert_eq!(talk.0.radio_rtt_ns(), None);
+        talk.hears(End::Client, 1090, 10, SERVER_SEQ + 1, Flags::ACK, 0);
+        assert_eq!((talk.0.radio_rtt_ns(), talk.0.wired_rtt_ns()), (None, Some(40 * MS)));
         // Upwards, what arrives again was lost before.
         talk.hears(End::Server, 1100, SERVER_SEQ + 1001, 51, Flags::ACK, 1000);
         talk.hears(End::Server, 1200, SERVER_SEQ + 1, 51, Flags::ACK, 1000);

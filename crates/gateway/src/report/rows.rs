@@ -47,6 +47,26 @@ pub enum Arm {
     Unhelped,
 }
 
+/// An end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The host that opened it.
+    Client,
+    /// The other.
+    Server,
+}
+
+impl End {
+    /// The opposite end.
+    pub fn other(self) -> End {
+        match self {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        }
+    }
+}
+
 /// How a flow stood when its observation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -93,6 +113,10 @@ pub struct FlowRow {
     pub bytes_to_client: u64,
     /// Data that the server acknowledged, in bytes.
     pub bytes_to_server: u64,
+    /// The end behind the radio.
+    pub behind: End,
+    /// Round-trip time of the wired part, of the handshake.
+    pub wired_rtt_s: Option<f64>,
     /// Round-trip time over the radio, of the handshake.
     pub radio_rtt_s: Option<f64>,
     /// Data sent over the radio towards its far end, in bytes, retransmissions included.

@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lasthop_gateway::report::rows::{self, Arm, FlowRow, Line, Outcome};
+use lasthop_gateway::report::rows::{self, Arm, End, FlowRow, Line, Outcome};
 
 use super::hosts::{CLIENT, Host, Network, SERVER, connect, echo};
 use super::report::harmful;
@@ -74,11 +74,19 @@ fn both_arms_are_recorded_alike() {
     for flow in &flows {
         assert_eq!((flow.bytes_to_client, flow.bytes_to_server), (LEN as u64, LEN as u64), "{flow:?}");
         assert_eq!((flow.outcome, flow.class.as_str(), flow.unhelped), (Outcome::Closed, "port 7000", 0.5));
-        assert_eq!((flow.sent_bytes, flow.retransmitted_bytes, flow.repaired_bytes), (LEN as u64, 0, 0));
+        // On a busy machine, the hosts may send some again.
+        assert_eq!(flow.sent_bytes - flow.retransmitted_bytes, LEN as u64, "{flow:?}");
+        assert!(flow.retransmitted_bytes < LEN as u64 && flow.repaired_bytes < LEN as u64, "{flow:?}");
         let active_s = flow.active_s.expect("progress");
         assert!(active_s > 0.0 && active_s < 1.0, "{flow:?}");
         // Shorter than what the observer is late, it is unknown.
         assert!(flow.radio_rtt_s.is_none_or(|rtt_s| rtt_s > 0.0 && rtt_s < 0.1), "{flow:?}");
+        assert!(flow.wired_rtt_s.is_some_and(|rtt_s| rtt_s < 0.1), "{flow:?}");
+        assert_eq!(
+            flow.behind == End::Client,
+            CLIENT.contains(&flow.client.ip().to_string().as_str()),
+            "{flow:?}"
+        );
         assert!(flow.first_byte_s.is_some_and(|first_s| first_s <= active_s), "{flow:?}");
     }
     let helped = flows.iter().filter(|flow| flow.arm == Arm::Helped).count();

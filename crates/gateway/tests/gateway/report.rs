@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use lasthop_base::{Stream, Streams};
-use lasthop_gateway::report::rows::{Arm, FlowRow, Line, Outcome, Settings};
+use lasthop_gateway::report::rows::{Arm, End, FlowRow, Line, Outcome, Settings};
 use lasthop_gateway::report::{Evidence, Gain};
 
 /// What is simulated.
@@ -99,6 +99,8 @@ fn row(
         active_s: (!has_failed).then_some(active_s),
         bytes_to_client: bytes as u64,
         bytes_to_server: 0,
+        behind: End::Client,
+        wired_rtt_s: None,
         radio_rtt_s: None,
         sent_bytes: 0,
         retransmitted_bytes: 0,

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from lasthop import _lasthop
-from lasthop.cli.streams import emit_document
+from lasthop.cli import complete
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.option_values import link_properties
+from lasthop.cli.options import Rate
+from lasthop.cli.progress import Activity
+from lasthop.cli.streams import emit, emit_document
+from lasthop.core.names import unknown
 
 
 def gateway(
@@ -41,6 +50,22 @@ def gateway(
             help="With run: take over from the running gateway, which carries its connections to their end.",
         ),
     ] = False,
+    predict: Annotated[
+        bool,
+        typer.Option(
+            "--predict",
+            help="With report: fit the link to the same flows, simulate them, and print the gain beside it.",
+        ),
+    ] = False,
+    rate: Rate = None,
+    sender: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.server,
+            help="With --predict: the servers' TCP, such as linux, which is CUBIC, or linux-bbr.",
+        ),
+    ] = "linux",
     as_json: Annotated[bool, typer.Option("--json", help="With status and report: print JSON.")] = False,
 ) -> None:
     """Help the connections of a real link by the schemes of scenarios. Linux only.
@@ -48,8 +73,51 @@ def gateway(
     This is the program `lasthop-gateway`, for hosts that have Python: the same code, compiled into the
     package.
     """
+    if predict:
+        if command != "report" or file is None:
+            raise RefusedError("--predict: expected report with the gateway's file")
+        _predict(file, rate, sender, as_json)
+        return
     options = {"--observe": observe, "--replace": replace, "--json": as_json}
     line = [command, *([str(file)] if file is not None else [])]
     text = _lasthop.gateway([*line, *(name for name, wanted in options.items() if wanted)])
     if text:
         emit_document(text)
+
+
+def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
+    """Print the report, and beside it what the laboratory predicts from the same flows."""
+    # What the gateway itself does not need, which may run for months.
+    from lasthop import fitting
+    from lasthop.advice import SENDERS, prediction
+    from lasthop.measurement import MeasurementError, read
+    from lasthop.measurement.source import load
+
+    if sender not in SENDERS:
+        raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
+    known = link_properties(rate=rate, up_rate=None, rtt=None, last_hop_rtt=None)
+    settings = tomllib.loads(_lasthop.gateway_settings(file) or "")
+    path = settings.get("gateway", {}).get("flows")
+    if path is None:
+        raise RefusedError(f"{file}: --predict needs the flows; state a file in gateway.flows")
+    report = json.loads(_lasthop.gateway(["report", str(file), "--json"]))
+    with Activity("reading") as activity:
+        try:
+            lines = load(Path(path)).documents
+            activity.doing("fitting models of the losses")
+            link = fitting.fit(read(path), rate_bps=known["rate_bps"], replicates=prediction.REPLICATES)
+            activity.doing("simulating the flows")
+            found = prediction.predict(link, report, lines, settings, sender=sender)
+        except (MeasurementError, OSError, ValueError) as error:
+            raise RefusedError(str(error)) from None
+    if as_json:
+        report["prediction"] = {
+            "rate_bps": link.rate_bps,
+            "rtt_s": link.rtt_s,
+            "last_hop_rtt_s": link.last_hop_rtt_s,
+            "sizes": [{**asdict(each), "agrees": each.agrees} for each in found],
+        }
+        emit_document(json.dumps(report, indent=2))
+    else:
+        emit(_lasthop.gateway(["report", str(file)]))
+        emit(prediction.words(link, found))

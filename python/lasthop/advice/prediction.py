@@ -1,0 +1,200 @@
+"""What the laboratory predicts for the flows of a gateway, beside what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lasthop.core import formats
+from lasthop.fitting import FittedLink
+from lasthop.measurement.gateway_flows import flows
+from lasthop.race import Arm, Race
+
+RUNS = 96
+"""Runs of each arm for each size."""
+
+REPLICATES = 20
+"""Replicates for the intervals of the fit: fewer than of `lasthop fit`, which takes minutes for so many."""
+
+_DRAWS = 16
+"""Links drawn from the uncertainty of the fit."""
+
+_REQUEST = "100 B"
+"""Size of a request."""
+
+_TIME = "application.user.mean_response_time_s"
+
+_KEYS = ("congestion", "packet_size", "rto_min")
+"""Keys of the gateway's TCP that scenarios have by the same names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The gain for flows of a size.
+
+    Attributes
+    ----------
+    size : str
+        The size, as the report has it.
+    bytes : int
+        The simulated size: the geometric mean.
+    gain, low, high : float
+        How many times as fast helped flows are, with a 95 % interval over fades and fitted links.
+    measured, measured_low, measured_high : float or None
+        The same as measured; None while there are too few flows.
+    """
+
+    size: str
+    bytes: int
+    gain: float
+    low: float
+    high: float
+    measured: float | None
+    measured_low: float | None
+    measured_high: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the two intervals overlap; None without a measured one."""
+        if self.measured_low is None or self.measured_high is None:
+            return None
+        return self.low <= self.measured_high and self.measured_low <= self.high
+
+
+def predict(
+    link: FittedLink,
+    report: Mapping[str, Any],
+    lines: Sequence[Any],
+    settings: Mapping[str, Any],
+    *,
+    sender: str = "linux",
+    seed: int = 1,
+    jobs: int | None = None,
+) -> list[Prediction]:
+    """Predict the gain of the flows that a report compares.
+
+    Each size is simulated as single downloads with nothing else on the link.
+
+    Parameters
+    ----------
+    link : FittedLink
+        The link, fitted to the flows.
+    report : mapping
+        The report, as `lasthop gateway report --json` prints it.
+    lines : sequence
+        The lines of the file of flows.
+    settings : mapping
+        The tables of the gateway's file.
+    sender : str, default "linux"
+        The TCP of the servers, as scenarios name it.
+    seed, jobs
+        As in `lasthop.race.Race`.
+
+    Returns
+    -------
+    list of Prediction
+        For each size of the report.
+    """
+    groups = [each for each in report["groups"] if each["class"] is None and each["size"]]
+    return [
+        _predicted(link, each, size, _scheme(settings), sender, seed, jobs)
+        for each in groups or report["groups"][:1]
+        if (size := _typical(lines, each["size"])) is not None
+    ]
+
+
+def _typical(lines: Sequence[Any], size: str | None) -> int | None:
+    """Return the geometric mean of the data of flows that have a size; None without flows."""
+    least, most = _BOUNDS.get(size, (1, math.inf))
+    data = [line["bytes_to_client"] + line["bytes_to_server"] for line in flows(lines)]
+    found = [each for each in data if least <= each < most]
+    return round(math.exp(np.mean(np.log(found)))) if found else None
+
+
+_BOUNDS: Mapping[str | None, tuple[float, float]] = {
+    "below 100 KB": (1, 1e5),
+    "100 KB to 1 MB": (1e5, 1e6),
+    "above 1 MB": (1e6, math.inf),
+}
+"""The sizes of the report, in bytes."""
+
+
+def _scheme(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the settings of the split that scenarios have too."""
+    wireless = {**settings.get("tcp", {}), **settings.get("scheme", {}).get("i-tcp", {}).get("wireless", {})}
+    found = [(f"scheme.i-tcp.wireless.{key}", wireless[key]) for key in _KEYS if key in wireless]
+    # The gateway's pipe, and the buffers of the kernel's sockets.
+    return (("scheme.i-tcp.buffer", "1 MiB"), *found)
+
+
+def _predicted(
+    link: FittedLink,
+    group: Mapping[str, Any],
+    size: int,
+    scheme: tuple[tuple[str, Any], ...],
+    sender: str,
+    seed: int,
+    jobs: int | None,
+) -> Prediction:
+    user = {
+        "from": "mobile",
+        "to": "fixed",
+        "request": {"constant": _REQUEST},
+        "response": {"constant": f"{size} B"},
+        "think": {"constant": 0},
+        "requests": 1,
+    }
+    without, split = Arm(sender, "basic"), Arm(sender, "i-tcp", scheme)
+    race = Race(
+        link.scenario().with_({"transfer": None, "application": {"user": user}}),
+        [without, split],
+        baseline=without,
+        metric=_TIME,
+        seed=seed,
+        overrides=[{"limit": 300}],
+        variants=link.draws(_DRAWS) if link.stated is None else [{}],
+        runs=(RUNS, RUNS),
+        precision=None,
+    )
+    race.run(jobs)
+    logs = [np.log(np.asarray(race.values(arm), dtype=float)) for arm in (without, split)]
+    count = min(map(len, logs))
+    gains = logs[0][:count] - logs[1][:count]
+    gains = gains[np.isfinite(gains)]
+    half = 1.96 * float(np.std(gains, ddof=1)) / math.sqrt(len(gains))
+    mean = float(np.mean(gains))
+    measured = group["gain"] or {"ratio": None, "low": None, "high": None}
+    return Prediction(
+        size=group["size"] or "all",
+        bytes=size,
+        gain=math.exp(mean),
+        low=math.exp(mean - half),
+        high=math.exp(mean + half),
+        measured=measured["ratio"],
+        measured_low=measured["low"],
+        measured_high=measured["high"],
+    )
+
+
+def words(link: FittedLink, found: Sequence[Prediction]) -> str:
+    """Return predictions as a table, with the link."""
+    assert link.rate_bps is not None
+    rows = [
+        f"predicted for the link that these flows show: {formats.rate(link.rate_bps)}, round trip "
+        f"{formats.seconds(link.rtt_s)}, of which the radio takes {formats.seconds(link.last_hop_rtt_s)}",
+        "",
+        f"{'flows':<30}{'predicted':<24}measured",
+    ]
+    for each in found:
+        measured = "too few yet"
+        if each.measured is not None:
+            measured = f"{each.measured:.3g} ({each.measured_low:.3g} to {each.measured_high:.3g})"
+        note = "" if each.agrees is not False else ", which differs"
+        rows.append(
+            f"{each.size:<30}{f'{each.gain:.3g} ({each.low:.3g} to {each.high:.3g})':<24}{measured}{note}"
+        )
+    return "\n".join(rows)
