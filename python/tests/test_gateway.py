@@ -1,11 +1,14 @@
 """The gateway from the command line; its crate's tests run it between hosts."""
 
+from __future__ import annotations
+
 import importlib.util
 import json
 import shutil
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import ROOT, Command
@@ -13,6 +16,9 @@ from jsonschema import Draft7Validator
 from measurement_samples import gateway_flows
 
 from lasthop._lasthop import ScenarioError, gateway, gateway_settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FILE = """
 [gateway]
@@ -174,3 +180,49 @@ def test_packages_have_what_they_install(tmp_path: Path) -> None:
     if shutil.which("man") is not None:
         shown = subprocess.run(["man", "-l", page], capture_output=True, text=True, check=False)
         assert ".x --json  'quoted' \\ text" in shown.stdout, shown.stderr
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_page_shows_the_gain(browser: Browser, width: int) -> None:
+    """With the answers of a gateway; nothing scrolls sideways but tables."""
+    gain = {"ratio": 1.52, "low": 1.37, "high": 1.69}
+    group = {"class": None, "size": None, "flows": 1396, "helped_bps": 2.16e6, "unhelped_bps": 1.52e6}
+    flow = gateway_flows()[1]
+    state: dict[str, Any] = {
+        "radio": ["wlan0"],
+        "running_s": 7200,
+        "is_observing": False,
+        "unhelped_share": 0.1,
+        "counters": {"flows": 12345, "split": 1},
+        "report": {
+            "verdict": "i-tcp helps.",
+            "hosts": 6,
+            "stopped_s": None,
+            "helped_failed": 0.001,
+            "unhelped_failed": None,
+            "groups": [{**group, "gain": gain}, {**group, "class": "port 443", "gain": None}],
+        },
+        "history": [
+            [1.8e9 + 10 * number, 1.5, 1.5 - 1 / number, 1.5 + 1 / number] for number in range(3, 90)
+        ],
+        "flows": [flow, {**flow, "client": "<b>[2001:db8::1]:5", "active_s": None, "radio_rtt_s": None}],
+    }
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    source = (ROOT / "crates/gateway/src/page.html").read_text(encoding="utf-8")
+    page.route("http://gateway.test/", lambda route: route.fulfill(body=source, content_type="text/html"))
+    page.route("http://gateway.test/status.json", lambda route: route.fulfill(json=state))
+    page.goto("http://gateway.test/")
+    page.wait_for_selector("#counters div")
+    assert errors == []
+    assert page.inner_text("h1") == "i-tcp helps."
+    assert page.inner_text("#alarm") == ""
+    assert "1.52 (1.37 to 1.69)" in page.inner_text("#groups tr:first-child")
+    assert "too few yet" in page.inner_text("#groups tr:nth-child(2)")
+    assert page.inner_text("#flows tr:nth-child(2) td").startswith("<b>[2001:db8::1]:5")
+    assert page.locator("#chart polygon").count() == page.locator("#chart polyline").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    state["report"]["stopped_s"] = 1.8e9
+    page.wait_for_function("document.querySelector('#alarm').textContent.startsWith('Harm was found')")
+    page.close()

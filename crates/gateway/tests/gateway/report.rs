@@ -160,7 +160,7 @@ fn most_of(runs: u64) -> usize {
 
 /// The number of simulated comparisons.
 fn runs() -> u64 {
-    std::env::var("LASTHOP_COMPARISONS").map_or(100, |runs| runs.parse().expect("a number"))
+    std::env::var("LASTHOP_COMPARISONS").map_or(60, |runs| runs.parse().expect("a number"))
 }
 
 fn look_at_all(world: World) -> Vec<Seen> {

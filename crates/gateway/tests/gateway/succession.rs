@@ -68,7 +68,7 @@ fn a_successor_takes_over() {
     for host in SERVER {
         let _stream = network.client.run(move || connect(host, 7000).expect("a listener"));
     }
-    assert_eq!(second.count("split"), 2);
+    assert_eq!((second.count("split"), second.count("watched")), (2, 2), "it observes in the other's place");
     assert!(first.child.try_wait().expect("a process").is_none(), "it has a connection");
     answer();
     drop(answer);
