@@ -407,3 +407,25 @@ pub fn drop_privileges() -> io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_read_where_the_kernel_says_that_there_is_one() {
+        let data = |status: u32| {
+            let mut data = [0; 20];
+            data[..4].copy_from_slice(&status.to_ne_bytes());
+            data[16..18].copy_from_slice(&0x2064_u16.to_ne_bytes());
+            data[18..].copy_from_slice(&0x88a8_u16.to_ne_bytes());
+            data
+        };
+        let (tagged, named) = (libc::TP_STATUS_VLAN_VALID, libc::TP_STATUS_VLAN_TPID_VALID);
+        assert_eq!(vlan_tag(&data(0)), None);
+        assert_eq!(vlan_tag(&data(named)), None);
+        assert_eq!(vlan_tag(&data(tagged)), Some([0x81, 0x00, 0x20, 0x64]));
+        assert_eq!(vlan_tag(&data(tagged | named)), Some([0x88, 0xa8, 0x20, 0x64]));
+        assert_eq!(vlan_tag(&data(tagged)[..10]), None, "cut short");
+    }
+}

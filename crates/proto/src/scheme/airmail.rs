@@ -142,3 +142,19 @@ impl Component for Observer {
         tally.total("mobile_host_reports", if is_base_station { 0 } else { self.statuses });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostId;
+
+    #[test]
+    fn status_messages_alone_are_counted() {
+        let mut observer = Observer { from: LinkEnd::MobileHost, statuses: 0 };
+        let (host, station, mut out) = (HostId(1), 0, Out::default());
+        for signal in [Signal::Status, Signal::Detached { host, station }, Signal::Status] {
+            observer.on_signal(Time::ZERO, &signal, &mut out);
+        }
+        assert_eq!(observer.statuses, 2);
+    }
+}

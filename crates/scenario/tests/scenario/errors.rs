@@ -873,3 +873,16 @@ fn errors_have_kinds_and_keys() {
     let swept = wrong(SCENARIO, &["sweep.'radio.arq'=[\"none\"]", "schemes=[\"ebsn\"]"]);
     assert_eq!((swept.kind(), swept.key()), (ErrorKind::Scheme, Some("schemes[0]")), "{swept}");
 }
+
+#[test]
+fn codes_of_packets_that_cannot_be_are_refused() {
+    for (set, message) in [
+        ("k=0", "scheme.packet-fec.k: found 0, expected at least 1"),
+        ("n=7", "scheme.packet-fec.n: found 7, expected at least k = 8"),
+        ("interleave=0", "scheme.packet-fec.interleave: found 0, expected at least 1"),
+    ] {
+        let overrides = [String::from("schemes=[\"packet-fec\"]"), format!("scheme.packet-fec.{set}")];
+        let error = Scenario::parse(SCENARIO, "test.toml", &overrides).expect_err(set).to_string();
+        assert!(error.contains(message), "{set}: {error}");
+    }
+}

@@ -707,8 +707,27 @@ impl Prr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::delivery::Snapshot;
     use crate::tcp::segment::SackBlocks;
+    use crate::tcp::sent::SentSegments;
     use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// The times are those of the first and the last original, in whichever order an acknowledgement reports them.
+    #[test]
+    fn news_have_the_first_and_the_last_time_of_what_was_delivered() {
+        let (mut sent, mut news, at) = (SentSegments::default(), News::default(), Time::from_nanos);
+        for n in 0..3 {
+            let start = SeqNum(1_000) + n * 1_000;
+            sent.on_sent(at(3 + 2 * u64::from(n)), start, start + 1_000, Snapshot::default());
+        }
+        let segments: Vec<_> = sent.iter().copied().collect();
+        for segment in [1, 0, 2].map(|place| &segments[place]) {
+            news.take(segment, SeqNum(9_000), None, true);
+            news.take(segment, SeqNum(9_000), None, false);
+        }
+        assert_eq!((news.acked, news.sacked), (Some((at(3), at(7))), Some((at(3), at(7)))));
+    }
 
     fn report(ack: u32, blocks: &[(u32, u32)]) -> Option<(u32, u32)> {
         let mut sack = SackBlocks::default();

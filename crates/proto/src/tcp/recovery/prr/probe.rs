@@ -42,9 +42,8 @@ impl Prr {
     /// Sends a probe on expiry of the probe timer: a new segment if there is one, otherwise the last segment
     /// again (RFC 8985 section 7.3).
     pub(super) fn send_probe(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        if self.probe.is_some() || !tcp.outstanding() {
-            return;
-        }
+        // `schedule_probe` stops the timer otherwise.
+        debug_assert!(self.probe.is_none() && tcp.outstanding(), "a probe that is not due");
         let new = tcp.send_new(now, out);
         if !new {
             let Some(last) = tcp.records.segments.last().copied() else { return };
