@@ -18,7 +18,7 @@ def _(mo):
     mo.md("""
     # A paper, reproduced
 
-    The experiments of seven papers come with Lasthop, as scenarios and as claims that can fail. This one is
+    The experiments of eight papers come with Lasthop, as scenarios and as claims that can fail. This one is
     Bakshi, Krishna, Vaidya and Pradhan, *Improving Performance of TCP over Wireless Networks* (TR-96-014).
     """)
     return

@@ -14,6 +14,7 @@ from lasthop.papers.evidence import At, Evidence, Sweep
 from lasthop.papers.paper import Claim, Judgement
 from lasthop.papers.runner import Selection, run_paper
 from lasthop.papers.snoop.network import FAST_RETRANSMISSIONS, SYSTEM
+from lasthop.papers.splitting.network import SPLIT
 from lasthop.papers.verdicts import AGREES, DIFFERS
 
 
@@ -108,6 +109,8 @@ MUTATIONS = (
         "near-peak",
         _exchange(SYSTEM, FAST_RETRANSMISSIONS),
     ),
+    Mutation("a proxy", "splitting", "who-gains-1", _exchange(SPLIT, "basic"), runs=20),
+    Mutation("a control that bears losses", "splitting", "figure-4-bbr1-60", values={"linux-bbr": "linux"}),
     Mutation("a variable segment size", "vstcp", "typical", _exchange("vs-tcp", "metp")),
     Mutation(
         "no congestion control", "vstcp", "long-recovery", experiments=_exchange("uncontrolled", "normal")
@@ -170,7 +173,16 @@ class Broken:
 
 
 # An event in fewer than one run in twenty can be claimed from 72 runs without one on.
-RUNS = {"comparison": 60, "ebsn": 80, "lhack": 4, "selective-fec": 500, "snoop": 10, "vstcp": 3, "wenp": 5}
+RUNS = {
+    "comparison": 60,
+    "ebsn": 80,
+    "lhack": 4,
+    "selective-fec": 500,
+    "snoop": 10,
+    "splitting": 8,
+    "vstcp": 3,
+    "wenp": 5,
+}
 SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
 
 

@@ -16,7 +16,7 @@ from lasthop.papers.paper import Paper, module
 if TYPE_CHECKING:
     from lasthop.papers.runner import Outcome
 
-_NAMES = ("comparison", "ebsn", "lhack", "selective-fec", "snoop", "vstcp", "wenp")
+_NAMES = ("comparison", "ebsn", "lhack", "selective-fec", "snoop", "splitting", "vstcp", "wenp")
 
 
 def papers() -> list[Paper]:

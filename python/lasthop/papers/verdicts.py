@@ -23,7 +23,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.core.statistics import LEVEL, Estimate, Kind, Sample, estimate, paired, ratio_of_means
+from lasthop.core.statistics import (
+    LEVEL,
+    Estimate,
+    Kind,
+    Sample,
+    estimate,
+    paired,
+    quantile,
+    ratio_of_means,
+)
 
 AGREES = "agrees"
 DIFFERS = "differs"
@@ -233,6 +242,18 @@ class Quantity:
             return found
         mean, low, high, sd = (each / self.per for each in (found.mean, found.low, found.high, found.sd))
         return replace(found, mean=mean, low=low, high=high, sd=sd)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Median(Quantity):
+    """A measured quantity: the median of independent values, with the interval of `quantile`."""
+
+    def at(self, tests: int = 1) -> Estimate:
+        """Estimate the median; without an interval if there are too few values."""
+        found = quantile(self.values, 0.5, 1 - (1 - LEVEL) / tests)
+        low, high = (found.low, found.high) if found.determined else (math.nan, math.nan)
+        mean, low, high = (each / self.per for each in (found.value, low, high))
+        return Estimate(found.n, mean, low, high, math.nan, "exact", math.nan, float(found.n))
 
 
 def calculated(value: float) -> Quantity:

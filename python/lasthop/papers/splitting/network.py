@@ -1,0 +1,173 @@
+"""The emulated network of the paper: segments, queues and controls, as scenarios state them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DELAYS = (1, 20, 40, 60, 80, 100)
+"""The delays of a segment, one way, in ms."""
+
+LOSSES = (0, 1, 2, 3, 4)
+"""The loss rates of a segment, in percent."""
+
+RATES = (10, 20, 30, 40, 50)
+"""The rates of a segment, in Mb/s."""
+
+CONTROLS = {"cubic": "CUBIC", "bbr1": "BBRv1", "bbr2": "BBRv2", "bbr3": "BBRv3"}
+"""The congestion controls of the paper, by their names here."""
+
+SENDERS = {"cubic": "linux", "bbr1": "linux-bbr", "bbr3": "linux-bbr3"}
+"""Our senders: BBRv2 is not one of them."""
+
+SPLIT = "i-tcp@router"
+"""The scheme of the proxy at the router."""
+
+SECONDS = 10
+"""A download has as many bytes as the bottleneck carries in this time."""
+
+TIME = "application.download.mean_response_time_s"
+"""The time of a request: connection, TLS handshake, request and response."""
+
+SIZE = "application.download.response.constant"
+"""The bytes of a download."""
+
+OFFLOADED = 2
+"""Segments of a super-packet: the least that Linux makes (tcp_min_tso_segs)."""
+
+_ETHERNET = 1514 / 1500
+"""HTB counts packets with their Ethernet headers."""
+
+_MTU, _PACKET = 1500, 1000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """A segment of a path.
+
+    Attributes
+    ----------
+    delay : int
+        The delay, one way, in ms.
+    loss : int
+        The loss rate in percent.
+    rate : int
+        The rate in Mb/s.
+    """
+
+    delay: int
+    loss: int
+    rate: int
+
+    @classmethod
+    def parse(cls, text: str) -> Segment:
+        """Return the segment that the tables of printed values call `delay/loss/rate`."""
+        return cls(*map(int, text.split("/")))
+
+    def __str__(self) -> str:
+        """Return the segment in words."""
+        return f"{self.delay} ms, {self.loss} %, {self.rate} Mb/s"
+
+
+Path = Sequence[Segment]
+"""Segment 1, next to the client, and segment 2 if there is one."""
+
+
+def bottleneck(path: Path) -> int:
+    """Return the least rate of a path in Mb/s."""
+    return min(segment.rate for segment in path)
+
+
+def size(path: Path, seconds: int = SECONDS) -> int:
+    """Return the bytes of a download over a path."""
+    return seconds * bottleneck(path) * 125_000
+
+
+def _queue(kind: str, path: Path, segment: Segment) -> tuple[str, float]:
+    """Return the queue before the link of a segment, and the rate of the link in Mb/s."""
+    rtt = 2 * sum(each.delay for each in path)
+    bdp = rtt * bottleneck(path) * 125.0
+    limit = max(int(4 * bdp), 12 * _PACKET * 4)
+    packets = int(4 * bdp / _MTU)
+    queues = {
+        "red": f'{{ adaptive-red = {{ limit = "{limit} B", burst = {1 + limit // 12 // _PACKET} }} }}',
+        "bdp": f'"{max(int(bdp), _MTU)} B"',
+        "tenth": f'"{max(int(bdp / 10), _MTU)} B"',
+        "pie": f'{{ pie = {{ limit = "{packets} packets" }} }}',
+        "codel": f'{{ codel = {{ limit = "{packets} packets", interval = "{rtt} ms" }} }}',
+        "fq-codel": "{ fq-codel = {} }",
+        "policer": f'{{ policer = {{ rate = "{segment.rate} Mbps", burst = "{segment.rate * 1250} B" }} }}',
+    }
+    return queues[kind], 2.0 * segment.rate if kind == "policer" else float(segment.rate)
+
+
+def _channel(loss: int, offload: bool) -> str:
+    if loss == 0:
+        return '"perfect"'
+    if not offload:
+        return f"{{ frame-loss = {{ loss = {loss / 100} }} }}"
+    # As many packets are lost, in bursts of the segments of a super-packet.
+    begin = loss / 100 / (OFFLOADED - (OFFLOADED - 1) * loss / 100)
+    return f"{{ frame-bursts = {{ begin = {begin:.6f}, frames = {OFFLOADED} }} }}"
+
+
+QUEUES = {
+    "red": "RED",
+    "bdp": "FIFO, BDP",
+    "tenth": "FIFO, BDP/10",
+    "pie": "PIE",
+    "policer": "policer",
+    "codel": "CoDel",
+    "fq-codel": "FQ-CoDel",
+}
+"""The queues: the first five are the paper's."""
+
+_NAMES = {
+    1: (("shaper-client", "shaper-server"),),
+    2: (("router-near", "near-client"), ("far-router", "far-server")),
+}
+"""The shaped and the lossy link of each segment, by the number of segments."""
+
+
+def links(path: Path, queue: str = "red", *, offload: bool = True) -> str:
+    """Return the links of a path, as the value of `link` in a scenario.
+
+    Examples
+    --------
+    >>> links([Segment(1, 0, 10)], "bdp").split(", shaper-server")[0]
+    '{ shaper-client = { rate = "9907530 bps", queue = "2500 B" }'
+    """
+    tables = []
+    for (shaped, lossy), segment in zip(_NAMES[len(path)], path, strict=True):
+        text, rate = _queue(queue, path, segment)
+        bps = round(rate * 1e6 / _ETHERNET)
+        tables.append(f'{shaped} = {{ rate = "{bps} bps", queue = {text} }}')
+        channel = _channel(segment.loss, offload)
+        tables.append(f'{lossy} = {{ delay = "{segment.delay} ms", channel = {channel} }}')
+    return f"{{ {', '.join(tables)} }}"
+
+
+def swept(paths: Sequence[Path], queue: str = "red", *, offload: bool = True) -> str:
+    """Return the override that sweeps the links over paths."""
+    return f"sweep.link=[{', '.join(links(path, queue, offload=offload) for path in paths)}]"
+
+
+def swept_queues(path: Path, *, offload: bool = True) -> str:
+    """Return the override that sweeps the links of a path over the queues."""
+    return f"sweep.link=[{', '.join(links(path, queue, offload=offload) for queue in QUEUES)}]"
+
+
+def senders(*controls: str) -> str:
+    """Return the override that sweeps the senders."""
+    return f"sweep.sender={json.dumps([SENDERS[control] for control in controls])}"
+
+
+def response(path: Path, seconds: int = SECONDS) -> str:
+    """Return the override for the size of a download."""
+    return f"{SIZE}={size(path, seconds)} B"
+
+
+def segments(rate: int) -> list[Path]:
+    """Return the paths of one segment with a rate, by delay and loss."""
+    return [(Segment(delay, loss, rate),) for delay in DELAYS for loss in LOSSES]
