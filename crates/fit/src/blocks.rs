@@ -6,7 +6,7 @@
 
 use crate::counts::{Counted, until_arrivals};
 use crate::likelihood::TwoState;
-use crate::losses::{Fates, Losses};
+use crate::losses::{Losses, Outcomes};
 
 /// Tolerated relative deviation of the gaps in a run from their mean. Their sum is exact; their variation
 /// matters little.
@@ -34,12 +34,12 @@ pub(crate) enum Evidence {
 
 impl Evidence {
     pub(crate) fn of(losses: &Losses) -> Evidence {
-        match &losses.fates {
-            Fates::Probes(fates) => Evidence::Probes(blocks(losses, fates)),
-            Fates::Counts(counts) if losses.until_arrival => {
+        match &losses.outcomes {
+            Outcomes::Probes(outcomes) => Evidence::Probes(blocks(losses, outcomes)),
+            Outcomes::Counts(counts) if losses.until_arrival => {
                 Evidence::Counts(Counted::new(&until_arrivals(&losses.times, counts, losses.spacing_s())))
             }
-            Fates::Counts(counts) => {
+            Outcomes::Counts(counts) => {
                 let known = losses.times.iter().zip(counts);
                 let known = known.map(|(&begin, &(length, sent, lost))| (begin, length, sent, lost));
                 Evidence::Counts(Counted::new(&known.collect::<Vec<_>>()))
@@ -57,11 +57,11 @@ impl Evidence {
 }
 
 /// The blocks of a record of probes. The gap of the first block is zero.
-fn blocks(losses: &Losses, fates: &[bool]) -> Vec<Block> {
+fn blocks(losses: &Losses, outcomes: &[bool]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut before = 0.0;
     let short = SHORT * losses.duration_s();
-    for (&time, &lost) in losses.times.iter().zip(fates) {
+    for (&time, &lost) in losses.times.iter().zip(outcomes) {
         let gap = time - before;
         before = time;
         let first = blocks.len() < 2;

@@ -483,8 +483,8 @@ fn steps_of(chain: &TwoState, kinds: &[Kind], circle: &Circle, steps: &mut Vec<S
             Vec::new()
         };
         steps.extend(of_sent.iter().map(|kind| match kind.lost {
-            0 => of_equal_fates(chain, changes, kind, |loss| 1.0 - loss),
-            lost if lost == sent => of_equal_fates(chain, changes, kind, |loss| loss),
+            0 => of_equal_outcomes(chain, changes, kind, |loss| 1.0 - loss),
+            lost if lost == sent => of_equal_outcomes(chain, changes, kind, |loss| loss),
             lost => {
                 let found = all.get(lost as usize).copied();
                 let found = found.unwrap_or_else(|| circle.coefficients(lost, &values));
@@ -520,7 +520,7 @@ fn step(
 }
 
 /// The step of an interval whose packets have the same fate, of probability `emission` of the loss of each state.
-fn of_equal_fates(chain: &TwoState, changes: Pair, kind: &Kind, emission: fn(f64) -> f64) -> Step {
+fn of_equal_outcomes(chain: &TwoState, changes: Pair, kind: &Kind, emission: fn(f64) -> f64) -> Step {
     let emissions = [emission(chain.loss_good), emission(chain.loss_bad)];
     let one = [
         [(1.0 - changes[0]) * emissions[0], changes[1] * emissions[0]],
@@ -672,7 +672,7 @@ mod tests {
         Losses::of_counts(begins.collect(), counts.collect()).expect("valid counts")
     }
 
-    /// The likelihood of counts is the sum of those of all sequences of fates with these counts.
+    /// The likelihood of counts is the sum of those of all sequences of outcomes with these counts.
     #[test]
     fn equals_the_sum_over_all_orders() {
         let mut stream = Streams::new(1, 0).stream("counts");
@@ -696,8 +696,8 @@ mod tests {
                 })
                 .collect();
             let (mut sum, mut orders) = (0.0, 0);
-            for fates in 0..1_u32 << times.len() {
-                let lost: Vec<bool> = (0..times.len()).map(|packet| fates >> packet & 1 == 1).collect();
+            for outcomes in 0..1_u32 << times.len() {
+                let lost: Vec<bool> = (0..times.len()).map(|packet| outcomes >> packet & 1 == 1).collect();
                 let mut rest = &lost[..];
                 let counted = intervals.iter().all(|&(.., sent, count)| {
                     let (of_interval, others) = rest.split_at(sent as usize);

@@ -4,7 +4,7 @@
 //! models change state in continuous time, and the likelihood uses the actual time between packets.
 //!
 //! ```text
-//! Losses (times and fates of probes, or counts) ──> Evidence ──> likelihood ──> fit: one Model of each Family
+//! Losses (times and outcomes of probes, or counts) ──> Evidence ──> likelihood ──> fit: one Model of each Family
 //!    ^                                                                              │
 //!    └──────────────── simulate: the same probes over the fitted channel <──────────┘   (bootstrap, checks)
 //! ```

@@ -14,13 +14,13 @@ const SAME: f64 = 0.01;
 pub struct Losses {
     /// Times of probes, or starts of intervals, in seconds from the first one.
     pub(crate) times: Vec<f64>,
-    pub(crate) fates: Fates,
+    pub(crate) outcomes: Outcomes,
     /// Whether each interval counts the packets up to the last arrival in it, at a constant rate.
     pub(crate) until_arrival: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fates {
+pub(crate) enum Outcomes {
     /// Whether each probe was lost.
     Probes(Vec<bool>),
     /// For each interval: (length in seconds, packets sent, packets lost). Packets are evenly spaced. Only a record up to
@@ -79,7 +79,7 @@ impl Losses {
         if times.len() != lost.len() {
             return Err(Unusable::Uneven);
         }
-        Losses::new(times, Fates::Probes(lost))
+        Losses::new(times, Outcomes::Probes(lost))
     }
 
     /// The record of packets counted per interval: `times` are the starts in seconds, `counts` the length in
@@ -116,13 +116,13 @@ impl Losses {
             begins.push(begin);
             sums.push((length, sent, lost));
         }
-        Losses::new(begins, Fates::Counts(sums))
+        Losses::new(begins, Outcomes::Counts(sums))
     }
 
     /// The record of a receiver which notices losses only by the next arrival, of packets at a constant rate: each interval
     /// counts the packets from the last arrival before it to the last arrival in it.
     pub fn until_arrivals(self) -> Losses {
-        let Fates::Counts(counts) = &self.fates else { return self };
+        let Outcomes::Counts(counts) = &self.outcomes else { return self };
         let (mut times, mut all) = (Vec::new(), Vec::new());
         let mut end = 0.0;
         for (&begin, &count) in self.times.iter().zip(counts) {
@@ -135,10 +135,10 @@ impl Losses {
             all.push(count);
             end = begin + count.0;
         }
-        Losses { times, fates: Fates::Counts(all), until_arrival: true }
+        Losses { times, outcomes: Outcomes::Counts(all), until_arrival: true }
     }
 
-    fn new(mut times: Vec<f64>, fates: Fates) -> Result<Losses, Unusable> {
+    fn new(mut times: Vec<f64>, outcomes: Outcomes) -> Result<Losses, Unusable> {
         if times.len() < 2 {
             return Err(Unusable::Short);
         }
@@ -150,7 +150,7 @@ impl Losses {
             }
         }
         times.iter_mut().for_each(|time| *time -= first);
-        Ok(Losses { times, fates, until_arrival: false })
+        Ok(Losses { times, outcomes, until_arrival: false })
     }
 
     /// The number of probes or intervals.
@@ -160,9 +160,9 @@ impl Losses {
 
     /// Seconds from the first probe to the last, or to the end of the last interval.
     pub fn duration_s(&self) -> f64 {
-        match &self.fates {
-            Fates::Probes(_) => self.times[self.times.len() - 1],
-            Fates::Counts(counts) => self
+        match &self.outcomes {
+            Outcomes::Probes(_) => self.times[self.times.len() - 1],
+            Outcomes::Counts(counts) => self
                 .times
                 .iter()
                 .zip(counts)
@@ -173,27 +173,29 @@ impl Losses {
 
     /// Numbers of packets sent and lost.
     pub fn sent_and_lost(&self) -> (u64, u64) {
-        match &self.fates {
-            Fates::Probes(lost) => (lost.len() as u64, lost.iter().filter(|&&lost| lost).count() as u64),
-            Fates::Counts(counts) => counts.iter().fold((0, 0), |(all_sent, all_lost), &(_, sent, lost)| {
-                (all_sent + u64::from(sent), all_lost + u64::from(lost))
-            }),
+        match &self.outcomes {
+            Outcomes::Probes(lost) => (lost.len() as u64, lost.iter().filter(|&&lost| lost).count() as u64),
+            Outcomes::Counts(counts) => {
+                counts.iter().fold((0, 0), |(all_sent, all_lost), &(_, sent, lost)| {
+                    (all_sent + u64::from(sent), all_lost + u64::from(lost))
+                })
+            }
         }
     }
 
     /// Whether each probe was lost; `None` for a record of intervals.
-    pub fn fates(&self) -> Option<&[bool]> {
-        match &self.fates {
-            Fates::Probes(lost) => Some(lost),
-            Fates::Counts(_) => None,
+    pub fn outcomes(&self) -> Option<&[bool]> {
+        match &self.outcomes {
+            Outcomes::Probes(lost) => Some(lost),
+            Outcomes::Counts(_) => None,
         }
     }
 
     /// The median time between probes, or between packets of the intervals.
     pub fn spacing_s(&self) -> f64 {
-        median(match &self.fates {
-            Fates::Probes(_) => self.times.windows(2).map(|pair| pair[1] - pair[0]).collect(),
-            Fates::Counts(counts) => {
+        median(match &self.outcomes {
+            Outcomes::Probes(_) => self.times.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+            Outcomes::Counts(counts) => {
                 counts.iter().map(|&(length, sent, _)| length / f64::from(sent)).collect()
             }
         })
@@ -201,15 +203,15 @@ impl Losses {
 
     /// The median time between probes, or length of intervals.
     pub(crate) fn resolution_s(&self) -> f64 {
-        match &self.fates {
-            Fates::Probes(_) => self.spacing_s(),
-            Fates::Counts(counts) => median(counts.iter().map(|&(length, ..)| length).collect()),
+        match &self.outcomes {
+            Outcomes::Probes(_) => self.spacing_s(),
+            Outcomes::Counts(counts) => median(counts.iter().map(|&(length, ..)| length).collect()),
         }
     }
 
     /// The variance of the losses of intervals over that of independent losses; one for probes.
     pub(crate) fn dispersion(&self) -> f64 {
-        let Fates::Counts(counts) = &self.fates else { return 1.0 };
+        let Outcomes::Counts(counts) = &self.outcomes else { return 1.0 };
         let (sent, lost) = self.sent_and_lost();
         let share = lost as f64 / sent as f64;
         let squares = counts.iter().map(|&(_, sent, lost)| {
@@ -222,9 +224,9 @@ impl Losses {
     /// The packets lost in each interval; empty for probes.
     #[cfg(test)]
     pub(crate) fn lost_of_intervals(&self) -> Vec<u32> {
-        match &self.fates {
-            Fates::Probes(_) => Vec::new(),
-            Fates::Counts(counts) => counts.iter().map(|&(.., lost)| lost).collect(),
+        match &self.outcomes {
+            Outcomes::Probes(_) => Vec::new(),
+            Outcomes::Counts(counts) => counts.iter().map(|&(.., lost)| lost).collect(),
         }
     }
 
@@ -240,9 +242,11 @@ impl Losses {
     /// Simulates the same probes over a channel with the given model.
     pub(crate) fn simulate(&self, model: &Model, stream: &mut Stream) -> Losses {
         let mut states = Trajectory::new(model, stream);
-        let fates = match &self.fates {
-            Fates::Probes(_) => Fates::Probes(self.times.iter().map(|&time| states.loses(time)).collect()),
-            Fates::Counts(counts) => {
+        let outcomes = match &self.outcomes {
+            Outcomes::Probes(_) => {
+                Outcomes::Probes(self.times.iter().map(|&time| states.loses(time)).collect())
+            }
+            Outcomes::Counts(counts) => {
                 let spacing = self.spacing_s();
                 // Packets since the last arrival, and the time of the next one.
                 let (mut pending, mut next) = (0, 0.0);
@@ -265,10 +269,10 @@ impl Losses {
                     }
                     (length, sent, lost)
                 });
-                Fates::Counts(again.collect())
+                Outcomes::Counts(again.collect())
             }
         };
-        Losses { times: self.times.clone(), fates, ..*self }
+        Losses { times: self.times.clone(), outcomes, ..*self }
     }
 }
 

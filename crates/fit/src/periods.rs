@@ -18,7 +18,7 @@
 //! > P(last) = (a − H(d + a) + H(d)) / (a − H(a)),  P(first) = (b − H(d + b) + H(d)) / m.
 
 use crate::likelihood::TwoState;
-use crate::losses::{Fates, Losses};
+use crate::losses::{Losses, Outcomes};
 use crate::model::Law;
 use crate::search::minimise;
 
@@ -165,15 +165,15 @@ fn with_lognormal(laws: &[Candidate; 2], chain: &TwoState, chosen: [bool; 2]) ->
 
 /// Whether the fate of each probe determines the state.
 fn determined(losses: &Losses, chain: &TwoState) -> bool {
-    chain.loss_good == 0.0 && chain.loss_bad == 1.0 && losses.fates().is_some()
+    chain.loss_good == 0.0 && chain.loss_bad == 1.0 && losses.outcomes().is_some()
 }
 
 /// Whether the state is bad at each probe, in the most probable state sequence (Viterbi 1967).
 fn likeliest_states(losses: &Losses, chain: &TwoState) -> Vec<bool> {
     let times = &losses.times;
-    let outcome = |index: usize| match &losses.fates {
-        Fates::Probes(lost) => (u32::from(lost[index]), u32::from(!lost[index])),
-        Fates::Counts(counts) => (counts[index].2, counts[index].1 - counts[index].2),
+    let outcome = |index: usize| match &losses.outcomes {
+        Outcomes::Probes(lost) => (u32::from(lost[index]), u32::from(!lost[index])),
+        Outcomes::Counts(counts) => (counts[index].2, counts[index].1 - counts[index].2),
     };
     let log = |share: f64, count: u32| if count == 0 { 0.0 } else { libm::log(share) * f64::from(count) };
     let weights = |index: usize| {
@@ -204,8 +204,8 @@ fn likeliest_states(losses: &Losses, chain: &TwoState) -> Vec<bool> {
 /// The good and the bad periods of the most probable state sequence. Empty if the state never changes.
 fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     let times = &losses.times;
-    let states = match &losses.fates {
-        Fates::Probes(lost) if determined(losses, chain) => lost.clone(),
+    let states = match &losses.outcomes {
+        Outcomes::Probes(lost) if determined(losses, chain) => lost.clone(),
         _ => likeliest_states(losses, chain),
     };
     let changes: Vec<usize> = (1..times.len()).filter(|&index| states[index] != states[index - 1]).collect();
@@ -342,7 +342,7 @@ mod tests {
         let good = vec![of(None, 1.0, Some(1.0)), of(Some(1.0), 2.0, Some(1.0))];
         let bad = vec![of(Some(1.0), 2.0, Some(1.0)), of(Some(1.0), 0.0, None)];
         assert_eq!(decode(&losses, &chain), (good, bad));
-        assert_eq!(likeliest_states(&losses, &chain), losses.fates().expect("a record of probes"));
+        assert_eq!(likeliest_states(&losses, &chain), losses.outcomes().expect("a record of probes"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Histograms of a record, for goodness-of-fit checks.
 
-use crate::losses::{Fates, Losses};
+use crate::losses::{Losses, Outcomes};
 
 /// Number of time windows of equal length.
 const WINDOWS: usize = 30;
@@ -27,9 +27,9 @@ const LAGS: usize = 12;
 impl Shape {
     /// The histograms of a record.
     pub fn of(losses: &Losses) -> Shape {
-        let lost: Vec<bool> = match &losses.fates {
-            Fates::Probes(lost) => lost.clone(),
-            Fates::Counts(counts) => counts.iter().map(|&(_, _, lost)| lost > 0).collect(),
+        let lost: Vec<bool> = match &losses.outcomes {
+            Outcomes::Probes(lost) => lost.clone(),
+            Outcomes::Counts(counts) => counts.iter().map(|&(_, _, lost)| lost > 0).collect(),
         };
         let mut shape = Shape {
             bursts: vec![0; LENGTHS],

@@ -80,8 +80,8 @@ fn the_family_is_recognised() {
 fn short_periods_are_not_decoded() {
     for number in 0..40 {
         let losses = record(markov(0.62, 0.0243, 0.002, 0.53), 0.02, 300.0, number);
-        let fates = losses.fates().expect("a record of probes");
-        let share = fates.iter().filter(|&&lost| lost).count() as f64 / fates.len() as f64;
+        let outcomes = losses.outcomes().expect("a record of probes");
+        let share = outcomes.iter().filter(|&&lost| lost).count() as f64 / outcomes.len() as f64;
         let found = periods(&chosen(&losses));
         let (good, bad) = (found.good.mean_s(), found.bad.mean_s());
         let loss = (good * found.loss_good + bad * found.loss_bad) / (good + bad);
@@ -161,7 +161,7 @@ fn counts_are_fitted_too() {
     let probes = Losses::of_model(times.clone(), &truth, &mut stream).expect("times in order");
     let each = fit(&probes, Family::GilbertElliott).expect("there are losses");
     // Intervals of 0.2 s have 20 packets each.
-    let lost = probes.fates().expect("a record of probes");
+    let lost = probes.outcomes().expect("a record of probes");
     let counts: Vec<_> = lost
         .chunks(20)
         .map(|chunk| (0.2, chunk.len() as u32, chunk.iter().filter(|&&lost| lost).count() as u32))
@@ -186,7 +186,7 @@ fn outages_counted_late_are_fitted_too() {
                 let times: Vec<f64> = (0..60_000).map(|k| f64::from(k) * 0.01).collect();
                 let probes = Losses::of_model(times, &markov(4.0, bad, 0.0, loss_bad), &mut stream);
                 let probes = probes.expect("times in order");
-                let lost = probes.fates().expect("a record of probes");
+                let lost = probes.outcomes().expect("a record of probes");
                 let (mut begins, mut counts, mut counted) = (Vec::new(), Vec::new(), 0);
                 for second in 0..600 {
                     let arrived = (counted..100 * (second + 1)).rev().find(|&packet| !lost[packet]);

@@ -189,7 +189,7 @@ pub(crate) fn simulate_losses<'py>(
     let mut stream = Streams::new(seed, 0).stream("simulate");
     let losses = Losses::of_model(time_s.as_slice()?.to_vec(), &model, &mut stream)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(PyArray1::from_slice(py, losses.fates().expect("a record of probes")))
+    Ok(PyArray1::from_slice(py, losses.outcomes().expect("a record of probes")))
 }
 
 /// The model with the keys of `LossFit.model`.

@@ -88,12 +88,12 @@ impl PartialEq for Failure {
 impl Failure {
     fn refused(batch: &Batch, run: u64, error: &RunError) -> Failure {
         let Batch { scenario, scheme, seed, .. } = batch;
-        let told = format!("run {run} of scenario {} with {scheme}, seed {seed}", scenario.hash());
+        let which = format!("run {run} of scenario {} with {scheme}, seed {seed}", scenario.hash());
         let failed = match error {
             RunError::Scheme(failure) => Some(failure.clone()),
             RunError::Scenario(_) | RunError::Capture(..) | RunError::Stopped => None,
         };
-        Failure { text: format!("{told}: {error}"), run: told, scheme: failed }
+        Failure { text: format!("{which}: {error}"), run: which, scheme: failed }
     }
 
     /// Which run failed, with its scenario, scheme and seed.
@@ -112,18 +112,18 @@ impl Failure {
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
         let mut replay = Scenario::clone(scenario);
         (replay.schemes, replay.sweep) = (vec![scheme.clone()], Sweep::default());
-        let told = format!(
+        let which = format!(
             "run {run} of scenario {} ({}) with {scheme}, seed {seed}",
             scenario.hash(),
             scenario.file
         );
         let text = format!(
-            "{told}, failed: {text}\n\
+            "{which}, failed: {text}\n\
              This is a bug in Lasthop. To reproduce it, save the TOML below as replay.toml and run:\n\
              lasthop run replay.toml --seed {seed} --run {run}\n\n{}",
             replay.to_toml()
         );
-        Failure { text, run: told, scheme: None }
+        Failure { text, run: which, scheme: None }
     }
 }
 
@@ -420,10 +420,10 @@ mod tests {
     #[test]
     fn a_panic_report_replays_the_run() {
         let failure = attempt(&batch(0..9), 4, || panic!("boom {}", 1)).unwrap_err().to_string();
-        let (told, replay) = failure.split_once("\n\n").expect("the scenario follows");
+        let (report, replay) = failure.split_once("\n\n").expect("the scenario follows");
         // The hash covers the parameters of every scheme, so that a new one changes it.
         let hash = batch(0..9).scenario.hash();
-        insta::assert_snapshot!(told.replace(&hash, "HASH"));
+        insta::assert_snapshot!(report.replace(&hash, "HASH"));
         let replay = Scenario::parse::<&str>(replay, "replay.toml", &[]).expect("it is sound");
         assert_eq!(replay.hash(), batch(0..9).scenario.hash());
         assert_eq!((replay.schemes, replay.sweep.is_empty()), (vec![String::from("basic")], true));

@@ -151,7 +151,7 @@ def pause(time_ns: Counters) -> str | None:
     )
 
 
-def told(steps_s: list[float]) -> str:
+def note(steps_s: list[float]) -> str:
     """Return the note about the steps."""
     first = steps_s[0]
     way = "forward" if first > 0 else "back"

@@ -61,7 +61,7 @@ def without_steps(number: Counters, time_s: Floats, resolution_s: float) -> tupl
     return time_s[0] + np.append(0.0, np.cumsum(passed_s)), steps_s
 
 
-def told(steps_s: list[float]) -> str:
+def note(steps_s: list[float]) -> str:
     """Return the note about the steps."""
     first = steps_s[0]
     way = "forward" if first > 0 else "back"

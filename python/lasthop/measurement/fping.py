@@ -122,8 +122,8 @@ def _parse(source: Source, options: Options) -> Measurement:
         )
         notes.append(f"{len(answered)} runs of fping; {gaps}.")
     found: list[list[str]] = [[] for _ in answered]
-    parts = [_echoes(source, run, options, told) for run, told in zip(answered, found, strict=True)]
-    notes += dict.fromkeys(note for told in found for note in told)
+    parts = [_echoes(source, run, options, noted) for run, noted in zip(answered, found, strict=True)]
+    notes += dict.fromkeys(note for noted in found for note in noted)
     duplicates = sum(run.duplicates for run in answered)
     if duplicates:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
@@ -256,7 +256,7 @@ def _echoes(source: Source, run: _Run, options: Options, notes: list[str]) -> Ec
     seqs = np.array(sorted(run.heard_s))
     heard_s = floats(run.heard_s[seq] - run.rtt_s[seq] for seq in seqs)
     times_s, steps_s = clock_steps.without_steps(seqs, heard_s, 0.0)
-    notes += [clock_steps.told(steps_s)] if steps_s else []
+    notes += [clock_steps.note(steps_s)] if steps_s else []
     return Echoes(interpolated(numbers, seqs, np.maximum.accumulate(times_s)), rtt_s)
 
 

@@ -113,7 +113,7 @@ class Packets:
         time_ns, steps_s = capture_clock.without_steps(columns.pop("time_ns"), columns)
         notes = list(_notes(**{name: columns.pop(name) for name in _SUMMARY}))
         if steps_s:
-            notes.append(capture_clock.told(steps_s))
+            notes.append(capture_clock.note(steps_s))
         elif (pause := capture_clock.pause(time_ns)) is not None:
             notes.append(pause)
         # Packets from several hardware queues can be out of order by microseconds.

@@ -167,11 +167,11 @@ def _parse(source: Source, options: Options) -> Measurement:
         notes += _left_out(sessions)
     found: list[list[str]] = [[] for _ in answered]
     parts = [
-        _packets(source, session, options.every_s, told)
-        for session, told in zip(answered, found, strict=True)
+        _packets(source, session, options.every_s, noted)
+        for session, noted in zip(answered, found, strict=True)
     ]
     # Many runs may say the same.
-    notes += dict.fromkeys(note for told in found for note in told)
+    notes += dict.fromkeys(note for noted in found for note in noted)
     if not stamped:
         parts = consecutive(parts)
     duplicates = sum(session.duplicates for session in answered)
@@ -491,7 +491,7 @@ def _times(
             # The program paused for that long, by its own account.
             times, steps_s = heard_s, []
         times = np.maximum.accumulate(times)
-        notes += [clock_steps.told(steps_s)] if steps_s else []
+        notes += [clock_steps.note(steps_s)] if steps_s else []
         step = float(times[-1] - times[0]) / float(seqs[-1] - seqs[0])
         if session.totals is not None and lasted_s is not None:
             span_s = step * (session.totals.transmitted - 1)

@@ -106,14 +106,14 @@ fn datagrams(from: &str, to: &str, size: u32, rate: &str) -> String {
 
 /// For each packet of a connection that was acknowledged by the MAC in one direction, in order: whether it
 /// was not dropped above the MAC.
-fn fates(run: &Run, name: &str, [arrived, lost]: [&str; 2]) -> Vec<bool> {
+fn outcomes(run: &Run, name: &str, [arrived, lost]: [&str; 2]) -> Vec<bool> {
     let Events { event, reason, .. } = events(connection(run, name));
-    let fates = event.iter().zip(reason).filter_map(|(event, reason)| match *event {
+    let outcomes = event.iter().zip(reason).filter_map(|(event, reason)| match *event {
         event if event == arrived => Some(true),
         event if event == lost && *reason == "corrupted" => Some(false),
         _ => None,
     });
-    fates.collect()
+    outcomes.collect()
 }
 
 const DOWN: [&str; 2] = ["delivered", "lost"];
@@ -294,7 +294,7 @@ fn drops_are_drawn_per_station_direction_and_packet() {
     let lossy = ["cell.drop={down=0.05, up=0.05}", "limit=20 s", "wired.delay=0 s"];
     let fate_of = |name: &str, scheme: &str, more: &[&str]| {
         let result = run(&read(CELL, &[&lossy, more].concat()), scheme);
-        [DOWN, UP].map(|way| fates(&result, name, way))
+        [DOWN, UP].map(|way| outcomes(&result, name, way))
     };
     for name in ["1", "3"] {
         let expected = fate_of(name, "basic", &[]);
@@ -504,7 +504,7 @@ fn a_node_in_two_cells_has_independent_backoffs() {
         &read(text, &["cell.drop.down=0.2", "connection.a.via=[\"p\"]", "connection.b.via=[\"q\"]"]),
         "basic",
     );
-    let [one, other] = ["a", "b"].map(|name| fates(&result, name, DOWN)[..15].to_vec());
+    let [one, other] = ["a", "b"].map(|name| outcomes(&result, name, DOWN)[..15].to_vec());
     assert_ne!(one, other);
     // One sender in each of two cells: waiting times depend on backoffs only.
     for (one, other) in [(["q", "m"], ["q", "p"]), (["q", "m"], ["p", "m"])] {

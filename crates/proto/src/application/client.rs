@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Streams, Time};
 
 use super::activity::Behaviour;
-use super::halves::{ConnectionEnd, Halves};
+use super::duplex::{ConnectionEnd, Duplex};
 use super::{Config, Experience, Request, Wait, connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
@@ -50,7 +50,7 @@ enum Phase {
 /// The client's end of a connection.
 #[derive(Debug)]
 pub struct ClientConnection {
-    halves: Halves,
+    duplex: Duplex,
     /// Total size of all requested responses, in bytes.
     expected: u64,
     pending: VecDeque<Pending>,
@@ -70,12 +70,12 @@ struct Pending {
 impl ClientConnection {
     /// The sender of the requests.
     pub fn sender(&self) -> &Sender {
-        &self.halves.sender
+        &self.duplex.sender
     }
 
     /// The receiver of the responses.
     pub fn receiver(&self) -> &Receiver {
-        &self.halves.receiver
+        &self.duplex.receiver
     }
 
     fn is_used(&self) -> bool {
@@ -83,7 +83,7 @@ impl ClientConnection {
     }
 
     fn has_closed(&self) -> bool {
-        let Halves { sender, receiver, closes, .. } = &self.halves;
+        let Duplex { sender, receiver, closes, .. } = &self.duplex;
         sender.stats().completed.is_some() && (!closes || receiver.has_ended())
     }
 
@@ -92,7 +92,7 @@ impl ClientConnection {
         self.expected += asked.response.0;
         self.pending.push_back(Pending { since, until_delivered: self.expected });
         out.signal(Signal::Request(asked));
-        self.halves.drive_sender(out, |sender, out| sender.supply(now, asked.size.0, out));
+        self.duplex.drive_sender(out, |sender, out| sender.supply(now, asked.size.0, out));
     }
 
     /// Sends a request, after a TLS handshake if it is the first.
@@ -125,7 +125,7 @@ impl Client {
             panic!("{key}.{invalid}");
         }
         let connections = (0..).zip(connections).map(|(number, ends)| ClientConnection {
-            halves: ends.client(requests(number), responses(number)),
+            duplex: ends.client(requests(number), responses(number)),
             expected: 0,
             pending: VecDeque::new(),
             held: Vec::new(),
@@ -176,8 +176,8 @@ impl Client {
         if self.phase == Phase::Finished {
             return;
         }
-        if self.connections.iter().any(|connection| connection.halves.is_lost()) {
-            self.connections.iter_mut().for_each(|connection| connection.halves.abort_both(now, out));
+        if self.connections.iter().any(|connection| connection.duplex.is_lost()) {
+            self.connections.iter_mut().for_each(|connection| connection.duplex.abort_both(now, out));
             self.finish(out);
             return;
         }
@@ -188,7 +188,7 @@ impl Client {
         if self.phase == Phase::Active && self.behaviour.is_over() && !self.connections.iter().any(waits) {
             self.phase = Phase::Closing;
             for connection in self.connections.iter_mut().filter(|connection| connection.is_used()) {
-                connection.halves.drive_sender(out, |sender, out| sender.close(now, out));
+                connection.duplex.drive_sender(out, |sender, out| sender.close(now, out));
             }
         }
         let mut used = self.connections.iter().filter(|connection| connection.is_used());
@@ -206,7 +206,7 @@ impl Client {
         let mut asked = Vec::new();
         loop {
             let connection = &mut self.connections[number];
-            let delivered = connection.halves.delivered();
+            let delivered = connection.duplex.delivered();
             let Some(Pending { since, .. }) =
                 connection.pending.pop_front_if(|first| first.until_delivered <= delivered)
             else {
@@ -230,13 +230,13 @@ impl Client {
 
 impl Component for Client {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
-        self.connections[connection_of(port)].halves.receive(now, packet, port, out);
+        self.connections[connection_of(port)].duplex.receive(now, packet, port, out);
         self.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         for connection in &mut self.connections {
-            connection.halves.wake(now, out);
+            connection.duplex.wake(now, out);
         }
         if self.behaviour.next_wakeup() <= now && self.phase != Phase::Finished {
             let mut asked = Vec::new();
@@ -248,13 +248,13 @@ impl Component for Client {
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
         for connection in &mut self.connections {
-            connection.halves.on_signal(now, signal, out);
+            connection.duplex.on_signal(now, signal, out);
         }
         self.update(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
-        let ends = self.connections.iter().map(|connection| connection.halves.next_wakeup());
+        let ends = self.connections.iter().map(|connection| connection.duplex.next_wakeup());
         let own = match self.phase {
             Phase::Finished => Time::NEVER,
             Phase::Active | Phase::Closing => self.behaviour.next_wakeup(),

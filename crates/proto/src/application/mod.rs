@@ -30,7 +30,7 @@
 mod activity;
 mod client;
 mod distribution;
-mod halves;
+mod duplex;
 mod kind;
 mod messages;
 mod page;
@@ -40,7 +40,7 @@ mod video;
 pub use activity::{Activity, Config, Experience, Request, Wait};
 pub use client::{Client, ClientConnection};
 pub use distribution::{Amount, Distribution};
-pub use halves::ConnectionEnd;
+pub use duplex::ConnectionEnd;
 pub use kind::ApplicationKind;
 pub use messages::Messages;
 pub use page::{Http, Objects, Page, Pages};

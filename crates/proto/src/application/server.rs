@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
 
-use super::halves::{ConnectionEnd, Halves};
+use super::duplex::{ConnectionEnd, Duplex};
 use super::{connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
@@ -24,7 +24,7 @@ pub struct Server {
 /// The server's end of a connection.
 #[derive(Debug)]
 pub struct ServerConnection {
-    halves: Halves,
+    duplex: Duplex,
     /// Total size of all requests, in bytes.
     asked: u64,
     /// Unanswered requests: the bytes delivered at which each is complete, and the size of its response.
@@ -35,30 +35,30 @@ pub struct ServerConnection {
 impl ServerConnection {
     /// The sender of the responses.
     pub fn sender(&self) -> &Sender {
-        &self.halves.sender
+        &self.duplex.sender
     }
 
     /// The receiver of the requests.
     pub fn receiver(&self) -> &Receiver {
-        &self.halves.receiver
+        &self.duplex.receiver
     }
 
     /// Called after every event: responds to complete requests.
     fn update(&mut self, now: Time, out: &mut Out) {
-        if self.halves.is_lost() {
+        if self.duplex.is_lost() {
             if !self.closed {
                 self.closed = true;
-                self.halves.abort_both(now, out);
+                self.duplex.abort_both(now, out);
             }
             return;
         }
-        let delivered = self.halves.delivered();
+        let delivered = self.duplex.delivered();
         while let Some((_, response)) = self.pending.pop_front_if(|(until, _)| *until <= delivered) {
-            self.halves.drive_sender(out, |sender, out| sender.supply(now, response.0, out));
+            self.duplex.drive_sender(out, |sender, out| sender.supply(now, response.0, out));
         }
-        if self.halves.receiver.has_ended() && !self.closed {
+        if self.duplex.receiver.has_ended() && !self.closed {
             self.closed = true;
-            self.halves.drive_sender(out, |sender, out| sender.close(now, out));
+            self.duplex.drive_sender(out, |sender, out| sender.close(now, out));
         }
     }
 }
@@ -67,7 +67,7 @@ impl Server {
     /// A server with the server's ends of the client's connections.
     pub fn new<'a>(connections: impl IntoIterator<Item = ConnectionEnd<'a>>) -> Server {
         let connections = (0..).zip(connections).map(|(number, ends)| ServerConnection {
-            halves: ends.server(requests(number), responses(number)),
+            duplex: ends.server(requests(number), responses(number)),
             asked: 0,
             pending: VecDeque::new(),
             closed: false,
@@ -85,17 +85,17 @@ impl Component for Server {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         let number = connection_of(port);
         let connection = &mut self.connections[number];
-        connection.halves.receive(now, packet, port, out);
+        connection.duplex.receive(now, packet, port, out);
         if port == requests(number as u8) {
-            connection.halves.drive_sender(out, |sender, out| sender.open(now, out));
+            connection.duplex.drive_sender(out, |sender, out| sender.open(now, out));
         }
         connection.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         for connection in &mut self.connections {
-            if connection.halves.next_wakeup() <= now {
-                connection.halves.wake(now, out);
+            if connection.duplex.next_wakeup() <= now {
+                connection.duplex.wake(now, out);
                 connection.update(now, out);
             }
         }
@@ -109,13 +109,13 @@ impl Component for Server {
             return;
         }
         for connection in &mut self.connections {
-            connection.halves.on_signal(now, signal, out);
+            connection.duplex.on_signal(now, signal, out);
             connection.update(now, out);
         }
     }
 
     fn next_wakeup(&self) -> Time {
-        let ends = self.connections.iter().map(|connection| connection.halves.next_wakeup());
+        let ends = self.connections.iter().map(|connection| connection.duplex.next_wakeup());
         ends.fold(Time::NEVER, Time::min)
     }
 }

@@ -106,14 +106,14 @@ fn a_source_with_lhacks_does_not_treat_a_hand_off_as_congestion() {
 /// The uplink may have its own channel, which leaves the downlink unchanged.
 #[test]
 fn an_uplink_channel_affects_the_uplink_only() {
-    let fates = |overrides: &[&str]| {
+    let outcomes = |overrides: &[&str]| {
         let result =
             run(&read(CROWD, &[overrides, &["limit=10 s", "transfer.size=20 KB"]].concat()), "basic");
         let events = events(&result.connections[0]).clone();
         ["delivered", "lost", "ack-received", "ack-lost"].map(|kind| times_of(&events, kind) > 0)
     };
     let quiet = ["traffic={}", "wired.queue=unlimited", "radio.queue=unlimited"];
-    let with = |channels: &[&'static str]| fates(&[&quiet[..], channels].concat());
+    let with = |channels: &[&'static str]| outcomes(&[&quiet[..], channels].concat());
     let (perfect, dead) = ("radio.channel=perfect", "radio.channel.frame-loss.loss=1");
     let (up_perfect, up_dead) = ("radio.uplink.channel=perfect", "radio.uplink.channel.frame-loss.loss=1");
     // Only acknowledgements use the uplink, and only SYN and data the downlink.

@@ -8,7 +8,7 @@ use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Set
 
 /// The sender of one TCP connection, and the receiver of the one in the opposite direction.
 #[derive(Debug)]
-pub(super) struct Halves {
+pub(super) struct Duplex {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Port of the sender's packets.
@@ -38,13 +38,13 @@ pub struct ConnectionEnd<'a> {
 
 impl ConnectionEnd<'_> {
     /// The client's end.
-    pub(super) fn client(self, requests: Port, responses: Port) -> Halves {
+    pub(super) fn client(self, requests: Port, responses: Port) -> Duplex {
         let (sends, receives) = (self.requests, self.responses);
         self.end((sends, requests), (receives, responses))
     }
 
     /// The server's end.
-    pub(super) fn server(self, requests: Port, responses: Port) -> Halves {
+    pub(super) fn server(self, requests: Port, responses: Port) -> Duplex {
         let (sends, receives) = (self.responses, self.requests);
         self.end((sends, responses), (receives, requests))
     }
@@ -53,14 +53,14 @@ impl ConnectionEnd<'_> {
         self,
         (sends, sender_port): (Connection, Port),
         (receives, receiver_port): (Connection, Port),
-    ) -> Halves {
+    ) -> Duplex {
         let sender = Sender::supplied(sends, self.sending, self.reactions).without_nagle();
         let receiver = Receiver::new(receives, self.receiving).with_reactions(self.receiver_reactions);
-        Halves { sender, receiver, sender_port, receiver_port, closes: self.sending.close }
+        Duplex { sender, receiver, sender_port, receiver_port, closes: self.sending.close }
     }
 }
 
-impl Halves {
+impl Duplex {
     /// Bytes delivered in order.
     pub(super) fn delivered(&self) -> u64 {
         self.receiver.stats().delivered.0
@@ -103,7 +103,7 @@ impl Halves {
         }
     }
 
-    /// Forwards a signal to both halves.
+    /// Forwards a signal to both duplex.
     pub(super) fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
         through(out, self.receiver_port, |out| self.receiver.on_signal(now, signal, out));
         through(out, self.sender_port, |out| self.sender.on_signal(now, signal, out));
