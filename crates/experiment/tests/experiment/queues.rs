@@ -60,6 +60,7 @@ fn disciplines_keep_delays_short() {
             (".red={}", 0.3),
             (".adaptive-red.limit=80 KB", 0.3),
             (".pie={}", 0.3),
+            (".dualpi2={}", 0.3),
             (".fq-codel={}", 0.15),
         ] {
             let managed = with(queue);
@@ -114,7 +115,7 @@ fn ecn_capable_senders_are_marked() {
 #[test]
 fn drops_are_counted_per_reason() {
     let observe = Observe { trace: true, ..Observe::default() };
-    for queue in ["codel", "fq-codel", "red", "pie"] {
+    for queue in ["codel", "fq-codel", "red", "pie", "dualpi2"] {
         let limit = format!("radio.queue.{queue}.limit=6 packets");
         let result = run_observed(&["radio.channel.frame-loss.loss=0.002", &limit], observe);
         let events = result.connections[0].parts[0].events.as_ref().expect("they are recorded");

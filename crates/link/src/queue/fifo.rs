@@ -24,6 +24,11 @@ impl Fifo {
         Some((came, packet))
     }
 
+    /// When the oldest packet arrived.
+    pub(super) fn first_arrival(&self) -> Option<Time> {
+        self.packets.front().map(|(came, _)| *came)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }

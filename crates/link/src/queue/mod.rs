@@ -32,6 +32,7 @@ registry::register! {
     adaptive_red: AdaptiveRed,
     pie: Pie,
     policer: Policer,
+    dualpi2: Dualpi2,
 }
 
 /// The parameters of a discipline: the keys of its table in a scenario file.

@@ -47,6 +47,7 @@ const EDITS: &[(&str, &str, &str)] = &[
         "queue.adaptive-red = { min = \"9 KB\", max = \"8 KB\" }",
     ),
     ("a burst below the lower threshold", "delay = \"0 s\"", "queue.adaptive-red.burst = 3"),
+    ("a coupling of less than one", "delay = \"0 s\"", "queue.dualpi2.coupling = 0.5"),
     ("an empty bucket", "delay = \"0 s\"", "queue.policer.burst = \"0 B\""),
     ("thresholds in the wrong order", "delay = \"0 s\"", "queue.red = { min = 15, max = 5 }"),
     ("a threshold below zero", "delay = \"0 s\"", "queue.red.min = -1.0"),

@@ -3,6 +3,7 @@
 mod adaptive_red;
 mod bench;
 mod codel;
+mod dualpi2;
 mod fq_codel;
 mod links;
 mod pie;

@@ -8,6 +8,8 @@ use lasthop_testing::random::{management, pick};
 
 use crate::disciplines::bench::{Bench, seq, us};
 
+const FIELDS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+
 struct Boxed(Box<dyn Discipline>);
 
 impl Discipline for Boxed {
@@ -35,6 +37,7 @@ impl Discipline for Boxed {
 fn world(number: u64) -> (Bench<Boxed>, Vec<Packet>) {
     let mut random = Streams::new(15, number).stream("worlds");
     let management = management(&mut random);
+    let is_dual = matches!(management, Management::Dualpi2(_));
     let rate = 1 + random.below(1_000);
     let discipline = management.build(|size| Duration::from_micros(size.0 * rate), random.clone());
     let mut bench = Bench::new(Boxed(discipline));
@@ -46,8 +49,11 @@ fn world(number: u64) -> (Bench<Boxed>, Vec<Packet>) {
         now += random.below(2_000);
         if random.bernoulli(share) {
             let size = 40 + random.below(1_461);
-            let ecn = pick(&mut random, &[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
-            bench.come(us(now), random.below(flows) as u16, size, ecn);
+            let ecn = pick(&mut random, &FIELDS);
+            let flow = random.below(flows) as u16;
+            // DualPI2 keeps the order of packets of one kind alone.
+            let ecn = if is_dual { FIELDS[usize::from(flow) % 4] } else { ecn };
+            bench.come(us(now), flow, size, ecn);
             bytes += size;
         } else {
             let waited = bench.queue.queued().0 > 0;
