@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from html import escape
-
-import pandas
+from typing import TYPE_CHECKING
 
 from lasthop.core.titles import shown_title
 from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
@@ -13,6 +12,9 @@ from lasthop.race import Race, RaceError
 from lasthop.show.html import table
 from lasthop.show.notebook import html_of, text_of
 from lasthop.study import Study
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @text_of.register

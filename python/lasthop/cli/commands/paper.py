@@ -21,7 +21,6 @@ from lasthop.core.names import unknown
 from lasthop.papers import Paper
 from lasthop.papers.runner import Outcome, Selection, run_paper
 from lasthop.papers.verdicts import AGREES
-from lasthop.show import paper_report
 from lasthop.study import StudyError
 
 
@@ -63,6 +62,9 @@ def paper(
     if name is None:
         _list(as_json)
         return
+    # It draws, and matplotlib takes long to import.
+    from lasthop.show import paper_report
+
     selection = _selection(name, figure or [], reading or [], full=full, seed=seed, run=run)
     results = out or Path(f"{selection.paper.name}.paper")
     try:
