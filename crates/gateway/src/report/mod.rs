@@ -46,6 +46,9 @@ const LARGEST: f64 = 4.0 * std::f64::consts::LN_2;
 /// Flows like a new one that must precede it.
 const FEWEST_ALIKE: f64 = 3.0;
 
+/// Observations in whose place a mean of few ones is zero.
+const FEW: f64 = 5.0;
+
 /// Classes of flows that are told apart; others are one.
 const CLASSES: usize = 16;
 const OTHERS: &str = "other ports";
@@ -168,36 +171,13 @@ impl Sums {
     }
 }
 
-/// Means of values that are added one by one, within several groups of one comparison.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    sum: f64,
-    count: f64,
-}
-
-impl Mean {
-    fn add(&mut self, value: f64) {
-        self.sum += value;
-        self.count += 1.0;
-    }
-
-    fn value(self) -> f64 {
-        self.sum / self.count.max(1.0)
-    }
-
-    /// Nearer to zero while there are few.
-    fn shrunk(self) -> f64 {
-        self.sum / (self.count + 5.0)
-    }
-}
-
 /// The speeds of earlier flows, by which the speed of the next is predicted.
 #[derive(Clone, Debug, Default)]
 struct Earlier {
     /// By class and the binary logarithm of the size.
-    alike: HashMap<(usize, u32), Mean>,
+    alike: HashMap<(usize, u32), Sequence>,
     /// What flows of a host differ by from those.
-    hosts: HashMap<IpAddr, Mean>,
+    hosts: HashMap<IpAddr, Sequence>,
 }
 
 impl Earlier {
@@ -206,13 +186,13 @@ impl Earlier {
             .alike
             .get(&(sample.class, sample.bytes.ilog2()))
             .filter(|mean| mean.count >= FEWEST_ALIKE)?;
-        Some(alike.value() + self.hosts.get(&sample.host).map_or(0.0, |mean| mean.shrunk()))
+        Some(alike.mean + self.hosts.get(&sample.host).map_or(0.0, |rest| rest.shrunk(FEW)))
     }
 
     /// Adds a flow's speed as it would have been unhelped.
     fn add(&mut self, sample: &Sample, log_speed: f64) {
         let alike = self.alike.entry((sample.class, sample.bytes.ilog2())).or_default();
-        let rest = log_speed - alike.value();
+        let rest = log_speed - alike.mean;
         if alike.count >= FEWEST_ALIKE && (self.hosts.len() < HOSTS || self.hosts.contains_key(&sample.host))
         {
             self.hosts.entry(sample.host).or_default().add(rest);
@@ -229,8 +209,8 @@ type Key = (Option<usize>, Option<usize>);
 struct Comparison {
     earlier: Earlier,
     groups: BTreeMap<Key, Sums>,
-    failures: Mean,
-    failed: [Mean; 2],
+    failures: Sequence,
+    failed: [Sequence; 2],
     slower: Wager,
     failing: Wager,
 }
@@ -239,13 +219,11 @@ impl Comparison {
     /// Adds the flows that began within the same time, with the arm of each and the share of the first arm.
     fn add(&mut self, samples: &[Sample], arm: impl Fn(&Sample) -> (Arm, f64)) {
         let all = (None, None);
-        let effect = self.groups.get(&all).map_or(0.0, |sums| {
-            let sums = sums.gain;
-            (sums.mean * sums.count / (sums.count + FEWEST as f64)).clamp(-LARGEST, LARGEST)
-        });
-        let usual = self.failures.shrunk();
-        let mut means: BTreeMap<(Key, IpAddr), Mean> = BTreeMap::new();
-        let mut failing: BTreeMap<IpAddr, Mean> = BTreeMap::new();
+        let effect = self.groups.get(&all).map_or(0.0, |sums| sums.gain.shrunk(FEWEST as f64));
+        let effect = effect.clamp(-LARGEST, LARGEST);
+        let usual = self.failures.shrunk(FEW);
+        let mut means: BTreeMap<(Key, IpAddr), Sequence> = BTreeMap::new();
+        let mut failing: BTreeMap<IpAddr, Sequence> = BTreeMap::new();
         let mut bound: f64 = 0.0;
         for sample in samples {
             let (arm, unhelped) = arm(sample);
@@ -273,13 +251,13 @@ impl Comparison {
             }
         }
         for ((group, _), mean) in means {
-            self.groups.entry(group).or_default().gain.add(mean.value());
+            self.groups.entry(group).or_default().gain.add(mean.mean);
             if group == all {
-                self.slower.add(mean.value(), 3.0 * LARGEST * bound);
+                self.slower.add(mean.mean, 3.0 * LARGEST * bound);
             }
         }
         for mean in failing.into_values() {
-            self.failing.add(-mean.value(), bound);
+            self.failing.add(-mean.mean, bound);
         }
         // Only now, so that flows of one time do not predict each other.
         for sample in samples {
@@ -447,7 +425,7 @@ impl Evidence {
         let others = self.main.groups.keys().filter(|key| self.is_distinct(**key));
         let groups: Vec<Group> = std::iter::once(&all).chain(others).map(group).collect();
         let [helped_failed, unhelped_failed] =
-            self.main.failed.map(|failed| (failed.count > 0.0).then(|| failed.value()));
+            self.main.failed.map(|failed| (failed.count > 0.0).then_some(failed.mean));
         let mut report = Report {
             verdict: String::new(),
             since_s: self.settings.time_s,

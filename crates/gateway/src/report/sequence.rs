@@ -23,6 +23,11 @@ impl Sequence {
         self.squares / self.count.max(1.0)
     }
 
+    /// The mean as if `others` further observations had been zero.
+    pub(super) fn shrunk(&self, others: f64) -> f64 {
+        self.mean * self.count / (self.count + others)
+    }
+
     /// Half the width of the interval that contains the mean of the observations' expectations at all times at once, but for
     /// a probability `error`: the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas
     /// ("Time-uniform central limit theory and asymptotic confidence sequences", 2024, section 2).
@@ -51,7 +56,7 @@ impl Wager {
         /// Observations in whose place the first wagers assume a mean of zero and the largest variance.
         const CAUTION: f64 = 20.0;
         let (seen, count) = (self.seen, self.seen.count + CAUTION);
-        let mean = seen.mean * seen.count / count;
+        let mean = seen.shrunk(CAUTION);
         let variance = (seen.variance() * seen.count + CAUTION * bound) / count;
         let stake = (-mean / (variance + mean * mean)).clamp(0.0, 0.5 / bound);
         self.log_capital += (-stake * value.clamp(-bound, bound)).ln_1p();
