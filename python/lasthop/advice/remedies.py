@@ -127,22 +127,25 @@ def arms(sender: str) -> list[Arm]:
     for each in (sender, other):
         for name, scheme in deployable().items():
             if each == sender or scheme.products:
-                found += [Arm(each, name, settings) for settings in _variants(scheme)]
+                found += [Arm(each, name, settings) for settings in _variants(scheme, each)]
     found += [Arm(sender, PLAIN, ((QUEUE, {name: {}}),)) for name in DISCIPLINES]
     found.append(Arm(other, PLAIN, ((QUEUE, FAIR),)))
     products = [scheme for scheme in deployable().values() if scheme.products]
     found += [
         Arm(sender, scheme.name, (*settings, (QUEUE, FAIR)))
         for scheme in products
-        for settings in _variants(scheme)
+        for settings in _variants(scheme, sender)
     ]
     return found
 
 
-def _variants(scheme: Scheme) -> list[tuple[tuple[str, Any], ...]]:
+def _variants(scheme: Scheme, sender: str) -> list[tuple[tuple[str, Any], ...]]:
+    """Return the variants of a scheme, without that whose congestion control is the sender's own."""
+    own = SENDERS[sender].linux
     return [
         tuple((f"scheme.{scheme.name}.{key}", value) for key, value in variant.items())
         for variant in scheme.variants
+        if own is None or variant.get("wireless.congestion") != own
     ]
 
 
@@ -346,10 +349,12 @@ def _distinguishing_settings(arm: Arm) -> list[str]:
     scheme = deployable().get(arm.scheme)
     if scheme is None:
         return []
-    values: dict[str, set[str]] = {}
-    for key, value in (setting for variant in scheme.variants for setting in variant.items()):
-        values.setdefault(f"scheme.{arm.scheme}.{key}", set()).add(value)
-    several = [key for key, found in values.items() if len(found) > 1]
+    keys = {key for variant in scheme.variants for key in variant}
+    several = [
+        f"scheme.{arm.scheme}.{key}"
+        for key in keys
+        if len({variant.get(key) for variant in scheme.variants}) > 1
+    ]
     return [f"{key.rpartition('.')[2]}={value}" for key, value in arm.settings if key in several]
 
 

@@ -136,9 +136,11 @@ def of_scheme(scheme: Scheme, settings: Mapping[str, str], linux: str | None) ->
     settings : mapping of str to str
         The settings of the variant; what it leaves out is that of the first.
     linux : str or None
-        The congestion control of the sender by its name in Linux; None if released kernels lack it.
+        The congestion control of the sender by its name in Linux; None if released kernels lack it. A variant
+        may have another over the radio.
     """
     values = {"congestion": linux or "bbr", **scheme.variants[0], **settings}
+    values["congestion"] = values.get("wireless.congestion", values["congestion"])
 
     def number(match: re.Match[str]) -> str:
         first, _, second = match[1].partition("-")

@@ -100,7 +100,7 @@ impl Scheme for ITcp {
             }),
             cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
             reads_tcp: true,
-            variants: &[&[("buffer", "1 MiB")]],
+            variants: &[&[("buffer", "1 MiB")], &[("buffer", "1 MiB"), ("wireless.congestion", "bbr")]],
         })
     }
 

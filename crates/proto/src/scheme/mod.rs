@@ -90,8 +90,8 @@ pub struct Products {
     /// Whose box it is, and when it is not the user's to change.
     pub owner: &'static str,
     /// Lines for a shell by root. Those that begin with `#` are comments, names in capitals stand for the user's own, `{k}`
-    /// for a setting of the variant, `{n-k}` for the difference of two, and `{congestion}` for the sender's congestion
-    /// control by Linux's name. A file is written by `cat > NAME <<'END'`.
+    /// for a setting of the variant, `{n-k}` for the difference of two, and `{congestion}` for the congestion control
+    /// of the variant's wireless part, or else the sender's, by Linux's name. A file is written by `cat > NAME <<'END'`.
     pub commands: &'static [&'static str],
     /// What the commands do not say.
     pub note: &'static str,
