@@ -90,7 +90,7 @@ def sweeps(queue: str = "red", *, offload: bool = True) -> dict[str, Sequence[st
 
 _LINK, _SENDER = "link", "sender"
 
-_RUNS = {rate: (12, 60) if rate == RATES[0] else (3, 20) for rate in RATES}
+_RUNS = {rate: (12, 60) if rate == RATES[0] else (3, 30) for rate in RATES}
 """Runs of each segment, quick and full: cells of figure 4 need more than counts of settings."""
 
 EXPERIMENTS = (
