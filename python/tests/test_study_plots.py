@@ -233,6 +233,7 @@ def test_no_scheme_is_named_outside_its_file() -> None:
         # What the gateway installs by means of its own.
         ("schemes.rs", "basic"),
         ("schemes.rs", "i-tcp"),
+        ("prediction.py", "i-tcp"),
         # A TCP profile and a queue discipline have the names of schemes.
         ("settings.rs", "ebsn"),
         ("remedies.py", "fq-codel"),

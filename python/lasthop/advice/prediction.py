@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lasthop.core import formats
+from lasthop.core.names import PLAIN
 from lasthop.fitting import FittedLink
 from lasthop.measurement.gateway_flows import flows
 from lasthop.race import Arm, Race
@@ -148,7 +149,7 @@ def _predicted(
         "think": {"constant": 0},
         "requests": 1,
     }
-    without, split = Arm(sender, "basic"), Arm(sender, "i-tcp", scheme)
+    without, split = Arm(sender, PLAIN), Arm(sender, "i-tcp", scheme)
     race = Race(
         link.scenario().with_({"transfer": None, "application": {"user": user}}),
         [without, split],
