@@ -8,7 +8,7 @@
 //! What a flow carries is what its receivers acknowledge, wherever these are. So both arms are seen alike: the data that a
 //! gateway has acknowledged and not yet delivered do not count.
 
-use lasthop_proto::tcp::{Flags, SeqNum};
+use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use lasthop_wire::Tcp;
 
 use crate::report::rows::{End, Outcome};
@@ -93,6 +93,8 @@ pub(super) struct Track {
     paused_ns: u64,
     /// The latest progress, and the pauses before it.
     progress: Option<(u64, u64)>,
+    /// Since when data wait without progress, if any do.
+    waits_ns: Option<u64>,
     first_byte_ns: Option<u64>,
     to_radio: Highest,
     pub(super) sent_bytes: u64,
@@ -116,6 +118,7 @@ impl Track {
             latest_ns: began_ns,
             paused_ns: 0,
             progress: None,
+            waits_ns: None,
             first_byte_ns: None,
             to_radio: Highest::default(),
             sent_bytes: 0,
@@ -150,21 +153,18 @@ impl Track {
         }
         own.has_ended |= segment.flags.has(Flags::FIN);
         self.is_reset |= segment.flags.has(Flags::RST);
-        if !is_ack {
-            return;
-        }
-        if from == End::Server || !is_syn {
+        let has_progressed = is_ack && self.acknowledges(from, segment, now_ns);
+        self.waits_ns = match self.waits_ns {
+            _ if !self.waits() => None,
+            Some(since_ns) if !has_progressed => Some(since_ns),
+            _ => Some(now_ns),
+        };
+    }
+
+    /// The host at one end acknowledges what it has. Returns whether that is more than before.
+    fn acknowledges(&mut self, from: End, segment: &Segment, now_ns: u64) -> bool {
+        if from == End::Server || !segment.flags.has(Flags::SYN) {
             self.answers_ns[from as usize].get_or_insert(now_ns);
-        }
-        let other = &mut self.directions[from.other() as usize];
-        let before = other.delivered();
-        other.acknowledged.begin(segment.ack);
-        other.acknowledged.reach(segment.ack);
-        if other.delivered() > before {
-            self.progress = Some((now_ns, self.paused_ns));
-            if from == End::Client {
-                self.first_byte_ns.get_or_insert(now_ns);
-            }
         }
         if from == self.behind
             && let Handshake::Sent(sent_ns) = self.handshake
@@ -175,6 +175,18 @@ impl Track {
                 rtt_ns => Handshake::Answered(rtt_ns),
             };
         }
+        let other = &mut self.directions[from.other() as usize];
+        let before = other.delivered();
+        other.acknowledged.begin(segment.ack);
+        other.acknowledged.reach(segment.ack);
+        let has_progressed = other.delivered() > before;
+        if has_progressed {
+            self.progress = Some((now_ns, self.paused_ns));
+            if from == End::Client {
+                self.first_byte_ns.get_or_insert(now_ns);
+            }
+        }
+        has_progressed
     }
 
     /// A packet in the name of the host at one end is sent over the radio.
@@ -216,13 +228,18 @@ impl Track {
 
     /// How it stands.
     pub(super) fn outcome(&self, now_ns: u64) -> Outcome {
-        let latest_ns = self.progress.map_or(self.began_ns, |(time_ns, _)| time_ns);
+        let is_idle_since = |time_ns: u64| now_ns.saturating_sub(time_ns) > PAUSE_NS;
         match () {
             () if self.is_reset => Outcome::Reset,
             () if !self.is_answered() => Outcome::Unanswered,
             () if self.has_ended() => Outcome::Closed,
-            () if self.waits() && now_ns.saturating_sub(latest_ns) >= STALL_NS => Outcome::Stalled,
-            () => Outcome::Open,
+            () if self.waits_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= STALL_NS) => {
+                Outcome::Stalled
+            }
+            () if !self.waits() && self.progress.is_none_or(|(time_ns, _)| is_idle_since(time_ns)) => {
+                Outcome::Open
+            }
+            () => Outcome::Active,
         }
     }
 
@@ -261,7 +278,6 @@ impl Track {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_proto::tcp::Segment;
     use lasthop_proto::{Dscp, Ecn};
     use lasthop_wire::{Ip, IpPacket, TcpHeader, write};
 
@@ -338,7 +354,8 @@ mod tests {
         talk.acknowledges(320, 2000);
         assert_eq!((talk.0.delivered_to(End::Client), talk.0.active_ns()), (2000, Some(320 * MS)));
         assert_eq!((talk.0.sent_bytes, talk.0.retransmitted_bytes), (3000, 1000));
-        assert_eq!(talk.0.outcome(400 * MS), Outcome::Open);
+        assert_eq!(talk.0.outcome(400 * MS), Outcome::Active);
+        assert_eq!(talk.0.outcome(1400 * MS), Outcome::Open);
     }
 
     #[test]
@@ -368,12 +385,25 @@ mod tests {
         talk.hears(End::Server, 90, SERVER_SEQ + 1, 100, Flags::ACK, 0);
         assert_eq!(talk.0.delivered_to(End::Server), 100);
         talk.serves(91, 0, 500);
-        assert_eq!(talk.0.outcome(30_000 * MS), Outcome::Open);
+        assert_eq!(talk.0.outcome(30_000 * MS), Outcome::Active);
         assert_eq!(talk.0.outcome(31_000 * MS), Outcome::Stalled);
         // Its server is slow, and no data wait.
         talk.acknowledges(31_500, 500);
         assert_eq!(talk.0.outcome(90_000 * MS), Outcome::Open);
 
+        // After a long pause, a segment is under way.
+        let mut talk = Talk::opened();
+        talk.serves(60, 0, 500);
+        talk.acknowledges(90, 500);
+        talk.serves(59_900, 500, 500);
+        assert_eq!(talk.0.outcome(60_000 * MS), Outcome::Active);
+        assert_eq!(talk.0.outcome(89_900 * MS), Outcome::Stalled);
+
+        let mut talk = Talk::opened();
+        talk.hears(End::Client, 60, 0, OWN_SEQ + 1, Flags::ACK, 100);
+        talk.hears(End::Server, 90, SERVER_SEQ + 1, 100, Flags::ACK, 0);
+        talk.serves(91, 0, 500);
+        talk.acknowledges(31_500, 500);
         talk.hears(End::Server, 90_001, SERVER_SEQ + 501, 100, Flags::FIN | Flags::ACK, 0);
         talk.acknowledges(90_002, 501);
         assert!(!talk.0.has_ended());

@@ -11,6 +11,10 @@
 //! others' speeds and times, however these depend on each other: this is what the error of the wager rests on, and nothing
 //! else. If help has one, the terms estimate the mean effect on the flows observed, provided that one flow's arm does not
 //! change another's speed. Flows of a host that begin within ten seconds are one observation.
+//!
+//! What predicts a flow's speed must not be an effect of help. The size of a flow is what was asked for, unless its end was
+//! not seen: what a long flow carries in a minute is its speed. So flows whose end was not seen, and those that are long
+//! enough for that, have one size.
 
 pub mod rows;
 mod sequence;
@@ -62,9 +66,13 @@ const LATEST: usize = 30;
 /// Points of the gain over time that are kept; when there are more, every other one is dropped.
 const POINTS: usize = 400;
 
-/// Sizes of flows: names, and the bytes below which a flow has it.
+/// Sizes of flows: names, and the bytes below which a flow has it. The last one is also that of flows whose data were under
+/// way at the end of their observation.
 const SIZES: [(&str, u64); 3] =
-    [("below 100 KB", 100_000), ("100 KB to 1 MB", 1_000_000), ("above 1 MB", u64::MAX)];
+    [("below 100 KB", 100_000), ("100 KB to 1 MB", LONG), ("above 1 MB", u64::MAX)];
+
+/// The bytes from which on sizes are not told apart.
+const LONG: u64 = 1_000_000;
 
 /// A ratio of speeds, with the interval that contains it at all times at once with 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,13 +140,42 @@ pub struct Report {
 struct Sample {
     host: IpAddr,
     class: usize,
-    bytes: u64,
+    size: Size,
     /// The logarithm of its speed in bits per second, if it has one.
     log_speed: Option<f64>,
     arm: Arm,
     unhelped: f64,
     coin: bool,
     has_failed: bool,
+}
+
+/// What a flow was asked for, as far as that can be known whether it was helped or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Size {
+    /// Bytes below [`LONG`], all of which were carried.
+    Short(u64),
+    /// More, or an unknown number.
+    Long,
+}
+
+impl Size {
+    fn of(row: &FlowRow) -> Size {
+        match row.bytes() {
+            bytes if bytes < LONG && !row.is_cut_off() => Size::Short(bytes),
+            _ => Size::Long,
+        }
+    }
+
+    /// Its index in [`SIZES`].
+    fn group(self) -> usize {
+        let is_below = |bytes| SIZES.iter().position(|(_, below)| bytes < *below);
+        if let Size::Short(bytes) = self { is_below(bytes) } else { None }.unwrap_or(SIZES.len() - 1)
+    }
+
+    /// The binary logarithm of a short one.
+    fn log2(self) -> Option<u32> {
+        if let Size::Short(bytes) = self { bytes.checked_ilog2() } else { None }
+    }
 }
 
 /// Sums of one group.
@@ -174,24 +211,22 @@ impl Sums {
 /// The speeds of earlier flows, by which the speed of the next is predicted.
 #[derive(Clone, Debug, Default)]
 struct Earlier {
-    /// By class and the binary logarithm of the size.
-    alike: HashMap<(usize, u32), Sequence>,
+    /// By class and the binary logarithm of the size, none for long flows.
+    alike: HashMap<(usize, Option<u32>), Sequence>,
     /// What flows of a host differ by from those.
     hosts: HashMap<IpAddr, Sequence>,
 }
 
 impl Earlier {
     fn predicted(&self, sample: &Sample) -> Option<f64> {
-        let alike = self
-            .alike
-            .get(&(sample.class, sample.bytes.ilog2()))
-            .filter(|mean| mean.count >= FEWEST_ALIKE)?;
+        let alike =
+            self.alike.get(&(sample.class, sample.size.log2())).filter(|mean| mean.count >= FEWEST_ALIKE)?;
         Some(alike.mean + self.hosts.get(&sample.host).map_or(0.0, |rest| rest.shrunk(FEW)))
     }
 
     /// Adds a flow's speed as it would have been unhelped.
     fn add(&mut self, sample: &Sample, log_speed: f64) {
-        let alike = self.alike.entry((sample.class, sample.bytes.ilog2())).or_default();
+        let alike = self.alike.entry((sample.class, sample.size.log2())).or_default();
         let rest = log_speed - alike.mean;
         if alike.count >= FEWEST_ALIKE && (self.hosts.len() < HOSTS || self.hosts.contains_key(&sample.host))
         {
@@ -238,7 +273,7 @@ impl Comparison {
             self.failed[arm as usize].add(failed);
             self.failures.add(failed);
             let Some(log_speed) = sample.log_speed else { continue };
-            let size = SIZES.iter().position(|(_, below)| sample.bytes < *below);
+            let size = Some(sample.size.group());
             let groups = [all, (Some(sample.class), None), (None, size), (Some(sample.class), size)];
             for group in groups {
                 self.groups.entry(group).or_default().speeds[arm as usize].add(log_speed);
@@ -354,8 +389,7 @@ impl Evidence {
             }
             None => CLASSES - 1,
         };
-        let bytes = row.bytes();
-        let speed = row.active_s.map(|active_s| bytes as f64 * 8.0 / active_s);
+        let speed = row.active_s.map(|active_s| row.bytes() as f64 * 8.0 / active_s);
         let host = row.host();
         if self.hosts.len() < HOSTS {
             self.hosts.insert(host);
@@ -363,7 +397,7 @@ impl Evidence {
         self.waiting.entry(time).or_default().push(Sample {
             host,
             class,
-            bytes,
+            size: Size::of(row),
             log_speed: speed.filter(|speed| speed.is_finite() && *speed > 0.0).map(f64::ln),
             arm: row.arm,
             unhelped: row.unhelped,

@@ -75,8 +75,10 @@ pub enum Outcome {
     Closed,
     /// One end had reset it.
     Reset,
-    /// It was open.
+    /// It was open, and idle.
     Open,
+    /// It was open, and data were under way.
+    Active,
     /// It was open, and data had waited for half a minute.
     Stalled,
     /// The client had no answer from the server.
@@ -139,6 +141,11 @@ impl FlowRow {
     /// Data that either end acknowledged, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes_to_client + self.bytes_to_server
+    }
+
+    /// Whether it may have had more to carry when its observation ended.
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.outcome, Outcome::Active | Outcome::Stalled)
     }
 
     /// Whether its data did not get through.

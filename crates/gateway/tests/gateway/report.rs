@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use lasthop_base::{Stream, Streams};
 use lasthop_gateway::report::rows::{Arm, End, FlowRow, Line, Outcome, Settings};
-use lasthop_gateway::report::{Evidence, Gain};
+use lasthop_gateway::report::{Evidence, Gain, OBSERVED_S};
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +16,11 @@ struct World {
     flows: u32,
     /// The share of helped flows that fail.
     failing: f64,
+    /// The share of flows that would go on for ever.
+    endless: f64,
 }
 
-const WORLD: World = World { gain: 1.0, unhelped: 0.5, hosts: 12, flows: 2500, failing: 0.01 };
+const WORLD: World = World { gain: 1.0, unhelped: 0.5, hosts: 12, flows: 2500, failing: 0.01, endless: 0.0 };
 
 pub(crate) fn settings() -> Settings {
     Settings { time_s: 0.0, scheme: String::from("i-tcp"), is_helping: true, keys: String::new() }
@@ -74,17 +76,20 @@ fn row(
     number: u32,
     (arm, coin): (Arm, bool),
 ) -> FlowRow {
-    let bytes = (10f64.powf(5.0 + 0.8 * outcomes.normal())).clamp(200.0, 3e7);
+    let finite = (10f64.powf(5.0 + 0.8 * outcomes.normal())).clamp(200.0, 3e7);
+    let asked = if outcomes.bernoulli(world.endless) { f64::INFINITY } else { finite };
     // Seldom, a flow is slower by far.
     let outlier = if outcomes.bernoulli(0.03) { -2.0 } else { 0.0 };
     let log_speed =
-        13.0 + 0.6 * (bytes / 1e5).ln().clamp(-4.0, 2.0) + speed + 0.5 * outcomes.normal() + outlier;
+        13.0 + 0.6 * (asked / 1e5).ln().clamp(-4.0, 2.0) + speed + 0.5 * outcomes.normal() + outlier;
     let gained = if arm == Arm::Helped { world.gain.ln() } else { 0.0 };
-    let active_s = bytes * 8.0 / (log_speed + gained).exp();
+    let speed = (log_speed + gained).exp() / 8.0;
+    let active_s = (asked / speed).min(OBSERVED_S);
+    let is_cut_off = active_s == OBSERVED_S;
     let failure = outcomes.uniform();
     let has_failed = failure < if arm == Arm::Helped { world.failing } else { 0.01 };
     let port = [443, 80, 22][outcomes.below(3) as usize];
-    let ended_s = began_s + if has_failed { 60.0 } else { active_s.min(60.0) };
+    let ended_s = began_s + if has_failed { OBSERVED_S } else { active_s };
     FlowRow {
         began_s,
         ended_s,
@@ -94,10 +99,14 @@ fn row(
         arm,
         unhelped: world.unhelped,
         coin,
-        outcome: if has_failed { Outcome::Stalled } else { Outcome::Closed },
+        outcome: match (has_failed, is_cut_off) {
+            (true, _) => Outcome::Stalled,
+            (false, true) => Outcome::Active,
+            (false, false) => Outcome::Closed,
+        },
         first_byte_s: None,
         active_s: (!has_failed).then_some(active_s),
-        bytes_to_client: bytes as u64,
+        bytes_to_client: asked.min(speed * OBSERVED_S) as u64,
         bytes_to_server: 0,
         behind: End::Client,
         wired_rtt_s: None,
@@ -178,6 +187,7 @@ fn intervals_hold_however_often_one_looks() {
         World { unhelped: 0.1, flows: 4000, ..WORLD },
         World { gain: 1.3, ..WORLD },
         World { gain: 3.0, hosts: 2, ..WORLD },
+        World { gain: 2.0, endless: 0.9, ..WORLD },
     ] {
         let seen = look_at_all(world);
         let missed = count(&seen, |seen| seen.missed);
@@ -203,7 +213,11 @@ fn intervals_hold_however_often_one_looks() {
 
 #[test]
 fn harm_is_found() {
-    for world in [World { gain: 0.7, ..WORLD }, World { failing: 0.1, ..WORLD }] {
+    for world in [
+        World { gain: 0.7, ..WORLD },
+        World { failing: 0.1, ..WORLD },
+        World { gain: 0.7, endless: 0.9, ..WORLD },
+    ] {
         let seen = look_at_all(world);
         let harmed = count(&seen, |seen| seen.harmed[0]);
         println!("{world:?}: harm was found in {harmed} of {}", runs());
