@@ -26,11 +26,12 @@ use crate::observe::Shared;
 /// # Errors
 /// If it cannot be set up; the message says what is missing.
 pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: bool) -> io::Result<()> {
-    // Before there are other threads, which inherit it.
+    // Before there are other threads, which inherit signals and privileges.
     let mut signals = SigSet::empty();
     [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|signal| signals.add(signal));
     signals.thread_block()?;
     let most = raise_limits(config.gateway.connections)?;
+    keep_network_privileges()?;
 
     let (sender, commands) = mpsc::channel();
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -64,7 +65,6 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         is_observing,
         began: Instant::now(),
     });
-    keep_network_privileges()?;
     control.serve()?;
     obey_signals(signals, &control)?;
     log::event("started", facts);
@@ -107,7 +107,8 @@ fn raise_limits(connections: u32) -> io::Result<u32> {
     Ok(fitting as u32)
 }
 
-/// Gives up all privileges but those for addresses of other hosts, packet filters, and low ports of clients.
+/// Gives up all privileges but those for addresses of other hosts, packet filters, and low ports of clients, for this thread
+/// and those that it starts.
 fn keep_network_privileges() -> io::Result<()> {
     nix::sys::prctl::set_no_new_privs()?;
     let kept = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW | CapabilitySet::NET_BIND_SERVICE;

@@ -130,3 +130,25 @@ fn harm_stops_help_until_a_reload() {
     assert!(gateway.count("split") > 0);
     assert!(gateway.status()["stopped_s"].is_null());
 }
+
+#[test]
+fn no_thread_has_privileges_beyond_those_of_networks() {
+    let Some(network) = Network::of("observation::no_thread_has_privileges_beyond_those_of_networks") else {
+        return;
+    };
+    let gateway = network.start(&format!("unhelped = 0.5\nflows = {:?}\nthreads = 1", file(&network)));
+    gateway.status();
+    // CAP_NET_BIND_SERVICE, CAP_NET_ADMIN and CAP_NET_RAW.
+    let kept = 1 << 10 | 1 << 12 | 1 << 13;
+    let mut names = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{}/task", gateway.child.id())).expect("threads") {
+        let status = fs::read_to_string(thread.expect("a thread").path().join("status")).expect("a status");
+        let of = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).expect("a key").trim();
+        names.push(of("Name:").to_owned());
+        assert_eq!(of("NoNewPrivs:"), "1", "{status}");
+        for key in ["CapPrm:", "CapEff:"] {
+            assert_eq!(u64::from_str_radix(of(key), 16).expect("a set"), kept, "{status}");
+        }
+    }
+    assert!(names.iter().any(|name| name == "observer"), "{names:?}");
+}
