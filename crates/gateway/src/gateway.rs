@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use serde_json::json;
 
 use crate::config::{Config, Tcp};
-use crate::control::Commands;
 use crate::counters::Counters;
 use crate::flow::{self, Flow};
 use crate::kernel::Marks;
@@ -94,8 +93,6 @@ pub(crate) enum Command {
     Reload(Box<Config>, mpsc::Sender<io::Result<()>>),
     /// Give everything to a successor, and carry the established connections to their end.
     HandOver(mpsc::Sender<io::Result<Inheritance>>),
-    /// Help no flow until the file is read again.
-    Suspend,
     /// End at once.
     Stop,
 }
@@ -123,8 +120,8 @@ pub(crate) struct Gateway {
     commands: Receiver<Command>,
     bell: OwnedFd,
     is_observing: bool,
-    /// Whether harm was found.
-    is_suspended: bool,
+    /// Whether harm was found is known here alone.
+    evidence: Shared,
     observer: Option<Observer>,
     /// The connections for which the process has descriptors.
     most: u32,
@@ -140,18 +137,17 @@ pub(crate) enum End {
 }
 
 impl Gateway {
-    /// Sets everything up: from then on connections are split. The privileges that this takes can be given up before
-    /// [`run`](Gateway::run). While observing, all flows are left alone. At most `most` connections are split, whatever the
-    /// file says.
+    /// Sets everything up: from then on connections are split. While observing, all flows are left alone. At most `most`
+    /// connections are split, whatever the file says.
     ///
-    /// `bell` is an eventfd that rings when there are commands; the observer gives them by `own`.
+    /// `bell` is an eventfd that rings when there are commands.
     pub(crate) fn start(
         config: Config,
         inheritance: Option<Inheritance>,
         is_observing: bool,
         most: u32,
         (counters, evidence): (Arc<Counters>, Shared),
-        (commands, bell, own): (Receiver<Command>, OwnedFd, Commands),
+        (commands, bell): (Receiver<Command>, OwnedFd),
     ) -> io::Result<Gateway> {
         let marks = Marks::new(config.gateway.mark_bit);
         let number = config.gateway.number;
@@ -171,7 +167,7 @@ impl Gateway {
         routes_of(&config).install()?;
         let observer = match open_log(&config) {
             Some(log) => {
-                Some(Observer::start(log, &config, !is_observing, evidence, Arc::clone(&counters), own)?)
+                Some(Observer::start(log, &config, !is_observing, evidence.clone(), Arc::clone(&counters))?)
             }
             None => None,
         };
@@ -203,7 +199,7 @@ impl Gateway {
             commands,
             bell,
             is_observing,
-            is_suspended: false,
+            evidence,
             observer,
             most,
             config,
@@ -313,7 +309,7 @@ impl Gateway {
                 self.counters.observed.one();
                 return pass;
             }
-            Help::Split if self.is_suspended => {
+            Help::Split if self.evidence.lock().stopped_s().is_some() => {
                 self.counters.passed_by_harm.one();
                 return pass;
             }
@@ -441,7 +437,6 @@ impl Gateway {
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 Command::Stop => return Ok(Some(End::Stopped)),
-                Command::Suspend => self.is_suspended = true,
                 Command::Reload(config, reply) => {
                     // Whoever asked may be gone.
                     let _ = reply.send(self.reload(*config));
@@ -474,7 +469,6 @@ impl Gateway {
             return Err(error);
         }
         self.policy = Policy::new(&self.config);
-        self.is_suspended = false;
         if let Some(observer) = &self.observer {
             observer.reload(&self.config);
         }

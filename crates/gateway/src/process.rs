@@ -17,7 +17,7 @@ use crate::control::{self, Commands, Control};
 use crate::counters::Counters;
 use crate::gateway::{Command, End, Gateway};
 use crate::log;
-use crate::observe::Shared;
+use crate::observe::{self, Shared};
 
 /// Runs the gateway of `config`, which was read from `file`, until a signal ends it or a successor takes over.
 ///
@@ -32,6 +32,8 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     signals.thread_block()?;
     let most = raise_limits(config.gateway.connections)?;
     keep_network_privileges()?;
+    // Before a running gateway gives up what it has.
+    observe::check_file(&config)?;
 
     let (sender, commands) = mpsc::channel();
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -54,7 +56,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         is_observing,
         most,
         (Arc::clone(&counters), evidence.clone()),
-        (commands, bell, told.clone()),
+        (commands, bell),
     )?;
     let control = Arc::new(Control {
         file: file.to_owned(),

@@ -13,7 +13,7 @@ from lasthop.measurement.format import JsonReader, Options
 from lasthop.measurement.model import Counts, Delays, Direction, Floats, Measurement, Rates
 from lasthop.measurement.source import LONGEST_S, Source, floats, ordered
 
-_LINES = ("start", "reload", "stop", "flow")
+_LINES = ("start", "reload", "clock", "stop", "flow")
 """The kinds of lines."""
 
 _PAYLOAD_BYTES, _PACKET_BYTES = 1448, 1500

@@ -1,8 +1,8 @@
 //! The file of observed flows, as the gateway writes it.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::report::rows::{Line, Settings, former};
@@ -20,20 +20,24 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Opens the file, for root alone.
+    /// Opens the file, for root alone; if its directory is missing, it is made, for root alone as well.
     pub(crate) fn open(path: &Path) -> io::Result<Rows> {
         let wrong = |error: io::Error| {
             io::Error::new(error.kind(), format!("gateway.flows {}: {error}", path.display()))
         };
+        if let Some(directory) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(wrong)?;
+        }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(wrong)?;
         file.set_permissions(Permissions::from_mode(0o600)).map_err(wrong)?;
         let len = file.metadata()?.len();
         Ok(Rows { path: path.to_owned(), file, len, settings: None })
     }
 
-    /// Appends a line.
-    pub(crate) fn append(&mut self, line: &Line) -> io::Result<()> {
-        if let Line::Start(settings) | Line::Reload(settings) = line {
+    /// Appends a line. A file that continues a full one says first what flows get, and since when they are not helped, if harm
+    /// was found at `stopped_s`.
+    pub(crate) fn append(&mut self, line: &Line, stopped_s: Option<f64>) -> io::Result<()> {
+        if let Line::Start(settings) | Line::Reload(settings) | Line::Clock(settings) = line {
             self.settings = Some(settings.clone());
         }
         if self.len >= LIMIT {
@@ -41,6 +45,9 @@ impl Rows {
             *self = Rows { settings: self.settings.take(), ..Rows::open(&self.path)? };
             if let Some(settings) = self.settings.clone() {
                 self.write(&Line::Start(settings))?;
+            }
+            if let Some(time_s) = stopped_s {
+                self.write(&Line::Stop { time_s })?;
             }
         }
         self.write(line)
@@ -51,5 +58,32 @@ impl Rows {
         text.push('\n');
         self.len += text.len() as u64;
         self.file.write_all(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Evidence;
+
+    #[test]
+    fn a_stop_outlasts_the_files_that_are_continued() {
+        let directory = std::env::temp_dir().join(format!("lasthop-rows-{}", std::process::id()));
+        let path = directory.join("missing/flows.jsonl");
+        let mut rows = Rows::open(&path).expect("a file");
+        let mode = fs::metadata(directory.join("missing")).expect("a directory").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        // As long as a twentieth of a file.
+        let settings =
+            |time_s| Settings { time_s, keys: " ".repeat(LIMIT as usize / 20), ..Settings::default() };
+        let mut evidence = Evidence::default();
+        let lines = std::iter::once(Line::Stop { time_s: 9.0 });
+        for line in lines.chain((0..50).map(|number| Line::Clock(settings(f64::from(number))))) {
+            evidence.add(&line);
+            rows.append(&line, evidence.stopped_s()).expect("room");
+        }
+        assert!(fs::metadata(&path).expect("a file").len() <= LIMIT * 11 / 10);
+        assert_eq!(Evidence::read(&path).expect("a file").stopped_s(), Some(9.0));
+        fs::remove_dir_all(directory).expect("a directory");
     }
 }

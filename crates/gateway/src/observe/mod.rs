@@ -14,6 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,10 +24,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::json;
 
 use crate::config::{Config, SchemeName};
-use crate::control::Commands;
 use crate::counters::Counters;
 use crate::flow::{Flow, Opening};
-use crate::gateway::Command;
 use crate::kernel::log::{Log, Logged, real_time_ns};
 use crate::kernel::nftables::{HELPED_SYN, UNHELPED_SYN};
 use crate::log;
@@ -62,19 +61,26 @@ impl Shared {
     }
 }
 
+/// Makes sure that flows can be written, if the file of a gateway says so.
+pub(crate) fn check_file(config: &Config) -> io::Result<()> {
+    config.gateway.flows.as_deref().map_or(Ok(()), |path| Rows::open(path).map(drop))
+}
+
 /// What the observer is told.
 #[derive(Debug)]
-struct Told {
-    config: Config,
-    is_new: bool,
-    is_over: bool,
+enum Request {
+    /// Use another file's settings, and begin anew; then answer.
+    Reload(Box<Config>, Sender<()>),
+    /// End at once.
+    End,
 }
 
 /// The observer's thread.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    told: Arc<Mutex<Told>>,
+    requests: Sender<Request>,
     bell: OwnedFd,
+    evidence: Shared,
     thread: JoinHandle<()>,
 }
 
@@ -86,15 +92,14 @@ impl Observer {
         is_helping: bool,
         evidence: Shared,
         counters: Arc<Counters>,
-        commands: Commands,
     ) -> io::Result<Observer> {
         let rows = config.gateway.flows.as_deref().map(Rows::open).transpose()?;
         if let Some(path) = &config.gateway.flows {
             *evidence.lock() = Evidence::read(path)?;
         }
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let told = Arc::new(Mutex::new(Told { config: config.clone(), is_new: false, is_over: false }));
         let rung = bell.try_clone()?;
+        let (requests, received) = mpsc::channel();
         let mut flows = Flows {
             all: HashMap::new(),
             order: VecDeque::new(),
@@ -104,31 +109,32 @@ impl Observer {
             next: 0,
             is_helping,
             rows,
-            evidence,
+            evidence: evidence.clone(),
             counters,
-            commands,
         };
         flows.note(Line::Start(flows.settings()));
-        let mail = Arc::clone(&told);
         let thread = thread::Builder::new().name(String::from("observer")).spawn(move || {
-            if let Err(error) = flows.run(&log, &rung, &mail) {
+            if let Err(error) = flows.run(&log, &rung, &received) {
                 log::event("observer has ended", json!({"error": error.to_string()}));
             }
         })?;
-        Ok(Observer { told, bell, thread })
+        Ok(Observer { requests, bell, evidence, thread })
     }
 
-    /// Gives it the settings of a file that was read again.
+    /// Gives it the settings of a file that was read again. When this returns, a stop by harm is over.
     pub(crate) fn reload(&self, config: &Config) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        (told.config, told.is_new) = (config.clone(), true);
-        drop(told);
+        let (done, answer) = mpsc::channel();
+        let is_told = self.requests.send(Request::Reload(Box::new(config.clone()), done)).is_ok();
         self.ring();
+        if !is_told || answer.recv().is_err() {
+            // It has ended by an error, and what it found no longer counts.
+            *self.evidence.lock() = Evidence::default();
+        }
     }
 
     /// Ends it, so that a successor can observe.
     pub(crate) fn end(self) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+        let _ = self.requests.send(Request::End);
         self.ring();
         let _ = self.thread.join();
     }
@@ -194,11 +200,10 @@ struct Flows {
     rows: Option<Rows>,
     evidence: Shared,
     counters: Arc<Counters>,
-    commands: Commands,
 }
 
 impl Flows {
-    fn run(&mut self, log: &Log, bell: &OwnedFd, told: &Mutex<Told>) -> io::Result<()> {
+    fn run(&mut self, log: &Log, bell: &OwnedFd, requests: &Receiver<Request>) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 16];
         let mut noted = Instant::now();
         loop {
@@ -209,14 +214,17 @@ impl Flows {
             }
             if ready[1].revents().contains(PollFlags::IN) {
                 let _ = rustix::io::read(bell, &mut [0; 8]);
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                if told.is_over {
-                    return Ok(());
-                }
-                if std::mem::take(&mut told.is_new) {
-                    self.config = told.config.clone();
-                    self.policy = Policy::new(&self.config);
-                    self.note(Line::Reload(self.settings()));
+                while let Ok(request) = requests.try_recv() {
+                    match request {
+                        Request::End => return Ok(()),
+                        Request::Reload(config, done) => {
+                            self.policy = Policy::new(&config);
+                            self.config = *config;
+                            self.note(Line::Reload(self.settings()));
+                            // The gateway waits, unless it has ended.
+                            let _ = done.send(());
+                        }
+                    }
                 }
             }
             for _ in 0..256 {
@@ -236,7 +244,7 @@ impl Flows {
         if self.clock.follow() {
             self.all.clear();
             self.order.clear();
-            self.note(Line::Reload(self.settings()));
+            self.note(Line::Clock(self.settings()));
         }
         let now_ns = self.clock.now_ns();
         while let Some((began_ns, flow, number)) = self.order.front().copied() {
@@ -259,7 +267,6 @@ impl Flows {
             self.note(Line::Stop { time_s: seconds(real_time_ns()) });
             let verdict = self.evidence.lock().report().verdict;
             log::event("stopped by harm", json!({"verdict": verdict, "remedy": "reload to help again"}));
-            self.commands.tell(Command::Suspend);
         }
     }
 
@@ -275,9 +282,13 @@ impl Flows {
 
     /// Adds a line to the evidence and to the file.
     fn note(&mut self, line: Line) {
-        self.evidence.lock().add(&line);
+        let stopped_s = {
+            let mut evidence = self.evidence.lock();
+            evidence.add(&line);
+            evidence.stopped_s()
+        };
         if let Some(rows) = &mut self.rows
-            && let Err(error) = rows.append(&line)
+            && let Err(error) = rows.append(&line, stopped_s)
         {
             self.counters.failures.one();
             log::event("flows are no longer written", json!({"error": error.to_string()}));

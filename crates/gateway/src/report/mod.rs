@@ -358,6 +358,11 @@ impl Evidence {
                 }
             }
             Line::Reload(settings) => self.begin(settings),
+            Line::Clock(settings) => {
+                let stopped_s = self.stopped_s;
+                self.begin(settings);
+                self.stopped_s = stopped_s;
+            }
             Line::Stop { time_s } => self.stopped_s = Some(*time_s),
             Line::Flow(row) => self.add_flow(row),
         }

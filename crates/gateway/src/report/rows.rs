@@ -15,7 +15,9 @@ pub enum Line {
     Start(Settings),
     /// The gateway has read its file again: what was seen before no longer counts.
     Reload(Settings),
-    /// Harm was found: from now on no flow is helped.
+    /// The clock was set: what was seen before no longer counts, but that harm was found.
+    Clock(Settings),
+    /// Harm was found: no flow is helped until the gateway reads its file again.
     Stop {
         /// When, in seconds since 1970.
         time_s: f64,

@@ -125,6 +125,18 @@ fn harm_stops_help_until_a_reload() {
         written(&path).iter().rev().find(|line| !matches!(line, Line::Flow(_))),
         Some(Line::Stop { .. })
     ));
+
+    // A restart and a successor go on with that.
+    drop(gateway);
+    let first = network.start(&keys);
+    exchange(&network.client, SERVER, 10, 100);
+    let gateway = network.start_with(&keys, &["--replace"]);
+    exchange(&network.client, SERVER, 10, 100);
+    drop(first);
+    assert_eq!(gateway.count("split"), 0);
+    assert!(gateway.count("passed_by_harm") > 0);
+    assert!(!gateway.status()["stopped_s"].is_null());
+
     gateway.reload().expect("a valid file");
     exchange(&network.client, SERVER, 10, 100);
     assert!(gateway.count("split") > 0);

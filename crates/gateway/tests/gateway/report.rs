@@ -224,3 +224,19 @@ fn harm_is_found() {
         assert!(harmed >= runs() as usize * 9 / 10, "{harmed}: {world:?}");
     }
 }
+
+#[test]
+fn only_a_reload_ends_a_stop() {
+    let mut evidence = Evidence::default();
+    let later = |time_s| Settings { time_s, ..settings() };
+    for (line, stopped_s) in [
+        (Line::Start(settings()), None),
+        (Line::Stop { time_s: 5.0 }, Some(5.0)),
+        (Line::Start(later(6.0)), Some(5.0)),
+        (Line::Clock(later(7.0)), Some(5.0)),
+        (Line::Reload(later(8.0)), None),
+    ] {
+        evidence.add(&line);
+        assert_eq!(evidence.stopped_s(), stopped_s, "{line:?}");
+    }
+}
