@@ -38,7 +38,8 @@ use track::Track;
 /// How long a flow is observed.
 const OBSERVED: Duration = Duration::from_secs(OBSERVED_S as u64);
 
-/// The largest number of flows that are observed at a time. Further ones are not observed, of either arm.
+/// The largest number of flows that begin within the time of one observation and are observed. Further ones are not, of
+/// either arm. This bounds the memory of the observer and of the evidence, where flows wait for others of their time.
 const FLOWS: usize = 1 << 16;
 
 /// The largest length of a packet that its header can state, of either version of IP.
@@ -190,7 +191,7 @@ impl Clock {
 #[derive(Debug)]
 struct Flows {
     all: HashMap<Flow, Observed>,
-    /// In the order of their beginnings, with their numbers.
+    /// Those that began within the time of one observation, in the order of their beginnings, with their numbers.
     order: VecDeque<(u64, Flow, u64)>,
     policy: Policy,
     config: Config,
@@ -248,12 +249,11 @@ impl Flows {
         }
         let now_ns = self.clock.now_ns();
         while let Some((began_ns, flow, number)) = self.order.front().copied() {
-            let is_current = self.all.get(&flow).is_some_and(|observed| observed.number == number);
-            if is_current && now_ns.saturating_sub(began_ns) < OBSERVED.as_nanos() as u64 {
+            if now_ns.saturating_sub(began_ns) < OBSERVED.as_nanos() as u64 {
                 break;
             }
             self.order.pop_front();
-            if is_current {
+            if self.all.get(&flow).is_some_and(|observed| observed.number == number) {
                 self.finish(&flow);
             }
         }
@@ -317,7 +317,7 @@ impl Flows {
             }
             self.finish(&opening.flow);
         }
-        if self.all.len() >= FLOWS {
+        if self.order.len() >= FLOWS {
             self.counters.unwatched.one();
             return;
         }
@@ -397,4 +397,63 @@ impl Flows {
 /// Nanoseconds as seconds, to a microsecond.
 fn seconds(nanos: u64) -> f64 {
     (nanos / 1000) as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::tcp::{Flags, Segment, SeqNum};
+    use lasthop_proto::{Dscp, Ecn};
+    use lasthop_wire::{Ip, TcpHeader, write};
+
+    use super::*;
+
+    fn flows() -> Flows {
+        let text = "[gateway]\nradio = [\"lo\"]\nunhelped = 0.5";
+        let config = Config::parse(text, "gateway.toml").unwrap_or_else(|error| panic!("{error}"));
+        Flows {
+            all: HashMap::new(),
+            order: VecDeque::new(),
+            policy: Policy::new(&config),
+            config,
+            clock: Clock::default(),
+            next: 0,
+            is_helping: true,
+            rows: None,
+            evidence: Shared::default(),
+            counters: Arc::default(),
+        }
+    }
+
+    /// A packet of the client with this number.
+    fn packet(client: u32, flags: Flags) -> Vec<u8> {
+        let [_, a, b, c] = client.to_be_bytes();
+        let ip = Ip {
+            src: [10, a, b, c].into(),
+            dst: [192, 0, 2, 1].into(),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            hop_limit: 64,
+            identification: 0,
+            dont_fragment: true,
+        };
+        let segment = Segment { seq: SeqNum(5), flags, ..Segment::default() };
+        let header = TcpHeader { segment, src_port: 1024, dst_port: 443, ..TcpHeader::default() };
+        write::tcp(&ip, &header, &[]).expect("a packet")
+    }
+
+    fn logged<'a>(prefix: &'a str, bytes: &'a [u8]) -> Logged<'a> {
+        Logged { prefix, is_leaving: false, interface: 0, at_ns: real_time_ns(), bytes }
+    }
+
+    #[test]
+    fn flows_that_end_at_once_take_no_more_memory_than_others() {
+        let mut flows = flows();
+        for client in 0..FLOWS as u32 + 10 {
+            flows.take(&logged(HELPED_SYN, &packet(client, Flags::SYN)));
+            flows.take(&logged("", &packet(client, Flags::RST)));
+        }
+        flows.tick();
+        assert_eq!((flows.all.len(), flows.order.len()), (0, FLOWS));
+        assert_eq!((flows.counters.watched.get(), flows.counters.unwatched.get()), (FLOWS as u64, 10));
+    }
 }

@@ -19,6 +19,9 @@ const PAUSE_NS: u64 = 1_000_000_000;
 /// The time without progress, in nanoseconds, after which a flow whose data wait has failed.
 const STALL_NS: u64 = 30_000_000_000;
 
+/// The largest distance of a reset from the latest data of its end, as windows are seldom larger. Others are forged, or late.
+const NEAR: u32 = 1 << 24;
+
 /// The highest sequence number so far, and the bytes from the first one to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Highest {
@@ -29,6 +32,10 @@ struct Highest {
 impl Highest {
     fn begin(&mut self, at: SeqNum) {
         self.last.get_or_insert(at);
+    }
+
+    fn is_near(&self, at: SeqNum) -> bool {
+        self.last.is_none_or(|last| (at.0.wrapping_sub(last.0) as i32).unsigned_abs() <= NEAR)
     }
 
     /// Takes over a higher number; returns by how much.
@@ -152,7 +159,7 @@ impl Track {
             }
         }
         own.has_ended |= segment.flags.has(Flags::FIN);
-        self.is_reset |= segment.flags.has(Flags::RST);
+        self.is_reset |= segment.flags.has(Flags::RST) && own.sent.is_near(first);
         let has_progressed = is_ack && self.acknowledges(from, segment, now_ns);
         self.waits_ns = match self.waits_ns {
             _ if !self.waits() => None,
@@ -412,6 +419,8 @@ mod tests {
         assert_eq!((talk.0.outcome(91_000 * MS), talk.0.delivered_to(End::Client)), (Outcome::Closed, 500));
 
         let mut talk = Talk::opened();
+        talk.hears(End::Client, 60, 1 << 30, 0, Flags::RST, 0);
+        assert!(!talk.0.has_ended());
         talk.hears(End::Client, 60, 0, 0, Flags::RST, 0);
         assert_eq!((talk.0.has_ended(), talk.0.outcome(61 * MS)), (true, Outcome::Reset));
     }
