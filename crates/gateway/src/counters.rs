@@ -61,6 +61,8 @@ counters! {
         watched,
         /// Flows that were not observed since there were as many as the observer has room for.
         unwatched,
+        /// Packets of which the kernel's report was lost; flows that were under way then are left out.
+        unreported,
         /// Failures of system calls that cost a flow.
         failures,
     }

@@ -30,15 +30,34 @@ pub(crate) struct Logged<'a> {
     pub(crate) at_ns: u64,
     /// Its IP packet, as far as it was copied.
     pub(crate) bytes: &'a [u8],
+    /// Packets before it of which the report was lost.
+    pub(crate) lost: u32,
 }
 
 /// The log of a group.
 #[derive(Debug)]
-pub(crate) struct Log(Netlink);
+pub(crate) struct Log {
+    netlink: Netlink,
+    numbers: Numbers,
+}
+
+/// The numbers of reports.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    next: Option<u32>,
+}
+
+impl Numbers {
+    /// How many reports are missing before the one with this number.
+    fn missing(&mut self, number: u32) -> u32 {
+        let next = self.next.replace(number.wrapping_add(1));
+        next.map_or(0, |next| number.wrapping_sub(next))
+    }
+}
 
 impl AsFd for Log {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.netlink.as_fd()
     }
 }
 
@@ -62,20 +81,29 @@ impl Log {
         for (key, value) in [(3, 16_384u32), (4, 1), (5, 64)] {
             netlink.request(configure().put(key, &value.to_be_bytes()))?;
         }
-        Ok(Log(netlink))
+        const NUMBERED: u16 = 1;
+        netlink.request(configure().put(6, &NUMBERED.to_be_bytes()))?;
+        Ok(Log { netlink, numbers: Numbers::default() })
     }
 
     /// Passes the packets of a datagram to `each`. Returns false if there are none.
-    pub(crate) fn receive(&self, buffer: &mut [u8], mut each: impl FnMut(Logged<'_>)) -> io::Result<bool> {
-        let Some(len) = self.0.try_receive(buffer)? else { return Ok(false) };
-        answers(&buffer[..len]).filter_map(|answer| logged(answer.body)).for_each(&mut each);
+    pub(crate) fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        mut each: impl FnMut(Logged<'_>),
+    ) -> io::Result<bool> {
+        let Some(len) = self.netlink.try_receive(buffer)? else { return Ok(false) };
+        answers(&buffer[..len])
+            .filter_map(|answer| logged(answer.body, &mut self.numbers))
+            .for_each(&mut each);
         Ok(true)
     }
 }
 
 /// The packet that a message of the log reports.
-fn logged(body: &[u8]) -> Option<Logged<'_>> {
+fn logged<'a>(body: &'a [u8], numbers: &mut Numbers) -> Option<Logged<'a>> {
     let attributes = body.get(4..)?;
+    let lost = attribute(attributes, 12).and_then(number).map_or(0, |number| numbers.missing(number));
     let prefix = attribute(attributes, 10).unwrap_or_default();
     Some(Logged {
         prefix: std::str::from_utf8(prefix.strip_suffix(&[0]).unwrap_or(prefix)).unwrap_or_default(),
@@ -83,6 +111,7 @@ fn logged(body: &[u8]) -> Option<Logged<'_>> {
         interface: attribute(attributes, 4).and_then(number).unwrap_or(0),
         at_ns: attribute(attributes, 3).and_then(stamp_ns).unwrap_or_else(real_time_ns),
         bytes: attribute(attributes, 9)?,
+        lost,
     })
 }
 
@@ -96,4 +125,16 @@ fn stamp_ns(value: &[u8]) -> Option<u64> {
 /// The real-time clock in nanoseconds.
 pub(crate) fn real_time_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_numbers_are_counted() {
+        let mut numbers = Numbers::default();
+        let missing = [7, 8, 11, u32::MAX, 0, 2].map(|number| numbers.missing(number));
+        assert_eq!(missing, [0, 0, 2, u32::MAX - 12, 0, 1]);
+    }
 }

@@ -88,7 +88,7 @@ pub(crate) struct Observer {
 impl Observer {
     /// Begins to observe what `log` reports. With `is_helping`, flows of the helped arm are helped.
     pub(crate) fn start(
-        log: Log,
+        mut log: Log,
         config: &Config,
         is_helping: bool,
         evidence: Shared,
@@ -115,7 +115,7 @@ impl Observer {
         };
         flows.note(Line::Start(flows.settings()));
         let thread = thread::Builder::new().name(String::from("observer")).spawn(move || {
-            if let Err(error) = flows.run(&log, &rung, &received) {
+            if let Err(error) = flows.run(&mut log, &rung, &received) {
                 log::event("observer has ended", json!({"error": error.to_string()}));
             }
         })?;
@@ -204,11 +204,11 @@ struct Flows {
 }
 
 impl Flows {
-    fn run(&mut self, log: &Log, bell: &OwnedFd, requests: &Receiver<Request>) -> io::Result<()> {
+    fn run(&mut self, log: &mut Log, bell: &OwnedFd, requests: &Receiver<Request>) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 16];
         let mut noted = Instant::now();
         loop {
-            let mut ready = [PollFd::new(log, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
+            let mut ready = [PollFd::new(&*log, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
             match poll(&mut ready, Some(&TICK)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -298,6 +298,11 @@ impl Flows {
 
     /// Takes a packet that the kernel reports.
     fn take(&mut self, logged: &Logged<'_>) {
+        if logged.lost > 0 {
+            // Of each flow under way, what is missing may be data, or its end.
+            self.counters.unreported.add(u64::from(logged.lost));
+            self.all.clear();
+        }
         match logged.prefix {
             HELPED_SYN => self.open(logged, Arm::Helped),
             UNHELPED_SYN => self.open(logged, Arm::Unhelped),
@@ -442,7 +447,7 @@ mod tests {
     }
 
     fn logged<'a>(prefix: &'a str, bytes: &'a [u8]) -> Logged<'a> {
-        Logged { prefix, is_leaving: false, interface: 0, at_ns: real_time_ns(), bytes }
+        Logged { prefix, is_leaving: false, interface: 0, at_ns: real_time_ns(), bytes, lost: 0 }
     }
 
     #[test]
@@ -455,5 +460,19 @@ mod tests {
         flows.tick();
         assert_eq!((flows.all.len(), flows.order.len()), (0, FLOWS));
         assert_eq!((flows.counters.watched.get(), flows.counters.unwatched.get()), (FLOWS as u64, 10));
+    }
+
+    #[test]
+    fn flows_of_which_reports_were_lost_are_left_out() {
+        let mut flows = flows();
+        flows.take(&logged(HELPED_SYN, &packet(1, Flags::SYN)));
+        flows.take(&Logged { lost: 3, ..logged(HELPED_SYN, &packet(2, Flags::SYN)) });
+        assert_eq!((flows.all.len(), flows.counters.unreported.get()), (1, 3));
+        for client in [1, 2] {
+            flows.take(&logged("", &packet(client, Flags::RST)));
+        }
+        let evidence = flows.evidence.lock();
+        let clients: Vec<_> = evidence.latest().map(|row| row.client.ip().to_string()).collect();
+        assert_eq!(clients, ["10.0.0.2"]);
     }
 }
