@@ -165,12 +165,7 @@ impl Gateway {
             }
         };
         routes_of(&config).install()?;
-        let observer = match open_log(&config) {
-            Some(log) => {
-                Some(Observer::start(log, &config, !is_observing, evidence.clone(), Arc::clone(&counters))?)
-            }
-            None => None,
-        };
+        let observer = observer_of(&config, is_observing, &evidence, &counters)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
         epoll::add(&epoll, &bell, EventData::new_u64(COMMANDS), EventFlags::IN)?;
@@ -461,10 +456,17 @@ impl Gateway {
                 "{key} has changed, which a running gateway cannot; {remedy}"
             )));
         }
+        let was_observed = self.observer.is_some();
+        if !was_observed {
+            self.observer = observer_of(&config, self.is_observing, &self.evidence, &self.counters)?;
+        }
         let before = std::mem::replace(&mut self.config, config);
         if let Err(error) = self.configure() {
             self.config = before;
             // What was refused must not be left half done.
+            if !was_observed && let Some(observer) = self.observer.take() {
+                observer.end();
+            }
             let _ = self.configure();
             return Err(error);
         }
@@ -526,19 +528,29 @@ impl Gateway {
     }
 }
 
-/// The log of headers of the flows that are to be observed, if any are, and the kernel has one.
-fn open_log(config: &Config) -> Option<Log> {
-    if config.gateway.observed_permille() == 0 {
-        return None;
+/// The observer, if flows are to be observed, and the kernel has a log of headers.
+fn observer_of(
+    config: &Config,
+    is_observing: bool,
+    evidence: &Shared,
+    counters: &Arc<Counters>,
+) -> io::Result<Option<Observer>> {
+    if !config.gateway.is_observed() {
+        return Ok(None);
     }
-    let refused = |error: io::Error| {
-        let remedy = "the kernel needs nfnetlink_log; help goes on without a report";
-        log::event("not observing", json!({"error": error.to_string(), "remedy": remedy}));
-    };
-    Log::open(config.gateway.number).map_err(refused).ok()
+    match Log::open(config.gateway.number) {
+        Ok(log) => {
+            Observer::start(log, config, !is_observing, evidence.clone(), Arc::clone(counters)).map(Some)
+        }
+        Err(error) => {
+            let remedy = "the kernel needs nfnetlink_log; help goes on without a report";
+            log::event("not observing", json!({"error": error.to_string(), "remedy": remedy}));
+            Ok(None)
+        }
+    }
 }
 
-/// The rules of a file; those by which flows are observed only with `is_observed`.
+/// The rules of a file; those by which flows are observed only with `is_observed`, if they are to be.
 pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool) -> Rules {
     let Config { gateway, .. } = config;
     Rules::new(&Parameters {
@@ -548,7 +560,7 @@ pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool) -> Rules {
         ports: Side::BOTH.map(|side| side.port(config)),
         unhelped: gateway.unhelped_permille(),
         seed,
-        observed: if is_observed { gateway.observed_permille() } else { 0 },
+        observed: if is_observed && gateway.is_observed() { gateway.observed_permille() } else { 0 },
     })
 }
 

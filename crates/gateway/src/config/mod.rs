@@ -58,14 +58,15 @@ pub struct Gateway {
     #[serde(default)]
     pub unhelped: Probability,
     /// The share of flows whose headers are observed, in steps of 0.001: what helped flows gain over the unhelped ones is
-    /// computed from them. Whole flows are left out, of both arms alike.
+    /// computed from them. Whole flows are left out, of both arms alike. None is observed if `unhelped` is 0 or 1 and no file
+    /// of flows is stated.
     #[serde(default = "default_observed")]
     pub observed: Probability,
     /// A file for the observed flows, a line of JSON for each, such as `"/var/lib/lasthop/flows.jsonl"`. It has 16 MiB at
     /// most; a former one is kept beside it. By default there is none, and a restart begins the comparison anew.
     #[serde(default)]
     pub flows: Option<PathBuf>,
-    /// The probability with which help that does no harm is ever taken to do some. When harm is found, no flow is helped until
+    /// The probability with which help without any effect is ever taken to do harm. When harm is found, no flow is helped until
     /// the file is read again. 0: never.
     #[serde(default = "default_harm_error")]
     pub harm_error: Probability,
@@ -300,6 +301,12 @@ impl Gateway {
     /// The observed share in thousandths.
     pub fn observed_permille(&self) -> u32 {
         permille(self.observed)
+    }
+
+    /// Whether flows are observed: some of them, for a comparison of two arms or for a file.
+    pub fn is_observed(&self) -> bool {
+        let is_compared = (1..1000).contains(&self.unhelped_permille());
+        self.observed_permille() > 0 && (is_compared || self.flows.is_some())
     }
 
     /// Whether the interface with this number faces the radio.

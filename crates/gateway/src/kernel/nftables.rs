@@ -153,7 +153,8 @@ impl Rules {
         // the report is prompt.
         let log = |prefix, is_prompt, mut statements: Vec<Statement>| {
             if observed < 1000 {
-                statements.push(SymmetricHashBelow(observed));
+                // After the first condition, and before any that looks up a route.
+                statements.insert(statements.len().min(1), SymmetricHashBelow(observed));
             }
             statements.push(Log { group: number, prefix, is_prompt });
             rule(statements)

@@ -129,7 +129,7 @@ pub struct Report {
     pub helped_failed: Option<f64>,
     /// That of unhelped ones.
     pub unhelped_failed: Option<f64>,
-    /// The probability of so much evidence of harm if there is none, at any time.
+    /// The probability of so much evidence of harm at any time if help has no effect.
     pub harm_error: f64,
     /// The difference between unhelped flows chosen by lot, which must be none.
     pub same: Group,
@@ -434,7 +434,7 @@ impl Evidence {
         }
     }
 
-    /// Whether there is so much evidence of harm that no harm would ever give as much but with a probability of `error`.
+    /// Whether there is so much evidence of harm that help without any effect would ever give as much with a probability of at most `error`.
     pub fn shows_harm(&self, error: f64) -> bool {
         error > 0.0 && self.stopped_s.is_none() && self.settings.is_helping && self.main.harm() >= 1.0 / error
     }

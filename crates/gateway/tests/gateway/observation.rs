@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use lasthop_gateway::report::rows::{self, Arm, End, FlowRow, Line, Outcome};
 
@@ -163,4 +166,50 @@ fn no_thread_has_privileges_beyond_those_of_networks() {
         }
     }
     assert!(names.iter().any(|name| name == "observer"), "{names:?}");
+}
+
+#[test]
+fn flows_of_which_reports_were_lost_are_left_out() {
+    let Some(network) = Network::of("observation::flows_of_which_reports_were_lost_are_left_out") else {
+        return;
+    };
+    let path = file(&network);
+    // So that flows pass while its process stands still.
+    let gateway = network.start_with(&format!("unhelped = 0.5\nflows = {path:?}"), &["--observe"]);
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let talk = |mut stream: TcpStream, count| {
+        network.client.run(move || {
+            for _ in 0..count {
+                stream.write_all(&[1]).expect("it is read");
+                stream.read_exact(&mut [0]).expect("an echo");
+            }
+            stream
+        })
+    };
+    let stream = talk(network.client.run(|| connect(SERVER[0], 7000).expect("a listener")), 1);
+    let client = stream.local_addr().expect("an address");
+    let process = Pid::from_raw(gateway.child.id() as i32);
+    kill(process, Signal::SIGSTOP).expect("it runs");
+    let stream = talk(stream, 20_000);
+    kill(process, Signal::SIGCONT).expect("it runs");
+    drop(stream);
+    exchange(&network.client, SERVER, 1, 100);
+    let flows = flows(&path, 2);
+    assert_eq!(flows.len(), 2);
+    assert!(flows.iter().all(|flow| flow.client != client), "{flows:?}");
+    assert!(gateway.count("unreported") > 0);
+}
+
+#[test]
+fn a_reload_can_begin_to_observe() {
+    let Some(network) = Network::of("observation::a_reload_can_begin_to_observe") else { return };
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    exchange(&network.client, SERVER, 2, 100);
+    assert_eq!(gateway.count("watched"), 0);
+    network.write("unhelped = 0.5\nobserved = 0.999");
+    gateway.reload().expect("a valid file");
+    exchange(&network.client, SERVER, 20, 100);
+    // The file says that one of a thousand is not.
+    assert!((30..=40).contains(&gateway.count("watched")), "{:#}", gateway.status());
 }

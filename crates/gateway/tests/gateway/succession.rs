@@ -53,7 +53,8 @@ fn a_gateway_that_is_told_to_stop_leaves_nothing() {
 #[test]
 fn a_successor_takes_over() {
     let Some(network) = Network::of("succession::a_successor_takes_over") else { return };
-    let mut first = network.start("");
+    let keys = format!("flows = {:?}", network.directory().join("flows.jsonl"));
+    let mut first = network.start(&keys);
     let _peers = network.server.run(|| echo(SERVER, 7000));
     let mut answer = {
         let mut stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
@@ -63,7 +64,7 @@ fn a_successor_takes_over() {
         }
     };
     answer();
-    let second = network.start_with("", &["--replace"]);
+    let second = network.start_with(&keys, &["--replace"]);
     answer();
     for host in SERVER {
         let _stream = network.client.run(move || connect(host, 7000).expect("a listener"));
