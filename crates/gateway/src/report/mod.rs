@@ -434,7 +434,8 @@ impl Evidence {
         }
     }
 
-    /// Whether there is so much evidence of harm that help without any effect would ever give as much with a probability of at most `error`.
+    /// Whether there is so much evidence of harm that help without any effect would ever give as much with a probability of at
+    /// most `error`.
     pub fn shows_harm(&self, error: f64) -> bool {
         error > 0.0 && self.stopped_s.is_none() && self.settings.is_helping && self.main.harm() >= 1.0 / error
     }
