@@ -176,7 +176,7 @@ def advise(
         The seed of all runs.
     runs : (int, int), optional
         The fewest and the most runs of each remedy; by default (256, 512) for pages, (32, 64) for shells,
-        (64, 128) for downloads and uploads, 64 for films and 32 for calls.
+        (64, 128) for downloads and uploads, 64 for films and 32 for calls. Effects on other uses have the most.
     effects : bool, default True
         Whether to simulate the effects of remedies on other uses.
     jobs : int, optional
@@ -240,7 +240,7 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
         others = [judge.use(name) for name in OTHERS if name not in stated]
         others += [each.use.alone() for each in judgements if each.use.beside]
         for use in others:
-            for arm, effect in judge.effects(use, arms).items():
+            for arm, effect in judge.effects(use, arms, runs and runs[1]).items():
                 found.setdefault(arm, []).append(effect)
     harmless = None
     if len(judgements) == 1 and advised:

@@ -120,8 +120,11 @@ class Judge:
             refused=tuple((each.arm.label, each.reason) for each in long.refused if each.same is None),
         )
 
-    def effects(self, use: Use, arms: Sequence[Arm]) -> dict[Arm, Effect]:
-        """Return the effects of remedies on another use; empty if the use is impossible over the link."""
+    def effects(self, use: Use, arms: Sequence[Arm], runs: int | None) -> dict[Arm, Effect]:
+        """Return the effects of remedies on another use; empty if the use is impossible over the link.
+
+        Each arm has `runs` runs, by default as many as judge the use.
+        """
         if not arms:
             return {}
         try:
@@ -129,7 +132,7 @@ class Judge:
                 use,
                 f"what happens to {use.title}",
                 [self.now, *arms],
-                runs=(use.rounds * VARIANTS, use.rounds * VARIANTS),
+                runs=(runs or use.rounds * VARIANTS,) * 2,
                 precision=None,
             )
             tables = {measure: _ranked(compared, measure) for measure in use.measures}
