@@ -176,7 +176,8 @@ def advise(
         The seed of all runs.
     runs : (int, int), optional
         The fewest and the most runs of each remedy; by default (256, 512) for pages, (32, 64) for shells,
-        (64, 128) for downloads and uploads, 64 for films and 32 for calls. Effects on other uses have the most.
+        (64, 128) for downloads and uploads, 64 for films and 32 for calls. The most also for effects on other
+        uses.
     effects : bool, default True
         Whether to simulate the effects of remedies on other uses.
     jobs : int, optional
