@@ -129,7 +129,23 @@ def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path)
         # What the file says is twice as fast, no split makes so over this link.
         assert 0.9 < each["low"] < each["gain"] < each["high"] < 1.8
         assert each["agrees"] is False
-    assert "predicted for the link" in command("gateway", "report", path, "--predict").stdout
+
+    # The file continues another one, in which a comparison has ended that does not count.
+    slow = [{**line, "wired_rtt_s": 2.0} for line in lines[1:100]]
+    later = [
+        {**line, "began_s": line["began_s"] + 1e6, "ended_s": line["ended_s"] + 1e6} for line in lines[1:]
+    ]
+    before = [lines[0], *slow, {"line": "reload", **settings, "time_s": 1e6}, *later[:700]]
+    for name, some in (("flows.jsonl.1", before), ("flows.jsonl", [lines[0], *later[700:]])):
+        text = "\n".join(json.dumps(line) for line in some)
+        (tmp_path / name).write_text(f'{text}\n{{"line":"fl', encoding="utf-8")
+    predicted = command("gateway", "report", path, "--predict", "--rate", "20Mbps", "--json")
+    again = json.loads(predicted.stdout)["prediction"]
+    assert [each["bytes"] for each in again["sizes"]] == [each["bytes"] for each in prediction["sizes"]]
+    assert again["rtt_s"] == prediction["rtt_s"]
+    shown = command("gateway", "report", path, "--predict").stdout
+    assert shown.startswith(command("gateway", "report", path).stdout)
+    assert "predicted for the link" in shown
 
 
 def test_predictions_need_flows_and_the_laboratory(command: Command, file: Path) -> None:

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use lasthop_gateway::cli;
 use lasthop_gateway::config::{Config, TABLE};
+use lasthop_gateway::report::{self, Report};
 use lasthop_scenario::TomlFile;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::scenario_error;
@@ -29,6 +30,29 @@ use crate::error::scenario_error;
 #[pyfunction]
 pub(crate) fn gateway(py: Python<'_>, arguments: Vec<String>) -> PyResult<String> {
     py.detach(|| cli::run(&arguments)).map_err(PyOSError::new_err)
+}
+
+/// Return a report of the gateway as text.
+///
+/// Parameters
+/// ----------
+/// report : str
+///     What ``gateway(["report", "--json"])`` has returned.
+///
+/// Returns
+/// -------
+/// str
+///     The text that ``gateway(["report"])`` returns of the same flows.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If it is no report.
+#[pyfunction]
+pub(crate) fn gateway_report(report: &str) -> PyResult<String> {
+    let report: Report = serde_json::from_str(report)
+        .map_err(|error| PyValueError::new_err(format!("not a report of the gateway: {error}")))?;
+    Ok(report::summary(&report))
 }
 
 /// Return the settings in a gateway's file, with every default.

@@ -60,7 +60,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::fit::{LossFit, LossRecord, simulate_losses};
     #[pymodule_export]
-    use crate::gateway::{gateway, gateway_schema, gateway_settings};
+    use crate::gateway::{gateway, gateway_report, gateway_schema, gateway_settings};
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]

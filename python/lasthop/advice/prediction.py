@@ -87,7 +87,7 @@ def predict(
     report : mapping
         The report, as `lasthop gateway report --json` prints it.
     lines : sequence
-        The lines of the file of flows.
+        The flows that it compares, as lines of their file.
     settings : mapping
         The tables of the gateway's file.
     sender : str, default "linux"
@@ -111,17 +111,25 @@ def predict(
 def _typical(lines: Sequence[Any], size: str | None) -> int | None:
     """Return the geometric mean of the data of flows that have a size; None without flows."""
     least, most = _BOUNDS.get(size, (1, math.inf))
-    data = [line["bytes_to_client"] + line["bytes_to_server"] for line in flows(lines)]
-    found = [each for each in data if least <= each < most]
+    data = [(line["bytes_to_client"] + line["bytes_to_server"], line["outcome"]) for line in flows(lines)]
+    # As in the report, a flow that was cut off counts as long, whatever it has carried.
+    found = [
+        carried
+        for carried, outcome in data
+        if carried and least <= (math.inf if outcome in _CUT_OFF else carried) <= most
+    ]
     return round(math.exp(np.mean(np.log(found)))) if found else None
 
 
 _BOUNDS: Mapping[str | None, tuple[float, float]] = {
-    "below 100 KB": (1, 1e5),
-    "100 KB to 1 MB": (1e5, 1e6),
+    "below 100 KB": (1, 1e5 - 1),
+    "100 KB to 1 MB": (1e5, 1e6 - 1),
     "above 1 MB": (1e6, math.inf),
 }
-"""The sizes of the report, in bytes."""
+"""The fewest and most bytes of the sizes of the report."""
+
+_CUT_OFF = ("active", "stalled")
+"""Outcomes of flows that may have had more to carry when their observation ended."""
 
 
 def _scheme(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

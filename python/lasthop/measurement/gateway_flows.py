@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from lasthop.core.formats import plural
 from lasthop.measurement.format import JsonReader, Options
 from lasthop.measurement.model import Counts, Delays, Direction, Floats, Measurement, Rates
-from lasthop.measurement.source import LONGEST_S, Source, floats, ordered
+from lasthop.measurement.source import LONGEST_S, Source, floats, load, ordered
 
 _LINES = ("start", "reload", "clock", "stop", "flow")
 """The kinds of lines."""
@@ -32,7 +34,7 @@ def _fits(document: Any) -> bool:
     return isinstance(first, Mapping) and first.get("line") in _LINES
 
 
-def _load(source: Source) -> list[Any]:
+def _documents(source: Source) -> list[Any]:
     return list(source.documents)
 
 
@@ -46,6 +48,51 @@ def flows(documents: Sequence[Any]) -> list[Mapping[str, Any]]:
         and line.get("behind") in ("client", "server")
         and all(_number(line, key) is not None for key in ("began_s", "active_s"))
     ]
+
+
+def since(path: Path, began_s: float) -> Source:
+    """Return the flows in a file, and in the one that it continues, that began at a time or later.
+
+    Lines that were cut off are skipped.
+
+    Parameters
+    ----------
+    path : Path
+        The file, as `gateway.flows` states it.
+    began_s : float
+        The time, in seconds since 1970.
+
+    Raises
+    ------
+    MeasurementError
+        If there are none.
+    OSError
+        If the file cannot be read.
+    """
+    former = Path(f"{path}.1")
+    lines = [
+        line
+        for file in ([former] if former.exists() else []) + [path]
+        for line in load(file).text.splitlines()
+        if _is_flow_since(line, began_s)
+    ]
+    source = Source(str(path), "\n".join(lines).encode())
+    if not lines:
+        raise source.error("no flow since the comparison began; expected some minutes of them")
+    return source
+
+
+def _is_flow_since(line: str, began_s: float) -> bool:
+    """Return whether a line of a file is a whole flow that began at a time or later."""
+    try:
+        found = json.loads(line)
+    except (RecursionError, ValueError):
+        return False
+    return (
+        isinstance(found, Mapping)
+        and found.get("line") == "flow"
+        and (_number(found, "began_s") or 0.0) >= began_s
+    )
 
 
 def _number(line: Mapping[str, Any], key: str) -> float | None:
@@ -147,5 +194,5 @@ READER = JsonReader(
     title="gateway",
     fits=_fits,
     parse=_parse,
-    load=_load,
+    load=_documents,
 )

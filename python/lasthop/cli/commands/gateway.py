@@ -90,8 +90,8 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
     # What the gateway itself does not need, which may run for months.
     from lasthop import fitting
     from lasthop.advice import SENDERS, prediction
-    from lasthop.measurement import MeasurementError, read
-    from lasthop.measurement.source import load
+    from lasthop.measurement import MeasurementError, gateway_flows
+    from lasthop.measurement.format import Options
 
     if sender not in SENDERS:
         raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
@@ -100,14 +100,17 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
     path = settings.get("gateway", {}).get("flows")
     if path is None:
         raise RefusedError(f"{file}: --predict needs the flows; state a file in gateway.flows")
-    report = json.loads(_lasthop.gateway(["report", str(file), "--json"]))
+    # One answer for all that is printed: a running gateway goes on.
+    answer = _lasthop.gateway(["report", str(file), "--json"])
+    report = json.loads(answer)
     with Activity("reading") as activity:
         try:
-            lines = load(Path(path)).documents
+            source = gateway_flows.since(Path(path), report["since_s"])
+            measurement = gateway_flows.READER.read(source, Options())
             activity.doing("fitting models of the losses")
-            link = fitting.fit(read(path), rate_bps=known["rate_bps"], replicates=prediction.REPLICATES)
+            link = fitting.fit(measurement, rate_bps=known["rate_bps"], replicates=prediction.REPLICATES)
             activity.doing("simulating the flows")
-            found = prediction.predict(link, report, lines, settings, sender=sender)
+            found = prediction.predict(link, report, source.documents, settings, sender=sender)
         except (MeasurementError, OSError, ValueError) as error:
             raise RefusedError(str(error)) from None
     if as_json:
@@ -119,5 +122,5 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
         }
         emit_document(json.dumps(report, indent=2))
     else:
-        emit(_lasthop.gateway(["report", str(file)]))
+        emit(_lasthop.gateway_report(answer))
         emit(prediction.words(link, found))
