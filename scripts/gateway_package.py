@@ -120,11 +120,17 @@ says what each key means.
 """
 
 
+def example() -> bytes:
+    """Return the settings for a router, whose /var is memory: without a file of flows."""
+    lines = FILES.joinpath("gateway.toml").read_bytes().splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith(b"flows ="))
+
+
 def _archive(program: Path, path: Path) -> Path:
-    """Pack what OpenWrt needs, to be unpacked in the root of the router."""
+    """Pack what OpenWrt needs, to be unpacked in the root of the router, whose settings it leaves alone."""
     contents = {
         "usr/sbin/lasthop-gateway": (program.read_bytes(), 0o755),
-        "etc/lasthop/gateway.toml": (FILES.joinpath("gateway.toml").read_bytes(), 0o644),
+        "etc/lasthop/gateway.toml.example": (example(), 0o644),
         "etc/init.d/lasthop-gateway": (FILES.joinpath("lasthop-gateway.init").read_bytes(), 0o755),
     }
     with tarfile.open(path, "w:gz") as archive:

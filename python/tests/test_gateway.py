@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +180,9 @@ def test_packages_have_what_they_install(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "openwrt", filter="data")
     script = tmp_path / "openwrt/etc/init.d/lasthop-gateway"
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
-    assert gateway_settings(tmp_path / "openwrt/etc/lasthop/gateway.toml") is not None
+    example = tmp_path / "openwrt/etc/lasthop/gateway.toml.example"
+    assert "flows" not in tomllib.loads(gateway_settings(example) or "")["gateway"]
+    assert not (tmp_path / "openwrt/etc/lasthop/gateway.toml").exists()
     if ".deb" not in made:
         pytest.skip("needs dpkg-deb")
     tree = tmp_path / "debian"
