@@ -386,7 +386,26 @@ def test_the_shaper_lines_are_those_of_tc(discipline: str) -> None:
     """In a network namespace of its own, where an interface stands for the one towards the link."""
     found = steps.of_queue(discipline, 4e6, 1e6)
     in_network([each.replace("WAN", "wan") for each in found.commands])
-    in_network([found.files[steps.SHAPER]], "wan")
+    # Twice, as after a change of the rates.
+    script = found.files[steps.SHAPER]
+    in_network([script, script], "wan")
+
+
+def test_the_shaper_asks_for_rates_that_are_not_known(tmp_path: Path) -> None:
+    script = steps.of_queue("fq-codel", None, 1e6).files[steps.SHAPER]
+    for name in ("ip", "tc"):
+        program = tmp_path / name
+        program.write_text(f'#!/bin/sh\necho {name} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = ["/bin/sh", "-c", script, "sh", *arguments]
+        return subprocess.run(line, capture_output=True, text=True, env={"PATH": str(tmp_path)}, check=False)
+
+    assert "expected the rate down" in run("wan").stderr
+    calls = run("wan", "3800kbit").stdout
+    assert "tc class replace dev wan parent 1: classid 1:1 htb rate 950kbit" in calls
+    assert "tc class replace dev ifb0 parent 1: classid 1:1 htb rate 3800kbit" in calls
 
 
 def in_network(lines: Sequence[str], *arguments: str) -> None:
@@ -419,10 +438,17 @@ def test_plans_are_what_their_programs_read(tmp_path: Path) -> None:
         # The wireless part has the congestion control that was simulated.
         assert f'congestion = "{control}"' in settings
         assert "unhelped = 0.1" in settings
-        assert "gateway.toml" in files["README.txt"]
+        assert "state your own names in place of those in capitals" in files["README.txt"]
+        assert "lasthop gateway run gateway.toml" in files["README.txt"]
+        assert "END" not in files["README.txt"]
     assert plan(planned(split))["90-congestion-control.conf"] == "net.ipv4.tcp_congestion_control = bbr\n"
     queued = plan(planned(FQ))
     assert "sh shaper.sh WAN" in queued["README.txt"]
+    assert "UP_RATE" not in queued["README.txt"]
+    unknown = SimpleNamespace(
+        title="", deployment=remedies.deployment(FQ, "linux", rates=remedies.Rates(None, None))
+    )
+    assert "sh shaper.sh WAN UP_RATE DOWN_RATE" in plan(unknown)["README.txt"]
     assert "cake" not in queued["shaper.sh"]
     assert "retries of Wi-Fi" in plan(planned(ARQ))["README.txt"]
     assert list(plan(None)) == ["README.txt"]

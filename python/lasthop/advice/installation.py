@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from lasthop.advice.judgement import Remedy
-from lasthop.advice.steps import SHAPER, SYSCTL
+from lasthop.advice.steps import SHAPER, SYSCTL, Steps, after_writing, unknown_rates
 
 README = "README.txt"
 """The file that says what to do with the others."""
 
-_USES = {
-    SYSCTL: "install -m 644 {name} /etc/sysctl.d/ && sysctl -p /etc/sysctl.d/{name}",
-    SHAPER: "sh {name} WAN, where WAN is the interface towards the link",
-    "gateway.toml": "state your interface in place of RADIO; then lasthop gateway run {name}",
-}
-"""What to do with each file."""
+
+def _use(name: str, steps: Steps) -> list[str]:
+    """Return what to do with a file, as lines."""
+    if name == SYSCTL:
+        return [f"{name}: install -m 644 {name} /etc/sysctl.d/ && sysctl -p /etc/sysctl.d/{name}"]
+    if name == SHAPER:
+        rates = unknown_rates(steps.commands)
+        stated = f"; {' and '.join(rates)}: the link's, less a twentieth, such as 9500kbit" if rates else ""
+        line = " ".join(["sh", name, "WAN", *rates])
+        return [f"{name}: {line}, where WAN is the interface towards the link{stated}"]
+    return [
+        f"{name}: state your own names in place of those in capitals; then",
+        *after_writing(steps.commands),
+    ]
 
 
 def plan(remedy: Remedy | None) -> dict[str, str]:
@@ -25,7 +33,7 @@ def plan(remedy: Remedy | None) -> dict[str, str]:
     for part in remedy.deployment.parts:
         lines += [f"{part.name} ({part.place})", f"  {part.steps.owner}"]
         if part.steps.files:
-            lines += [f"  {name}: {_USES[name].format(name=name)}" for name in part.steps.files]
+            lines += [f"  {line}" for name in part.steps.files for line in _use(name, part.steps)]
         else:
             lines += [f"  {line}" for line in (*part.steps.commands, part.how)]
         lines += [f"  {note}" for note in (part.steps.note, part.cost and f"cost: {part.cost}") if note]

@@ -41,7 +41,10 @@ SYSCTL = "90-congestion-control.conf"
 """The file of a congestion control, for /etc/sysctl.d."""
 
 SHAPER = "shaper.sh"
-"""The script of a queue discipline, with the interface as its argument."""
+"""The script of a queue discipline, with the interface and unknown rates as its arguments."""
+
+_RATES = {"UP_RATE": "up", "DOWN_RATE": "down"}
+"""What stands for the rate of each direction where it is unknown."""
 
 
 def of_sender(linux: str | None, owner: str) -> Steps:
@@ -79,14 +82,15 @@ def of_queue(discipline: str, down_bps: float | None, up_bps: float | None) -> S
         The rates of the link; None if unknown.
     """
     kind = discipline.replace("-", "_")
-    down, up = _shaped(down_bps, "DOWN_RATE"), _shaped(up_bps, "UP_RATE")
+    up, down = (_shaped(bps, name) for bps, name in zip((up_bps, down_bps), _RATES, strict=True))
     lines = [
         "# up",
         *_limited("WAN", up, kind),
         "# down, by a virtual interface for what arrives",
-        "ip link add ifb0 type ifb",
+        "ip link show ifb0 > /dev/null 2>&1 || ip link add ifb0 type ifb",
         "ip link set ifb0 up",
-        "tc qdisc replace dev WAN handle ffff: ingress",
+        "tc qdisc del dev WAN ingress 2> /dev/null || true",
+        "tc qdisc add dev WAN handle ffff: ingress",
         "tc filter add dev WAN parent ffff: matchall action mirred egress redirect dev ifb0",
         *_limited("ifb0", down, kind),
     ]
@@ -109,9 +113,18 @@ def of_queue(discipline: str, down_bps: float | None, up_bps: float | None) -> S
 
 
 def _script(lines: Sequence[str]) -> str:
-    """Return a script of lines in which WAN is its argument."""
+    """Return a script of lines in which WAN, and the rates that are unknown, are its arguments."""
+    text = "\n".join(lines).replace("dev WAN", 'dev "$WAN"')
     head = ["#!/bin/sh", "set -e", 'WAN="${1:?expected the interface towards the link}"']
-    return "\n".join([*head, *(line.replace("dev WAN", 'dev "$WAN"') for line in lines)]) + "\n"
+    for index, name in enumerate(unknown_rates(lines), 2):
+        head.append(f'{name}="${{{index}:?expected the rate {_RATES[name]}, such as 9500kbit}}"')
+        text = text.replace(f"rate {name}", f'rate "${name}"')
+    return "\n".join([*head, text]) + "\n"
+
+
+def unknown_rates(lines: Sequence[str]) -> list[str]:
+    """Return the names that stand for unknown rates in lines, in the order of the script's arguments."""
+    return [name for name in _RATES if any(name in line for line in lines)]
 
 
 def _shaped(rate_bps: float | None, unknown: str) -> str:
@@ -154,7 +167,15 @@ def of_scheme(scheme: Scheme, settings: Mapping[str, str], linux: str | None) ->
     return Steps(scheme.owner, commands, filled(scheme.note or ""), _written(commands))
 
 
+_WRITING = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$\n?", re.DOTALL | re.MULTILINE)
+"""Commands that write a file."""
+
+
 def _written(commands: Sequence[str]) -> dict[str, str]:
     """Return the files that commands write by `cat > NAME <<'END'`."""
-    found = re.finditer(r"^cat > (\S+) <<'END'\n(.*?)^END$", "\n".join(commands), re.DOTALL | re.MULTILINE)
-    return {match[1]: match[2] for match in found}
+    return {match[1]: match[2] for match in _WRITING.finditer("\n".join(commands))}
+
+
+def after_writing(commands: Sequence[str]) -> list[str]:
+    """Return the commands but those that write files."""
+    return _WRITING.sub("", "\n".join(commands)).splitlines()
