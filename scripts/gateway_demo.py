@@ -44,6 +44,8 @@ flows = "FLOWS"
 congestion = "bbr"
 """
 HOSTS = 6
+VISIT_S = 10.0
+"""How long a visitor of the page, or the page, may be silent."""
 NETWORK = 0x40000000
 """The kind of namespace (`CLONE_NEWNET` of sched.h)."""
 TRAFFIC = f"""
@@ -125,14 +127,20 @@ def publish(namespace: str, port: int) -> None:
     """Let this machine's browser reach a port of a namespace's own addresses."""
     listener = socket.create_server(("127.0.0.1", port))
 
+    def answer(visitor: socket.socket) -> None:
+        # Browsers open connections before they need them, and others leave early.
+        with visitor, suppress(OSError), inside(namespace) as page:
+            visitor.settimeout(VISIT_S)
+            page.settimeout(VISIT_S)
+            page.connect(("127.0.0.1", port))
+            page.sendall(visitor.recv(4096))
+            while data := page.recv(1 << 16):
+                visitor.sendall(data)
+
     def serve() -> None:
         while True:
             visitor, _ = listener.accept()
-            with visitor, inside(namespace) as page:
-                page.connect(("127.0.0.1", port))
-                page.sendall(visitor.recv(4096))
-                while data := page.recv(1 << 16):
-                    visitor.sendall(data)
+            threading.Thread(target=answer, args=[visitor], daemon=True).start()
 
     threading.Thread(target=serve, daemon=True).start()
 
