@@ -7,7 +7,7 @@
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -191,15 +191,27 @@ impl Control {
         let mut reader = BufReader::new(stream.take(REQUEST));
         let mut request = String::new();
         reader.read_line(&mut request)?;
+        // Another site's name may have been pointed at the loopback, so that its pages could read this one.
+        let mut is_own = true;
         loop {
             let mut header = String::new();
             if reader.read_line(&mut header)? == 0 || header.trim_end().is_empty() {
                 break;
             }
+            if let Some((name, host)) = header.split_once(':')
+                && name.eq_ignore_ascii_case("host")
+            {
+                is_own &= is_of_loopback(host.trim());
+            }
         }
         let mut words = request.split_whitespace();
         const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
         let (status, kind, body) = match (words.next(), words.next()) {
+            _ if !is_own => {
+                let problem =
+                    "expected the header Host with an address of the loopback; a proxy must state one\n";
+                ("421 Misdirected Request", TEXT, String::from(problem))
+            }
             (Some("GET"), Some("/metrics")) => ("200 OK", TEXT, self.metrics()),
             (Some("GET"), Some("/")) => ("200 OK", "text/html; charset=utf-8", PAGE.to_owned()),
             (Some("GET"), Some("/status.json")) => {
@@ -250,6 +262,14 @@ impl Control {
         }
         text
     }
+}
+
+/// Whether a header Host has an address of the loopback or its name.
+fn is_of_loopback(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
+    let name = name.map_or(host, |(name, _)| name).trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Listens at `path`, in place of a gateway that is gone.
@@ -330,4 +350,34 @@ fn send_inheritance(stream: &UnixStream, inheritance: &Inheritance) -> io::Resul
     let answer = json!({"seed": seed}).to_string();
     sendmsg(stream, &[IoSlice::new(answer.as_bytes())], &mut ancillary, SendFlags::empty())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_loopback_are_answered() {
+        for host in [
+            "127.0.0.1:9330",
+            "127.0.0.1",
+            "127.9.9.9:1",
+            "localhost:9330",
+            "LOCALHOST",
+            "[::1]:9330",
+            "[::1]",
+        ] {
+            assert!(is_of_loopback(host), "{host}");
+        }
+        for host in [
+            "evil.example:9330",
+            "127.0.0.1.evil.example",
+            "10.0.0.1:9330",
+            "localhost.evil.example",
+            "",
+            "[::2]",
+        ] {
+            assert!(!is_of_loopback(host), "{host}");
+        }
+    }
 }
