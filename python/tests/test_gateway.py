@@ -132,11 +132,11 @@ def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path)
         assert each["agrees"] is False
 
     # The file continues another one, in which a comparison has ended that does not count.
-    slow = [{**line, "wired_rtt_s": 2.0} for line in lines[1:100]]
+    other = [{**line, "bytes_to_client": 1000} for line in lines[1:100]]
     later = [
         {**line, "began_s": line["began_s"] + 1e6, "ended_s": line["ended_s"] + 1e6} for line in lines[1:]
     ]
-    before = [lines[0], *slow, {"line": "reload", **settings, "time_s": 1e6}, *later[:700]]
+    before = [lines[0], *other, {"line": "reload", **settings, "time_s": 1e6}, *later[:700]]
     for name, some in (("flows.jsonl.1", before), ("flows.jsonl", [lines[0], *later[700:]])):
         text = "\n".join(json.dumps(line) for line in some)
         (tmp_path / name).write_text(f'{text}\n{{"line":"fl', encoding="utf-8")
