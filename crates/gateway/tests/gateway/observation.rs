@@ -213,3 +213,19 @@ fn a_reload_can_begin_to_observe() {
     // The file says that one of a thousand is not.
     assert!((30..=40).contains(&gateway.count("watched")), "{:#}", gateway.status());
 }
+
+#[test]
+fn the_page_is_for_those_who_name_the_loopback() {
+    let Some(network) = Network::of("observation::the_page_is_for_those_who_name_the_loopback") else {
+        return;
+    };
+    let _gateway = network.start("metrics = \"127.0.0.1:9330\"");
+    for (host, expected) in [("localhost:9330", "HTTP/1.1 200 OK"), ("site.example:9330", "HTTP/1.1 421 ")] {
+        let mut stream = connect("127.0.0.1", 9330).expect("a listener");
+        write!(stream, "GET /status.json HTTP/1.1\r\nhost: {host}\r\n\r\n").expect("it is read");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with(expected), "{answer}");
+        assert_eq!(answer.contains("radio0"), host.starts_with("localhost"), "{answer}");
+    }
+}

@@ -81,3 +81,19 @@ fn a_successor_takes_over() {
     let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
     assert_eq!(second.count("split"), 3);
 }
+
+#[test]
+fn a_successor_that_cannot_start_takes_nothing() {
+    let Some(network) = Network::of("succession::a_successor_that_cannot_start_takes_nothing") else {
+        return;
+    };
+    let first = network.start("");
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let file = network.write("flows = \"/dev/null/flows.jsonl\"");
+    let mut line = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
+    let output = line.arg("run").arg(file).arg("--replace").output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("gateway.flows /dev/null/flows.jsonl: "), "{error}");
+    let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    first.expect("split", 1);
+}
