@@ -445,17 +445,15 @@ def test_plans_are_what_their_programs_read(tmp_path: Path) -> None:
     queued = plan(planned(FQ))
     assert "sh shaper.sh WAN" in queued["README.txt"]
     assert "UP_RATE" not in queued["README.txt"]
-    unknown = SimpleNamespace(
-        title="", deployment=remedies.deployment(FQ, "linux", rates=remedies.Rates(None, None))
-    )
+    unknown = planned(FQ, None, None)
     assert "sh shaper.sh WAN UP_RATE DOWN_RATE" in plan(unknown)["README.txt"]
     assert "cake" not in queued["shaper.sh"]
     assert "retries of Wi-Fi" in plan(planned(ARQ))["README.txt"]
     assert list(plan(None)) == ["README.txt"]
 
 
-def planned(arm: Arm) -> Any:
-    rates = remedies.Rates(4e6, 1e6)
+def planned(arm: Arm, down_bps: float | None = 4e6, up_bps: float | None = 1e6) -> Any:
+    rates = remedies.Rates(down_bps, up_bps)
     return SimpleNamespace(title=arm.label, deployment=remedies.deployment(arm, "linux", rates=rates))
 
 

@@ -87,7 +87,7 @@ def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path)
     keys = f'control = "{control}"\nflows = "{flows}"\n'
     path.write_text(FILE.replace("unhelped", f"{keys}unhelped", 1), encoding="utf-8")
     settings = {"time_s": 0.0, "scheme": "i-tcp", "is_helping": True, "keys": ""}
-    lines = [{"line": "start", **settings}]
+    lines: list[dict[str, Any]] = [{"line": "start", **settings}]
     for number, flow in enumerate(2000 * [gateway_flows()[1]]):
         helped = number * number % 7 % 2 == 0
         began_s = 2.0 * number
