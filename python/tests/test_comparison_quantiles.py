@@ -112,11 +112,11 @@ TRUTHS: dict[str, Truth] = {
 }
 
 HARDEST = (
-    "equal, lognormal",
-    "equal counts",
+    "equal, exponential",
+    "rivals that vary, of the same p90",
     "rivals that are very late in 8 % of the fades, of the same p90",
 )
-"""Those that tests of means and of ranks without care call wrong most often."""
+"""Those that fail if the error is not divided."""
 
 
 @pytest.mark.parametrize(

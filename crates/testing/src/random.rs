@@ -208,7 +208,7 @@ fn varied(random: &mut Stream, usual: &Management) -> Management {
         }
         match Queue::deserialize(table) {
             Ok(Queue::Managed(management)) => {
-                Some(management).filter(|valid| valid.validate().is_ok() && lets_packets_pass(valid))
+                Some(management).filter(|valid| valid.validate().is_ok() && passes(valid, Bytes(1500)))
             }
             _ => None,
         }
@@ -216,9 +216,9 @@ fn varied(random: &mut Stream, usual: &Management) -> Management {
     tries.by_ref().take(100).flatten().next().unwrap_or(*usual)
 }
 
-/// Whether packets of 1500 B pass at all: a smaller bucket of a policer stops them for ever.
-fn lets_packets_pass(management: &Management) -> bool {
-    !matches!(management, Management::Policer(params) if params.burst < Bytes(1500))
+/// Whether packets of a size ever pass.
+fn passes(management: &Management, packet: Bytes) -> bool {
+    management.largest_packet().is_none_or(|largest| packet <= largest)
 }
 
 fn vary(random: &mut Stream, value: &mut toml::Value) {

@@ -51,6 +51,11 @@ pub trait Parameters {
         Ok(())
     }
 
+    /// The largest packet that ever passes; `None` without a bound.
+    fn largest_packet(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Builds the discipline with an empty queue, as [`Management::build`] returns it.
     fn build(&self, air_time: &dyn Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline>;
 }
@@ -146,6 +151,14 @@ impl Queue {
         match self {
             Queue::DropTail(limit) => *limit,
             Queue::Managed(management) => management.limit(),
+        }
+    }
+
+    /// The largest packet that ever passes; `None` without a bound.
+    pub fn largest_packet(&self) -> Option<Bytes> {
+        match self {
+            Queue::DropTail(_) => None,
+            Queue::Managed(management) => management.largest_packet(),
         }
     }
 
@@ -251,6 +264,11 @@ impl Management {
     /// The first invalid parameter, named as in a scenario.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.params().validate()
+    }
+
+    /// The largest packet that ever passes; `None` without a bound.
+    pub fn largest_packet(&self) -> Option<Bytes> {
+        self.params().largest_packet()
     }
 
     /// Builds the discipline with an empty queue, for a link that transmits a packet of a given size in

@@ -27,7 +27,8 @@ pub struct Params {
     pub limit: QueueLimit,
     /// Rate at which tokens arrive, counting the sizes of packets with their headers. By default 10 Mbps.
     pub rate: BitRate,
-    /// Size of the bucket, which is full at the start. A packet that is larger never passes. By default ten packets of
+    /// Size of the bucket, which is full at the start. A packet that is larger never passes, so it holds
+    /// at least the largest one. By default ten packets of
     /// 1500 B.
     pub burst: Bytes,
 }
@@ -63,6 +64,10 @@ impl Parameters for Params {
             Bytes(..=1_000_000_000) => Ok(()),
             _ => wrong("found a larger one, expected at most 1 GB"),
         }
+    }
+
+    fn largest_packet(&self) -> Option<Bytes> {
+        Some(self.burst)
     }
 
     fn build(&self, _air_time: &dyn Fn(Bytes) -> Duration, _random: Stream) -> Box<dyn Discipline> {

@@ -49,6 +49,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a burst below the lower threshold", "delay = \"0 s\"", "queue.adaptive-red.burst = 3"),
     ("a coupling of less than one", "delay = \"0 s\"", "queue.dualpi2.coupling = 0.5"),
     ("an empty bucket", "delay = \"0 s\"", "queue.policer.burst = \"0 B\""),
+    ("a bucket that no full packet fits", "delay = \"0 s\"", "queue.policer.burst = \"575 B\""),
     ("thresholds in the wrong order", "delay = \"0 s\"", "queue.red = { min = 15, max = 5 }"),
     ("a threshold below zero", "delay = \"0 s\"", "queue.red.min = -1.0"),
     ("an average that never moves", "delay = \"0 s\"", "queue.red.weight = 0.0"),

@@ -5,6 +5,7 @@ use std::mem;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_link::graph::LinkId;
+use lasthop_link::queue::Queue;
 use lasthop_proto::scheme::LinkEnd;
 use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
@@ -175,7 +176,7 @@ impl Resolver<'_> {
             let name = self.name_of_link(index);
             match link {
                 NetworkLink::Wired(wired) => {
-                    let Wired { rate, delay, .. } = &**wired;
+                    let Wired { rate, delay, queue } = &**wired;
                     let scenario = self.scenario;
                     let path = |key| {
                         let own = scenario.link.get(&name).is_some_and(|link| link.states(key));
@@ -185,6 +186,7 @@ impl Resolver<'_> {
                     self.check_rate(&path("rate"), rate.nominal());
                     self.check_steps_of(&path("rate"), rate.mean_step(), on_air);
                     self.check_steps_of(&path("delay"), delay.mean_step(), on_air);
+                    self.check_queue(&path("queue"), queue, largest_packet);
                 }
                 NetworkLink::Radio(hop) => {
                     self.check_hop(&name, &hop.down, false, largest_packet);
@@ -260,6 +262,16 @@ impl Resolver<'_> {
         }
     }
 
+    /// Checks that packets of up to `largest_packet` pass a queue at all.
+    fn check_queue(&mut self, path: &[&str], queue: &Queue, largest_packet: Bytes) {
+        if let Some(largest) = queue.largest_packet().filter(|largest| *largest < largest_packet) {
+            let problem = format!(
+                "found one that lets no packet of more than \"{largest}\" pass, and packets have up to \"{largest_packet}\""
+            );
+            self.fault(path, problem);
+        }
+    }
+
     /// Checks a direction of a wireless link, which packets of up to `largest_packet` may cross.
     fn check_hop(&mut self, name: &str, radio: &Radio, up: bool, largest_packet: Bytes) {
         let path = |resolver: &Self, key: &'static str| -> Vec<String> {
@@ -271,6 +283,7 @@ impl Resolver<'_> {
             check(resolver, &path.iter().map(String::as_str).collect::<Vec<_>>());
         };
         say(self, "rate", &|resolver, path| resolver.check_rate(path, radio.rate.nominal()));
+        say(self, "queue", &|resolver, path| resolver.check_queue(path, &radio.queue, largest_packet));
         if radio.unit.is_some_and(|unit| unit.get() > MAX_PACKET) {
             say(self, "unit", &|resolver, path| {
                 let problem =
@@ -335,9 +348,9 @@ impl Resolver<'_> {
         // A scheme may use larger segments on the wireless part, and has control messages.
         let split =
             self.combinations.iter().filter_map(|(_, combination)| combination.split(&self.scenario.tcp));
-        let own = self.network.settings().map(|tcp| tcp.packet_size);
-        let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.packet_size));
-        sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)
+        let own = self.network.settings().map(|tcp| tcp.full_packet());
+        let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.full_packet()));
+        sizes.fold(self.scenario.tcp.full_packet(), Bytes::max).min(MAX_PACKET)
     }
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
