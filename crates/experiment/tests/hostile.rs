@@ -626,7 +626,7 @@ fn intractable_scenarios_are_rejected_with_a_remedy() {
         ),
         (
             &[two_state, "limit=10 s", "radio.rate=10 bps"],
-            "radio.channel: found 1200000000 periods while one unit is on the air",
+            "radio.channel: found 1209600000 periods while one unit is on the air",
         ),
         (
             &["radio.unit=1 GB"],
