@@ -125,13 +125,18 @@ impl Control {
             "status" => writeln!(stream, "{:#}", self.status()),
             "report" => writeln!(stream, "{}", json!(self.evidence.lock().report())),
             "reload" => writeln!(stream, "{}", of(self.reload())),
-            "hand-over" => match self.ask(Command::HandOver) {
-                Ok(inheritance) => {
-                    log::event("handed over", json!({}));
-                    send_inheritance(stream, &inheritance)
+            "hand-over" => {
+                let (given, is_given) = mpsc::channel();
+                match self.ask(|reply| Command::HandOver(reply, is_given)) {
+                    Ok(inheritance) => {
+                        send_inheritance(stream, &inheritance)?;
+                        log::event("handed over", json!({}));
+                        let _ = given.send(());
+                        Ok(())
+                    }
+                    Err(error) => writeln!(stream, "{}", of(Err(error))),
                 }
-                Err(error) => writeln!(stream, "{}", of(Err(error))),
-            },
+            }
             other => {
                 let problem =
                     format!("found the request {other:?}, expected status, report, reload or hand-over");

@@ -91,8 +91,9 @@ pub(crate) struct Inheritance {
 pub(crate) enum Command {
     /// Use another file's settings.
     Reload(Box<Config>, mpsc::Sender<io::Result<()>>),
-    /// Give everything to a successor, and carry the established connections to their end.
-    HandOver(mpsc::Sender<io::Result<Inheritance>>),
+    /// Give everything to a successor, and once it is told that the successor has it, carry the established connections to
+    /// their end. If it is not told, go on.
+    HandOver(mpsc::Sender<io::Result<Inheritance>>, Receiver<()>),
     /// End at once.
     Stop,
 }
@@ -436,12 +437,12 @@ impl Gateway {
                     // Whoever asked may be gone.
                     let _ = reply.send(self.reload(*config));
                 }
-                Command::HandOver(reply) => {
-                    let inheritance = self.bequeath();
-                    let is_given = inheritance.is_ok();
-                    if reply.send(inheritance).is_ok() && is_given {
+                Command::HandOver(reply, given) => {
+                    let _ = reply.send(self.bequeath());
+                    if given.recv().is_ok() {
                         return Ok(Some(End::HandedOver));
                     }
+                    self.resume()?;
                 }
             }
         }
@@ -511,6 +512,16 @@ impl Gateway {
             listeners: listeners.collect::<io::Result<_>>()?,
             seed: self.seed,
         })
+    }
+
+    /// Goes on without a successor.
+    fn resume(&mut self) -> io::Result<()> {
+        let _ = epoll::delete(&self.epoll, &self.queue);
+        epoll::add(&self.epoll, &self.queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
+        if self.observer.is_none() {
+            self.observer = observer_of(&self.config, self.is_observing, &self.evidence, &self.counters)?;
+        }
+        Ok(())
     }
 
     /// Removes the rules and the routes. Split connections end with the process.

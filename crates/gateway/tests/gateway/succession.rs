@@ -1,6 +1,7 @@
 //! What happens when the gateway's process ends.
 
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,6 +81,35 @@ fn a_successor_takes_over() {
     thread::sleep(Duration::from_millis(50));
     let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
     assert_eq!(second.count("split"), 3);
+}
+
+/// A gateway without connections ends as soon as it has handed over, and not before.
+#[test]
+fn idle_gateways_succeed_each_other() {
+    let Some(network) = Network::of("succession::idle_gateways_succeed_each_other") else { return };
+    let mut running = network.start("");
+    for _ in 0..5 {
+        let next = network.start_with("", &["--replace"]);
+        assert!(running.wait().contains("\"event\":\"drained\""));
+        running = next;
+    }
+}
+
+#[test]
+fn a_successor_that_leaves_takes_nothing() {
+    let Some(network) = Network::of("succession::a_successor_that_leaves_takes_nothing") else { return };
+    let first = network.start(&format!("flows = {:?}", network.directory().join("flows.jsonl")));
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    for round in 1..=2 {
+        let mut asking = UnixStream::connect(network.directory().join("control")).expect("its socket");
+        asking.write_all(b"hand-over\n").expect("it listens");
+        drop(asking);
+        // It answers after the hand-over has failed.
+        first.status();
+        let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+        first.expect("split", round);
+        first.expect("watched", round);
+    }
 }
 
 #[test]
