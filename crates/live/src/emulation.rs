@@ -22,7 +22,7 @@ use lasthop_experiment::assemble::{ConnectionPart, Layout, World};
 use lasthop_experiment::measure::{AgentCounters, by_scheme};
 use lasthop_experiment::{Experiment, Setup};
 use lasthop_link::queue::Queue;
-use lasthop_proto::scheme::{Combination, LinkEnd};
+use lasthop_proto::scheme::{Combination, LinkEnd, Scheme};
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
     Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
@@ -351,8 +351,12 @@ fn beyond_base_stations(setup: &Setup<'_>) -> Option<String> {
     let network = layout.network();
     let [source, destination] = [network.flows[0].source(), network.flows[0].destination()]
         .map(|host| &network.names[usize::from(host.0)]);
-    let changes = |name: &str, what: &str, host: &str, summary: &str| {
-        format!("\"{name}\" changes the TCP of the {what} \"{host}\", which is a real host here: {summary}")
+    let changes = |scheme: &dyn Scheme, what: &str, host: &str| {
+        let (name, summary) = (scheme.name(), scheme.summary());
+        let remedy = scheme.with_real_hosts().map_or_else(String::new, |remedy| format!(". {remedy}"));
+        format!(
+            "\"{name}\" changes the TCP of the {what} \"{host}\", which is a real host here: {summary}{remedy}"
+        )
     };
     // The reactions of a split connection are at the ends of its wireless parts.
     let parts = &layout.parts()[0];
@@ -364,9 +368,9 @@ fn beyond_base_stations(setup: &Setup<'_>) -> Option<String> {
     let sender = combination.changes_sender().filter(|_| reacts(parts.first()));
     let receiver = combination.changes_receiver().filter(|_| reacts(parts.last()));
     if let Some(scheme) = sender {
-        Some(changes(scheme.name(), "source", source, scheme.summary()))
+        Some(changes(scheme, "source", source))
     } else if let Some(scheme) = receiver {
-        Some(changes(scheme.name(), "destination", destination, scheme.summary()))
+        Some(changes(scheme, "destination", destination))
     } else if combination.copies_to_base_stations() {
         Some(format!("\"{}\" sends packets to several base stations", combination.name()))
     } else {

@@ -5,6 +5,7 @@ use alloc::string::String;
 use core::fmt;
 
 use lasthop_base::{Bytes, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::tcp::{Segment, SeqNum};
 
@@ -74,7 +75,8 @@ impl Handle {
 
 /// Differentiated services code point in the IP header (RFC 2474): the six upper bits of the former
 /// type-of-service octet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct Dscp(u8);
 
 impl Dscp {
@@ -96,6 +98,24 @@ impl Dscp {
     /// The numeric value.
     pub const fn get(self) -> u8 {
         self.0
+    }
+}
+
+impl From<Dscp> for u8 {
+    fn from(dscp: Dscp) -> u8 {
+        dscp.get()
+    }
+}
+
+impl TryFrom<u8> for Dscp {
+    type Error = String;
+
+    fn try_from(value: u8) -> Result<Dscp, String> {
+        if value < 64 {
+            Ok(Dscp(value))
+        } else {
+            Err(format!("found {value}, expected a code point from 0 to 63"))
+        }
     }
 }
 

@@ -230,9 +230,14 @@ fn protecting(protect: &str, overrides: &[&str]) -> Metrics {
 /// the first and last three, or for none. Schemes without protection do not use the code.
 #[test]
 fn the_scheme_selects_the_coded_packets() {
-    for (protect, units) in
-        [("none", 30), ("all", 60), ("selective", 48), ("retransmitted", 30), ("repeated-units", 30)]
-    {
+    for (protect, units) in [
+        ("none", 30),
+        ("all", 60),
+        ("selective", 48),
+        ("retransmitted", 30),
+        ("repeated-units", 30),
+        ("marked", 30),
+    ] {
         let network = protecting(protect, &[]).network;
         let [acks, bits] = [10, 10 * 40 * 8];
         assert_eq!(

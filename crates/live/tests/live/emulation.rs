@@ -415,6 +415,27 @@ fn an_emulation_without_its_proxies_carries_nothing() {
     emulate(&read(FADING), "i-tcp", 0).enter(Side::Source, 0, &datagram(1, 100));
 }
 
+/// Selective FEC whose source is a real host codes what arrives with its mark, and says so where it is refused.
+#[test]
+fn marks_of_real_hosts_are_protected() {
+    let error = Emulation::new(&read(FADING), "selective-fec", 1, 0).err().expect("refused").to_string();
+    let remedy = "protects them with FEC. With protect = \"marked\", the link protects what the hosts mark themselves. ";
+    assert!(error.contains(remedy), "{error}");
+    let scenario = read(&format!("{FADING}[scheme.selective-fec]\nprotect = \"marked\"\nmark = 10\n"));
+    let bits_of_an_attempt = |mark: u8| {
+        let mut emulation = emulate(&scenario, "selective-fec", 0);
+        emulation.enter(Side::Source, 0, &Entering { dscp: Dscp::new(mark), ..datagram(1, 128) });
+        emulation.advance(Time::from_nanos(1_000_000_000));
+        let left = emulation.take().next().expect("it leaves");
+        assert_eq!(left.packet.dscp, Dscp::new(mark));
+        let down =
+            emulation.finish().links.into_iter().find(|each| each.link == "base-mobile").expect("a radio");
+        down.link_bits.expect("it has a channel") / down.link_attempts.expect("it has a channel")
+    };
+    // 1,024 bits are eight words of 131 bits.
+    assert_eq!([0, 3, 10].map(bits_of_an_attempt), [1024, 1024, 1024 + 8 * 124]);
+}
+
 /// Every registered scheme is either refused or can be emulated, whatever it installs.
 #[test]
 fn every_scheme_is_emulated_or_refused_with_a_reason() {

@@ -125,6 +125,11 @@ pub trait Scheme {
         None
     }
 
+    /// How it does without a TCP of its own at the ends, where hosts are real, as a sentence; `None` if it does not.
+    fn with_real_hosts(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Installs the scheme: its agents, its reactions, and its use of the wireless link.
     fn install<'a>(&'a self, installer: &mut Installer<'a>);
 

@@ -9,11 +9,15 @@
 //! segments of the transfer, which are followed by too few segments for three duplicate ACKs, and a
 //! retransmitted segment at the left edge of the window, whose second loss only the timer would detect.
 //! `"none"` and `"all"`: the paper's baselines. `"retransmitted"`: every retransmitted segment.
-//! `"repeated-units"`: every data unit that the link retransmits, without marking. `segments`: number of
-//! segments at each end of the transfer; 3.
+//! `"repeated-units"`: every data unit that the link retransmits, without marking. `"marked"`: what hosts or earlier
+//! agents have marked. `segments`: number of segments at each end of the transfer; 3. `mark`: the mark; 3.
 //! **Differences from the paper.** The paper marks in the type-of-service field without giving a value; here
-//! it is a differentiated services code point for local use (RFC 2474). The paper has no handshake; here a
-//! SYN, whose loss causes the longest timeout of all, and a FIN without data are protected selectively too.
+//! it is a differentiated services code point, by default one for local use (RFC 2474). The paper has no handshake;
+//! here a SYN, whose loss causes the longest timeout of all, and a FIN without data are protected selectively too.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use lasthop_base::Time;
 use schemars::JsonSchema;
@@ -22,10 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArqUse, Installer, Scheme};
 use crate::fec::Covers;
 use crate::packet::Dscp;
-use crate::tcp::{Action, Flags, Reaction, Segment, SenderState, SeqNum};
-
-/// Protection on the last hop: a code point of pool 2 (RFC 2474 section 6).
-const PROTECTED: Dscp = Dscp::new(0b00_0011);
+use crate::tcp::{Action, Flags, Reaction, Segment, SenderState, SeqNum, Settings};
 
 /// Forward error correction for selected segments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,10 +35,15 @@ pub struct SelectiveFec {
     /// What the link's code protects. `"selective"`: the segments whose loss would cause a timeout, which are
     /// the first and last segments of the transfer, and retransmissions at the left edge of the window.
     /// `"all"`: all segments. `"retransmitted"`: all retransmitted segments. `"repeated-units"`: the units
-    /// that the link retransmits. `"none"`: nothing.
+    /// that the link retransmits. `"marked"`: the packets of any protocol that arrive with `mark`, which nobody sets here:
+    /// a host of real packets, or an agent such as `snoop`, whose retransmissions have `mark = 46`. `"none"`: nothing.
     pub protect: Protect,
     /// Number of segments at each end of the transfer protected by `"selective"`.
     pub segments: u32,
+    /// The mark, a differentiated services code point (DSCP) from 1 to 63, whose default is one for local use (RFC 2474
+    /// section 6).
+    #[schemars(with = "u8", range(min = 1, max = 63))]
+    pub mark: Dscp,
 }
 
 /// The segments that are protected.
@@ -54,11 +60,13 @@ pub enum Protect {
     Retransmitted,
     /// Data units that the link retransmits.
     RepeatedUnits,
+    /// Packets that others have marked.
+    Marked,
 }
 
 impl Default for SelectiveFec {
     fn default() -> SelectiveFec {
-        SelectiveFec { protect: Protect::Selective, segments: 3 }
+        SelectiveFec { protect: Protect::Selective, segments: 3, mark: Dscp::new(0b00_0011) }
     }
 }
 
@@ -75,13 +83,28 @@ impl Scheme for SelectiveFec {
         "Chiasserini et al. section II"
     }
 
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        if self.mark == Dscp::DEFAULT {
+            return vec![(
+                "mark".into(),
+                "found 0, the code point of unmarked packets; expected 1 to 63".into(),
+            )];
+        }
+        Vec::new()
+    }
+
+    fn with_real_hosts(&self) -> Option<&'static str> {
+        Some("With protect = \"marked\", the link protects what the hosts mark themselves")
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Required);
         match self.protect {
             Protect::None => {}
             Protect::RepeatedUnits => installer.protect(Covers::Repeats),
+            Protect::Marked => installer.protect(Covers::Marked(self.mark)),
             Protect::All | Protect::Selective | Protect::Retransmitted => {
-                installer.protect(Covers::Marked(PROTECTED));
+                installer.protect(Covers::Marked(self.mark));
                 installer.at_sender(&[Action::SetDscp], || Marker {
                     scheme: self.clone(),
                     first_end: None,
@@ -133,8 +156,8 @@ impl Reaction for Marker {
             Protect::All => true,
             Protect::Retransmitted => again,
             Protect::Selective => self.is_critical(segment, again, sender),
-            Protect::None | Protect::RepeatedUnits => false,
+            Protect::None | Protect::RepeatedUnits | Protect::Marked => false,
         };
-        if protected { PROTECTED } else { Dscp::DEFAULT }
+        if protected { self.scheme.mark } else { Dscp::DEFAULT }
     }
 }

@@ -43,7 +43,7 @@ fn the_canonical_form_round_trips() {
         &["radio.mtu=none", "radio.unit=480 B", "radio.fec=bch-255-131-18", "schemes=[\"selective-fec\"]"],
         &["radio.fec={n=255, k=131, t=18}", "scheme.selective-fec.protect=repeated-units"],
         &["radio.fec=bch-63-45-3", "radio.protect=all", "radio.uplink={fec=\"none\", protect=\"scheme\"}"],
-        &["radio.fec={n=63, k=40, t=3}", "scheme.selective-fec={protect=\"none\", segments=0}"],
+        &["radio.fec={n=63, k=40, t=3}", "scheme.selective-fec={protect=\"none\", segments=0, mark=46}"],
         &["radio.arq.selective-repeat={}"],
         &[
             "radio.arq.selective-repeat={retransmissions=\"unlimited\", feedback_delay=\"1 ns\", slot=\"10 ms\"}",

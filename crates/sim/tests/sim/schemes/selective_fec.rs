@@ -50,6 +50,9 @@ fn the_link_requirements_match_the_marking() {
         assert_eq!(link(&parameters), LinkUse { arq: ArqUse::Required, protects, ..LinkUse::default() });
         assert!(installed(&schemes(&parameters), "selective-fec").reactions().is_empty(), "{protect}");
     }
+    let parameters = "protect = \"marked\"\nmark = 46";
+    assert_eq!(link(parameters).protects, Some(Covers::Marked(Dscp::EXPEDITED)));
+    assert!(installed(&schemes(parameters), "selective-fec").reactions().is_empty());
 }
 
 // Rule: as the_link_requirements_match_the_marking
