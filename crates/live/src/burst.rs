@@ -10,7 +10,7 @@ use crate::emulator::ETHERNET;
 use crate::interface::{Interface, Sent};
 
 /// A packet that leaves the network.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaving {
     /// When it entered, and when it left the last link.
     pub(crate) entered: Time,
@@ -24,19 +24,20 @@ pub(crate) struct Leaving {
 /// Successive packets of one flow to an end, which the kernel gets as a super-packet: it costs little more than one of
 /// them. Sockets of UDP receive single datagrams, unless they ask for super-packets (`UDP_GRO`).
 #[derive(Debug, Default)]
-pub(crate) struct Burst {
+pub(crate) struct Burst<F = Leaving> {
     train: Train,
     link_header: [u8; ETHERNET],
-    packets: Vec<Leaving>,
+    /// What there is to know of each packet.
+    packets: Vec<F>,
 }
 
-impl Burst {
+impl<F> Burst<F> {
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
     /// Adds the frame of an intact packet without a VLAN tag, if it continues the others; returns whether it does.
-    pub(crate) fn push(&mut self, frame: &[u8], packet: Leaving) -> bool {
+    pub(crate) fn push(&mut self, frame: &[u8], packet: F) -> bool {
         let (link_header, bytes) = frame.split_at(ETHERNET);
         if self.is_empty() {
             self.link_header = link_header.try_into().expect("of this length");
@@ -60,13 +61,13 @@ impl Burst {
     }
 
     /// Removes the packets, and returns what there is to know of them. [`recycle`](Burst::recycle) takes the list back.
-    pub(crate) fn clear(&mut self) -> Vec<Leaving> {
+    pub(crate) fn clear(&mut self) -> Vec<F> {
         self.train.clear();
         std::mem::take(&mut self.packets)
     }
 
     /// Keeps the memory of a list for later packets.
-    pub(crate) fn recycle(&mut self, mut packets: Vec<Leaving>) {
+    pub(crate) fn recycle(&mut self, mut packets: Vec<F>) {
         packets.clear();
         self.packets = packets;
     }

@@ -46,13 +46,13 @@ impl Flows {
 }
 
 /// The two ends of a connection; the end on the source's side comes first.
-type Ends = [(IpAddr, u16); 2];
+pub(crate) type Ends = [(IpAddr, u16); 2];
 
 /// A connection with a lane.
 #[derive(Debug)]
-struct Connection {
+pub(crate) struct Connection {
     ends: Ends,
-    last_active: Time,
+    pub(crate) last_active: Time,
     /// The window scales in the SYNs of both sides.
     scales: [Option<u8>; 2],
     /// Whether each side has sent FIN.
@@ -61,19 +61,29 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(ends: Ends, now: Time) -> Connection {
+    pub(crate) fn new(ends: Ends, now: Time) -> Connection {
         Connection { ends, last_active: now, scales: [None; 2], fins: [false; 2], is_reset: false }
     }
 
     /// Whether its lane may be reused.
     fn is_over(&self, now: Time) -> bool {
+        self.has_lasted(now, IDLE)
+    }
+
+    /// Whether nothing more is expected of it: it has ended some time ago, or was silent for longer than `idle`.
+    pub(crate) fn has_lasted(&self, now: Time, idle: Duration) -> bool {
         let has_ended = self.is_reset || self.fins == [true; 2];
-        now.since(self.last_active) > if has_ended { LINGER } else { IDLE }
+        now.since(self.last_active) > if has_ended { LINGER } else { idle }
+    }
+
+    /// Takes over the window scale in a SYN of this side that did not pass here.
+    pub(crate) fn note_scale(&mut self, side: Side, scale: Option<u8>) {
+        self.scales[side as usize] = scale;
     }
 
     /// Processes a segment from `side`; returns its window scale. The ends of a split connection negotiate
     /// scaling independently, with proxies that support it.
-    fn update(&mut self, now: Time, side: Side, header: &TcpHeader, is_split: bool) -> u8 {
+    pub(crate) fn update(&mut self, now: Time, side: Side, header: &TcpHeader, is_split: bool) -> u8 {
         let flags = header.segment.flags;
         self.last_active = now;
         self.is_reset |= flags.has(Flags::RST);

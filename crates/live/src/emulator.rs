@@ -15,7 +15,7 @@ use crate::burst::{Burst, Leaving};
 use crate::clock::{self, monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
 use crate::frames::{Frame, Mergeable, Origin};
-use crate::interface::{Interface, Received, Sent};
+use crate::interface::{Interface, Offload, Received, Sent};
 use crate::moderation::Moderation;
 use crate::recorder::Recorder;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
@@ -33,6 +33,9 @@ const WATCH_NS: u64 = 20_000_000;
 
 /// Maximum number of frames that a host reads before it looks at its timers.
 pub(crate) const BATCH: usize = 32;
+
+/// Length of the longest headers of IPv4 and TCP.
+const LONGEST_HEADERS: usize = 120;
 
 /// The longest frame.
 pub(crate) const BUFFER: usize = 1 << 17;
@@ -312,39 +315,16 @@ impl Emulator {
         })
     }
 
-    /// Does the work that the sender left to a network card, and lets the frame enter the network, or the segments of
-    /// a super-packet.
+    /// Lets a frame enter the network, or the segments of a super-packet.
     fn accept(&mut self, side: Side, frame: &mut [u8], received: Received) -> io::Result<()> {
         if received.is_cut {
             self.unforwarded.oversized += 1;
             return Ok(());
         }
-        if let Some((size, is_tcp)) = received.offload.segments
-            && let Ok(network) = LinkType::ETHERNET.network_layer(frame)
-            && let Ok(packet) = IpPacket::parse(network)
-            // In a tunnel, the description is that of an inner packet.
-            && is_tcp == packet.tcp().is_some()
-            && received.offload.checksum.is_none_or(|(start, _)| {
-                start == frame.len() - network.len() + packet.header_len
-            })
-            && let Ok(segments) = offload::segments(&packet, size)
-        {
-            self.segmented += 1;
-            let link_header = &frame[..frame.len() - network.len()];
-            let mut framed = Vec::with_capacity(ETHERNET + self.settings.mtu);
-            for segment in segments {
-                framed.clear();
-                framed.extend_from_slice(link_header);
-                framed.extend_from_slice(&segment);
-                self.accept_frame(side, &framed, received)?;
-            }
-            return Ok(());
-        }
-        if let Some((start, at)) = received.offload.checksum {
-            // The kernel has checked the places of frames that it describes.
-            let _ = checksum::complete(frame, start, at);
-        }
-        self.accept_frame(side, frame, received)
+        let accept = |frame: &[u8]| self.accept_frame(side, frame, received);
+        let is_segmented = each_packet(frame, received.offload, accept)?;
+        self.segmented += u64::from(is_segmented);
+        Ok(())
     }
 
     /// Lets a frame enter the network, if it is for the other end.
@@ -621,6 +601,39 @@ pub(crate) fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result
         (Some(before), Some(after)) => segments::write(bytes, before, after, frame.scale),
         _ => Ok(()),
     }
+}
+
+/// Does the work on a frame that its sender left to a network card, and passes it to `each`, or the segments of a
+/// super-packet. Returns whether it was one.
+pub(crate) fn each_packet(
+    frame: &mut [u8],
+    offload: Offload,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<bool> {
+    if let Some((size, is_tcp)) = offload.segments
+        && let Ok(network) = LinkType::ETHERNET.network_layer(frame)
+        && let Ok(packet) = IpPacket::parse(network)
+        // In a tunnel, the description is that of an inner packet.
+        && is_tcp == packet.tcp().is_some()
+        && offload.checksum.is_none_or(|(start, _)| start == frame.len() - network.len() + packet.header_len)
+        && let Ok(segments) = offload::segments(&packet, size)
+    {
+        let link_header = &frame[..frame.len() - network.len()];
+        let mut framed = Vec::with_capacity(ETHERNET + size + LONGEST_HEADERS);
+        for segment in segments {
+            framed.clear();
+            framed.extend_from_slice(link_header);
+            framed.extend_from_slice(&segment);
+            each(&framed)?;
+        }
+        return Ok(true);
+    }
+    if let Some((start, at)) = offload.checksum {
+        // The kernel has checked the places of frames that it describes.
+        let _ = checksum::complete(frame, start, at);
+    }
+    each(frame)?;
+    Ok(false)
 }
 
 /// The IP packet of a frame without a VLAN tag.

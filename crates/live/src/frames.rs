@@ -110,8 +110,23 @@ impl Frames {
         self.slots.len() - self.free.len()
     }
 
+    /// The number of slots, in use or free.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Removes the frames whose handles `keep` does not hold for.
+    pub(crate) fn retain(&mut self, keep: impl Fn(Handle) -> bool) {
+        for index in 0..self.slots.len() {
+            let handle = self.slots[index].handle;
+            // The handle of a free slot has no slot number.
+            if handle.slot() > 0 && !keep(handle) {
+                self.remove(handle);
+            }
+        }
+    }
+
     /// The total length of all frames.
-    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

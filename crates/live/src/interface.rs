@@ -127,20 +127,36 @@ impl Interface {
         Ok(interface)
     }
 
+    /// Opens an interface for frames that are sent over it, as those of this host: all its hooks and queues see them, with this
+    /// mark. None is read.
+    ///
+    /// # Errors
+    /// As [`open`](Interface::open), and if the interface is not one of Ethernet frames, as those of many modems and tunnels.
+    pub fn open_exit(name: &str, mark: u32) -> io::Result<Interface> {
+        let address = link_address(name)?;
+        if address.hatype() != libc::ARPHRD_ETHER {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("the interface {name} carries IP packets without Ethernet's header"),
+            ));
+        }
+        let interface = Interface::bound(&address, None)?;
+        socket::setsockopt(&interface.socket, sockopt::Mark, &mark)?;
+        Ok(Interface { takes_super_packets: [true; 2], ..interface })
+    }
+
     fn bind(name: &str) -> io::Result<(Interface, LinkAddr)> {
-        // An address with the interface's number.
-        let address = getifaddrs()?
-            .filter(|each| each.interface_name == name)
-            .find_map(|each| each.address?.as_link_addr().copied());
-        let address = address.ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, format!("there is no network interface {name}"))
-        })?;
+        let address = link_address(name)?;
+        Ok((Interface::bound(&address, Some(SockProtocol::EthAll))?, address))
+    }
+
+    /// A socket for the frames of an interface; it reads none without a protocol.
+    fn bound(address: &LinkAddr, protocol: Option<SockProtocol>) -> io::Result<Interface> {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-        let socket = socket::socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
+        let socket = socket::socket(AddressFamily::Packet, SockType::Raw, flags, protocol)?;
         socket::setsockopt(&socket, options::VirtioHeader, &true)?;
-        socket::bind(socket.as_raw_fd(), &address)?;
-        let interface = Interface::new(socket)?;
-        Ok((Interface { has_virtio_header: true, ..interface }, address))
+        socket::bind(socket.as_raw_fd(), address)?;
+        Ok(Interface { has_virtio_header: true, ..Interface::new(socket)? })
     }
 
     /// An interface that is a datagram socket: each datagram is a frame.
@@ -352,6 +368,16 @@ impl Offload {
             },
         }
     }
+}
+
+/// The hardware address of an interface of this network namespace, with its number.
+fn link_address(name: &str) -> io::Result<LinkAddr> {
+    let address = getifaddrs()?
+        .filter(|each| each.interface_name == name)
+        .find_map(|each| each.address?.as_link_addr().copied());
+    address.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, format!("there is no network interface {name}"))
+    })
 }
 
 /// Copies a frame of the ring.

@@ -10,9 +10,13 @@
 //!
 //! With a scheme that splits connections, the base stations in the network have our TCP towards both hosts.
 //!
+//! A [`Bump`](bump::Bump) has the agents of real flows before a real radio, without a scenario.
+//!
 //! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface, so that Lasthop's TCP talks to
 //! real hosts. Linux only, but for the [`Emulation`] itself.
 
+#[cfg(target_os = "linux")]
+pub mod bump;
 #[cfg(target_os = "linux")]
 mod burst;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,7 @@
 //! Scenarios in real time: by hand, between sockets, and between kernels in network namespaces.
 
+#[cfg(target_os = "linux")]
+mod bump;
 mod emulation;
 #[cfg(target_os = "linux")]
 mod linux;

@@ -1,0 +1,197 @@
+//! The agents of one flow, and the bytes of the packets that they hold.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::tcp::{Flags, Segment, SeqNum};
+use lasthop_proto::{Body, Component, Effect, FlowId, Handle, HostId, Out, Packet, Port};
+use lasthop_wire::IpPacket;
+
+use super::{Direction, Emit};
+use crate::emulation::{Entering, Side};
+use crate::emulator::{ETHERNET, change, is_changed};
+use crate::frames::{Frames, Origin};
+
+/// Frames that no agent holds, beyond the number that agents hold, after which they are looked for.
+const SPARE: usize = 16;
+
+/// Free slots for frames, above which their memory is given back.
+const SLOTS: usize = 64;
+
+/// The hosts of a flow, as agents see them.
+const FIXED: HostId = HostId(0);
+const MOBILE: HostId = HostId(1);
+
+/// What the agents of all flows share, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    out: Out,
+    /// Packets on their way between agents: the number of the agent that gets it, its port, the packet.
+    queue: VecDeque<(usize, Port, Packet)>,
+    /// Buffer for a frame that was changed.
+    changed: Vec<u8>,
+    /// Packets that agents dropped.
+    pub(super) suppressed: u64,
+    /// Packets that were to be sent without bytes.
+    pub(super) unsendable: u64,
+}
+
+/// The agents of a flow, the first nearest to the wired network.
+pub(super) struct FlowAgents {
+    agents: Vec<Box<dyn Component>>,
+    frames: Frames,
+    /// Frames that agents held when they were last asked.
+    kept: usize,
+    /// The latest acknowledgement and window that have left in each direction.
+    latest: [Option<(SeqNum, u32)>; 2],
+}
+
+/// A packet that enters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'a> {
+    pub(super) direction: Direction,
+    /// The frame and the packet in it.
+    pub(super) frame: &'a [u8],
+    pub(super) packet: &'a IpPacket<'a>,
+    /// Its segment, with the window scaled.
+    pub(super) segment: Segment,
+    pub(super) scale: u8,
+}
+
+impl FlowAgents {
+    pub(super) fn new(agents: Vec<Box<dyn Component>>) -> FlowAgents {
+        FlowAgents { agents, frames: Frames::default(), kept: 0, latest: [None; 2] }
+    }
+
+    /// The length of all frames.
+    pub(super) fn bytes(&self) -> usize {
+        self.frames.bytes()
+    }
+
+    /// When an agent next wants to be woken.
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.agents.iter().map(|agent| agent.next_wakeup()).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Lets a packet pass the agents.
+    pub(super) fn receive(&mut self, now: Time, arrival: Arrival<'_>, work: &mut Work, emit: Emit<'_>) {
+        let Arrival { direction, frame, packet, segment, scale } = arrival;
+        let (side, src, dst) = match direction {
+            Direction::ToRadio => (Side::Source, FIXED, MOBILE),
+            Direction::FromRadio => (Side::Destination, MOBILE, FIXED),
+        };
+        let entering = Entering {
+            handle: Handle::NONE,
+            size: Bytes(packet.len as u64),
+            dscp: packet.ip.dscp,
+            ecn: packet.ip.ecn,
+            segment: Some(segment),
+        };
+        let origin = Origin { at: now, side, connection: None };
+        let handle = self.frames.insert(frame, 0, entering, scale, origin).entered.handle;
+        let Entering { size, dscp, ecn, .. } = entering;
+        let body = Body::Tcp(segment);
+        let packet = Packet { src, dst, flow: FlowId(0), size, dscp, ecn, handle, body };
+        let (first, port) = match direction {
+            Direction::ToRadio => (0, Port::WIRED),
+            Direction::FromRadio => (self.agents.len().saturating_sub(1), Port::RADIO),
+        };
+        work.queue.push_back((first, port, packet));
+        self.carry(now, work, emit);
+    }
+
+    /// Wakes the agents whose deadlines have come.
+    pub(super) fn wake(&mut self, now: Time, work: &mut Work, emit: Emit<'_>) {
+        for at in 0..self.agents.len() {
+            if self.agents[at].next_wakeup() <= now {
+                self.agents[at].wake(now, &mut work.out);
+                self.carry_out(at, work, emit);
+            }
+        }
+        self.carry(now, work, emit);
+    }
+
+    /// Lets packets pass from agent to agent until all have left.
+    fn carry(&mut self, now: Time, work: &mut Work, emit: Emit<'_>) {
+        while let Some((at, port, packet)) = work.queue.pop_front() {
+            self.agents[at].receive(now, &packet, port, &mut work.out);
+            self.carry_out(at, work, emit);
+        }
+        if self.frames.len() > 2 * self.kept + SPARE {
+            self.release();
+        }
+    }
+
+    /// Carries out what agent number `at` has requested.
+    fn carry_out(&mut self, at: usize, work: &mut Work, emit: Emit<'_>) {
+        let last = self.agents.len() - 1;
+        while let Some((_, effect)) = work.out.take() {
+            match effect {
+                Effect::Send(Port::WIRED, packet) if at == 0 => {
+                    self.leave(Direction::FromRadio, &packet, work, emit);
+                }
+                Effect::Send(Port::RADIO, packet) if at == last => {
+                    self.leave(Direction::ToRadio, &packet, work, emit);
+                }
+                Effect::Send(Port::WIRED, packet) => work.queue.push_back((at - 1, Port::RADIO, packet)),
+                Effect::Send(Port::RADIO, packet) => work.queue.push_back((at + 1, Port::WIRED, packet)),
+                Effect::Send(..) => work.unsendable += 1,
+                Effect::Drop(..) | Effect::Corrupt(..) => work.suppressed += 1,
+                Effect::Signal(_) => {}
+            }
+        }
+    }
+
+    /// Writes out a packet that has passed all agents.
+    fn leave(&mut self, direction: Direction, packet: &Packet, work: &mut Work, emit: Emit<'_>) {
+        let Some(frame) = self.frames.get(packet.handle) else {
+            work.unsendable += 1;
+            return;
+        };
+        let packet = &refreshed(packet, &mut self.latest[direction as usize]);
+        if !is_changed(frame, packet) {
+            return emit(direction, &frame.bytes);
+        }
+        work.changed.clone_from(&frame.bytes);
+        match change(&mut work.changed[ETHERNET..], frame, packet) {
+            Ok(()) => emit(direction, &work.changed),
+            Err(_) => work.unsendable += 1,
+        }
+    }
+
+    /// Gives back the memory of frames that no agent holds.
+    pub(super) fn release(&mut self) {
+        let mut kept: Vec<Handle> = Vec::new();
+        self.agents.iter().for_each(|agent| agent.kept(&mut |packet| kept.push(packet.handle)));
+        kept.sort_unstable();
+        self.frames.retain(|handle| kept.binary_search(&handle).is_ok());
+        self.kept = self.frames.len();
+        if self.kept == 0 && self.frames.slots() > SLOTS {
+            self.frames = Frames::default();
+        }
+    }
+
+    /// Reports the counters of all agents.
+    pub(super) fn count(&self, tally: &mut dyn lasthop_proto::Tally) {
+        self.agents.iter().for_each(|agent| agent.count(tally));
+    }
+}
+
+/// The packet, with the latest acknowledgement of its direction in place of an older one, if it has data: hosts discard data
+/// with acknowledgements from before their window (RFC 5961 section 5.2), as a copy may have.
+fn refreshed(packet: &Packet, latest: &mut Option<(SeqNum, u32)>) -> Packet {
+    let mut packet = *packet;
+    if let Body::Tcp(segment) = &mut packet.body
+        && segment.flags.has(Flags::ACK)
+    {
+        match *latest {
+            Some((ack, wnd)) if segment.ack < ack => {
+                if segment.len > 0 {
+                    (segment.ack, segment.wnd) = (ack, wnd);
+                }
+            }
+            _ => *latest = Some((segment.ack, segment.wnd)),
+        }
+    }
+    packet
+}

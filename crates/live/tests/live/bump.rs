@@ -1,0 +1,248 @@
+//! A bump by hand: frames of one connection, and what leaves.
+
+use std::net::SocketAddr;
+
+use lasthop_base::{BitRate, Duration, Streams, Time};
+use lasthop_live::bump::{Admission, Admitted, Bump, Direction, FirstPacket, RadioFlow};
+use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
+use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
+use lasthop_proto::{Dscp, Ecn};
+use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, write};
+
+const ETHERNET: usize = 14;
+const ACK: Flags = Flags::ACK;
+const SYN: Flags = Flags::SYN;
+const SYN_ACK: Flags = Flags(Flags::SYN.0 | Flags::ACK.0);
+const FIN: Flags = Flags(Flags::FIN.0 | Flags::ACK.0);
+const RST: Flags = Flags::RST;
+
+fn flow() -> RadioFlow {
+    let end = |host: u8, port: u16| SocketAddr::from(([10, 0, 0, host], port));
+    RadioFlow { mobile: end(2, 4000), fixed: end(1, 80) }
+}
+
+/// Who admits flows that are opened by the number 100 at the mobile host.
+#[derive(Debug, Default)]
+struct Admitting {
+    schemes: Schemes,
+    scheme: &'static str,
+    settled: Vec<u32>,
+    dismissed: Vec<RadioFlow>,
+}
+
+impl Admission for Admitting {
+    fn admit(&mut self, packet: &FirstPacket) -> Option<Admitted> {
+        if packet.opened_by != SeqNum(100) {
+            return None;
+        }
+        let [source, destination] = packet.ends;
+        let (mobile, fixed) = if packet.is_opening { (source, destination) } else { (destination, source) };
+        let combination = self.schemes.combination(self.scheme).expect("a scheme");
+        let rate = BitRate::from_bps(1_000_000_000).expect("a rate");
+        let site = Site {
+            end: LinkEnd::BaseStation,
+            is_router: false,
+            node: "gateway",
+            station: None,
+            link: "radio0",
+            rate,
+            delay: Duration::ZERO,
+            arriving_rate: rate,
+            hosts: None,
+            peers: &[],
+            streams: Streams::new(0, 0),
+        };
+        let agents = vec![combination.agent(0, &site)];
+        let flow = RadioFlow { mobile, fixed };
+        Some(Admitted { flow, scheme: self.scheme, agents, mobile_opens: true, scale: Some(7) })
+    }
+
+    fn settle(&mut self, opened_by: SeqNum) {
+        self.settled.push(opened_by.0);
+    }
+
+    fn dismiss(&mut self, flows: &[RadioFlow]) {
+        self.dismissed.extend(flows);
+    }
+}
+
+/// A bump, its clock, and what has left since it was last looked at.
+struct Bench {
+    bump: Bump,
+    admitting: Admitting,
+    now: Time,
+    left: Vec<(Direction, Vec<u8>)>,
+}
+
+impl Bench {
+    fn new(scheme: &'static str) -> Bench {
+        let admitting = Admitting { scheme, ..Admitting::default() };
+        Bench { bump: Bump::default(), admitting, now: Time::ZERO, left: Vec::new() }
+    }
+
+    fn after(&mut self, ms: u64) -> &mut Bench {
+        self.now += Duration::from_millis(ms);
+        let left = &mut self.left;
+        self.bump.wake(self.now, &mut |direction, frame| left.push((direction, frame.to_vec())));
+        self
+    }
+
+    /// Lets a segment enter; returns the segments that leave at once, each with its direction.
+    fn enter(
+        &mut self,
+        direction: Direction,
+        flags: Flags,
+        seq: u32,
+        ack: u32,
+        len: usize,
+    ) -> Vec<(Direction, Segment)> {
+        let bytes = frame(direction, flags, seq, ack, len);
+        self.enter_frame(&bytes)
+    }
+
+    fn enter_frame(&mut self, bytes: &[u8]) -> Vec<(Direction, Segment)> {
+        let left = &mut self.left;
+        self.bump.receive(self.now, bytes, &mut self.admitting, &mut |direction, frame| {
+            left.push((direction, frame.to_vec()));
+        });
+        self.take()
+    }
+
+    /// What has left: every packet is well-formed, and has the addresses of its flow.
+    fn take(&mut self) -> Vec<(Direction, Segment)> {
+        let each = self.left.drain(..).map(|(direction, bytes)| {
+            let packet = IpPacket::parse(&bytes[ETHERNET..]).expect("a packet");
+            assert_eq!(packet.transport_checksum(), Checksum::Correct);
+            let tcp = packet.tcp().expect("a segment");
+            let to_radio = tcp.header.src_port == flow().fixed.port();
+            assert_eq!(to_radio, direction == Direction::ToRadio);
+            (direction, tcp.header.segment)
+        });
+        each.collect()
+    }
+
+    /// Opens the flow from the mobile host; its first packet does not pass here.
+    fn open(&mut self) {
+        assert_eq!(self.enter(Direction::ToRadio, SYN_ACK, 500, 101, 0).len(), 1);
+        assert_eq!(self.enter(Direction::FromRadio, ACK, 101, 501, 0).len(), 1);
+    }
+}
+
+fn frame(direction: Direction, flags: Flags, seq: u32, ack: u32, len: usize) -> Vec<u8> {
+    let RadioFlow { mobile, fixed } = flow();
+    let (src, dst) = if direction == Direction::ToRadio { (fixed, mobile) } else { (mobile, fixed) };
+    let ip = Ip {
+        src: src.ip(),
+        dst: dst.ip(),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        hop_limit: 64,
+        identification: 0,
+        dont_fragment: true,
+    };
+    let segment = Segment {
+        seq: SeqNum(seq),
+        ack: SeqNum(ack),
+        wnd: 500,
+        flags,
+        timestamps: Some(Timestamps { value: seq, echo: ack }),
+        ..Segment::default()
+    };
+    let window_scale = flags.has(SYN).then_some(7);
+    let (src_port, dst_port) = (src.port(), dst.port());
+    let header = TcpHeader { src_port, dst_port, segment, window_scale, ..TcpHeader::default() };
+    let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    bytes.extend(write::tcp(&ip, &header, &vec![7; len]).expect("short enough"));
+    bytes
+}
+
+#[test]
+fn a_lost_segment_is_repaired_and_its_duplicates_stay() {
+    let mut bench = Bench::new("snoop");
+    bench.open();
+    assert_eq!(bench.admitting.settled, [100], "both ends have met");
+    for number in 0..5 {
+        let left = bench.enter(Direction::ToRadio, ACK, 501 + 1000 * number, 101, 1000);
+        assert_eq!(left.len(), 1);
+    }
+    // The mobile host sends data, which the other acknowledges; then the segment at 1501 turns out to be lost.
+    bench.after(5).enter(Direction::FromRadio, ACK, 101, 1501, 400);
+    assert_eq!(bench.enter(Direction::ToRadio, ACK, 5501, 501, 0).len(), 1);
+    let left = bench.after(5).enter(Direction::FromRadio, ACK, 501, 1501, 0);
+    let [(Direction::ToRadio, copy)] = left[..] else { panic!("{left:?}") };
+    assert_eq!((copy.seq, copy.len), (SeqNum(1501), 1000));
+    assert_eq!(copy.ack, SeqNum(501), "the latest one, since hosts discard data with old ones");
+    assert_eq!(bench.enter(Direction::FromRadio, ACK, 501, 1501, 0).len(), 0);
+    assert_eq!(bench.enter(Direction::FromRadio, ACK, 501, 5501, 0).len(), 1);
+    let counters = bench.bump.counters();
+    assert_eq!((counters.flows, counters.suppressed, counters.strays), (1, 2, 0));
+    assert_eq!(counters.schemes["snoop.local_retransmissions"], 1);
+    assert!(bench.admitting.dismissed.is_empty());
+}
+
+#[test]
+fn a_flow_ends_and_its_ports_are_used_again() {
+    let mut bench = Bench::new("snoop");
+    for round in 1..=3 {
+        bench.open();
+        bench.enter(Direction::ToRadio, ACK, 501, 101, 1000);
+        bench.enter(Direction::FromRadio, FIN, 101, 1501, 0);
+        bench.enter(Direction::ToRadio, FIN, 1501, 102, 0);
+        assert_eq!(bench.enter(Direction::FromRadio, ACK, 102, 1502, 0).len(), 1);
+        let maintain = |bench: &mut Bench| bench.bump.maintain(bench.now, &mut bench.admitting);
+        maintain(&mut bench);
+        assert_eq!(bench.bump.flows().count(), 1, "packets may be under way");
+        bench.after(3000);
+        maintain(&mut bench);
+        assert_eq!((bench.bump.flows().count(), bench.admitting.dismissed.len()), (0, round));
+        // What is under way still passes.
+        assert_eq!(bench.enter(Direction::FromRadio, ACK, 102, 1502, 0).len(), 1);
+        if round == 2 {
+            maintain(&mut bench);
+            assert_eq!(bench.enter(Direction::FromRadio, ACK, 102, 1502, 0).len(), 0, "a stray");
+        }
+    }
+    assert_eq!(bench.bump.counters().strays, 1);
+}
+
+#[test]
+fn what_agents_must_not_see_passes_as_it_is() {
+    let mut bench = Bench::new("wtcp-timestamps");
+    // One direction alone, since routes are asymmetric.
+    bench.enter(Direction::ToRadio, SYN_ACK, 500, 101, 0);
+    for number in 0..3 {
+        assert_eq!(bench.enter(Direction::ToRadio, ACK, 501 + 1000 * number, 101, 1000).len(), 1);
+    }
+    assert_eq!((bench.bump.next_wakeup(), bench.bump.counters().packets), (Time::NEVER, 0));
+    bench.enter(Direction::FromRadio, ACK, 101, 3501, 0);
+    // A damaged one.
+    let mut damaged = frame(Direction::ToRadio, ACK, 3501, 101, 1000);
+    *damaged.last_mut().expect("bytes") ^= 1;
+    let before = bench.bump.counters().packets;
+    let left = &mut bench.left;
+    bench.bump.receive(bench.now, &damaged, &mut bench.admitting, &mut |direction, frame| {
+        left.push((direction, frame.to_vec()));
+    });
+    assert!(bench.left.drain(..).eq([(Direction::ToRadio, damaged.clone())]));
+    assert_eq!(bench.bump.counters().packets, before);
+    // Other protocols and cut frames are nobody's, and no flow is added that is not admitted.
+    for other in [&damaged[..20], &damaged[..60], &[0; 80][..], &[][..]] {
+        assert!(bench.enter_frame(other).is_empty());
+    }
+    let mut other = Bench::new("snoop");
+    assert!(other.enter(Direction::ToRadio, SYN_ACK, 500, 999, 0).is_empty());
+    assert!(other.enter(Direction::FromRadio, RST, 7, 0, 0).is_empty());
+    assert_eq!((other.bump.flows().count(), other.bump.counters().strays), (0, 2));
+}
+
+#[test]
+fn openings_that_nobody_answers_are_dismissed() {
+    let mut bench = Bench::new("snoop");
+    bench.enter(Direction::FromRadio, SYN, 100, 0, 0);
+    bench.after(10_001);
+    bench.bump.maintain(bench.now, &mut bench.admitting);
+    assert_eq!(bench.admitting.dismissed, [flow()]);
+    assert_eq!(bench.admitting.settled, [100]);
+    bench.bump.maintain(bench.now, &mut bench.admitting);
+    assert_eq!(bench.bump.counters().flows, 0);
+}
