@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::report::{self, Evidence, Report};
 #[cfg(target_os = "linux")]
-use crate::{control, gateway, process};
+use crate::{agents, control, process, setup};
 
 const HELP: &str = "\
 Usage: lasthop-gateway COMMAND
 
-Remedies on the connections of a real link. Linux only.
+Remedies on the connections and packets of a real link. Linux only.
 
 Commands:
   run FILE [--observe] [--replace]  Help flows across the radio as the file says, until SIGTERM; SIGHUP reads it again.
@@ -22,7 +22,7 @@ Commands:
   status [FILE] [--json]            Print what the running gateway counts.
   report [FILE] [--json]            Print what help gains, compared with the share of flows that is left alone.
   reload [FILE]                     Let the running gateway read its file again.
-  remove FILE                       Remove the routes of a gateway that was killed.
+  remove FILE                       Remove the routes and interfaces of a gateway that was killed.
   schema                            Print the JSON Schema of files.
 
 Without FILE, the running gateway is asked at /run/lasthop-gateway.sock.
@@ -152,12 +152,14 @@ fn on_linux(
             Ok(String::new())
         }
         ("rules", _, Some(config)) => {
-            let rules = gateway::rules_of(&config, 0, true).text();
+            let rules = setup::rules_of(&config, 0, true).text();
             let note = "# The running gateway has a secret seed in place of 0.\n";
-            Ok(format!("{note}{rules}\n# Routes:\n{}", gateway::routes_of(&config).text()))
+            let diversions = setup::diversions_of(&config);
+            Ok(format!("{note}{rules}{diversions}\n# Routes:\n{}", setup::routes_of(&config).text()))
         }
         ("remove", _, Some(config)) => {
-            gateway::routes_of(&config).remove()?;
+            setup::routes_of(&config).remove()?;
+            agents::remove_interfaces(&config)?;
             Ok(String::new())
         }
         ("reload", ..) => control::ask(&control, "reload").map(|_| String::new()).map_err(Failure::from),
@@ -189,6 +191,9 @@ fn summary(status: &serde_json::Value) -> String {
         lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));
     }
     for (name, value) in status["counters"].as_object().into_iter().flatten() {
+        lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));
+    }
+    for (name, value) in status["agents"].as_object().into_iter().flatten() {
         lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));
     }
     lines

@@ -189,6 +189,7 @@ impl Control {
             "unhelped_share": config.gateway.unhelped.get(),
             "unhelped_flows": self.unhelped(),
             "counters": counters.collect::<Map<_, _>>(),
+            "agents": self.counters.schemes(),
         })
     }
 
@@ -256,6 +257,9 @@ impl Control {
         };
         for (name, help, value, is_total) in self.counters.all() {
             metric(name, help, value, is_total);
+        }
+        for (name, value) in self.counters.schemes() {
+            metric(&name.replace(['.', '-'], "_"), "A total of a scheme's agents.", value, true);
         }
         if let Some(count) = self.unhelped() {
             metric(

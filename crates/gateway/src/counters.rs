@@ -1,6 +1,8 @@
 //! What the gateway counts, in total since its process began.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Defines [`Counters`]: each counter with its meaning, and the gauges, which also decrease.
 macro_rules! counters {
@@ -13,6 +15,8 @@ macro_rules! counters {
         pub(crate) struct Counters {
             $(#[doc = $total_doc] pub(crate) $total: Counter,)*
             $(#[doc = $gauge_doc] pub(crate) $gauge: Counter,)*
+            /// The totals of agents, as `SCHEME.COUNTER`.
+            schemes: Mutex<BTreeMap<String, u64>>,
         }
 
         impl Counters {
@@ -22,6 +26,19 @@ macro_rules! counters {
                     $((stringify!($total), $total_doc.trim_ascii(), self.$total.get(), true),)*
                     $((stringify!($gauge), $gauge_doc.trim_ascii(), self.$gauge.get(), false),)*
                 ]
+            }
+
+            /// The totals of agents.
+            pub(crate) fn schemes(&self) -> BTreeMap<String, u64> {
+                self.schemes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            }
+
+            /// Adds what agents have counted since `before`.
+            pub(crate) fn add_schemes(&self, before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) {
+                let mut schemes = self.schemes.lock().unwrap_or_else(PoisonError::into_inner);
+                for (name, value) in now {
+                    *schemes.entry(name.clone()).or_default() += value - before.get(name).unwrap_or(&0);
+                }
             }
         }
     };
@@ -33,6 +50,14 @@ counters! {
         flows,
         /// Flows that were split.
         split,
+        /// Flows that got agents.
+        given_agents,
+        /// Packets that agents saw.
+        agent_packets,
+        /// Packets that agents kept back or discarded.
+        suppressed,
+        /// Packets that reached agents without a flow, and were dropped.
+        strays,
         /// Flows that the rules leave alone.
         passed_by_rule,
         /// Flows with data or unknown options in the SYN, left alone.
@@ -43,7 +68,7 @@ counters! {
         refused,
         /// Flows whose server did not answer in time, left alone.
         passed_by_silence,
-        /// Flows that would have been split, while only observing.
+        /// Flows that would have been helped, while only observing.
         observed,
         /// Connections that the client gave up before it had an answer.
         abandoned,
@@ -69,6 +94,8 @@ counters! {
     gauges {
         /// Split connections.
         open,
+        /// Flows that have agents.
+        with_agents,
         /// Connections that are being opened.
         opening,
         /// Flows that are being observed.

@@ -23,6 +23,8 @@ pub struct Opening {
     pub seq: SeqNum,
     /// DSCP of the packet.
     pub dscp: u8,
+    /// Its window scale, if it offers one.
+    pub window_scale: Option<u8>,
     /// Why a split would change what the two ends have agreed on or see, if it would.
     pub obstacle: Option<Obstacle>,
 }
@@ -59,6 +61,7 @@ impl Opening {
             },
             seq: tcp.header.segment.seq,
             dscp: packet.ip.dscp.get(),
+            window_scale: tcp.header.window_scale,
             obstacle: option.or(data),
         })
     }

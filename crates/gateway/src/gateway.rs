@@ -1,7 +1,6 @@
 //! The gateway: one thread that opens connections, and workers that carry their data.
 
 use std::io;
-use std::net::TcpListener;
 use std::num::NonZero;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::Receiver;
@@ -13,65 +12,24 @@ use nix::sys::socket::SockProtocol;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use serde_json::json;
 
-use crate::config::{Config, Tcp};
+use crate::agents::{Agents, Refusal};
+use crate::config::Config;
 use crate::counters::Counters;
 use crate::flow::{self, Flow};
 use crate::kernel::Marks;
-use crate::kernel::log::Log;
 use crate::kernel::netlink::Netlink;
-use crate::kernel::nftables::{self, Parameters, Rules};
+use crate::kernel::nftables;
 use crate::kernel::queue::{Held, Queue, Verdict};
-use crate::kernel::routes::Routes;
 use crate::kernel::socket;
-use crate::log;
 use crate::observe::{Observer, Shared};
 use crate::openings::{Full, Opening, Openings, Stage};
 use crate::policy::{Help, Policy, Reason};
+use crate::setup::{
+    Listener, Side, inherited_listeners, observer_of, open_listeners, random_seed, routes_of, rules_of,
+};
 use crate::split::Split;
 use crate::split::worker::Worker;
-
-/// The side of the gateway at which a host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// Before the radio.
-    Wired,
-    /// Behind the radio.
-    Radio,
-}
-
-impl Side {
-    const BOTH: [Side; 2] = [Side::Wired, Side::Radio];
-
-    fn other(self) -> Side {
-        match self {
-            Side::Wired => Side::Radio,
-            Side::Radio => Side::Wired,
-        }
-    }
-
-    /// The port of its listener.
-    fn port(self, config: &Config) -> u16 {
-        config.gateway.port + u16::from(self == Side::Radio)
-    }
-
-    /// TCP towards it.
-    fn tcp(self, config: &Config) -> Tcp {
-        match self {
-            Side::Wired => config.wired_tcp(),
-            Side::Radio => config.wireless_tcp(),
-        }
-    }
-}
-
-/// A socket that listens for the clients of one side and one version of IP.
-#[derive(Debug)]
-struct Listener {
-    socket: TcpListener,
-    side: Side,
-    is_ipv4: bool,
-}
 
 /// What the kernel keeps for the gateway, and a successor takes over.
 #[derive(Debug)]
@@ -116,6 +74,8 @@ pub(crate) struct Gateway {
     listeners: Vec<Listener>,
     openings: Openings,
     workers: Vec<Worker>,
+    /// `None` if no flow may have agents.
+    agents: Option<Agents>,
     counters: Arc<Counters>,
     epoll: OwnedFd,
     commands: Receiver<Command>,
@@ -190,6 +150,7 @@ impl Gateway {
             listeners,
             openings,
             workers: Vec::new(),
+            agents: None,
             counters,
             epoll,
             commands,
@@ -200,8 +161,15 @@ impl Gateway {
             most,
             config,
         };
+        gateway.agents = gateway.new_agents()?;
         gateway.configure()?;
         Ok(gateway)
+    }
+
+    /// The agents of the file's settings, if it has any.
+    fn new_agents(&self) -> io::Result<Option<Agents>> {
+        let has_agents = self.config.has_agents() && !self.is_observing;
+        has_agents.then(|| Agents::start(&self.config, self.marks, &self.counters)).transpose()
     }
 
     /// Gives the kernel the rules of the file and its settings of TCP.
@@ -292,7 +260,8 @@ impl Gateway {
             Some((_, Stage::Answering)) => return Some(Verdict::Pass(self.to_listener(mark))),
             None => self.counters.flows.one(),
         }
-        match self.policy.help(opening) {
+        let help = self.policy.help(opening);
+        match help {
             Help::None(Reason::Rule) => {
                 self.counters.passed_by_rule.one();
                 return pass;
@@ -301,13 +270,17 @@ impl Gateway {
                 self.counters.passed_by_obstacle.one();
                 return pass;
             }
-            Help::Split if self.is_observing => {
+            _ if self.is_observing => {
                 self.counters.observed.one();
                 return pass;
             }
-            Help::Split if self.evidence.lock().stopped_s().is_some() => {
+            _ if self.evidence.lock().stopped_s().is_some() => {
                 self.counters.passed_by_harm.one();
                 return pass;
+            }
+            Help::Agents(scheme) => {
+                let mark = self.give_agents(opening, scheme, mark, interface, now);
+                return Some(Verdict::Pass(mark));
             }
             Help::Split => {}
         }
@@ -355,9 +328,34 @@ impl Gateway {
         }
     }
 
+    /// Lets a flow have agents; returns the mark of the packet that opens it.
+    fn give_agents(
+        &self,
+        opening: &flow::Opening,
+        scheme: usize,
+        mark: u32,
+        interface: u32,
+        now: Instant,
+    ) -> u32 {
+        let radio = self.config.gateway.radio_of(interface);
+        let admitted = self.agents.as_ref().map(|agents| agents.admit(opening, scheme, radio, now));
+        match admitted {
+            Some(Ok(())) if radio.is_none() => mark & !self.marks.mask() | self.marks.for_agents(),
+            Some(Ok(())) => mark,
+            Some(Err(Refusal::Limit)) => {
+                self.counters.passed_by_limit.one();
+                mark
+            }
+            Some(Err(Refusal::Failure)) | None => {
+                self.counters.failures.one();
+                mark
+            }
+        }
+    }
+
     /// The side from which a packet came.
     fn side_of(&self, interface: u32) -> Side {
-        if self.config.gateway.faces_radio(interface) { Side::Radio } else { Side::Wired }
+        if self.config.gateway.radio_of(interface).is_some() { Side::Radio } else { Side::Wired }
     }
 
     /// The mark of a SYN that goes to the listener.
@@ -462,8 +460,9 @@ impl Gateway {
             self.observer = observer_of(&config, self.is_observing, &self.evidence, &self.counters)?;
         }
         let before = std::mem::replace(&mut self.config, config);
-        if let Err(error) = self.configure() {
-            self.config = before;
+        if let Err(error) = self.reload_agents(&before).and_then(|()| self.configure()) {
+            let refused = std::mem::replace(&mut self.config, before);
+            let _ = self.reload_agents(&refused);
             // What was refused must not be left half done.
             if !was_observed && let Some(observer) = self.observer.take() {
                 observer.end();
@@ -478,6 +477,20 @@ impl Gateway {
         let limits = &self.config.gateway;
         let hold = Duration::from_nanos(limits.hold.as_nanos());
         self.openings.set_limits(limits.opening, limits.opening_per_host, hold);
+        Ok(())
+    }
+
+    /// Takes over the settings of agents. If they differ from those `before`, flows that have agents go on without.
+    fn reload_agents(&mut self, before: &Config) -> io::Result<()> {
+        let about =
+            |config: &Config| (config.gateway.radio.clone(), config.used_agents(), config.scheme.clone());
+        if about(&self.config) != about(before) {
+            // The interfaces of both have the same names.
+            self.agents = None;
+            self.agents = self.new_agents()?;
+        } else if let Some(agents) = &mut self.agents {
+            agents.set_limits(&self.config);
+        }
         Ok(())
     }
 
@@ -502,6 +515,8 @@ impl Gateway {
         while let Some(opening) = self.openings.pop() {
             self.give_up(opening)?;
         }
+        // The successor's have the same names. Flows that have agents go on without.
+        self.agents = None;
         if let Some(observer) = self.observer.take() {
             observer.end();
         }
@@ -521,11 +536,15 @@ impl Gateway {
         if self.observer.is_none() {
             self.observer = observer_of(&self.config, self.is_observing, &self.evidence, &self.counters)?;
         }
+        if self.agents.is_none() {
+            self.agents = self.new_agents()?;
+        }
         Ok(())
     }
 
     /// Removes the rules and the routes. Split connections end with the process.
     pub(crate) fn remove(mut self) -> io::Result<()> {
+        self.agents = None;
         nftables::remove(&mut self.rules)?;
         routes_of(&self.config).remove()
     }
@@ -537,80 +556,4 @@ impl Gateway {
         workers.iter().for_each(Worker::finish);
         workers.into_iter().try_for_each(Worker::join)
     }
-}
-
-/// The observer, if flows are to be observed, and the kernel has a log of headers.
-fn observer_of(
-    config: &Config,
-    is_observing: bool,
-    evidence: &Shared,
-    counters: &Arc<Counters>,
-) -> io::Result<Option<Observer>> {
-    if !config.gateway.is_observed() {
-        return Ok(None);
-    }
-    match Log::open(config.gateway.number) {
-        Ok(log) => {
-            Observer::start(log, config, !is_observing, evidence.clone(), Arc::clone(counters)).map(Some)
-        }
-        Err(error) => {
-            let remedy = "the kernel needs nfnetlink_log; help goes on without a report";
-            log::event("not observing", json!({"error": error.to_string(), "remedy": remedy}));
-            Ok(None)
-        }
-    }
-}
-
-/// The rules of a file; those by which flows are observed only with `is_observed`, if they are to be.
-pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool) -> Rules {
-    let Config { gateway, .. } = config;
-    Rules::new(&Parameters {
-        radio: &gateway.radio,
-        marks: Marks::new(gateway.mark_bit),
-        number: gateway.number,
-        ports: Side::BOTH.map(|side| side.port(config)),
-        unhelped: gateway.unhelped_permille(),
-        seed,
-        observed: if is_observed && gateway.is_observed() { gateway.observed_permille() } else { 0 },
-    })
-}
-
-/// The routes of a file.
-pub(crate) fn routes_of(config: &Config) -> Routes {
-    Routes { marks: Marks::new(config.gateway.mark_bit), table: config.gateway.number }
-}
-
-/// A listener for each side and version of IP; for IPv4 alone, if the kernel has no other.
-fn open_listeners(config: &Config, marks: Marks) -> io::Result<Vec<Listener>> {
-    let mut listeners = Vec::new();
-    for is_ipv4 in [true, false] {
-        for side in Side::BOTH {
-            let port = side.port(config);
-            match socket::listener(is_ipv4, port, marks.to_client(), &side.tcp(config)) {
-                Ok(socket) => listeners.push(Listener { socket: socket.into(), side, is_ipv4 }),
-                Err(error) if !is_ipv4 && error.raw_os_error() == Some(nix::libc::EAFNOSUPPORT) => {}
-                Err(error) => return Err(io::Error::new(error.kind(), format!("port {port}: {error}"))),
-            }
-        }
-    }
-    Ok(listeners)
-}
-
-/// The listeners of a predecessor, which had the same port.
-fn inherited_listeners(sockets: Vec<OwnedFd>, config: &Config) -> io::Result<Vec<Listener>> {
-    let each = sockets.into_iter().map(|socket| {
-        let socket = TcpListener::from(socket);
-        let address = socket.local_addr()?;
-        let side = Side::BOTH.into_iter().find(|side| side.port(config) == address.port());
-        let side = side
-            .ok_or_else(|| io::Error::other("the running gateway has another gateway.port; stop it first"))?;
-        Ok(Listener { socket, side, is_ipv4: address.is_ipv4() })
-    });
-    each.collect()
-}
-
-fn random_seed() -> io::Result<u32> {
-    let mut bytes = [0; 4];
-    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
-    Ok(u32::from_ne_bytes(bytes))
 }

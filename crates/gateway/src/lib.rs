@@ -2,21 +2,22 @@
 //!
 //! ```text
 //! file ──> Config ──> Policy: opening packet ──> Help
-//!             │                    ^                │ split
-//!             v                    │                v
-//!          kernel: rules ──> queue of SYNs ──> openings ──> workers: two sockets of the kernel, pipes between them
+//!             │                    ^                ├ split ──> openings ──> workers: two sockets of the kernel, pipes
+//!             v                    │                └ agents ──> agents: packets before the radio's interface
+//!          kernel: rules ──> queue of SYNs
 //!                      └───> log of headers ──> observer ──> rows ──> report: what help gains
 //! ```
 //!
 //! A flow is judged once, by the packet that opens it: the kernel holds it for as long as it takes to connect to the server.
-//! All later packets of split connections go to sockets of the kernel, and those of other flows are forwarded untouched.
-//! What a flow gets is a value of [`Help`](policy::Help); help on the packets of a flow, such as an agent's, is another value of
-//! it and another owner of the flow beside the workers.
+//! All later packets of split connections go to sockets of the kernel, those of flows with agents to these, and those of other
+//! flows are forwarded untouched. What a flow gets is a value of [`Help`](policy::Help).
 //!
 //! The observer reads the headers of helped and unhelped flows alike, and the report compares them.
 //!
 //! If the process ends, in whatever way, the kernel removes the rules, and new flows pass untouched.
 
+#[cfg(target_os = "linux")]
+mod agents;
 pub mod cli;
 pub mod config;
 #[cfg(target_os = "linux")]
@@ -40,5 +41,7 @@ pub mod policy;
 #[cfg(target_os = "linux")]
 mod process;
 pub mod report;
+#[cfg(target_os = "linux")]
+mod setup;
 #[cfg(target_os = "linux")]
 mod split;

@@ -10,6 +10,8 @@ pub enum Help {
     None(Reason),
     /// The connection is split between two sockets of the kernel.
     Split,
+    /// Agents of the scheme with this number in [`AGENTS`](crate::config::AGENTS) see its packets.
+    Agents(usize),
 }
 
 /// Why a flow is left alone.
@@ -17,7 +19,7 @@ pub enum Help {
 pub enum Reason {
     /// Its rule says so.
     Rule,
-    /// Its SYN has what a split could not carry over.
+    /// Its SYN has what a split could not carry over, and agents do not know.
     Obstacle,
 }
 
@@ -53,8 +55,9 @@ impl Policy {
         let rule = self.rule(opening).map(|index| &self.rules[index]);
         match rule.map_or(self.otherwise, |rule| rule.scheme) {
             SchemeName::Basic => Help::None(Reason::Rule),
-            SchemeName::ITcp if opening.obstacle.is_some() => Help::None(Reason::Obstacle),
+            _ if opening.obstacle.is_some() => Help::None(Reason::Obstacle),
             SchemeName::ITcp => Help::Split,
+            SchemeName::Agents(number) => Help::Agents(number),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod matching;
 mod schemes;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use matching::{Host, Match, Ports, Prefix};
-pub use schemes::{ITcp, SchemeName, Schemes};
+pub use schemes::{AGENTS, AgentScheme, ITcp, SchemeName, Schemes};
 
 /// The table that makes a TOML file one of the gateway's.
 pub const TABLE: &str = "gateway";
@@ -73,14 +74,14 @@ pub struct Gateway {
     /// The port at which the kernel hands split connections over, at this host alone; the next one is used as well.
     #[serde(default = "default_port")]
     pub port: u16,
-    /// The lower of two adjacent bits of packet marks that the gateway uses, from 0 to 30. Other software on this host must
+    /// The lowest of three adjacent bits of packet marks that the gateway uses, from 0 to 29. Other software on this host must
     /// not use them.
     #[serde(default = "default_mark_bit")]
     pub mark_bit: u32,
     /// The netfilter queue of opening connections, the routing table of split ones, and the netfilter log of observed ones.
     #[serde(default = "default_number")]
     pub number: u16,
-    /// The largest number of split connections. Further ones pass unhelped.
+    /// The largest number of split connections, and of flows with agents. Further ones pass unhelped.
     #[serde(default = "default_connections")]
     pub connections: u32,
     /// The largest number of connections that are being opened at a time. Further ones pass unhelped.
@@ -242,7 +243,31 @@ impl Config {
         for (index, rule) in self.rules.iter().enumerate() {
             rule.faults(&format!("match.{index}"), &mut faults);
         }
+        for (place, scheme) in self.used_schemes() {
+            faults.extend(self.scheme.obstacle(scheme).map(|problem| Fault::new(&place, problem)));
+        }
         faults
+    }
+
+    /// The schemes that flows may have, each with the key that states it.
+    fn used_schemes(&self) -> impl Iterator<Item = (String, SchemeName)> {
+        let rules = self.rules.iter().enumerate();
+        let of_rules = rules.map(|(index, rule)| (format!("match.{index}.scheme"), rule.scheme));
+        std::iter::once((String::from("gateway.scheme"), self.gateway.scheme)).chain(of_rules)
+    }
+
+    /// Whether some flows may have agents.
+    pub fn has_agents(&self) -> bool {
+        !self.used_agents().is_empty()
+    }
+
+    /// The schemes with agents that flows may have, by their numbers in [`AGENTS`].
+    pub fn used_agents(&self) -> BTreeSet<usize> {
+        self.used_schemes()
+            .filter_map(
+                |(_, scheme)| if let SchemeName::Agents(number) = scheme { Some(number) } else { None },
+            )
+            .collect()
     }
 
     /// The key in which `other` differs although a running gateway cannot change it, if any.
@@ -309,11 +334,11 @@ impl Gateway {
         self.observed_permille() > 0 && (is_compared || self.flows.is_some())
     }
 
-    /// Whether the interface with this number faces the radio.
+    /// The number in [`radio`](Gateway::radio) of the interface with this number of the kernel.
     #[cfg(target_os = "linux")]
-    pub(crate) fn faces_radio(&self, interface: u32) -> bool {
+    pub(crate) fn radio_of(&self, interface: u32) -> Option<usize> {
         let name = nix::net::if_::if_indextoname(interface).unwrap_or_default();
-        self.radio.iter().any(|radio| radio.as_bytes() == name.to_bytes())
+        self.radio.iter().position(|radio| radio.as_bytes() == name.to_bytes())
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -343,8 +368,8 @@ impl Gateway {
         if self.port < 1024 || self.port == u16::MAX {
             fault("port", format!("found {}, expected 1024 to 65534", self.port));
         }
-        if self.mark_bit > 30 {
-            fault("mark_bit", format!("found {}, expected 0 to 30", self.mark_bit));
+        if self.mark_bit > 29 {
+            fault("mark_bit", format!("found {}, expected 0 to 29", self.mark_bit));
         }
         if (253..=255).contains(&self.number) || self.number == 0 {
             let problem =

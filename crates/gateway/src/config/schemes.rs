@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use lasthop_base::{Bytes, inline_schema, schema};
+use lasthop_proto::scheme::parameters::{Eln, Snoop, WtcpTimestamps};
 use lasthop_proto::scheme::{self as registry, Combination, CombinationError, LinkEnd, LinkUse};
 use lasthop_scenario::{Fault, alternatives};
 use schemars::JsonSchema;
@@ -19,37 +20,81 @@ pub enum SchemeName {
     /// `i-tcp`: the connection is split between two sockets of the kernel.
     #[default]
     ITcp,
+    /// A scheme whose agents see the packets of the flow, by its number in [`AGENTS`].
+    Agents(usize),
 }
 
-/// Why the gateway does not have a scheme, by what the scheme installs, and the nearest that the gateway has.
-fn obstacle(scheme: &Combination<'_>) -> &'static str {
+/// A scheme whose agents the gateway has.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentScheme {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What it does here.
+    pub meaning: &'static str,
+    /// For whom it does nothing, or harm.
+    pub caveat: &'static str,
+}
+
+/// The schemes whose agents the gateway has.
+pub const AGENTS: [AgentScheme; 3] = [
+    AgentScheme {
+        name: "snoop",
+        meaning: "Lost segments to hosts behind the radio are retransmitted from here, and their duplicate ACKs kept back.",
+        caveat: "nothing for uploads, or where the radio repairs its losses; senders with BBR may lose 6 %",
+    },
+    AgentScheme {
+        name: "wtcp-timestamps",
+        meaning: "As snoop, with at most one window under way; timestamps hide from the sender the time that it takes.",
+        caveat: "nothing for uploads, or where the radio repairs its losses; senders with BBR may lose 6 %",
+    },
+    AgentScheme {
+        name: "eln",
+        meaning: "ACKs of data from hosts behind the radio tell which losses were its own.",
+        caveat: "nothing for hosts that do not heed the marks, as Linux does not",
+    },
+];
+
+/// Why the gateway does not have a scheme, by what the scheme installs, and the nearest that the gateway has; `None` if agents
+/// before the radio, which see the packets of a flow and nothing else, are all that it needs of the network.
+fn obstacle(scheme: &Combination<'_>) -> Option<&'static str> {
     let agents = scheme.agents(LinkEnd::BaseStation).count();
+    let hears_radio = (0..agents).any(|agent| scheme.needs_link_events(agent));
     let is_of_the_radio = scheme.link() != LinkUse::default()
         || scheme.signal_lead().is_some()
         || scheme.copies_to_base_stations()
-        || !scheme.connected().is_empty()
-        || (0..agents).any(|agent| scheme.needs_link_events(agent));
+        || !scheme.connected().is_empty();
     if scheme.splitter().is_some() {
-        "needs another TCP than the kernel's at the gateway; the nearest is \"i-tcp\", with \
-         scheme.i-tcp.wireless.packet_size for the size of segments"
+        Some(
+            "needs another TCP than the kernel's at the gateway; the nearest is \"i-tcp\", with \
+             scheme.i-tcp.wireless.packet_size for the size of segments",
+        )
+    } else if scheme.tunnel().is_some() {
+        Some(
+            "is a tunnel, which needs a gateway at the other end of the radio; the nearest is \"snoop\" or \"i-tcp\"",
+        )
+    } else if hears_radio {
+        Some("acts on events of the radio that no driver reports; the nearest is \"snoop\" or \"i-tcp\"")
     } else if is_of_the_radio {
-        "is part of the radio, or acts on events of it that no driver reports; the nearest is \"i-tcp\""
+        Some("is part of the radio, or moves with its hosts; the nearest is \"snoop\" or \"i-tcp\"")
     } else if agents == 0 {
-        "changes TCP of the hosts, which are not the gateway's; the nearest is \"i-tcp\""
+        Some("changes TCP of the hosts, which are not the gateway's; the nearest is \"i-tcp\"")
     } else {
-        "acts on the packets of the link, which this gateway does not yet; the nearest is \"i-tcp\""
+        None
     }
 }
 
 impl SchemeName {
     /// All of them.
-    pub const ALL: [SchemeName; 2] = [SchemeName::Basic, SchemeName::ITcp];
+    pub fn all() -> impl Iterator<Item = SchemeName> {
+        [SchemeName::Basic, SchemeName::ITcp].into_iter().chain((0..AGENTS.len()).map(SchemeName::Agents))
+    }
 
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             SchemeName::Basic => "basic",
             SchemeName::ITcp => "i-tcp",
+            SchemeName::Agents(number) => AGENTS[number].name,
         }
     }
 
@@ -58,16 +103,18 @@ impl SchemeName {
     /// # Errors
     /// The reason why there is none.
     pub fn find(name: &str) -> Result<SchemeName, String> {
-        if let Some(found) = SchemeName::ALL.into_iter().find(|each| each.name() == name) {
+        if let Some(found) = SchemeName::all().find(|each| each.name() == name) {
             return Ok(found);
         }
         let known = registry::Schemes::default();
         let reason = match known.combination(name) {
             Err(CombinationError::Unknown(unknown)) => {
-                let known = alternatives(&unknown, SchemeName::ALL.map(SchemeName::name));
+                let known = alternatives(&unknown, SchemeName::all().map(SchemeName::name));
                 return Err(format!("found \"{name}\", {known}"));
             }
-            Ok(scheme) if scheme.schemes().count() == 1 && scheme.nodes().count() == 0 => obstacle(&scheme),
+            Ok(scheme) if scheme.schemes().count() == 1 && scheme.nodes().count() == 0 => {
+                obstacle(&scheme).unwrap_or("was not tried here; the nearest is \"snoop\"")
+            }
             _ => "is a combination; a flow has one scheme",
         };
         Err(format!("found \"{name}\", which {reason}"))
@@ -96,18 +143,27 @@ impl<'de> Deserialize<'de> for SchemeName {
     }
 }
 
-inline_schema!(SchemeName, |_generator| schema::described([
-    ("basic", "The flow is left alone."),
-    ("i-tcp", "The connection is split between two sockets of the kernel."),
-]));
+inline_schema!(SchemeName, |_generator| schema::described(
+    [
+        ("basic", "The flow is left alone."),
+        ("i-tcp", "The connection is split between two sockets of the kernel."),
+    ]
+    .into_iter()
+    .chain(AGENTS.map(|scheme| (scheme.name, scheme.meaning)))
+));
 
-/// The parameters of schemes.
+/// The parameters of schemes. Those of agents are as in scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
 pub struct Schemes {
     /// Indirect TCP.
-    #[serde(rename = "i-tcp")]
     pub i_tcp: ITcp,
+    /// Snoop.
+    pub snoop: Snoop,
+    /// WTCP of Ratnam and Matta.
+    pub wtcp_timestamps: WtcpTimestamps,
+    /// Explicit Loss Notification.
+    pub eln: Eln,
 }
 
 /// Indirect TCP (Bakre and Badrinath 1995): the gateway answers in the name of the server, and sends the data on in a second
@@ -129,6 +185,16 @@ impl Default for ITcp {
 }
 
 impl Schemes {
+    /// The same parameters among those of all schemes, as agents are made from them.
+    pub fn registry(&self) -> registry::Schemes {
+        registry::Schemes {
+            snoop: self.snoop.clone(),
+            wtcp_timestamps: self.wtcp_timestamps.clone(),
+            eln: self.eln.clone(),
+            ..registry::Schemes::default()
+        }
+    }
+
     pub(super) fn faults(&self, faults: &mut Vec<Fault>) {
         let ITcp { buffer, wireless } = &self.i_tcp;
         if !(4096..=1 << 20).contains(&buffer.0) {
@@ -136,5 +202,34 @@ impl Schemes {
             faults.push(Fault::new("scheme.i-tcp.buffer", problem));
         }
         wireless.faults("scheme.i-tcp.wireless", faults);
+        let (schemes, tcp) = (self.registry(), Default::default());
+        for scheme in AGENTS.iter().filter_map(|each| schemes.get(each.name)) {
+            for (key, problem) in scheme.faults(&tcp) {
+                faults.push(Fault::new(&format!("scheme.{}.{key}", scheme.name()), problem));
+            }
+        }
+        let none = "each flow has agents of its own here; gateway.connections limits the flows";
+        let connections = [
+            ("snoop", self.snoop.connections, Snoop::default().connections),
+            ("wtcp-timestamps", self.wtcp_timestamps.connections, WtcpTimestamps::default().connections),
+        ];
+        for (scheme, found, default) in connections.into_iter().filter(|(_, found, default)| found != default)
+        {
+            let problem = format!("found {found}, expected {default}: {none}");
+            faults.push(Fault::new(&format!("scheme.{scheme}.connections"), problem));
+        }
+    }
+
+    /// Why a scheme cannot be installed with these parameters, if so.
+    pub(super) fn obstacle(&self, name: SchemeName) -> Option<String> {
+        let SchemeName::Agents(_) = name else { return None };
+        let (name, schemes) = (name.name(), self.registry());
+        let scheme = schemes.combination(name).ok()?;
+        let reason = obstacle(&scheme)?;
+        let remedy = match name {
+            "eln" => "; or set scheme.eln.holes = true, which infers losses from the packets alone",
+            _ => "; its default parameters do not",
+        };
+        Some(format!("found \"{name}\", which {reason}{remedy}"))
     }
 }

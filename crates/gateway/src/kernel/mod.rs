@@ -1,14 +1,16 @@
 //! What the kernel does for the gateway: packet filter, routes, the queue of opening connections, the log of headers,
 //! transparent sockets.
 
+pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod netlink;
 pub(crate) mod nftables;
 pub(crate) mod queue;
 pub(crate) mod routes;
 pub(crate) mod socket;
+mod statements;
 
-/// The values of the two bits of packet marks that the gateway uses.
+/// The values of the three bits of packet marks that the gateway uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     shift: u32,
@@ -19,9 +21,9 @@ impl Marks {
         Marks { shift: lower_bit }
     }
 
-    /// The two bits.
+    /// The three bits.
     pub(crate) fn mask(self) -> u32 {
-        3 << self.shift
+        7 << self.shift
     }
 
     /// Packets for a socket of the gateway, whatever their address.
@@ -37,5 +39,15 @@ impl Marks {
     /// Packets that the gateway sends towards the server of a split connection.
     pub(crate) fn to_server(self) -> u32 {
         3 << self.shift
+    }
+
+    /// Packets that open flows with agents.
+    pub(crate) fn for_agents(self) -> u32 {
+        4 << self.shift
+    }
+
+    /// Packets that agents have passed.
+    pub(crate) fn passed_agents(self) -> u32 {
+        5 << self.shift
     }
 }

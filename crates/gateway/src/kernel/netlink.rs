@@ -91,6 +91,11 @@ impl Attributes {
         self.put(kind, &value.to_be_bytes())
     }
 
+    /// As they are sent.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub(crate) fn text(self, kind: u16, text: &str) -> Attributes {
         self.put(kind, &[text.as_bytes(), &[0]].concat())
     }

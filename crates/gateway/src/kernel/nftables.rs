@@ -17,15 +17,25 @@
 //! part towards the server, so that NAT and firewalls treat it as they would have treated the client's own.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use super::Marks;
 use super::netlink::{ACK, APPEND, Attributes, CREATE, DUMP, Message, Netlink, attribute, attributes};
+use super::statements::Statement::{
+    Accept, Count, Divert, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6, InSet, Ipv4,
+    Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
+    SymmetricHashBelow, Syn, Tcp, ToInterface, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
+};
+use super::statements::{Statement, expressions, text_of};
 
-/// The name of the table.
+/// The name of the table, and of that of the radio's interfaces.
 pub(crate) const TABLE: &str = "lasthop_gateway";
+const DIVERSION: &str = "lasthop_agents";
 
-/// Netfilter's number for rules of both versions of IP.
-const FAMILY: u8 = 1;
+/// Netfilter's numbers for rules of both versions of IP, and for those of interfaces.
+const INET: u8 = 1;
+const NETDEV: u8 = 5;
+
 const SUBSYSTEM: u8 = 10;
 
 const NEW_TABLE: u8 = 0;
@@ -33,49 +43,13 @@ const DELETE_TABLE: u8 = 2;
 const NEW_CHAIN: u8 = 3;
 const NEW_RULE: u8 = 6;
 const GET_RULE: u8 = 7;
+const NEW_SET: u8 = 9;
+const NEW_ELEMENT: u8 = 12;
+const DELETE_ELEMENT: u8 = 14;
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
 
 const OWNER: u32 = 2;
-
-/// Where values are computed: a register of 16 bytes, the first of four bytes, and the next.
-const REGISTER: u32 = 1;
-const WORDS: u32 = 8;
-
-/// A statement of a rule: a condition or an action.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Statement {
-    Tcp,
-    Icmp,
-    Icmpv6,
-    Syn(bool),
-    Handshake,
-    FromInterface(String),
-    ToInterface(String),
-    Leaving(String),
-    ForThisHost,
-    OfTransparentSocket,
-    OfSocketMarked(u32),
-    Marked { mask: u32, value: u32, is_equal: bool },
-    Ipv4,
-    Ipv6,
-    HashBelow { is_ipv4: bool, seed: u32, permille: u32 },
-    SymmetricHashBelow(u32),
-    SetMark { mask: u32, value: u32 },
-    NoTrack,
-    Count,
-    Log { group: u16, prefix: &'static str, is_prompt: bool },
-    Tproxy(u16),
-    Queue(u16),
-    Goto(&'static str),
-    Accept,
-}
-
-use Statement::{
-    Accept, Count, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6, Ipv4, Ipv6, Leaving,
-    Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark, SymmetricHashBelow, Syn, Tcp,
-    ToInterface, Tproxy,
-};
 
 /// A rule; counted ones have a name.
 #[derive(Clone, Debug)]
@@ -84,20 +58,48 @@ struct Rule {
     statements: Vec<Statement>,
 }
 
-/// A list of rules, attached to a hook of the kernel with a priority.
+/// A list of rules, attached to a hook of the kernel with a priority, maybe that of one interface.
 #[derive(Clone, Debug)]
 struct Chain {
     name: &'static str,
     hook: Option<(Hook, i32)>,
+    device: Option<String>,
     rules: Vec<Rule>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Hook {
-    Prerouting = 0,
-    Output = 3,
-    Postrouting = 4,
+    Prerouting,
+    Output,
+    Postrouting,
+    Ingress,
+    Egress,
 }
+
+impl Hook {
+    /// The kernel's number, and the name for nft(8).
+    fn kernel(self) -> (u32, &'static str) {
+        match self {
+            Hook::Prerouting => (0, "prerouting"),
+            Hook::Output => (3, "output"),
+            Hook::Postrouting => (4, "postrouting"),
+            Hook::Ingress => (0, "ingress"),
+            Hook::Egress => (1, "egress"),
+        }
+    }
+}
+
+/// A set of flows, by addresses and ports of both ends.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    name: &'static str,
+    is_ipv4: bool,
+    /// The largest number of flows.
+    size: u32,
+}
+
+/// The sets of flows that are diverted, by version of IP.
+const DIVERTED: [(&str, bool); 2] = [("flows4", true), ("flows6", false)];
 
 /// What the rules depend on.
 #[derive(Clone, Debug)]
@@ -114,10 +116,9 @@ pub(crate) struct Parameters<'a> {
     pub(crate) seed: u32,
     /// The share of flows that is observed, in thousandths.
     pub(crate) observed: u32,
+    /// The interfaces by which packets that agents have passed reach the kernel.
+    pub(crate) bumps: &'a [String],
 }
-
-/// The bytes of a packet that are logged: those of the headers.
-const HEADERS: u32 = 128;
 
 /// The names of counted rules.
 pub(crate) const UNHELPED: &str = "unhelped";
@@ -127,14 +128,24 @@ pub(crate) const QUEUED: &str = "queued";
 pub(crate) const HELPED_SYN: &str = "helped";
 pub(crate) const UNHELPED_SYN: &str = "unhelped";
 
-/// All rules.
+/// The rules of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules(Vec<Chain>);
+pub(crate) struct Rules {
+    family: u8,
+    table: String,
+    sets: Vec<Set>,
+    chains: Vec<Chain>,
+}
+
+/// The name of the table of radio interface number `radio` in the file.
+fn diversion_table(radio: usize) -> String {
+    format!("{DIVERSION}{radio}")
+}
 
 impl Rules {
     pub(crate) fn new(parameters: &Parameters<'_>) -> Rules {
         let Parameters { radio, marks, number, ports: [wired_port, radio_port], .. } = *parameters;
-        let Parameters { unhelped, seed, observed, .. } = *parameters;
+        let Parameters { unhelped, seed, observed, bumps, .. } = *parameters;
         let mask = marks.mask();
         let set_local = || SetMark { mask, value: marks.local() };
         let is_local = |is_equal| Marked { mask, value: marks.local(), is_equal };
@@ -186,9 +197,10 @@ impl Rules {
         late.extend([Icmp, Icmpv6].map(|icmp| rule(vec![icmp, OfTransparentSocket, set_local(), Accept])));
 
         let to_client = Marked { mask, value: marks.to_client(), is_equal: true };
-        let chain = |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), rules };
+        let chain =
+            |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), device: None, rules };
         let mut chains = vec![
-            Chain { name: "select", hook: None, rules: select },
+            Chain { name: "select", hook: None, device: None, rules: select },
             chain("early", Hook::Prerouting, -310, early),
             chain("untrack", Hook::Prerouting, -300, vec![rule(vec![is_local(true), NoTrack])]),
             chain("late", Hook::Prerouting, -150, late),
@@ -201,7 +213,7 @@ impl Rules {
                 rule
             };
             let mut received = vec![logged(false, vec![Tcp, is_local(true)])];
-            received.extend(radio.iter().map(|name| logged(false, vec![Tcp, from(name)])));
+            received.extend(radio.iter().chain(bumps).map(|name| logged(false, vec![Tcp, from(name)])));
             received.extend(radio.iter().map(|name| logged(false, vec![Tcp, ToInterface(name.clone())])));
             // The kernel notes when packets arrive, and not when they leave.
             let leaving = |name: &String| Leaving(name.clone());
@@ -211,7 +223,50 @@ impl Rules {
             chains.push(chain("received", Hook::Prerouting, -90, received));
             chains.push(chain("sent", Hook::Postrouting, 90, sent));
         }
-        Rules(chains)
+        Rules { family: INET, table: TABLE.to_owned(), sets: Vec::new(), chains }
+    }
+
+    /// The rules by which the flows in the sets are diverted from radio interface number `radio`, called `device`, to the
+    /// interface called `bump` with the number `index`; and packets marked for it, which open such flows.
+    ///
+    /// What comes back to the radio has the mark of agents, and passes.
+    pub(crate) fn diversion(
+        radio: usize,
+        device: &str,
+        marks: Marks,
+        (bump, index): (&str, u32),
+        size: u32,
+    ) -> Rules {
+        let rule = |statements: Vec<Statement>| Rule { name: "", statements };
+        let divert = || Divert { name: bump.to_owned(), index };
+        let marked = |value| Marked { mask: marks.mask(), value, is_equal: true };
+        let whole = |is_ipv4: bool| if is_ipv4 { WholeIpv4Tcp } else { WholeIpv6Tcp };
+        let of_flows = |is_leaving: bool| {
+            DIVERTED.map(|(set, is_ipv4)| {
+                rule(vec![whole(is_ipv4), InSet { set, is_ipv4, is_leaving }, divert()])
+            })
+        };
+        let mut leaving = vec![rule(vec![marked(marks.passed_agents()), Accept])];
+        leaving.extend(
+            [true, false]
+                .map(|is_ipv4| rule(vec![whole(is_ipv4), Syn(true), marked(marks.for_agents()), divert()])),
+        );
+        leaving.extend(of_flows(true));
+        let chain = |name, hook, rules| Chain {
+            name,
+            hook: Some((hook, -400)),
+            device: Some(device.to_owned()),
+            rules,
+        };
+        Rules {
+            family: NETDEV,
+            table: diversion_table(radio),
+            sets: DIVERTED.map(|(name, is_ipv4)| Set { name, is_ipv4, size }).to_vec(),
+            chains: vec![
+                chain("arriving", Hook::Ingress, of_flows(false).to_vec()),
+                chain("leaving", Hook::Egress, leaving),
+            ],
+        }
     }
 
     /// Puts the rules in the place of those that `owner` has installed, if any, all at once.
@@ -232,12 +287,16 @@ impl Rules {
             let rules = chain.rules.iter().map(|rule| format!("the rule `{}`", text_of(&rule.statements)));
             std::iter::once(format!("the chain {}", chain.name)).chain(rules).collect::<Vec<_>>()
         };
-        let chains = self.0.iter().map(|chain| format!("the chain {}", chain.name));
-        let rules = self.0.iter().flat_map(|chain| of_chain(chain).into_iter().skip(1));
-        let all: Vec<_> = chains.chain(rules).collect();
+        let sets = self.sets.iter().map(|set| format!("the set {}", set.name));
+        let chains = self.chains.iter().map(|chain| format!("the chain {}", chain.name));
+        let rules = self.chains.iter().flat_map(|chain| of_chain(chain).into_iter().skip(1));
+        let all: Vec<_> = sets.chain(chains).chain(rules).collect();
         let place = index.checked_sub(4).and_then(|index| all.get(index)).map_or("the table", String::as_str);
         let reason = match error.raw_os_error() {
             Some(nix::libc::EPERM) => "it belongs to another running gateway, or CAP_NET_ADMIN is missing",
+            Some(nix::libc::ENOENT | nix::libc::EOPNOTSUPP) if self.family == NETDEV => {
+                "the kernel lacks what agents need: hooks before interfaces (Linux 5.18, NETFILTER_EGRESS) and nft_fwd_netdev"
+            }
             Some(nix::libc::ENOENT) => {
                 "the kernel lacks part of nftables: it needs tproxy, socket, fib, hash, log and queue (or nft_compat with NFQUEUE)"
             }
@@ -249,31 +308,43 @@ impl Rules {
 
     /// The batch. Old kernels have the queue as an extension of iptables only, with `by_iptables`.
     fn messages(&self, by_iptables: bool) -> Vec<Message> {
-        let message = |kind, flags| Message::netfilter(SUBSYSTEM, kind, ACK | flags, FAMILY, 0);
-        let batch = |kind: u16| Message::new(kind, 0, &[0, 0, 0, SUBSYSTEM]);
+        let message = |kind, flags| Message::netfilter(SUBSYSTEM, kind, ACK | flags, self.family, 0);
         let table = || {
-            let new = message(NEW_TABLE, CREATE).text(1, TABLE);
+            let new = message(NEW_TABLE, CREATE).text(1, &self.table);
             new.put(2, &OWNER.to_be_bytes())
         };
+        let delete = message(DELETE_TABLE, 0).text(1, &self.table);
         // To remove a table that may be there, it is made first.
-        let mut all = vec![batch(BATCH_BEGIN), table(), message(DELETE_TABLE, 0).text(1, TABLE), table()];
-        for chain in &self.0 {
-            let mut new = message(NEW_CHAIN, CREATE).text(1, TABLE).text(3, chain.name);
+        let mut all = vec![batch(BATCH_BEGIN), table(), delete, table()];
+        for (id, Set { name, is_ipv4, size }) in (1..).zip(&self.sets) {
+            // The kernel keeps the type for nft(8) alone: two addresses, and two ports.
+            let (address, len) = if *is_ipv4 { (7, 16) } else { (8, 40) };
+            let kind = [address, address, 13, 13].into_iter().fold(0, |kind, part| kind << 6 | part);
+            let new = message(NEW_SET, CREATE).text(1, &self.table).text(2, name);
+            let new = new.put(4, &u32::to_be_bytes(kind)).put(5, &u32::to_be_bytes(len));
+            all.push(new.put(10, &u32::to_be_bytes(id)).nest(9, &Attributes::default().number(1, *size)));
+        }
+        for chain in &self.chains {
+            let mut new = message(NEW_CHAIN, CREATE).text(1, &self.table).text(3, chain.name);
             if let Some((hook, priority)) = chain.hook {
-                let place = Attributes::default().number(1, hook as u32).put(2, &priority.to_be_bytes());
+                let mut place =
+                    Attributes::default().number(1, hook.kernel().0).put(2, &priority.to_be_bytes());
+                if let Some(device) = &chain.device {
+                    place = place.text(3, device);
+                }
                 new = new.nest(4, &place).text(7, "filter");
             }
             all.push(new);
         }
-        for chain in &self.0 {
+        for chain in &self.chains {
             for rule in &chain.rules {
                 let expressions = rule.statements.iter().flat_map(|each| expressions(each, by_iptables));
                 let list = expressions.fold(Attributes::default(), |list, (name, data)| {
                     let expression = Attributes::default().text(1, name).nest(2, &data);
                     list.nest(1, &expression)
                 });
-                let mut new =
-                    message(NEW_RULE, CREATE | APPEND).text(1, TABLE).text(2, chain.name).nest(4, &list);
+                let new = message(NEW_RULE, CREATE | APPEND).text(1, &self.table).text(2, chain.name);
+                let mut new = new.nest(4, &list);
                 if !rule.name.is_empty() {
                     new = new.put(7, rule.name.as_bytes());
                 }
@@ -286,16 +357,22 @@ impl Rules {
 
     /// The rules in the language of nft(8).
     pub(crate) fn text(&self) -> String {
-        let mut text = format!("table inet {TABLE} {{\n");
-        for chain in &self.0 {
+        let family = if self.family == NETDEV { "netdev" } else { "inet" };
+        let mut text = format!("table {family} {} {{\n", self.table);
+        for Set { name, is_ipv4, size } in &self.sets {
+            let address = if *is_ipv4 { "ipv4_addr" } else { "ipv6_addr" };
+            let kind = format!("{address} . {address} . inet_service . inet_service");
+            text.push_str(&format!("\tset {name} {{\n\t\ttype {kind}\n\t\tsize {size}\n\t}}\n"));
+        }
+        for chain in &self.chains {
             text.push_str(&format!("\tchain {} {{\n", chain.name));
             if let Some((hook, priority)) = chain.hook {
-                let hook = match hook {
-                    Hook::Prerouting => "prerouting",
-                    Hook::Output => "output",
-                    Hook::Postrouting => "postrouting",
-                };
-                text.push_str(&format!("\t\ttype filter hook {hook} priority {priority}; policy accept;\n"));
+                let device =
+                    chain.device.as_ref().map_or_else(String::new, |name| format!(" device \"{name}\""));
+                let hook = hook.kernel().1;
+                text.push_str(&format!(
+                    "\t\ttype filter hook {hook}{device} priority {priority}; policy accept;\n"
+                ));
             }
             for rule in &chain.rules {
                 text.push_str(&format!("\t\t{}\n", text_of(&rule.statements)));
@@ -306,17 +383,61 @@ impl Rules {
     }
 }
 
+/// The message at the beginning or the end of a transaction.
+fn batch(kind: u16) -> Message {
+    Message::new(kind, 0, &[0, 0, 0, SUBSYSTEM])
+}
+
+/// Adds flows to the sets of the diversion of radio interface number `radio`, or removes them. Each is given by its end behind
+/// the radio, and the other.
+pub(crate) fn divert(
+    owner: &mut Netlink,
+    radio: usize,
+    flows: &[[SocketAddr; 2]],
+    is_added: bool,
+) -> io::Result<()> {
+    let (kind, flags) = if is_added { (NEW_ELEMENT, CREATE) } else { (DELETE_ELEMENT, 0) };
+    let messages = flows.iter().map(|[mobile, fixed]| {
+        let (set, _) = DIVERTED[usize::from(mobile.is_ipv6())];
+        let mut key = Vec::with_capacity(40);
+        for end in [mobile, fixed] {
+            match end.ip() {
+                IpAddr::V4(address) => key.extend(address.octets()),
+                IpAddr::V6(address) => key.extend(address.octets()),
+            }
+        }
+        for end in [mobile, fixed] {
+            key.extend(end.port().to_be_bytes());
+            key.extend([0; 2]);
+        }
+        let element = Attributes::default().nest(1, &Attributes::default().put(1, &key));
+        let list = Attributes::default().nest(1, &element);
+        let message = Message::netfilter(SUBSYSTEM, kind, ACK | flags, NETDEV, 0);
+        message.text(1, &diversion_table(radio)).text(2, set).nest(3, &list)
+    });
+    let all = std::iter::once(batch(BATCH_BEGIN)).chain(messages).chain([batch(BATCH_END)]);
+    owner.transact(all.collect()).map_err(|(_, error)| error)
+}
+
+/// Removes the diversion of radio interface number `radio`.
+pub(crate) fn remove_diversion(owner: &mut Netlink, radio: usize) -> io::Result<()> {
+    remove_table(owner, NETDEV, &diversion_table(radio))
+}
+
 /// Removes the rules of `owner`.
 pub(crate) fn remove(owner: &mut Netlink) -> io::Result<()> {
-    let batch = |kind: u16| Message::new(kind, 0, &[0, 0, 0, SUBSYSTEM]);
-    let delete = Message::netfilter(SUBSYSTEM, DELETE_TABLE, ACK, FAMILY, 0).text(1, TABLE);
+    remove_table(owner, INET, TABLE)
+}
+
+fn remove_table(owner: &mut Netlink, family: u8, table: &str) -> io::Result<()> {
+    let delete = Message::netfilter(SUBSYSTEM, DELETE_TABLE, ACK, family, 0).text(1, table);
     owner.transact(vec![batch(BATCH_BEGIN), delete, batch(BATCH_END)]).map_err(|(_, error)| error)
 }
 
 /// The packets that the rules with this name have counted.
 pub(crate) fn counted(socket: &mut Netlink, name: &str) -> io::Result<u64> {
     let mut total = 0;
-    let request = Message::netfilter(SUBSYSTEM, GET_RULE, DUMP, FAMILY, 0).text(1, TABLE);
+    let request = Message::netfilter(SUBSYSTEM, GET_RULE, DUMP, INET, 0).text(1, TABLE);
     socket.list(request, |body| {
         let rule = body.get(4..).unwrap_or_default();
         if attribute(rule, 7) != Some(name.as_bytes()) {
@@ -331,191 +452,4 @@ pub(crate) fn counted(socket: &mut Netlink, name: &str) -> io::Result<u64> {
         total += packets.sum::<u64>();
     })?;
     Ok(total)
-}
-
-fn text_of(statements: &[Statement]) -> String {
-    statements.iter().map(Statement::text).collect::<Vec<_>>().join(" ")
-}
-
-impl Statement {
-    /// In the language of nft(8).
-    fn text(&self) -> String {
-        match self {
-            Tcp => "meta l4proto tcp".to_owned(),
-            Icmp => "meta l4proto icmp".to_owned(),
-            Icmpv6 => "meta l4proto ipv6-icmp".to_owned(),
-            Syn(true) => "tcp flags & (fin | syn | rst | ack) == syn".to_owned(),
-            Syn(false) => "tcp flags & (fin | syn | rst | ack) != syn".to_owned(),
-            Handshake => "tcp flags & syn == syn".to_owned(),
-            FromInterface(name) => format!("iifname \"{name}\""),
-            ToInterface(name) => format!("fib daddr . mark oifname \"{name}\""),
-            Leaving(name) => format!("oifname \"{name}\""),
-            ForThisHost => "fib daddr type != unicast".to_owned(),
-            OfTransparentSocket => "socket transparent 1".to_owned(),
-            OfSocketMarked(value) => format!("socket mark {value:#010x}"),
-            Marked { mask, value, is_equal } => {
-                let relation = if *is_equal { "==" } else { "!=" };
-                format!("meta mark & {mask:#010x} {relation} {value:#010x}")
-            }
-            Ipv4 => "meta nfproto ipv4".to_owned(),
-            Ipv6 => "meta nfproto ipv6".to_owned(),
-            HashBelow { is_ipv4, seed, permille } => {
-                let version = if *is_ipv4 { "ip" } else { "ip6" };
-                let fields = format!("{version} saddr . {version} daddr . tcp sport . tcp dport");
-                format!("jhash {fields} mod 1000 seed {seed:#010x} < {permille}")
-            }
-            SymmetricHashBelow(permille) => format!("symhash mod 1000 < {permille}"),
-            SetMark { mask, value } => format!("meta mark set meta mark & {:#010x} | {value:#010x}", !mask),
-            NoTrack => "notrack".to_owned(),
-            Count => "counter".to_owned(),
-            Log { group, prefix, is_prompt } => {
-                let prefix = if prefix.is_empty() { String::new() } else { format!(" prefix \"{prefix}\"") };
-                let prompt = if *is_prompt { " queue-threshold 1" } else { "" };
-                format!("log{prefix} group {group} snaplen {HEADERS}{prompt}")
-            }
-            Tproxy(port) => format!("tproxy to :{port}"),
-            Queue(number) => format!("queue flags bypass to {number}"),
-            Goto(chain) => format!("goto {chain}"),
-            Accept => "accept".to_owned(),
-        }
-    }
-}
-
-/// The kernel's expressions for a statement, each with its name (`enum nft_*_attributes` of linux/netfilter/nf_tables.h).
-fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'static str, Attributes)> {
-    const META_MARK: u32 = 3;
-    const META_IIFNAME: u32 = 6;
-    const META_OIFNAME: u32 = 7;
-    const META_NFPROTO: u32 = 15;
-    const META_L4PROTO: u32 = 16;
-    const EQUAL: u32 = 0;
-    const UNEQUAL: u32 = 1;
-    const LESS: u32 = 2;
-    const NETWORK_HEADER: u32 = 1;
-    const TRANSPORT_HEADER: u32 = 2;
-    const ROUTE_INTERFACE: u32 = 2;
-    const ROUTE_TYPE: u32 = 3;
-    const BY_DESTINATION: u32 = 1 << 1;
-    const BY_MARK: u32 = 1 << 2;
-    const UNICAST: u32 = 1;
-
-    let new = Attributes::default;
-    let value = |bytes: &[u8]| new().put(1, bytes);
-    let meta = |key| ("meta", new().number(2, key).number(1, REGISTER));
-    let compare_at = |register, operation, bytes: &[u8]| {
-        ("cmp", new().number(1, register).number(2, operation).nest(3, &value(bytes)))
-    };
-    let compare = |operation, bytes: &[u8]| compare_at(REGISTER, operation, bytes);
-    let mask = |len: u32, and: &[u8], xor: &[u8]| {
-        let registers = new().number(1, REGISTER).number(2, REGISTER).number(3, len);
-        ("bitwise", registers.nest(4, &value(and)).nest(5, &value(xor)))
-    };
-    let payload = |register, base, offset, len| {
-        ("payload", new().number(1, register).number(2, base).number(3, offset).number(4, len))
-    };
-    let immediate = |bytes: &[u8]| ("immediate", new().number(1, REGISTER).nest(2, &value(bytes)));
-    let verdict = |code: i32, chain: Option<&str>| {
-        let mut verdict = new().put(1, &code.to_be_bytes());
-        if let Some(chain) = chain {
-            verdict = verdict.text(2, chain);
-        }
-        ("immediate", new().number(1, 0).nest(2, &new().nest(2, &verdict)))
-    };
-    let interface = |name: &str| {
-        let mut padded = [0; 16];
-        padded[..name.len()].copy_from_slice(name.as_bytes());
-        padded
-    };
-    let protocol = |number: u8| vec![meta(META_L4PROTO), compare(EQUAL, &[number])];
-    let version = |number: u8| vec![meta(META_NFPROTO), compare(EQUAL, &[number])];
-    let socket = |key: u32| ("socket", new().number(1, key).number(2, REGISTER));
-    // Comparison is by bytes, the highest first.
-    let to_network_order = || {
-        let registers = new().number(1, REGISTER).number(2, REGISTER).number(3, 1);
-        ("byteorder", registers.number(4, 4).number(5, 4))
-    };
-    let route =
-        |result: u32, flags: u32| ("fib", new().number(2, result).number(3, flags).number(1, REGISTER));
-    match statement {
-        Tcp => protocol(6),
-        Icmp => protocol(1),
-        Icmpv6 => protocol(58),
-        Syn(is_syn) => {
-            let operation = if *is_syn { EQUAL } else { UNEQUAL };
-            vec![
-                payload(REGISTER, TRANSPORT_HEADER, 13, 1),
-                mask(1, &[0x17], &[0]),
-                compare(operation, &[0x02]),
-            ]
-        }
-        Handshake => {
-            vec![payload(REGISTER, TRANSPORT_HEADER, 13, 1), mask(1, &[0x02], &[0]), compare(EQUAL, &[0x02])]
-        }
-        FromInterface(name) => vec![meta(META_IIFNAME), compare(EQUAL, &interface(name))],
-        Leaving(name) => vec![meta(META_OIFNAME), compare(EQUAL, &interface(name))],
-        ToInterface(name) => {
-            vec![route(ROUTE_INTERFACE, BY_DESTINATION | BY_MARK), compare(EQUAL, &interface(name))]
-        }
-        ForThisHost => vec![route(ROUTE_TYPE, BY_DESTINATION), compare(UNEQUAL, &UNICAST.to_ne_bytes())],
-        OfTransparentSocket => vec![socket(0), compare(EQUAL, &[1])],
-        OfSocketMarked(mark) => vec![socket(1), compare(EQUAL, &mark.to_ne_bytes())],
-        Marked { mask: bits, value, is_equal } => {
-            let operation = if *is_equal { EQUAL } else { UNEQUAL };
-            vec![
-                meta(META_MARK),
-                mask(4, &bits.to_ne_bytes(), &[0; 4]),
-                compare(operation, &value.to_ne_bytes()),
-            ]
-        }
-        Ipv4 => version(2),
-        Ipv6 => version(10),
-        SymmetricHashBelow(permille) => {
-            const SYMMETRIC: u32 = 1;
-            let hash = new().number(2, REGISTER).number(4, 1000).number(7, SYMMETRIC);
-            vec![("hash", hash), to_network_order(), compare(LESS, &permille.to_be_bytes())]
-        }
-        HashBelow { is_ipv4, seed, permille } => {
-            let (offset, addresses) = if *is_ipv4 { (12, 8) } else { (8, 32) };
-            let hash = new().number(1, WORDS).number(2, REGISTER).number(3, addresses + 4);
-            vec![
-                payload(WORDS, NETWORK_HEADER, offset, addresses),
-                payload(WORDS + addresses / 4, TRANSPORT_HEADER, 0, 4),
-                ("hash", hash.number(4, 1000).number(5, *seed).number(7, 0)),
-                to_network_order(),
-                compare(LESS, &permille.to_be_bytes()),
-            ]
-        }
-        SetMark { mask: bits, value } => vec![
-            meta(META_MARK),
-            mask(4, &(!bits).to_ne_bytes(), &value.to_ne_bytes()),
-            ("meta", new().number(2, META_MARK).number(3, REGISTER)),
-        ],
-        NoTrack => vec![("notrack", new())],
-        Count => vec![("counter", new())],
-        Log { group, prefix, is_prompt } => {
-            let mut log = new().put(1, &group.to_be_bytes()).number(3, HEADERS);
-            if *is_prompt {
-                log = log.put(4, &1u16.to_be_bytes());
-            }
-            if !prefix.is_empty() {
-                log = log.text(2, prefix);
-            }
-            vec![("log", log)]
-        }
-        Tproxy(port) => {
-            vec![immediate(&port.to_be_bytes()), ("tproxy", new().number(1, 0).number(3, REGISTER))]
-        }
-        // `bypass`: without a process at the queue, packets go on.
-        Queue(number) if by_iptables => {
-            let [one, bypass] = [1u16.to_ne_bytes(), 1u16.to_ne_bytes()];
-            let information = [number.to_ne_bytes(), one, bypass, [0; 2]].concat();
-            vec![("target", new().text(1, "NFQUEUE").number(2, 3).put(3, &information))]
-        }
-        Queue(number) => {
-            let [one, bypass] = [1u16.to_be_bytes(), 1u16.to_be_bytes()];
-            vec![("queue", new().put(1, &number.to_be_bytes()).put(2, &one).put(3, &bypass))]
-        }
-        Goto(chain) => vec![verdict(-4, Some(chain))],
-        Accept => vec![verdict(1, None)],
-    }
 }

@@ -312,7 +312,7 @@ impl Flows {
 
     fn open(&mut self, logged: &Logged<'_>, arm: Arm) {
         let Some(opening) = Opening::parse(logged.bytes) else { return };
-        if self.policy.help(&opening) != Help::Split {
+        if matches!(self.policy.help(&opening), Help::None(_)) {
             return;
         }
         let began_ns = self.clock.of_stamp(logged.at_ns);
@@ -327,7 +327,7 @@ impl Flows {
             return;
         }
         self.counters.watched.one();
-        let is_behind = self.config.gateway.faces_radio(logged.interface);
+        let is_behind = self.config.gateway.radio_of(logged.interface).is_some();
         let mut coin = [0];
         // Without random numbers it is no fair one, and comparisons among unhelped flows mean nothing.
         let _ = rustix::rand::getrandom(&mut coin[..], rustix::rand::GetRandomFlags::empty());

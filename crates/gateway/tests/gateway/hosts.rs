@@ -34,6 +34,17 @@ pub(crate) fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
+/// Gives rules to the kernel of this host; returns false, and says so, if there is no nft.
+pub(crate) fn nft(rules: &str) -> bool {
+    let Ok(mut nft) = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn() else {
+        println!("skipped: there is no nft here");
+        return false;
+    };
+    nft.stdin.take().expect("a pipe").write_all(rules.as_bytes()).expect("it is read");
+    assert!(nft.wait().expect("it ends").success(), "{rules}");
+    true
+}
+
 type Task = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 
 /// A host: a thread in a network namespace, which does what it is told.

@@ -4,14 +4,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use lasthop_gateway::report::rows::{self, Arm, End, FlowRow, Line, Outcome};
 
-use super::hosts::{CLIENT, Host, Network, SERVER, connect, echo};
+use super::hosts::{CLIENT, Host, Network, SERVER, connect, echo, nft};
 use super::report::harmful;
 
 /// Sends `len` bytes, and reads as many back, in each of `count` flows to each address of a host.
@@ -61,10 +60,7 @@ fn both_arms_are_recorded_alike() {
     let gateway = network.start(&format!("unhelped = 0.5\nflows = {path:?}\n{rule}"));
     // Opened from either side; those towards the radio behind NAT, where there is nft.
     let masquerade = "table inet nat {\n chain out {\n type nat hook postrouting priority 100\n oifname radio0 masquerade\n }\n}\n";
-    if let Ok(mut nft) = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn() {
-        nft.stdin.take().expect("a pipe").write_all(masquerade.as_bytes()).expect("it is read");
-        assert!(nft.wait().expect("it ends").success());
-    }
+    nft(masquerade);
     let _servers = network.server.run(|| echo(SERVER, 7000));
     let _others = network.server.run(|| echo(SERVER, 7001));
     let _clients = network.client.run(|| echo(CLIENT, 7000));

@@ -5,6 +5,11 @@ macro_rules! register {
     ($($module:ident: $type:ident,)*) => {
         $(mod $module;)*
 
+        /// The parameters of each scheme, as its `[scheme.NAME]` table has them.
+        pub mod parameters {
+            $(pub use super::$module::$type;)*
+        }
+
         /// Every scheme with its parameters: the schema of the `[scheme]` table.
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]

@@ -1,0 +1,110 @@
+//! The pair of interfaces by which diverted packets reach agents, and come back to the kernel (rtnetlink(7), veth(4)).
+
+use std::io;
+
+use nix::sys::socket::SockProtocol;
+
+use super::netlink::{ACK, Attributes, CREATE, EXCLUSIVE, Message, Netlink};
+
+const NEW_LINK: u16 = 16;
+const DELETE_LINK: u16 = 17;
+const SET_LINK: u16 = 19;
+const NEW_ADDRESS: u16 = 20;
+
+const INET: u16 = 2;
+const INET6: u16 = 10;
+
+/// Flags of interfaces: up, and without ARP.
+const UP: u32 = 0x1;
+const NO_ARP: u32 = 0x80;
+
+/// The largest MTU of such a pair.
+const MTU: u32 = 65_535;
+
+/// The dummy address of IPv4 (RFC 7600 section 5). At an interface without an address, Linux refuses packets of hosts to which
+/// other routes lead, unless checks of the source are off for all.
+const ADDRESS: [u8; 4] = [192, 0, 0, 8];
+
+/// A pair of virtual Ethernet interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// The end whose packets the kernel receives.
+    pub(crate) outer: String,
+    /// The end of the agents.
+    pub(crate) inner: String,
+}
+
+/// The fixed header of messages about interfaces, by name or by number.
+fn header(index: u32, flags: u32) -> [u8; 16] {
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&flags.to_ne_bytes());
+    header
+}
+
+fn named(kind: u16, flags: u16, name: &str) -> Message {
+    Message::new(kind, ACK | flags, &header(0, 0)).text(3, name)
+}
+
+impl Pair {
+    /// That of radio interface number `radio` in the file.
+    pub(crate) fn of(radio: usize) -> Pair {
+        Pair { outer: format!("lasthop{radio}"), inner: format!("lasthop{radio}-in") }
+    }
+
+    /// Makes the pair, in place of one that a killed gateway has left. Returns the number of its outer end.
+    pub(crate) fn make(&self) -> io::Result<u32> {
+        let mut netlink = Netlink::open(SockProtocol::NetlinkRoute)?;
+        self.delete(&mut netlink);
+        let own = |name: &str| Attributes::default().text(3, name).put(4, &MTU.to_ne_bytes());
+        let mut peer = header(0, 0).to_vec();
+        peer.extend(own(&self.inner).bytes());
+        let kind = Attributes::default().text(1, "veth").nest(2, &Attributes::default().put(1, &peer));
+        let new = named(NEW_LINK, CREATE | EXCLUSIVE, &self.outer).put(4, &MTU.to_ne_bytes()).nest(18, &kind);
+        let wrong = |what: &str, error: io::Error| {
+            io::Error::new(error.kind(), format!("the interface {}: {what} ({error})", self.outer))
+        };
+        netlink.request(new).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => wrong("another interface has its name", error),
+            _ => wrong("the kernel makes no pair of kind veth", error),
+        })?;
+        let index = nix::net::if_::if_nametoindex(self.outer.as_str())?;
+        // Packets come from hosts to which other routes lead: checks of the source are loose.
+        const FORWARDING: u16 = 1;
+        const SOURCE_CHECK: u16 = 8;
+        let settings =
+            Attributes::default().put(FORWARDING, &1u32.to_ne_bytes()).put(SOURCE_CHECK, &2u32.to_ne_bytes());
+        let ipv4 = Attributes::default().nest(INET, &Attributes::default().nest(1, &settings));
+        netlink
+            .request(named(SET_LINK, 0, &self.outer).nest(26, &ipv4))
+            .map_err(|error| wrong("IPv4 cannot be set up", error))?;
+        const WHOLE: u8 = 32;
+        const SCOPE_LINK: u8 = 253;
+        let [a, b, c, d] = index.to_ne_bytes();
+        let place = [INET as u8, WHOLE, 0, SCOPE_LINK, a, b, c, d];
+        let address = Message::new(NEW_ADDRESS, ACK | CREATE, &place).put(2, &ADDRESS).put(1, &ADDRESS);
+        netlink.request(address).map_err(|error| wrong("it gets no address", error))?;
+        for name in [&self.outer, &self.inner] {
+            // No addresses of its own. Without IPv6 in the kernel there are none.
+            let none = Attributes::default().nest(INET6, &Attributes::default().put(8, &[1]));
+            let _ = netlink.request(named(SET_LINK, 0, name).nest(26, &none));
+            let up = Message::new(SET_LINK, ACK, &header(0, UP | NO_ARP)).text(3, name);
+            netlink.request(up).map_err(|error| wrong("it cannot be set up", error))?;
+        }
+        Ok(index)
+    }
+
+    /// Removes the pair, if it is there.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        self.delete(&mut Netlink::open(SockProtocol::NetlinkRoute)?);
+        Ok(())
+    }
+
+    fn delete(&self, netlink: &mut Netlink) {
+        // Whoever removed it before has done our work. Another interface of this name has another peer.
+        if nix::net::if_::if_nametoindex(self.inner.as_str()).is_ok() {
+            let _ = netlink.request(named(DELETE_LINK, 0, &self.outer));
+        }
+    }
+}

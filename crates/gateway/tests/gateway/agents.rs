@@ -1,0 +1,276 @@
+//! What agents do with the packets of flows between hosts.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lasthop_gateway::report::rows::{self, Line, Outcome};
+
+use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft};
+
+const SNOOP: &str = "scheme = \"snoop\"";
+
+/// Sends `len` bytes to a host and reads them back; returns both ends, as this host sees them.
+fn talk(host: &'static str, len: u32) -> (SocketAddr, SocketAddr) {
+    let mut stream = connect(host, 7000).expect("a listener");
+    let ends = (stream.local_addr().expect("an address"), stream.peer_addr().expect("an address"));
+    let data: Vec<u8> = (0..len).map(|number| (number / 7) as u8).collect();
+    let mut writer = stream.try_clone().expect("a socket");
+    let sent = data.clone();
+    let writing = thread::spawn(move || {
+        writer.write_all(&sent).expect("it is read");
+        writer.shutdown(Shutdown::Write).expect("it is open");
+    });
+    let mut echoed = Vec::new();
+    stream.read_to_end(&mut echoed).expect("an end after the end was sent");
+    writing.join().expect("written");
+    assert!(echoed == data, "{host}");
+    ends
+}
+
+/// Lets the radio lose each packet of data whose number is a multiple of `one_in`, in both directions.
+fn lose(network: &Network, one_in: u32) -> bool {
+    // Losses are of packets, not of super-packets.
+    ip("link set radio0 gso_max_segs 1");
+    network.client.run(|| ip("link set host1 gso_max_segs 1"));
+    let rules = move |hook: &str| {
+        let lossy = format!("meta l4proto tcp meta length > 600 numgen inc mod {one_in} == 0 drop");
+        format!("table {hook} policy accept; {lossy}\n }}\n}}\n")
+    };
+    let arriving = rules("netdev air {\n chain in {\n type filter hook ingress device radio0 priority -500;");
+    let received = rules("inet air {\n chain in {\n type filter hook prerouting priority -300;");
+    nft(&arriving) && network.client.run(move || nft(&received))
+}
+
+fn agent(gateway: &Gateway, counter: &str) -> u64 {
+    gateway.status()["agents"][counter].as_u64().unwrap_or(0)
+}
+
+/// Waits until agents have counted something.
+fn expect_some(gateway: &Gateway, counter: &str) {
+    let end = Instant::now() + PATIENCE;
+    while agent(gateway, counter) == 0 {
+        assert!(Instant::now() < end, "{counter} is 0: {:#}", gateway.status());
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn losses_are_repaired_and_neither_end_sees_the_gateway() {
+    let Some(network) = Network::of("agents::losses_are_repaired_and_neither_end_sees_the_gateway") else {
+        return;
+    };
+    if !lose(&network, 40) {
+        return;
+    }
+    // Connections are opened from either side of the radio.
+    let sides = [
+        (&network.client, SERVER, network.server.run(|| echo(SERVER, 7000))),
+        (&network.server, CLIENT, network.client.run(|| echo(CLIENT, 7000))),
+    ];
+    for (settings, counters) in [
+        (SNOOP, ["snoop.local_retransmissions", "snoop.suppressed_dupacks"]),
+        (
+            "scheme = \"wtcp-timestamps\"",
+            ["wtcp-timestamps.local_retransmissions", "wtcp-timestamps.suppressed_dupacks"],
+        ),
+        ("scheme = \"eln\"\n[scheme.eln]\nholes = true", ["eln.holes", "eln.marked_acks"]),
+    ] {
+        let gateway = network.start(settings);
+        for (opener, hosts, peers) in &sides {
+            for host in *hosts {
+                let began = Instant::now();
+                let (own, peer) = opener.run(move || talk(host, 600_000));
+                println!("{settings}: {host}, {:?}", began.elapsed());
+                assert_eq!(peer, address(host, 7000));
+                assert_eq!(peers.recv_timeout(PATIENCE).expect("a connection"), own);
+            }
+        }
+        gateway.expect("with_agents", 0);
+        for counter in counters {
+            expect_some(&gateway, counter);
+        }
+        assert_eq!((gateway.count("given_agents"), gateway.count("failures")), (4, 0), "{settings}");
+        assert_eq!((gateway.count("split"), gateway.count("strays")), (0, 0), "{settings}");
+    }
+}
+
+#[test]
+fn firewalls_and_nat_see_one_connection() {
+    const RULES: &str = "
+table inet firewall {
+    chain forward {
+        type filter hook forward priority 0; policy drop
+        ct state invalid counter drop
+        ct state established,related accept
+        iifname radio0 accept
+        iifname wired0 accept
+    }
+    chain nat {
+        type nat hook postrouting priority 100
+        oifname { wired0, radio0 } masquerade
+    }
+}";
+    let Some(network) = Network::of("agents::firewalls_and_nat_see_one_connection") else { return };
+    if !nft(RULES) || !lose(&network, 50) {
+        return;
+    }
+    for key in ["all", "default"] {
+        fs::write(format!("/proc/sys/net/ipv4/conf/{key}/rp_filter"), "1").expect("a strict router");
+    }
+    let gateway = network.start(SNOOP);
+    for (opener, listener, hosts, masqueraded) in [
+        (&network.client, &network.server, SERVER, ["10.2.0.1", "fd02::1"]),
+        (&network.server, &network.client, CLIENT, ["10.1.0.1", "fd01::1"]),
+    ] {
+        let peers = listener.run(move || echo(hosts, 7000));
+        for (host, masqueraded) in hosts.into_iter().zip(masqueraded) {
+            opener.run(move || talk(host, 300_000));
+            let peer = peers.recv_timeout(PATIENCE).expect("a connection");
+            assert_eq!(peer.ip(), address(masqueraded, 0).ip());
+            let refused = opener.run(move || connect(host, 7001).expect_err("no listener").kind());
+            assert_eq!(refused, ErrorKind::ConnectionRefused);
+        }
+    }
+    expect_some(&gateway, "snoop.local_retransmissions");
+    assert_eq!((gateway.count("given_agents"), gateway.count("strays")), (8, 0));
+    let listed = Command::new("nft").args(["list", "table", "inet", "firewall"]).output().expect("nft runs");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert_eq!(listed.matches("counter packets 0 bytes 0").count(), 1, "{listed}");
+}
+
+/// A stream that goes on until it is told to end, and the number of bytes that have come back.
+fn exchange(stream: &mut TcpStream, rounds: usize) {
+    for round in 0..rounds {
+        let data = vec![round as u8; 20_000];
+        let mut echoed = vec![0; data.len()];
+        stream.write_all(&data).expect("it is open");
+        stream.read_exact(&mut echoed).expect("an echo");
+        assert!(echoed == data);
+    }
+}
+
+/// Whatever happens to the gateway or to the radio, flows go on.
+#[test]
+fn flows_survive_the_gateway_and_the_interface() {
+    let Some(network) = Network::of("agents::flows_survive_the_gateway_and_the_interface") else { return };
+    if !lose(&network, 30) {
+        return;
+    }
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let open = || network.client.run(|| SERVER.map(|host| connect(host, 7000).expect("a listener")));
+    let go_on = |streams: [TcpStream; 2]| {
+        network.client.run(move || {
+            let mut streams = streams;
+            streams.iter_mut().for_each(|stream| exchange(stream, 20));
+            streams
+        })
+    };
+    for scheme in ["snoop", "wtcp-timestamps"] {
+        let settings = format!("scheme = {scheme:?}");
+        let mut gateway = network.start(&settings);
+        let streams = go_on(open());
+        gateway.expect("with_agents", 2);
+        gateway.child.kill().expect("it runs");
+        gateway.child.wait().expect("it ends");
+        let began = Instant::now();
+        let streams = go_on(streams);
+        assert!(began.elapsed() < Duration::from_secs(5), "{scheme}: {:?}", began.elapsed());
+        // One that was killed leaves an interface without packets, which the next one takes away.
+        let gateway = network.start(&settings);
+        let streams = go_on(streams);
+        assert_eq!(gateway.count("agent_packets"), 0, "flows that began before stay alone");
+        let others = go_on(open());
+        gateway.expect("with_agents", 2);
+        let successor = network.start_with(&settings, &["--replace"]);
+        drop(go_on(others));
+        drop(go_on(streams));
+        drop(gateway);
+        let new = go_on(open());
+        successor.expect("with_agents", 2);
+        ip("link set radio0 down");
+        ip("link set radio0 name away0");
+        thread::sleep(Duration::from_millis(1500));
+        ip("link set away0 name radio0");
+        ip("link set radio0 up");
+        // The kernel has removed routes of IPv6 with the addresses.
+        ip("address replace fd01::1/64 dev radio0 nodad");
+        thread::sleep(Duration::from_millis(1500));
+        let before = successor.count("agent_packets");
+        drop(go_on(new));
+        thread::sleep(Duration::from_millis(1200));
+        assert!(successor.count("agent_packets") > before, "{scheme}: {:#}", successor.status());
+        assert_eq!(successor.count("failures"), 0);
+    }
+}
+
+#[test]
+fn other_packets_and_the_other_arm_are_not_touched() {
+    let Some(network) = Network::of("agents::other_packets_and_the_other_arm_are_not_touched") else {
+        return;
+    };
+    let path = network.directory().join("flows.jsonl");
+    let rule = "[[match]]\nports = [7001]\nscheme = \"i-tcp\"";
+    let gateway = network.start(&format!("{SNOOP}\nunhelped = 0.5\nflows = {path:?}\n{rule}"));
+    let _peers = network.server.run(|| (echo(SERVER, 7000), echo(SERVER, 7001)));
+    let server = network.server.run(|| UdpSocket::bind(address(SERVER[0], 7000)).expect("a port"));
+    network.client.run(move || {
+        let client = UdpSocket::bind(address(CLIENT[0], 7000)).expect("a port");
+        // One in fragments, too.
+        for len in [100, 4000] {
+            client.send_to(&vec![7; len], address(SERVER[0], 7000)).expect("a route");
+            let (mut buffer, patience) = (vec![0; 5000], Some(PATIENCE));
+            server.set_read_timeout(patience).expect("a socket");
+            assert_eq!(server.recv(&mut buffer).expect("it passes"), len);
+        }
+    });
+    const COUNT: usize = 40;
+    network.client.run(|| {
+        (0..COUNT).for_each(|_| {
+            talk(SERVER[0], 20_000);
+        })
+    });
+    network.client.run(|| (0..COUNT).for_each(|_| drop(connect(SERVER[0], 7001).expect("a listener"))));
+    let unhelped = gateway.status()["unhelped_flows"].as_u64().expect("a number");
+    let (helped, split) = (gateway.count("given_agents"), gateway.count("split"));
+    assert_eq!(unhelped + helped + split, 2 * COUNT as u64);
+    assert!((8..=32).contains(&helped) && (8..=32).contains(&split), "{helped} {split}");
+    gateway.expect("watching", 0);
+    // Both arms are observed alike.
+    let mut flows = Vec::new();
+    rows::read(&path, |line| {
+        if let Line::Flow(row) = line {
+            flows.push((**row).clone());
+        }
+    })
+    .expect("a file");
+    let of_agents: Vec<_> = flows.iter().filter(|flow| flow.server.port() == 7000).collect();
+    assert_eq!(of_agents.len(), COUNT);
+    for flow in of_agents {
+        assert_eq!((flow.bytes_to_client, flow.bytes_to_server), (20_000, 20_000), "{flow:?}");
+        assert_eq!(flow.outcome, Outcome::Closed, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_flood_of_openings_has_bounds() {
+    let Some(network) = Network::of("agents::a_flood_of_openings_has_bounds") else { return };
+    let gateway = network.start(&format!("{SNOOP}\nopening = 20\nopening_per_host = 10"));
+    network.server.run(|| ip("route add blackhole 10.8.0.0/16"));
+    ip("route add 10.8.0.0/16 via 10.2.0.2");
+    network.client.run(|| {
+        (0..60).for_each(|host| {
+            let silent = format!("10.8.0.{host}");
+            let _ = TcpStream::connect_timeout(&address(&silent, 7000), Duration::from_millis(5));
+        });
+    });
+    gateway.expect("passed_by_limit", 50);
+    assert_eq!((gateway.count("given_agents"), gateway.count("failures")), (0, 0));
+    // Others pass, without agents.
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    network.client.run(|| talk(SERVER[0], 100_000));
+    assert_eq!(gateway.count("passed_by_limit"), 51);
+}
