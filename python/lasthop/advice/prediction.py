@@ -132,19 +132,23 @@ _CUT_OFF = ("active", "stalled")
 """Outcomes of flows that may have had more to carry when their observation ended."""
 
 
-def _scheme(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the settings of the split that scenarios have too."""
+def _scheme(settings: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Return the scheme of helped flows, with the settings that scenarios have too."""
+    name = settings.get("gateway", {}).get("scheme", "i-tcp")
+    if name != "i-tcp":
+        stated = settings.get("scheme", {}).get(name, {})
+        return name, tuple((f"scheme.{name}.{key}", value) for key, value in stated.items())
     wireless = {**settings.get("tcp", {}), **settings.get("scheme", {}).get("i-tcp", {}).get("wireless", {})}
     found = [(f"scheme.i-tcp.wireless.{key}", wireless[key]) for key in _KEYS if key in wireless]
     # The gateway's pipe, and the buffers of the kernel's sockets.
-    return (("scheme.i-tcp.buffer", "1 MiB"), *found)
+    return name, (("scheme.i-tcp.buffer", "1 MiB"), *found)
 
 
 def _predicted(
     link: FittedLink,
     group: Mapping[str, Any],
     size: int,
-    scheme: tuple[tuple[str, Any], ...],
+    scheme: tuple[str, tuple[tuple[str, Any], ...]],
     sender: str,
     seed: int,
     jobs: int | None,
@@ -157,10 +161,10 @@ def _predicted(
         "think": {"constant": 0},
         "requests": 1,
     }
-    without, split = Arm(sender, PLAIN), Arm(sender, "i-tcp", scheme)
+    without, helped = Arm(sender, PLAIN), Arm(sender, *scheme)
     race = Race(
         link.scenario().with_({"transfer": None, "application": {"user": user}}),
-        [without, split],
+        [without, helped],
         baseline=without,
         metric=_TIME,
         seed=seed,
@@ -170,7 +174,7 @@ def _predicted(
         precision=None,
     )
     race.run(jobs)
-    logs = [np.log(np.asarray(race.values(arm), dtype=float)) for arm in (without, split)]
+    logs = [np.log(np.asarray(race.values(arm), dtype=float)) for arm in (without, helped)]
     count = min(map(len, logs))
     gains = logs[0][:count] - logs[1][:count]
     gains = gains[np.isfinite(gains)]

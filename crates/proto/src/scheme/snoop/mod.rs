@@ -69,7 +69,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reports::Reports;
-use super::{Deployment, Installer, Scheme};
+use super::{Deployment, Installer, Products, Scheme};
 use crate::tcp::Settings;
 
 /// Local retransmission at the base station.
@@ -155,7 +155,23 @@ impl Scheme for Snoop {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "base station",
-            products: None,
+            products: Some(Products {
+                names: "lasthop gateway",
+                owner: "a Linux box before the last hop that both directions pass: yours if you run the base station or the \
+                        access router, else the operator's and not yours to change",
+                commands: &[
+                    "cat > gateway.toml <<'END'",
+                    "[gateway]",
+                    "radio = [\"RADIO\"]",
+                    "scheme = \"snoop\"",
+                    "unhelped = \"10%\"",
+                    "END",
+                    "lasthop gateway check gateway.toml",
+                    "lasthop gateway run gateway.toml",
+                ],
+                note: "RADIO is the interface that faces the last hop, with Ethernet frames; `lasthop gateway report` then shows \
+                       what it gains over the tenth of the flows that it leaves alone",
+            }),
             cost: "must see TCP headers and both directions of a connection",
             reads_tcp: true,
             variants: &[&[]],
