@@ -7,6 +7,11 @@ use lasthop_proto::scheme::{Combination, LinkEnd, Scheme, Schemes, Site};
 use lasthop_proto::tcp::Settings;
 use lasthop_proto::{Component, Tally};
 
+/// The schemes with the parameters in a table of TOML for each.
+pub fn schemes_of(tables: &str) -> Schemes {
+    toml::from_str(tables).unwrap_or_else(|error| panic!("{tables}: {error}"))
+}
+
 /// The combination of schemes called `name`.
 pub fn installed<'a>(schemes: &'a Schemes, name: &str) -> Combination<'a> {
     schemes.combination(name).expect("the schemes go together")

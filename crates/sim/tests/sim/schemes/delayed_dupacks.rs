@@ -1,13 +1,12 @@
 //! Delayed duplicate acknowledgements: the receiver by hand, and a link that retransmits out of order.
 
-use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Settings};
 use lasthop_testing::dialogue::{Server, settings};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 /// A receiver that acknowledges every segment and holds duplicates for 50 ms.
 fn receiver() -> Server {
-    let schemes: Schemes = toml::from_str("[delayed-dupacks]\ndelay = \"50 ms\"").expect("sound parameters");
+    let schemes = schemes_of("[delayed-dupacks]\ndelay = \"50 ms\"");
     let settings = Settings { ack_every: 1, ..settings(Flavour::NewReno, 8) };
     Server::installed(&settings, installed(&schemes, "delayed-dupacks").receiver_reactions())
 }

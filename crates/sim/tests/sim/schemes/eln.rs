@@ -5,13 +5,13 @@ use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 use lasthop_testing::dialogue::{Client, MSS, settings};
-use lasthop_testing::schemes::{installed, site};
+use lasthop_testing::schemes::{installed, schemes_of, site};
 
 /// The bit for "the requested segment arrived with errors".
 const ELN: Flags = Flags(0x200);
 
 fn schemes(early: bool) -> Schemes {
-    toml::from_str(&format!("[eln]\nearly = {early}")).expect("sound parameters")
+    schemes_of(&format!("[eln]\nearly = {early}"))
 }
 
 /// A marker at an end of the link.
@@ -110,8 +110,7 @@ fn requests_of_corrupted_segments_are_marked() {
 fn one_of_several_losses_may_be_remembered() {
     let site = Site { end: LinkEnd::MobileHost, ..site() };
     for (memory, marked) in [("all", [true, true]), ("first", [true, false]), ("last", [false, true])] {
-        let schemes: Schemes =
-            toml::from_str(&format!("[eln]\nmemory = \"{memory}\"")).expect("sound parameters");
+        let schemes = schemes_of(&format!("[eln]\nmemory = \"{memory}\""));
         let mut marker = Marker { agent: installed(&schemes, "eln").agent(0, &site), now: Time::ZERO };
         marker.corrupts(2).corrupts(5).acks(2, marked[0]).acks(5, marked[1]).acks(6, false);
         marker.corrupts(7).acks(7, true);
@@ -151,7 +150,7 @@ fn everything_else_passes_unchanged() {
 
 /// A base station that learns of losses from gaps in the data from the mobile host.
 fn by_holes() -> Marker {
-    let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
+    let schemes = schemes_of("[eln]\nholes = true");
     let end = LinkEnd::BaseStation;
     Marker { agent: installed(&schemes, "eln").agent(0, &Site { end, ..site() }), now: Time::ZERO }
 }
@@ -254,7 +253,7 @@ fn holes_are_counted_from_the_syn() {
 // Rule: as requests_of_holes_are_marked
 #[test]
 fn only_base_stations_go_by_holes() {
-    let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
+    let schemes = schemes_of("[eln]\nholes = true");
     let eln = installed(&schemes, "eln");
     let needs = [LinkEnd::BaseStation, LinkEnd::MobileHost]
         .map(|end| eln.agent(0, &Site { end, ..site() }).needs_corrupted());
@@ -265,7 +264,7 @@ fn only_base_stations_go_by_holes() {
 // Rule: as requests_of_holes_are_marked
 #[test]
 fn holes_are_forgotten_at_a_hand_off() {
-    let schemes: Schemes = toml::from_str("[eln]\nholes = true").expect("sound parameters");
+    let schemes = schemes_of("[eln]\nholes = true");
     let eln = installed(&schemes, "eln");
     let place = Site { end: LinkEnd::BaseStation, station: Some(0), ..site() };
     let mut marker = Marker { agent: eln.agent(0, &place), now: Time::ZERO };
@@ -313,8 +312,7 @@ fn marked<'a>(tcp: &'a mut Client, offset: u32, blocks: &[std::ops::Range<u32>])
 #[test]
 fn the_window_may_stand_still() {
     for (inflate, released) in [(true, 2), (false, 0)] {
-        let schemes: Schemes =
-            toml::from_str(&format!("[eln]\ninflate = {inflate}")).expect("sound parameters");
+        let schemes = schemes_of(&format!("[eln]\ninflate = {inflate}"));
         let reactions = installed(&schemes, "eln").reactions();
         let mut tcp = Client::installed(&settings(Flavour::Reno, 8), None, reactions);
         tcp.sends_full(0..8).at(100);

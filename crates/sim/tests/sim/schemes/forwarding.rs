@@ -7,7 +7,7 @@ use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port,
     Signal,
 };
-use lasthop_testing::schemes::{Counters, installed, site};
+use lasthop_testing::schemes::{Counters, installed, schemes_of, site};
 
 const HOST: HostId = HostId(1);
 /// The addresses of the agents at the three base stations.
@@ -53,7 +53,7 @@ struct Stations {
 
 impl Stations {
     fn new(scheme: &str, keys: &str) -> Stations {
-        let schemes: Schemes = toml::from_str(&format!("[{scheme}]\n{keys}")).expect("sound");
+        let schemes = schemes_of(&format!("[{scheme}]\n{keys}"));
         let combination = installed(&schemes, scheme);
         assert_eq!(combination.connected(), [0]);
         let agent = |station| combination.agent(0, &Site { station: Some(station), peers: &PEERS, ..site() });
@@ -241,7 +241,7 @@ fn what_arrives_by_another_way_is_discarded() {
 /// Schemes that bring packets to the next base station would bring each twice.
 #[test]
 fn only_one_scheme_brings_packets_to_the_next_base_station() {
-    let schemes: Schemes = toml::from_str("[snoop]\ntransfer = true").expect("sound");
+    let schemes = schemes_of("[snoop]\ntransfer = true");
     for names in ["forwarding + multicast", "snoop + multicast", "snoop + forwarding"] {
         let problem = format!("{:?}", schemes.combination(names).expect_err(names));
         assert!(problem.contains("both bring packets to the next base station"), "{problem}");

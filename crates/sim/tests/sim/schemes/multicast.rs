@@ -8,7 +8,7 @@ use lasthop_proto::{
     Reach, Signal,
 };
 use lasthop_testing::dialogue::{Server, settings};
-use lasthop_testing::schemes::{agent, agent_of_station, installed};
+use lasthop_testing::schemes::{agent, agent_of_station, installed, schemes_of};
 
 const HOST: HostId = HostId(1);
 
@@ -40,7 +40,7 @@ struct Station {
 impl Station {
     /// Number 1; the host is at number 0.
     fn new(buffer: u32) -> Station {
-        let schemes: Schemes = toml::from_str(&format!("[multicast]\nbuffer = {buffer}")).expect("sound");
+        let schemes = schemes_of(&format!("[multicast]\nbuffer = {buffer}"));
         let mut station = Station { agent: agent_of_station(&schemes, "multicast", 1), now: Time::ZERO };
         station.host_is_at(0);
         station

@@ -8,13 +8,13 @@ use lasthop_proto::scheme::{Schemes, Site};
 use lasthop_proto::tcp::{Flags, Flavour, SackBlock, SackBlocks, Segment, SeqNum, Settings, Timestamps};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 use lasthop_testing::dialogue::{Client, MSS, ms, settings};
-use lasthop_testing::schemes::{Counters, installed, site};
+use lasthop_testing::schemes::{Counters, installed, schemes_of, site};
 
 /// The bit for "the blocks are missing at the base station".
 const NACK: Flags = Flags(0x400);
 
 fn schemes(keys: &str) -> Schemes {
-    toml::from_str(&format!("[nack]\n{keys}")).expect("sound parameters")
+    schemes_of(&format!("[nack]\n{keys}"))
 }
 
 /// A base station; the mobile host is host 1, its peer host 0.

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
+use lasthop_proto::scheme::{LinkEnd, Site};
 use lasthop_proto::{
     Body, Coded, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet,
     Port, Signal, Symbol, Tally,
 };
-use lasthop_testing::schemes::{installed, site};
+use lasthop_testing::schemes::{installed, schemes_of, site};
 
 const SERVER: HostId = HostId(0);
 const MOBILE: HostId = HostId(1);
@@ -71,8 +71,7 @@ impl Tunnel {
 
     /// A tunnel whose egress is at `host`.
     fn to(parameters: &str, host: HostId) -> Tunnel {
-        let schemes: Schemes =
-            toml::from_str(&format!("packet-fec = {{ {parameters} }}")).expect("sound parameters");
+        let schemes = schemes_of(&format!("packet-fec = {{ {parameters} }}"));
         let hosts = BTreeSet::from([host]);
         let ends = installed(&schemes, "packet-fec");
         Tunnel {

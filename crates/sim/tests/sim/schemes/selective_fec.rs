@@ -7,13 +7,13 @@ use lasthop_proto::scheme::{ArqUse, LinkUse, Schemes};
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_proto::{Dscp, HostId};
 use lasthop_testing::dialogue::{Client, Steps, settings};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
 /// The schemes with these parameters of selective FEC.
 fn schemes(parameters: &str) -> Schemes {
-    toml::from_str(&format!("[selective-fec]\n{parameters}")).expect("sound parameters")
+    schemes_of(&format!("[selective-fec]\n{parameters}"))
 }
 
 fn link(parameters: &str) -> LinkUse {

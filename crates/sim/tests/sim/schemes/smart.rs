@@ -4,7 +4,7 @@ use lasthop_base::Duration;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Segment, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Server, settings};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 fn receiver(flavour: Flavour) -> Server {
     let schemes = Schemes::default();
@@ -96,7 +96,7 @@ fn a_lost_retransmission_is_repeated_after_a_round_trip_time() {
 // Rule: as a_lost_retransmission_is_repeated_after_a_round_trip_time
 #[test]
 fn the_round_trip_time_is_rounded_up_to_ticks() {
-    let schemes: Schemes = toml::from_str("[smart]\ntick = \"500 ms\"").expect("sound parameters");
+    let schemes = schemes_of("[smart]\ntick = \"500 ms\"");
     let settings = Settings { rto_min: Duration::from_secs(4), ..settings(Flavour::Reno, 8) };
     for (rtt, due) in [(100, 600), (501, 1501)] {
         let mut tcp = Client::installed(&settings, None, installed(&schemes, "smart").reactions());

@@ -7,7 +7,7 @@ use lasthop_base::Bytes;
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps, WindowSize};
 use lasthop_testing::dialogue::{Client, Steps, settings};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 /// A window of eight packets of 512 B.
 const PACKETS: &str = "wireless = { window_counts = \"packets\", window = \"4416 B\" }\n";
@@ -19,7 +19,7 @@ fn tcp() -> Settings {
 }
 
 fn schemes(parameters: &str) -> Schemes {
-    toml::from_str(&format!("[vs-tcp]\n{parameters}")).expect("sound parameters")
+    schemes_of(&format!("[vs-tcp]\n{parameters}"))
 }
 
 /// The sender of the wireless part, with `bytes` to send; without a handshake it starts at time zero.

@@ -5,7 +5,7 @@ use lasthop_proto::Component;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Congestion, Flavour, SackBlock, SackBlocks, Segment, SeqNum, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Server, settings};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 fn tcp() -> Settings {
     Settings { timestamps: true, ack_every: 1, ..settings(Flavour::Prr, 10) }
@@ -13,7 +13,7 @@ fn tcp() -> Settings {
 
 /// A receiver that decides after every four packets.
 fn receiver() -> Server {
-    let schemes: Schemes = toml::from_str("[wtcp]\nepoch = 4").expect("sound parameters");
+    let schemes = schemes_of("[wtcp]\nepoch = 4");
     Server::installed(&tcp(), installed(&schemes, "wtcp").receiver_reactions())
 }
 
@@ -223,7 +223,7 @@ fn sources_that_cannot_be_paced_are_refused() {
         ("deviations = -1", "deviations"),
         ("congested = nan", "congested"),
     ] {
-        let schemes: Schemes = toml::from_str(&format!("[wtcp]\n{keys}")).expect("a table");
+        let schemes = schemes_of(&format!("[wtcp]\n{keys}"));
         let combination = installed(&schemes, "wtcp");
         let faults: Vec<_> = combination.faults(&tcp()).map(|(_, key, _)| key).collect();
         assert_eq!(faults, [wrong]);

@@ -6,7 +6,7 @@ use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestam
 use lasthop_proto::{
     Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
-use lasthop_testing::schemes::{agent, agent_of_station};
+use lasthop_testing::schemes::{agent, agent_of_station, schemes_of};
 
 const LEN: u32 = 1_000;
 
@@ -27,8 +27,7 @@ struct Station {
 
 impl Station {
     fn with(parameters: &str) -> Station {
-        let schemes: Schemes =
-            toml::from_str(&format!("[wtcp-timestamps]\n{parameters}")).expect("sound parameters");
+        let schemes = schemes_of(&format!("[wtcp-timestamps]\n{parameters}"));
         Station { agent: agent(&schemes, "wtcp-timestamps"), now: Time::ZERO }
     }
 

@@ -5,7 +5,7 @@ use lasthop_proto::NoticeCode;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Steps, settings};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const FAST_RECOVERY: [Flavour; 2] = [Flavour::Reno, Flavour::NewReno];
@@ -233,7 +233,7 @@ fn a_gap_between_fhacks_is_retransmitted() {
 // Rule: With `detection = "duplicates"`, fhacks classify losses only. [4; ../scheme/lhack/mod.rs]
 #[test]
 fn fhacks_may_classify_losses_only() {
-    let schemes: Schemes = toml::from_str("[lhack]\ndetection = \"duplicates\"").expect("sound parameters");
+    let schemes = schemes_of("[lhack]\ndetection = \"duplicates\"");
     for flavour in FAST_RECOVERY {
         let reactions = installed(&schemes, "lhack").reactions();
         let mut tcp = Client::installed(&settings(flavour, 8), None, reactions);

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
-use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::scheme::Scheme;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Settings, Timestamps};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, NoticeCode,
     Out, Packet, Port, Probe, Signal,
 };
-use lasthop_testing::schemes::{agent, agent_of_station};
+use lasthop_testing::schemes::{agent, agent_of_station, schemes_of};
 
 /// Source, destination and flow of data.
 pub(super) type Key = (u16, u16, u16);
@@ -76,14 +76,14 @@ pub(super) fn milliseconds(ms: u64) -> Time {
 impl Station {
     /// A base station with these parameters.
     pub(super) fn with(parameters: &str) -> Station {
-        let schemes: Schemes = toml::from_str(&format!("[snoop]\n{parameters}")).expect("sound parameters");
+        let schemes = schemes_of(&format!("[snoop]\n{parameters}"));
         assert_eq!(schemes.snoop.faults(&Settings::default()), []);
         Station { agent: agent(&schemes, "snoop"), now: Time::ZERO }
     }
 
     /// Base station number 1 of a moving host that is at number 0.
     pub(super) fn of_moving_host(parameters: &str) -> Station {
-        let schemes: Schemes = toml::from_str(&format!("[snoop]\n{parameters}")).expect("sound parameters");
+        let schemes = schemes_of(&format!("[snoop]\n{parameters}"));
         let mut station = Station { agent: agent_of_station(&schemes, "snoop", 1), now: Time::ZERO };
         station.host_is_at(0);
         station
@@ -743,11 +743,11 @@ fn copies_are_expedited() {
 #[test]
 fn zero_is_refused() {
     for key in ["dupacks", "attempts", "cache", "connections"] {
-        let schemes: Schemes = toml::from_str(&format!("[snoop]\n{key} = 0")).expect("a number");
+        let schemes = schemes_of(&format!("[snoop]\n{key} = 0"));
         assert_eq!(schemes.snoop.faults(&Settings::default())[0].0, key);
     }
     for key in ["min_timeout", "persist", "initial", "idle"] {
-        let schemes: Schemes = toml::from_str(&format!("[snoop]\n{key} = \"0 s\"")).expect("a time");
+        let schemes = schemes_of(&format!("[snoop]\n{key} = \"0 s\""));
         assert_eq!(schemes.snoop.faults(&Settings::default())[0].0, key);
     }
 }

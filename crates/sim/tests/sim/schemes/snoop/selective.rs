@@ -1,9 +1,8 @@
 //! The base station with reports of arrived segments (ToN 1997, LL-SMART and LL-SMART-TCP-AWARE).
 
-use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{SackBlock, SackBlocks, Segment, SeqNum};
 use lasthop_proto::{DropReason, Effect, Port};
-use lasthop_testing::schemes::installed;
+use lasthop_testing::schemes::{installed, schemes_of};
 
 use super::agent::{LEN, ONE, Station, ack, copy, nth};
 
@@ -158,7 +157,7 @@ fn impossible_reports_are_ignored() {
 #[test]
 fn the_receiver_reports_if_the_base_station_is_selective() {
     for selective in [false, true] {
-        let schemes: Schemes = toml::from_str(&format!("[snoop]\nselective = {selective}")).expect("sound");
+        let schemes = schemes_of(&format!("[snoop]\nselective = {selective}"));
         assert_eq!(installed(&schemes, "snoop").receiver_reactions().is_empty(), !selective);
     }
 }
