@@ -6,9 +6,11 @@
 //! station is still trying to deliver.
 //! **Source.** TR-96-014 sections 4.2.3 and Appendix.
 //! **Parameters.** `notice_size`: size of a notice as an IP packet. The paper does not give one; 40 B, the
-//! size of an acknowledgement, fits an ICMP header and its quotation.
+//! size of an acknowledgement, fits an ICMP header and its quotation. `timeout`: the new timeout as a multiple of the
+//! current one; 1, but footnote 1 considers larger and smaller ones.
 //! **Differences from the paper.** None.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -25,17 +27,23 @@ use crate::tcp::{Action, Reaction, SenderState, Settings};
 /// protocols (RFC 4065), which Wireshark decodes by that name.
 const BAD_STATE: NoticeCode = NoticeCode { kind: 41, code: 0 };
 
+/// Beyond it, no timer of a run would expire.
+const MOST_TIMEOUT: f64 = 1e6;
+
 /// Explicit Bad State Notification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ebsn {
     /// Size of a notice as an IP packet.
     pub notice_size: Bytes,
+    /// The new timeout, as a multiple of the current one. A small one may expire before the next notice arrives; a large
+    /// one delays the repair of a segment that is lost nevertheless.
+    pub timeout: f64,
 }
 
 impl Default for Ebsn {
     fn default() -> Ebsn {
-        Ebsn { notice_size: Bytes(40) }
+        Ebsn { notice_size: Bytes(40), timeout: 1.0 }
     }
 }
 
@@ -53,13 +61,16 @@ impl Scheme for Ebsn {
     }
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
-        Notice::fault("notice_size", self.notice_size).into_iter().collect()
+        let is_timeout = self.timeout > 0.0 && self.timeout <= MOST_TIMEOUT;
+        let problem = || format!("found {}, expected a multiple above 0, up to {MOST_TIMEOUT}", self.timeout);
+        let timeout = (!is_timeout).then(|| ("timeout".into(), problem()));
+        Notice::fault("notice_size", self.notice_size).into_iter().chain(timeout).collect()
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Required);
         installer.at_base_station(|_| Agent { notice_size: self.notice_size, notices: 0 });
-        installer.at_sender(&[Action::RestartTimer], || RestartTimer);
+        installer.at_sender(&[Action::RestartTimer], || RestartTimer { timeout: self.timeout });
     }
 }
 
@@ -97,12 +108,14 @@ impl Component for Agent {
 }
 
 #[derive(Debug)]
-struct RestartTimer;
+struct RestartTimer {
+    timeout: f64,
+}
 
 impl Reaction for RestartTimer {
     fn on_notice(&mut self, now: Time, notice: &Notice, sender: &mut SenderState) {
         if notice.code == BAD_STATE {
-            sender.restart_timer(now);
+            sender.restart_timer_for(now, self.timeout);
         }
     }
 }

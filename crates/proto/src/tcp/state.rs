@@ -196,6 +196,15 @@ impl SenderState {
         }
     }
 
+    /// The same with `times` its current value.
+    pub fn restart_timer_for(&mut self, now: Time, times: f64) {
+        self.restart_timer(now);
+        if times != 1.0 && self.outstanding() {
+            let rto = Duration::from_secs_f64(self.rtt.rto().as_secs_f64() * times);
+            self.set_retransmission_timer(now + rto);
+        }
+    }
+
     /// Reduces the congestion window to one segment, from which slow start reopens it. Does nothing without
     /// congestion control.
     pub fn shrink_window_to_one_segment(&mut self) {

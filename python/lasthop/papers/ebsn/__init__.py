@@ -2,7 +2,7 @@
 
 import json
 
-from lasthop.papers.ebsn.claims import CLAIMS
+from lasthop.papers.ebsn.claims import BETWEEN, CLAIMS, KNOWN, RIVALS, TIMEOUTS
 from lasthop.papers.ebsn.figures import BEYOND, CLOCKS, FIGURES, NOISE, THROUGHPUT
 from lasthop.papers.ebsn.readings import READINGS
 from lasthop.papers.paper import Campaign, Experiment, Paper
@@ -126,6 +126,42 @@ PAPER = Paper(
             "radio.channel.two-state.good_ber",
             f"sweep.radio.channel.two-state.good_ber={json.dumps(NOISE)}",
             f'sweep.{_BAD}=["4 s"]',
+        ),
+        Experiment(
+            "default-size",
+            {"bad": _BAD, "size": "tcp.packet_size"},
+            quick=100,
+            full=_campaign(least=800, transfer=100e3),
+            scenario="wide",
+            overrides=('schemes=["basic"]', f"sweep.tcp.packet_size={json.dumps([*BETWEEN, *KNOWN])}"),
+        ),
+        # The rivals of section 2 have no ARQ below them, as basic TCP. A split connection is closed.
+        Experiment(
+            "rivals",
+            {"bad": _BAD},
+            quick=40,
+            full=_campaign(least=400, transfer=100e3),
+            scenario="wide",
+            overrides=(
+                f"schemes={json.dumps(['basic', *RIVALS, 'ebsn'])}",
+                'sweep.tcp.packet_size=["576 B"]',
+                "tcp.close=true",
+            ),
+        ),
+        Experiment(
+            "timer",
+            {"most": "radio.arq.stop-and-wait.retransmissions", "timeout": "scheme.ebsn.timeout"},
+            quick=20,
+            full=200,
+            scenario="wide",
+            overrides=(
+                'schemes=["ebsn"]',
+                'sweep.tcp.packet_size=["576 B"]',
+                f'sweep.{_BAD}=["4 s"]',
+                'sweep.radio.arq.stop-and-wait.retransmissions=["unlimited", 13]',
+                f"sweep.scheme.ebsn.timeout={json.dumps(TIMEOUTS)}",
+            ),
+            fixed=("retransmissions",),
         ),
     ),
     figures=FIGURES,
