@@ -80,6 +80,8 @@ MUTATIONS = (
     Mutation("notices, whatever the clock", "ebsn", "ebsn-clock", _exchange("ebsn", "local-recovery")),
     Mutation("notices, with each clock", "ebsn", "ebsn-any-clock", {"ebsn": "local-recovery"}),
     Mutation("longer bad periods", "ebsn", "longer-gain", values=_exchange("4 s", "16 s"), runs=300),
+    Mutation("notices, beside rivals", "ebsn", "rivals", {"ebsn": "basic"}),
+    Mutation("a short timeout", "ebsn", "new-timeout", values=_exchange("0.1", "1.0"), runs=300),
     Mutation("more bit errors", "ebsn", "noisier-gain", values=_exchange("0.000001", "0.00002")),
     Mutation(
         "a path for one mobile alone",

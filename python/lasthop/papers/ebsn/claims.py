@@ -324,7 +324,7 @@ BETWEEN = ("256 B", "384 B", "512 B")
 RIVALS = ("basic + snoop", "basic + i-tcp")
 """Snoop and a split connection, over the bare link."""
 
-TIMEOUTS = (0.1, 1, 1000)
+TIMEOUTS = (0.1, 1.0, 1000.0)
 """New timeouts as multiples of the current one: a very small one, the paper's, and a very large one."""
 
 
