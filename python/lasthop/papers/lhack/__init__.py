@@ -1,6 +1,8 @@
 """Cobb and Agrawal: acknowledgements of the last hop distinguish congestion from corruption."""
 
-from lasthop.papers.lhack.claims import CLAIMS
+import json
+
+from lasthop.papers.lhack.claims import CLAIMS, LOST_DACKS
 from lasthop.papers.lhack.figures import FIGURES
 from lasthop.papers.lhack.network import (
     BER,
@@ -84,6 +86,18 @@ PAPER = Paper(
         _variant("mobile-source", "topology.path.wireless=first", full=_SHARES),
         _variant("both-mobile", "topology.path.wireless=both"),
         _variant("every-third", "tcp.ack_every=3"),
+        Experiment(
+            "lost-dacks",
+            {"loss": "radio.uplink.channel.frame-loss.loss"},
+            quick=8,
+            full=_FURTHER,
+            scenario=_FILE,
+            overrides=(
+                f"{BER}={bit_error_rate(150)}",
+                "radio.uplink.channel={frame-loss={loss=0}}",
+                f"sweep.radio.uplink.channel.frame-loss.loss={json.dumps(LOST_DACKS)}",
+            ),
+        ),
         _window("window-150", 150),
         _window("window-125", 125),
         Experiment(

@@ -1,7 +1,9 @@
 """Chiasserini, Garetto and Meo: forward error correction on the segments that matter."""
 
+import json
+
 from lasthop.papers.paper import Campaign, Experiment, Paper
-from lasthop.papers.selective_fec.claims import CLAIMS
+from lasthop.papers.selective_fec.claims import CLAIMS, RETRANSMISSIONS
 from lasthop.papers.selective_fec.figures import FIGURES
 from lasthop.papers.selective_fec.readings import READINGS
 from lasthop.study import Target
@@ -10,6 +12,8 @@ _FILE = "transfer"
 _CHANNEL = "radio.channel.rayleigh-gilbert"
 _PROTECT = "scheme.selective-fec.protect"
 _FEEDBACK = "radio.arq.selective-repeat.feedback_delay"
+
+_RETRANSMISSIONS = "radio.arq.selective-repeat.retransmissions"
 
 _MARGINS = f'sweep.{_CHANNEL}.fading_margin={{from="1 dB", to="15 dB", step="1 dB"}}'
 _DOPPLERS = f"sweep.{_CHANNEL}.doppler=[0.1, 0.2]"
@@ -73,6 +77,14 @@ PAPER = Paper(
             f'sweep.{_FEEDBACK}=["0 s", "20 ms", "40 ms", "60 ms", "100 ms", "150 ms", "200 ms"]',
             _DOPPLERS,
             fixed="feedback",
+        ),
+        _experiment(
+            "attempts",
+            {**_BY_MARGIN, "retransmissions": _RETRANSMISSIONS},
+            _BESIDES,
+            f'sweep.{_CHANNEL}.fading_margin=["1 dB", "3 dB", "6 dB"]',
+            f'sweep.{_PROTECT}=["none", "selective"]',
+            f"sweep.{_RETRANSMISSIONS}={json.dumps(RETRANSMISSIONS)}",
         ),
     ),
     figures=FIGURES,
