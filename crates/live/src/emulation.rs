@@ -30,7 +30,7 @@ use lasthop_proto::{
 use lasthop_scenario::network::{Network, NetworkLink, Workload};
 use lasthop_scenario::{ErrorKind, Scenario, ScenarioError};
 use lasthop_sim::network::PortRef;
-use lasthop_sim::{Engine, LinkStats, Node, Tap, Wire};
+use lasthop_sim::{Copies, Engine, LinkStats, Node, Tap, Wire};
 use serde::Serialize;
 
 mod split;
@@ -45,10 +45,6 @@ const LANES: usize = 64;
 
 /// The number of connections that agents tell apart.
 const LANES_FOR_AGENTS: usize = 256;
-
-/// Handles in use without a packet in the network, beyond those that agents keep, after which agents are
-/// asked again.
-const SPARE: usize = 64;
 
 /// The two ends of an emulated network, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -150,82 +146,8 @@ struct Boundary {
     carried: Vec<Carried>,
     /// Drops of each component.
     drops: Vec<[u64; 5]>,
-    handles: Handles,
-}
-
-/// The number of copies of each real packet in the network, without those that agents keep.
-#[derive(Default)]
-struct Handles {
-    /// Indexed by slot.
-    slots: Vec<Slot>,
-    /// Handles in use without a copy in the network.
-    idle: usize,
-    /// Handles that agents kept when they were last asked.
-    kept: usize,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    handle: Handle,
-    copies: u32,
-    is_kept: bool,
-}
-
-impl Handles {
-    /// Takes a new handle into use.
-    fn begin(&mut self, handle: Handle) {
-        let index = handle.slot();
-        if index >= self.slots.len() {
-            self.slots.resize(index + 1, Slot::default());
-        }
-        self.slots[index] = Slot { handle, copies: 1, is_kept: false };
-    }
-
-    /// The slot of a handle in use.
-    fn slot(&mut self, handle: Handle) -> Option<&mut Slot> {
-        self.slots.get_mut(handle.slot()).filter(|slot| slot.handle == handle)
-    }
-
-    /// A proxy sends the packet, whose handle may be new.
-    fn add_or_begin(&mut self, handle: Handle) {
-        match self.slot(handle) {
-            Some(_) => self.add(handle),
-            None => self.begin(handle),
-        }
-    }
-
-    /// An agent sends the packet.
-    fn add(&mut self, handle: Handle) {
-        let Some(slot) = self.slot(handle) else { return };
-        slot.copies += 1;
-        self.idle -= usize::from(slot.copies == 1);
-    }
-
-    /// A copy has left, was dropped, or is with an agent.
-    fn remove(&mut self, handle: Handle) {
-        let Some(slot) = self.slot(handle).filter(|slot| slot.copies > 0) else { return };
-        slot.copies -= 1;
-        self.idle += usize::from(slot.copies == 0);
-    }
-
-    /// Whether enough handles are idle that a pass over all of them costs little for each.
-    fn is_worth_a_pass(&self) -> bool {
-        self.idle > 2 * self.kept + SPARE + self.slots.len() / 4
-    }
-
-    /// Ends the use of all handles without a copy in the network that are not marked as kept, and of all
-    /// marks.
-    fn sweep(&mut self, mut unused: impl FnMut(Handle)) {
-        self.kept = 0;
-        for slot in self.slots.iter_mut().filter(|slot| slot.handle != Handle::NONE && slot.copies == 0) {
-            if std::mem::take(&mut slot.is_kept) {
-                self.kept += 1;
-            } else {
-                unused(std::mem::take(&mut slot.handle));
-            }
-        }
-        self.idle = self.kept;
-    }
+    /// The copies of each real packet in the network.
+    handles: Copies,
 }
 
 /// The index of a drop reason in [`Boundary::drops`].
@@ -425,6 +347,13 @@ impl Emulation {
                 "emulate: found no connection, expected one, at whose ends real hosts are; add a table [transfer]",
             )));
         }
+        if let Some((flow, sender)) = network.flows.iter().find_map(|flow| Some((flow, flow.stack?))) {
+            return Err(scenario.error(ErrorKind::Request, format!(
+                "emulate: found the connection \"{}\" with the sender \"{}\", expected TCP senders: real hosts bring their \
+                 own transport, and simulated connections beside them use TCP; leave the sender out",
+                flow.name, sender.name
+            )));
+        }
         let combination = setup.combination();
         let is_external = |name| scenario.scheme.external.all().any(|scheme| scheme.name() == name);
         if let Some(scheme) = combination.schemes().find(|scheme| is_external(scheme.name())) {
@@ -488,7 +417,7 @@ impl Emulation {
         let agents: Vec<Agent> = agents.collect();
         agents.iter().for_each(|agent| roles[usize::from(agent.id.0)] = Role::Agent);
         layout.proxies().for_each(|(id, _)| roles[usize::from(id.0)] = Role::Proxy);
-        let (drops, handles) = (vec![[0; 5]; roles.len()], Handles::default());
+        let (drops, handles) = (vec![[0; 5]; roles.len()], Copies::default());
         let tap = Boundary { drops, roles, carried: Vec::new(), handles };
         let first = &network.flows[0];
         let hosts = [first.source(), first.destination()];
@@ -601,20 +530,13 @@ impl Emulation {
         for agent in &self.agents {
             self.engine.node(agent.id).kept(&mut |packet| kept.push(packet.handle));
         }
-        let handles = &mut self.engine.tap_mut().handles;
-        for handle in kept {
-            if let Some(slot) = handles.slot(handle) {
-                slot.is_kept = slot.copies == 0;
-            }
-        }
-        handles.sweep(unused);
+        self.engine.tap_mut().handles.sweep(&kept, unused);
     }
 
     /// The number of copies of real packets in the network, and the number of packets that only agents kept
     /// when all unused ones were last [taken](Emulation::take_unused).
     pub fn held(&self) -> (usize, usize) {
-        let handles = &self.engine.tap().handles;
-        (handles.slots.iter().map(|slot| slot.copies as usize).sum(), handles.kept)
+        self.engine.tap().handles.held()
     }
 
     /// The name of the link or of the agent that dropped a packet.

@@ -7,6 +7,7 @@ use lasthop_base::Time;
 use crate::application::Request;
 use crate::arq::FrameSizes;
 use crate::packet::{DropReason, HostId, Packet};
+use crate::report::EndReport;
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +85,11 @@ pub trait Component: Send {
     /// real packet are kept as long as an agent keeps the packet. Not called for simulated packets, which
     /// have none.
     fn kept(&self, _visit: &mut dyn FnMut(&Packet)) {}
+
+    /// What an end of a connection reports of itself; `None` from any other component.
+    fn report(&self) -> Option<EndReport> {
+        None
+    }
 
     /// Reports counters: the same names in the same order at every call. Those of a scheme's agents are
     /// metrics of the run.

@@ -30,6 +30,18 @@ macro_rules! instants {
 }
 instants!(Time, Option<Time>);
 
+/// A counter that not everything keeps.
+macro_rules! optional {
+    ($($type:ty),*) => {$(
+        impl Counter for Option<$type> {
+            fn since(self, earlier: Option<$type>) -> Option<$type> {
+                self.map(|now| now - earlier.unwrap_or_default())
+            }
+        }
+    )*};
+}
+optional!(u64, Bytes, Duration);
+
 /// Defines a struct of counters with its method `since`.
 macro_rules! counters {
     ($(#[$of:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* }) => {

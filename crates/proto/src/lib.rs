@@ -23,8 +23,11 @@ mod counters;
 pub mod fec;
 pub mod frag;
 mod packet;
+pub mod quic;
+mod report;
 pub mod scheme;
 pub mod split;
+pub mod stack;
 pub mod tcp;
 pub mod traffic;
 
@@ -35,6 +38,7 @@ pub use component::{
 pub use packet::{
     Body, Coded, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet, Symbol,
 };
+pub use report::{EndCounters, EndReport};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -24,8 +24,8 @@ use pyo3::prelude::*;
 /// commands : list of str
 ///     Lines for a shell by root that install that product. ``{k}`` stands for a setting of the variant, ``{n-k}`` for the
 ///     difference of two.
-/// reads_tcp : bool or None
-///     Whether it reads or writes TCP headers on the way, which a VPN hides; None if `place` is.
+/// reads_tcp : bool
+///     Whether all that it does depends on segments of TCP, which it reads or changes: not inside a VPN, nor for QUIC.
 /// variants : list of dict
 ///     For each way to set the scheme up that advice tries: keys and values of its table in which it differs from the
 ///     defaults.
@@ -40,7 +40,7 @@ pub(crate) struct Scheme {
     commands: Vec<&'static str>,
     note: Option<&'static str>,
     cost: Option<&'static str>,
-    reads_tcp: Option<bool>,
+    reads_tcp: bool,
     variants: Vec<BTreeMap<&'static str, &'static str>>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn schemes() -> Vec<Scheme> {
             commands: products.map_or(Vec::new(), |products| products.commands.to_vec()),
             note: products.map(|products| products.note),
             cost: deployment.map(|deployment| deployment.cost),
-            reads_tcp: deployment.map(|deployment| deployment.reads_tcp),
+            reads_tcp: scheme.reads_tcp(),
             variants: deployment
                 .map_or([].as_slice(), |deployment| deployment.variants)
                 .iter()

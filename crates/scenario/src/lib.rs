@@ -16,6 +16,7 @@ mod file;
 pub mod network;
 mod presets;
 mod schema;
+pub mod stacks;
 mod toml_file;
 mod tree;
 

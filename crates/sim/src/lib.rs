@@ -6,6 +6,7 @@
 //!                                         └──> Tap: counters, traces, captures
 //! ```
 
+mod contents;
 mod engine;
 mod link;
 // Public for its documentation, which that of several items refers to.
@@ -19,6 +20,7 @@ mod wakeups;
 mod watchers;
 pub mod wlan;
 
+pub use contents::{Contents, Copies, Custody};
 pub use engine::{Builder, Ended, Engine};
 pub use lasthop_link::{Dispatch, Expansion, Exposed, QueueLimit};
 pub use link::{Fec, Link, LinkStats, RadioConfig, SharedLink, SharedRadio};

@@ -158,7 +158,7 @@ def discipline(arm: Arm) -> Discipline | None:
 def changes_only_tcp(arm: Arm) -> bool:
     """Whether an arm has no effect on traffic other than TCP."""
     scheme = deployable().get(arm.scheme)
-    return discipline(arm) is None and (scheme is None or scheme.reads_tcp is True)
+    return discipline(arm) is None and (scheme is None or scheme.reads_tcp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,10 @@ def _print_connections(runs: list[Run], further: list[str]) -> None:
         f"throughput ({rate})": throughput,
         "goodput (%)": [fixed(metrics["goodput"] and 100 * metrics["goodput"]) for metrics in each],
         f"retransmitted ({size})": resent,
-        "timeouts": [f"{metrics['timeouts']:,}" for metrics in each],
+        "timeouts": [_count(metrics["timeouts"]) for metrics in each],
     }
+    if any(metrics["declared_lost"] is not None for metrics in each):
+        columns["declared lost"] = [_count(metrics["declared_lost"]) for metrics in each]
     # The source of a split connection does not see the last hop.
     if any(len(run.parts(name)) > 1 for run in runs for name in run.connections):
         for header, name in _OF_RELAYS.items():
@@ -92,6 +94,11 @@ def _print_metrics(runs: list[Run], names: list[str]) -> None:
     table.print()
 
 
+def _count(count: int | None) -> str:
+    """Format a count that the stack of a source may not keep."""
+    return "-" if count is None else f"{count:,}"
+
+
 def _value(run: Run, name: str) -> float | int | bool | None:
     """Return a metric of a run, None if it has none of that name, such as a counter of another scheme."""
     try:
@@ -107,7 +114,7 @@ def _column(metric: str, values: list[Any]) -> tuple[str, list[str]]:
     scale = metric_scale(metric, max((value for value in values if value is not None), default=0))
     if any(isinstance(value, float) for value in values) or scale.size != 1:
         return scale.label, [fixed(None if value is None else value / scale.size, 3) for value in values]
-    return scale.label, ["-" if value is None else f"{value:,}" for value in values]
+    return scale.label, [_count(value) for value in values]
 
 
 def _print_traffic(runs: list[Run]) -> None:

@@ -20,12 +20,12 @@ GAP = "   "
 _FOLDING = Console()
 
 
-def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
+def in_common(values: Sequence[float | None], units: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
     """Format the values of a column in one common unit.
 
     Parameters
     ----------
-    values : sequence of float
+    values : sequence of float or None
         The values in the first unit.
     units : sequence of (str, float)
         The units with their sizes, smallest first.
@@ -35,7 +35,7 @@ def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tu
     str
         The unit: the largest in which the greatest value is at least 1.
     list of str
-        The values in it, with three significant digits for the greatest.
+        The values in it, with three significant digits for the greatest; a dash for None.
 
     Examples
     --------
@@ -44,14 +44,17 @@ def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tu
     ('kbps', ['5.61', '9.04'])
     >>> in_common([0, 576], SIZES)
     ('B', ['0', '576'])
+    >>> in_common([None, 2000], SIZES)
+    ('KB', ['-', '2'])
     """
-    greatest = max(values, default=0.0)
+    known = [value for value in values if value is not None]
+    greatest = max(known, default=0.0)
     name, size = max((unit for unit in units if unit[1] <= greatest), key=itemgetter(1), default=units[0])
-    if all(float(value / size).is_integer() for value in values):
+    if all(float(value / size).is_integer() for value in known):
         decimals = 0
     else:
         decimals = max(0, 3 - len(str(int(greatest / size))))
-    return name, [f"{value / size:,.{decimals}f}" for value in values]
+    return name, ["-" if value is None else f"{value / size:,.{decimals}f}" for value in values]
 
 
 class Table:

@@ -207,8 +207,14 @@ def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) ->
     # The metrics of relays are totals, which cannot be attributed to one of several parts.
     if part == 0 or len(ends) == 2:
         by = "relay_" if part > 0 else ""
-        facts.append(_number(metrics[f"{by}timeouts"], "timeout"))
-        facts.append(f"{_number(metrics[f'{by}retransmitted_segments'], 'packet')} retransmitted")
+        for metric, noun, what in (
+            ("timeouts", "timeout", ""),
+            ("retransmitted_segments", "packet", " retransmitted"),
+            ("declared_lost", "packet", " declared lost"),
+        ):
+            # A stack counts what it knows.
+            if (count := metrics.get(by + metric)) is not None:
+                facts.append(_number(count, noun) + what)
     name = run.label if len(ends) == 1 else f"{run.label}, {' to '.join(ends[part])}"
     axes.set_title(literal(name), loc="left", fontweight="bold")
     axes.set_title("   ".join(facts), loc="right", fontsize=8.5, color=_style.QUIET)

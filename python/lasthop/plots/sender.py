@@ -127,16 +127,19 @@ def cwnd(
         "ssthresh_bytes": _elements.SSTHRESH,
         "flight_bytes": _elements.FLIGHT,
     }
+    # QUIC does not report what is in flight.
+    shown = {name: style for name, style in of_columns.items() if name in series}
     with _elements.over_time(series, 3.4, until, bad_periods, ax) as (figure, axes):
-        for name, line_style in of_columns.items():
+        for name, line_style in shown.items():
             held = np.asarray(series[name]) / 1000
             x, y = np.append(time, until), np.append(held, held[-1:])
             axes.plot(x, y, drawstyle="steps-post", gid=name, **line_style)
         # An unset threshold is far above the range of interest.
-        axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
+        axes.set_ylim(0, 1.15 * float(np.nanmax(series["cwnd_bytes"], initial=1.0)) / 1000)
         axes.set_ylabel("window (KB)")
         _elements.title(axes, run, connection, part)
-        _elements.legend(figure, axes, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
+        parts = [name.removesuffix("_bytes") for name in shown]
+        _elements.legend(figure, axes, *parts, shaded=len(bad_periods) > 0)
     return result(figure, ax)
 
 

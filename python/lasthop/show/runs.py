@@ -116,14 +116,13 @@ def _facts(run: Run) -> list[str]:
         _shown(name, run.metrics.get(name)) for name in _METRICS
     )
     plural = "" if timeouts == "1" else "s"
+    known = {
+        f"goodput {goodput}": goodput,
+        f"{resent} retransmitted": resent,
+        f"{timeouts} timeout{plural}": timeouts,
+    }
     finished = "not finished" if completion == "-" else completion
-    return [
-        throughput,
-        f"goodput {goodput}",
-        f"{resent} retransmitted",
-        f"{timeouts} timeout{plural}",
-        finished,
-    ]
+    return [throughput, *(fact for fact, shown in known.items() if shown != "-"), finished]
 
 
 def _shown(metric: str, value: float | None) -> str:

@@ -2,10 +2,9 @@
 
 use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_proto::split::Relay;
-use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
 use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
-use lasthop_proto::{Body, ComponentId, DropReason, Packet};
+use lasthop_proto::{Body, ComponentId, DropReason, EndReport, Packet};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{LinkStats, Tap};
 
@@ -32,23 +31,21 @@ pub(crate) struct Counters {
 /// Counters of a connection's endpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndpointCounters {
-    pub(crate) sender: SenderStats,
-    pub(crate) receiver: ReceiverStats,
-    /// Payload acknowledged to the sender.
-    pub(crate) acknowledged: Bytes,
-    /// Bytes sent and not acknowledged, including SYN and FIN.
-    pub(crate) in_flight: Bytes,
+    pub(crate) sender: EndReport,
+    pub(crate) receiver: EndReport,
     pub(crate) relayed: RelayCounters,
 }
 
 impl EndpointCounters {
     /// Payload sent by the source that has not reached the destination, for a transfer of `size`.
     pub(super) fn under_way(&self, size: Option<Bytes>) -> Bytes {
-        if self.sender.payload_sent == Bytes::ZERO {
+        let EndReport { counters, acknowledged, in_flight } = self.sender;
+        if counters.payload_sent.is_none_or(|sent| sent == Bytes::ZERO) {
             return Bytes::ZERO;
         }
-        let sent = (self.acknowledged + self.in_flight).min(size.unwrap_or(Bytes(u64::MAX)));
-        Bytes(sent.0.saturating_sub(self.receiver.delivered.0))
+        let sent = acknowledged.unwrap_or_default() + in_flight.unwrap_or_default();
+        let sent = sent.min(size.unwrap_or(Bytes(u64::MAX)));
+        Bytes(sent.0.saturating_sub(self.receiver.counters.delivered.0))
     }
 }
 

@@ -10,9 +10,9 @@ use lasthop_sim::LinkStats;
 
 use super::agents::AgentCounters;
 use super::applications::{ApplicationCounters, ApplicationRun};
-use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters, TrafficCounters};
+use super::counters::{BssCounters, Counters, DropCounters, TrafficCounters};
 use super::energy::RadioUse;
-use super::metrics::{ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
+use super::metrics::{ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, sum_of_known};
 
 /// The counters at the end of a run, and at the end of the warm-up.
 pub(crate) struct Measured<'a> {
@@ -25,13 +25,15 @@ impl Measured<'_> {
     pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> MeasuredConnection {
         let end = &self.end.connections[index];
         let before = self.warmup.connections.get(index).copied().unwrap_or_default();
-        let EndpointCounters { sender: total, receiver: received, .. } = *end;
-        let (sender, receiver) = (total.since(&before.sender), received.since(&before.receiver));
+        let (total, received) = (end.sender.counters, end.receiver.counters);
+        let (sender, receiver) =
+            (total.since(&before.sender.counters), received.since(&before.receiver.counters));
         let relayed = end.relayed.since(&before.relayed);
         // Data in flight at the end of the warm-up are delivered afterwards, and therefore count as sent
         // afterwards.
-        let payload_sent = sender.payload_sent + before.under_way(size);
-        let undelivered = end.acknowledged.0.saturating_sub(received.delivered.0);
+        let payload_sent = sender.payload_sent.map(|sent| sent + before.under_way(size));
+        let acknowledged = end.sender.acknowledged.unwrap_or_default();
+        let undelivered = acknowledged.0.saturating_sub(received.delivered.0);
         let drops = self.drops(index);
         let finished = size == Some(received.delivered);
         let start = total.started.unwrap_or(start);
@@ -39,21 +41,22 @@ impl Measured<'_> {
         let span = self.span(start, end);
         let metrics = ConnectionMetrics {
             throughput_bps: rate(receiver.delivered, span.length()),
-            goodput: share(receiver.delivered, payload_sent),
+            goodput: payload_sent.and_then(|sent| share(receiver.delivered, sent)),
             completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
             finished,
-            aborted: total.aborted.is_some() || relayed.aborted,
+            aborted: total.aborted.or(received.aborted).is_some() || relayed.aborted,
             delivered_bytes: receiver.delivered.0,
-            segments_sent: sender.segments_sent,
-            retransmitted_segments: sender.retransmitted_segments,
-            retransmitted_bytes: sender.retransmitted_bytes.0,
+            segments_sent: sender.packets_sent,
+            retransmitted_segments: sender.retransmitted_packets,
+            retransmitted_bytes: sender.retransmitted_bytes.map(|bytes| bytes.0),
+            declared_lost: sender.declared_lost,
             timeouts: sender.timeouts,
-            fast_retransmits: sender.fast_retransmits,
-            tail_loss_probes: sender.tail_loss_probes,
+            fast_retransmits: sender.detected_losses,
+            tail_loss_probes: sender.probes,
             spurious_timeouts: sender.spurious_timeouts,
             undone_reductions: sender.undone_reductions,
             ecn_echoes: sender.echoes,
-            pacing_wait_s: sender.pacing_wait.as_secs_f64(),
+            pacing_wait_s: sender.pacing_wait.map(|wait| wait.as_secs_f64()),
             notices: sender.notices,
             reactions: sender.reactions + receiver.reactions + relayed.reactions,
             acks_sent: receiver.acks_sent,
@@ -120,17 +123,19 @@ impl Measured<'_> {
         let totals = ConnectionMetrics::total(metrics());
         let with_an_end = || connections.iter().filter(|each| each.ends).map(|each| &each.metrics);
         let delivered = Bytes(totals.delivered_bytes);
-        let sent = Bytes(connections.iter().map(|each| each.payload_sent.0).sum());
+        // Of none, if one does not know what it sent.
+        let sent = connections.iter().map(|each| each.payload_sent).sum::<Option<Bytes>>();
         let span = connections.iter().map(|each| each.span).reduce(Interval::and).unwrap_or_default();
         let times = with_an_end().map(|each| each.completion_time_s);
         let there = connections.iter().filter(|each| !each.span.length().is_zero());
         Metrics {
             connections: ConnectionMetrics {
                 throughput_bps: rate(delivered, span.length()),
-                goodput: share(delivered, sent),
+                goodput: sent.and_then(|sent| share(delivered, sent)),
                 completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
                 finished: with_an_end().count() > 0 && with_an_end().all(|each| each.finished),
                 relay_peak_bytes: metrics().map(|each| each.relay_peak_bytes).max().unwrap_or(0),
+                pacing_wait_s: sum_of_known(metrics().map(|each| each.pacing_wait_s)),
                 reactions: totals.reactions + self.reactions_of_applications(),
                 ..totals
             },
@@ -208,8 +213,8 @@ pub(crate) struct MeasuredConnection {
     span: Interval,
     /// Whether its transfer is finite.
     ends: bool,
-    /// Payload sent, including data in flight at the end of the warm-up.
-    payload_sent: Bytes,
+    /// Payload sent, including data in flight at the end of the warm-up; `None` if its sender does not count it.
+    payload_sent: Option<Bytes>,
 }
 
 /// The quality of one direction of a call.

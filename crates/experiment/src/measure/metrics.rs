@@ -1,5 +1,7 @@
 //! Names, definitions and order of the metrics.
 
+use std::iter::Sum;
+
 use lasthop_proto::application::Activity;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +26,13 @@ impl From<f64> for Value {
 impl From<Option<f64>> for Value {
     fn from(value: Option<f64>) -> Value {
         Value::Real(value)
+    }
+}
+
+/// A count that may be lacking.
+impl From<Option<u64>> for Value {
+    fn from(value: Option<u64>) -> Value {
+        value.map_or(Value::Real(None), Value::Count)
     }
 }
 
@@ -163,6 +172,22 @@ impl Measure for bool {
     }
 }
 
+impl Measure for Option<u64> {
+    const OPTIONAL: bool = true;
+
+    fn total(each: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+        sum_of_known(each)
+    }
+}
+
+/// The sum over those that have a value; `None` if there are some, and none has one.
+pub(super) fn sum_of_known<T: Sum>(each: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let mut each = each.peekable();
+    let (mut any, is_empty) = (false, each.peek().is_none());
+    let sum = each.flatten().inspect(|_| any = true).sum();
+    (any || is_empty).then_some(sum)
+}
+
 /// Without a rule of its own, a quantity that may be lacking has no total.
 impl Measure for Option<f64> {
     const OPTIONAL: bool = true;
@@ -205,8 +230,8 @@ macro_rules! metrics {
                     [$(Value::from(self.$name)),*].into_iter()
                 }
 
-                /// Totals over several parts: counts and times are summed, booleans are or-ed. Optional values have no
-                /// total.
+                /// Totals over several parts: counts and times are summed, those that some parts lack over the others;
+                /// booleans are or-ed. Other optional values have no total.
                 pub fn total<'a>(each: impl Iterator<Item = &'a $set> + Clone) -> $set {
                     $set { $($name: Measure::total(each.clone().map(|each| each.$name)),)* }
                 }
@@ -217,7 +242,8 @@ macro_rules! metrics {
 
 metrics! {
     /// Metrics of a connection, or of several together. Names include units; bytes of packets include
-    /// headers. All counters start at the end of the warm-up.
+    /// headers. All counters start at the end of the warm-up. A counter that the stack of the source does not keep is null;
+    /// of several connections, it is that of those that keep it.
     struct ConnectionMetrics {
         /// Payload delivered in order, divided by time: from the transfer's start, or the end of the warm-up
         /// if that is later, until its last byte reached the destination, or the run ended. For several
@@ -239,30 +265,33 @@ metrics! {
         aborted: bool, Truth => Lower,
         /// Payload that reached the destination's application, in order.
         delivered_bytes: u64, Bytes => Higher,
-        /// Segments of any kind that the source sent, retransmissions included.
+        /// Segments of any kind that the source sent, retransmissions included; for QUIC, datagrams.
         segments_sent: u64, Count => Depends,
         /// Segments of the source with data that had been sent before, in whole or in part.
-        retransmitted_segments: u64, Count => Lower,
+        retransmitted_segments: Option<u64>, Count => Lower,
         /// The bytes of retransmitted segments, headers included, except new payload.
-        retransmitted_bytes: u64, Bytes => Lower,
+        retransmitted_bytes: Option<u64>, Bytes => Lower,
+        /// Packets that the source declared lost (RFC 9002 section 6): what QUIC counts in place of retransmissions. Null
+        /// for TCP.
+        declared_lost: Option<u64>, Count => Lower,
         /// Retransmission timeouts of the source.
-        timeouts: u64, Count => Lower,
+        timeouts: Option<u64>, Count => Lower,
         /// Losses that the source detected from acknowledgements: duplicate ACKs or RACK.
-        fast_retransmits: u64, Count => Lower,
+        fast_retransmits: Option<u64>, Count => Lower,
         /// Tail loss probes of the source (RFC 8985 section 7). Zero without `tlp`.
-        tail_loss_probes: u64, Count => Lower,
+        tail_loss_probes: Option<u64>, Count => Lower,
         /// `timeouts` that the source detected as spurious, by F-RTO, timestamps or DSACK, and undid. Zero
         /// without `undo`.
-        spurious_timeouts: u64, Count => Lower,
+        spurious_timeouts: Option<u64>, Count => Lower,
         /// Reductions of the congestion window that the source undid, spurious timeouts included. Zero
         /// without `undo`.
-        undone_reductions: u64, Count => Depends,
+        undone_reductions: Option<u64>, Count => Depends,
         /// ACKs with ECN-Echo that reached the source (RFC 3168). The receiver sets the flag on every ACK
         /// until the source responds with CWR. Zero without `ecn`.
-        ecn_echoes: u64, Count => Depends,
+        ecn_echoes: Option<u64>, Count => Depends,
         /// Time for which pacing delayed segments of the source that the windows allowed. For several
         /// connections: the sum. Zero without `pacing` or BBR.
-        pacing_wait_s: f64, Time => Depends,
+        pacing_wait_s: Option<f64>, Time => Depends,
         /// Control messages of the scheme that reached the source.
         notices: u64, Count => Depends,
         /// Times that the schemes' reactions at the ends of the connection, and at base stations that split it, changed what
@@ -271,8 +300,8 @@ metrics! {
         /// changes or, for a sender that counts duplicate ACKs, repeats. For
         /// the run: with those of applications. Zero without reactions.
         reactions: u64, Count => Depends,
-        /// ACKs and resets that the destination sent.
-        acks_sent: u64, Count => Depends,
+        /// ACKs and resets that the destination sent; for QUIC, ACK frames.
+        acks_sent: Option<u64>, Count => Depends,
         /// Segments of any kind that base stations sent for connections that they split, retransmissions
         /// included. All relay metrics are zero without split connections.
         relay_segments_sent: u64, Count => Depends,

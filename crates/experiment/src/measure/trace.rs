@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use lasthop_base::{Bytes, Time};
-use lasthop_proto::tcp::{Flags, SenderStats, SeqNum, Settings};
-use lasthop_proto::{Body, ComponentId, DropReason, Packet};
+use lasthop_proto::tcp::{Flags, SeqNum, Settings};
+use lasthop_proto::{Body, Component, ComponentId, DropReason, EndCounters, EndReport, Packet};
 use lasthop_sim::network::PortRef;
 use lasthop_sim::{Node, Tap, Wire};
 
@@ -29,7 +29,8 @@ pub struct Events {
     pub time_s: Vec<f64>,
     /// Event name.
     pub event: Vec<&'static str>,
-    /// Number of a data segment, from 0: the offset of its first byte divided by the maximum payload of a
+    /// Of QUIC, the number of a datagram among those of its end, from 0. Of TCP, the number of a data segment, from 0: the
+    /// offset of its first byte divided by the maximum payload of a
     /// segment. For an acknowledgement, the number that it expects next; for a notice, the number of its
     /// subject; for a detected loss, the first unacknowledged number. −1 for a segment of the source without
     /// data, and for RST.
@@ -102,7 +103,7 @@ pub(crate) struct Tracer {
     copies: HashMap<i64, (i64, i64)>,
     /// End of the data sent so far.
     sent: i64,
-    counted: SenderStats,
+    counted: EndCounters,
     events: Events,
 }
 
@@ -131,7 +132,7 @@ impl Tracer {
             acknowledged: 0,
             copies: HashMap::new(),
             sent: 0,
-            counted: SenderStats::default(),
+            counted: EndCounters::default(),
             events: Events::default(),
         }
     }
@@ -169,8 +170,7 @@ impl Tracer {
                 let transmission = self.count_copy(offset, event);
                 self.sent = self.sent.max(offset + i64::from(segment.len));
                 let number = if segment.len > 0 { offset / self.mss } else { -1 };
-                let event = named(event, ["sent", "delivered", "lost", "suppressed", "copied"]);
-                self.push(now, event, number, transmission, packet.size);
+                self.push(now, named(event, DATA), number, transmission, packet.size);
             }
             Body::Tcp(segment) if segment.flags.has(Flags::RST) => {
                 self.push(now, named(event, ACKS), -1, 0, packet.size);
@@ -186,8 +186,13 @@ impl Tracer {
                 let number = self.offset(notice.seq) / self.mss;
                 self.push(now, named(event, NOTICES), number, 0, packet.size);
             }
+            Body::Datagram(datagram) => {
+                let (number, is_data) = (datagram.seq as i64, packet.src == self.flow.source);
+                let names = if is_data { DATA } else { ACKS };
+                self.push(now, named(event, names), number, i64::from(is_data), packet.size);
+            }
             // Lost packets of a code may be recovered.
-            Body::Datagram(_) | Body::Coded(_) => return,
+            Body::Coded(_) => return,
         }
         if let (
             PacketEvent::Lost(why) | PacketEvent::Suppressed(why) | PacketEvent::Created(why),
@@ -208,7 +213,8 @@ impl Tracer {
                 let code = u64::from(notice.code.kind) << 8 | u64::from(notice.code.code);
                 Some((is_data, notice.seq.0, code | 1 << 32))
             }
-            Body::Datagram(_) | Body::Coded(_) => None,
+            Body::Datagram(datagram) => Some((is_data, datagram.seq as u32, datagram.seq >> 32 | 1 << 33)),
+            Body::Coded(_) => None,
         }
     }
 
@@ -289,20 +295,19 @@ impl Tap for Tracer {
         if id != self.part.sender.id {
             return;
         }
-        let sender = match component {
-            Node::Sender(sender) => sender,
+        let report = match component {
             Node::Proxy(proxy) => {
-                proxy.relay(self.flow.id).expect("the sender of the part is in this proxy").sender()
+                proxy.relay(self.flow.id).expect("the sender of the part is in this proxy").sender().report()
             }
-            _ => return,
+            end => end.report(),
         };
-        let (before, stats) = (self.counted, *sender.stats());
-        self.counted = stats;
-        for (event, happened) in [
-            ("timeout", stats.timeouts > before.timeouts),
-            ("fast-retransmit", stats.fast_retransmits > before.fast_retransmits),
+        let Some(EndReport { counters, .. }) = report else { return };
+        let before = std::mem::replace(&mut self.counted, counters);
+        for (event, now_counted, counted) in [
+            ("timeout", counters.timeouts, before.timeouts),
+            ("fast-retransmit", counters.detected_losses, before.detected_losses),
         ] {
-            if happened {
+            if now_counted.unwrap_or_default() > counted.unwrap_or_default() {
                 self.push(now, event, self.acknowledged, 0, Bytes::ZERO);
             }
         }
@@ -324,6 +329,7 @@ impl Tap for Tracer {
     }
 }
 
+const DATA: [&str; 5] = ["sent", "delivered", "lost", "suppressed", "copied"];
 const ACKS: [&str; 5] = ["ack-sent", "ack-received", "ack-lost", "ack-suppressed", "ack-created"];
 const NOTICES: [&str; 5] =
     ["notice-sent", "notice-received", "notice-lost", "notice-suppressed", "notice-created"];

@@ -13,7 +13,7 @@ use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_scenario::network::Workload;
 use lasthop_scenario::{ErrorKind, Scenario, ScenarioError};
-use lasthop_sim::{Ended, Engine, NoTap, Node, Tap};
+use lasthop_sim::{Contents, Custody, Ended, Engine, NoTap, Node, Tap};
 
 use crate::assemble::{ConnectionComponents, ConnectionPart, Layout, World};
 use crate::measure::{
@@ -282,6 +282,7 @@ impl Setup<'_> {
             ended,
             metrics,
             counters,
+            stacks: network.stacks(),
             without_effect,
             connections: connections.collect(),
             traffic: traffic.collect(),
@@ -297,9 +298,12 @@ impl Setup<'_> {
     /// # Errors
     /// If the run was stopped, or too many packets are in flight.
     pub fn run(&self, seed: u64, run: u64, keep_going: KeepGoing<'_>) -> Result<RunSummary, RunError> {
-        let check = |now, NoTap: &_| check_progress(keep_going, now);
-        let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, check);
-        outcome
+        let world = self.world(seed, run);
+        // Most runs have no contents, and their engine none of what accounts for them.
+        match self.custody(&world) {
+            Some(custody) => self.play(world, custody, |now, _| check_progress(keep_going, now)).0,
+            None => self.play(world, NoTap, |now, _| check_progress(keep_going, now)).0,
+        }
     }
 
     fn run_observed(
@@ -337,7 +341,9 @@ impl Setup<'_> {
         let rows = |recorder: &Option<Recorder>| recorder.as_ref().map_or(0, Recorder::rows);
         let delays = observe.delays.then(|| DelayRecorder::new(&self.layout));
         type Recorders = (Vec<(Option<Tracer>, Option<Recorder>)>, (Vec<Recorder>, Option<DelayRecorder>));
-        let check = |now, ((recorders, (agents, delays)), capture): &(Recorders, Option<RunCapture<_>>)| {
+        type Taps<C> = (Recorders, (Option<RunCapture<C>>, Option<Custody>));
+        let custody = self.custody(&world);
+        let check = |now, ((recorders, (agents, delays)), (capture, _)): &Taps<_>| {
             let of_parts = recorders.iter().map(|(tracer, recorder): &(Option<Tracer>, _)| {
                 tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
             });
@@ -356,8 +362,8 @@ impl Setup<'_> {
             }
             check_progress(keep_going, now)
         };
-        let (outcome, ((recorders, (agents, delays)), capture)) =
-            self.play(world, ((recorders, (agents, delays)), capture), check);
+        let (outcome, ((recorders, (agents, delays)), (capture, _))) =
+            self.play(world, ((recorders, (agents, delays)), (capture, custody)), check);
         capture.map(RunCapture::finish).transpose().map_err(failed)?;
         let parts = recorders
             .into_iter()
@@ -374,6 +380,12 @@ impl Setup<'_> {
         self.layout.world(&self.combination, Streams::new(seed, run))
     }
 
+    /// What accounts for the contents of packets, if the world has some.
+    fn custody(&self, world: &World) -> Option<Custody> {
+        let contents = world.contents.clone()?;
+        Some(Custody::new(contents, world.builder.len(), self.layout.keepers()))
+    }
+
     /// Runs the world with `tap` as observer, and returns the tap with the result. Calls `check` with the
     /// simulated time every few milliseconds; an error ends the run.
     fn play<T: Tap>(
@@ -382,7 +394,8 @@ impl Setup<'_> {
         tap: T,
         mut check: impl FnMut(Time, &T) -> Result<(), RunError>,
     ) -> (Result<RunSummary, RunError>, T) {
-        let World { builder, connections, traffic, applications, radios, wired, shared, bsses } = world;
+        let World { builder, connections, traffic, applications, radios, wired, shared, bsses, contents } =
+            world;
         let awaited = self.layout.awaited();
         let counted = CountedComponents {
             layout: &self.layout,
@@ -408,6 +421,9 @@ impl Setup<'_> {
             } else if engine.packets_held() > MAX_PACKETS_HELD {
                 return Err(self.overfull(engine.now()));
             }
+            if let Some(contents) = &contents {
+                self.release(contents, engine);
+            }
             check(engine.now(), &engine.tap().1)?;
         };
         let warmup = match begin > Time::ZERO {
@@ -425,11 +441,26 @@ impl Setup<'_> {
             false => started,
         };
         let ended = run_until(&mut engine, limit);
+        let ended = match contents.is_some_and(|contents| contents.is_overfull()) {
+            true => Err(self.overfull(engine.now())),
+            false => ended,
+        };
         let (end, handled) = (counted.counts(&engine), engine.handled());
         let ended = ended.and_then(|ended| self.check_schemes().map(|()| ended));
         let (_, tap) = engine.into_tap();
         let measured = Measured { warmup: &warmup, end: &end };
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
+    }
+
+    /// Forgets contents that neither the network nor an agent has.
+    fn release<T: Tap>(&self, contents: &Contents, engine: &Engine<T>) {
+        if contents.is_worth_a_pass() {
+            let mut kept = Vec::new();
+            for agent in self.layout.keepers() {
+                engine.node(agent).kept(&mut |packet| kept.push(packet.handle));
+            }
+            contents.sweep(&kept);
+        }
     }
 
     /// An error if an external scheme has failed.
@@ -572,11 +603,6 @@ struct CountedComponents<'a> {
 impl CountedComponents<'_> {
     fn counts<T: Tap>(&self, engine: &Engine<(DropTap, T)>) -> Counters {
         let connections = self.connections.iter().enumerate().map(|(index, flow)| {
-            let (Node::Sender(sender), Node::Receiver(receiver)) =
-                (engine.node(flow.sender), engine.node(flow.receiver))
-            else {
-                unreachable!("a connection has a sender and a receiver")
-            };
             let mut relayed = RelayCounters::default();
             for proxy in self.layout.relays(index) {
                 let Node::Proxy(proxy) = engine.node(proxy) else {
@@ -584,15 +610,8 @@ impl CountedComponents<'_> {
                 };
                 relayed.add(proxy.relay(flow.id).expect("the proxy splits this flow"));
             }
-            let acknowledged = Bytes(sender.acknowledged());
-            let in_flight = Bytes(u64::from(sender.flight_size()));
-            EndpointCounters {
-                sender: *sender.stats(),
-                receiver: *receiver.stats(),
-                acknowledged,
-                in_flight,
-                relayed,
-            }
+            let report = |end| engine.node(end).report().expect("an end of a connection reports");
+            EndpointCounters { sender: report(flow.sender), receiver: report(flow.receiver), relayed }
         });
         let traffic =
             self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {

@@ -62,6 +62,10 @@ struct ResultEntry<'a> {
     /// The sender: a profile or a name of `[senders]`. Absent if the scenario names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     sender: Option<&'a str>,
+    /// The libraries of other stacks than TCP that the connections use, with their versions, such as `"quinn-proto 0.11.19"`: others
+    /// may give other results. Absent if all use TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stacks: Vec<&'static str>,
     /// The scheme.
     scheme: &'a str,
     /// Why the run ended: `"finished"`, every finite connection has all data acknowledged, or was aborted or reset, and
@@ -137,6 +141,7 @@ pub fn to_json(scenario: &Scenario, runs: &[&Run]) -> Result<String, Unrelated> 
     let counters: Vec<_> = runs.iter().flat_map(|run| run.counters.iter().copied()).collect();
     let results = runs.iter().map(|run| ResultEntry {
         sender: run.sender.as_deref(),
+        stacks: run.stacks.clone(),
         scheme: &run.scheme,
         ended: ended_key(run.ended),
         metrics: run.all_metrics(&counters),

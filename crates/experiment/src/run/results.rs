@@ -36,6 +36,8 @@ pub struct Run {
     pub applications: Vec<(String, ApplicationRun)>,
     /// Counters of the schemes, each of all agents together.
     pub counters: Vec<SchemeCounter>,
+    /// The libraries of other stacks than TCP that the connections use, with their versions.
+    pub stacks: Vec<&'static str>,
     /// Why schemes had no effect, each with its reason: those whose reactions changed nothing.
     pub without_effect: Vec<(&'static str, &'static str)>,
     /// The agents of the schemes. Those that report nothing are omitted.

@@ -79,7 +79,7 @@ fn agents_form_a_chain() {
     assert!(ebsn.notices > 0 && lhack.notices > 0);
     assert!(both.notices > ebsn.notices.max(lhack.notices), "{}", both.notices);
     // EBSN prevents the timeouts, and the other scheme does not bring them back.
-    assert!(lhack.timeouts > 2 * both.timeouts, "{} and {}", lhack.timeouts, both.timeouts);
+    assert!(lhack.timeouts > both.timeouts.map(|timeouts| 2 * timeouts), "{lhack:?} and {both:?}");
 }
 
 /// On a split connection the reactions belong to the wireless part: there, EBSN prevents the timeouts of the
@@ -206,7 +206,7 @@ fn holes_tell_losses_on_the_air_from_congestion() {
     let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &congested).expect("a sound scenario");
     let [basic, eln] =
         ["basic", "eln"].map(|name| scenario.run(name, 1, 0, Observe::default()).expect("it runs"));
-    assert!(basic.metrics.connections.retransmitted_bytes > 0);
+    assert!(basic.metrics.connections.retransmitted_bytes > Some(0));
     assert_eq!(eln.metrics, basic.metrics);
     assert!(eln.counters.iter().all(|counter| counter.value == 0), "{:?}", eln.counters);
 }
@@ -236,7 +236,7 @@ fn nacks_repair_losses_of_the_first_hop() {
     let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &congested).expect("a sound scenario");
     let [basic, nack] =
         ["basic", "nack"].map(|name| scenario.run(name, 1, 0, Observe::default()).expect("it runs"));
-    assert!(basic.metrics.connections.retransmitted_bytes > 0);
+    assert!(basic.metrics.connections.retransmitted_bytes > Some(0));
     assert_eq!(nack.metrics, basic.metrics);
     assert!(nack.counters.iter().all(|counter| counter.value == 0), "{:?}", nack.counters);
 }
@@ -400,7 +400,7 @@ fn rlp_adapts_its_frames_and_counts_them() {
         let scenario = Scenario::parse(BIT_ERRORS, "test.toml", &overrides).expect("a sound scenario");
         let run = scenario.run("rlp", 1, 0, Observe::default()).expect("it runs");
         let connections = &run.metrics.connections;
-        assert_eq!((connections.link_discards, connections.timeouts), (0, 0));
+        assert_eq!((connections.link_discards, connections.timeouts), (0, Some(0)));
         let counters: std::collections::BTreeMap<_, _> =
             run.counters.iter().map(|each| (each.to_string(), each.value)).collect();
         (connections.throughput_bps, counters)

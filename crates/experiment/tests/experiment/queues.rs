@@ -98,7 +98,7 @@ fn ecn_capable_senders_are_marked() {
             assert!(ecn_marks > 10, "{queue} on {link}: {ecn_marks} marks");
             assert_eq!(
                 (connections.aqm_drops, connections.retransmitted_segments),
-                (0, 0),
+                (0, Some(0)),
                 "{queue} on {link}"
             );
             assert!(connections.throughput_bps > 1.4e6, "{queue} on {link}");

@@ -43,7 +43,7 @@ fn throughputs(loss: &str, delay: &str) -> [f64; 4] {
         let runs: Vec<_> = (0..RUNS).map(|number| run(scheme, number, &overrides)).collect();
         if scheme == "wtcp" {
             assert_eq!(runs.iter().map(|run| run.connections.queue_drops).sum::<u64>(), 0);
-            let timeouts: u64 = runs.iter().map(|run| run.connections.timeouts).sum();
+            let timeouts: u64 = runs.iter().filter_map(|run| run.connections.timeouts).sum();
             assert!(timeouts < of_syn + RUNS / 5, "{timeouts} timeouts in {RUNS} runs");
         }
         runs.iter().map(|run| run.connections.throughput_bps).sum::<f64>() / RUNS as f64
@@ -80,7 +80,7 @@ fn connections_have_equal_shares() {
             assert!(fairness > 0.98, "{connections} connections: {fairness}");
             assert!(throughput > 55_000.0, "{connections} connections: {throughput} b/s");
             assert!(metrics.connections.queue_drops < 300, "{:?}", metrics.connections.queue_drops);
-            assert_eq!(metrics.connections.timeouts, 0);
+            assert_eq!(metrics.connections.timeouts, Some(0));
         }
     }
 }

@@ -104,6 +104,10 @@ impl Scheme for Airmail {
         })
     }
 
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Replaced(self.arqs().map(Config::StatusWindow)));
         if self.fec {

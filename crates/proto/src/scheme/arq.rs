@@ -68,7 +68,6 @@ impl Scheme for Arq {
                        frames that those gave up. Some drivers ignore the limit",
             }),
             cost: "air time and delay that varies, for all traffic of the link",
-            reads_tcp: false,
             variants: &[&[]],
         })
     }
@@ -83,6 +82,10 @@ impl Scheme for Arq {
                 .map(|invalid| (format!("protocol.{}", invalid.field), String::from(invalid.problem))),
         };
         found.map_or_else(Vec::new, |fault| vec![fault])
+    }
+
+    fn reads_tcp(&self) -> bool {
+        false
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

@@ -37,6 +37,10 @@ impl Scheme for Basic {
         "TR-96-014 section 4.1"
     }
 
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         if !self.arq {
             installer.arq(ArqUse::Off);

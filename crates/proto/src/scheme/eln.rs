@@ -100,7 +100,6 @@ impl Scheme for Eln {
             place: "base station and sender",
             products: None,
             cost: "marks in TCP headers",
-            reads_tcp: true,
             variants: &[&[]],
         })
     }

@@ -80,6 +80,10 @@ impl Scheme for Forwarding {
         }
     }
 
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.watch_signal(Duration::ZERO);
         installer.at_connected_base_stations(|site| Agent::new(self, site));

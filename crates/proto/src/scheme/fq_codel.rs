@@ -56,6 +56,10 @@ impl Scheme for FqCodel {
         zero.map(|(key, _)| (key.into(), "found \"0 s\", expected more than zero".into())).collect()
     }
 
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.queue(QueueUse::FqCodel { target: self.target, interval: self.interval });
     }

@@ -99,7 +99,6 @@ impl Scheme for ITcp {
                        the tenth of the flows that it leaves alone",
             }),
             cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
-            reads_tcp: true,
             variants: &[&[("buffer", "1 MiB")], &[("buffer", "1 MiB"), ("wireless.congestion", "bbr")]],
         })
     }

@@ -29,6 +29,10 @@ impl Scheme for LocalRecovery {
         "TR-96-014 section 4.2.1"
     }
 
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Supplied(Arq::default().protocol));
     }

@@ -76,8 +76,6 @@ pub struct Deployment {
     pub products: Option<Products>,
     /// Its drawbacks.
     pub cost: &'static str,
-    /// Whether it reads or writes TCP headers on the way, which a VPN hides.
-    pub reads_tcp: bool,
     /// The configurations that `lasthop advise` tries, each as the keys and values that differ from the defaults.
     pub variants: &'static [&'static [(&'static str, &'static str)]],
 }
@@ -113,6 +111,12 @@ pub trait Scheme {
     /// `lasthop advise` tries by settings.
     fn deployment(&self) -> Option<Deployment> {
         None
+    }
+
+    /// Whether all that it does depends on segments of TCP, which it reads or changes. Such a scheme has no effect on
+    /// connections of other [stacks](crate::stack), nor through a VPN. Links, queues and tunnels serve packets of any kind.
+    fn reads_tcp(&self) -> bool {
+        true
     }
 
     /// Invalid parameters, given these TCP settings: the name of each, and what was found and expected.

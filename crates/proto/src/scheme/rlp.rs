@@ -57,6 +57,10 @@ impl Scheme for Rlp {
         })
     }
 
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Supplied(Config::Rlp(self.arq)));
         let observer =

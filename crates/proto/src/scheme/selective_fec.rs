@@ -97,6 +97,10 @@ impl Scheme for SelectiveFec {
         Some("With protect = \"marked\", the link protects what the hosts mark themselves")
     }
 
+    fn reads_tcp(&self) -> bool {
+        !matches!(self.protect, Protect::RepeatedUnits | Protect::Marked)
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Required);
         match self.protect {

@@ -22,6 +22,7 @@ use super::timers::{Timer, Timers};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::{Body, Dscp, Ecn, Handle, Notice, Packet};
+use crate::report::{EndCounters, EndReport};
 
 /// Maximum distance of a retransmission behind `rcv_nxt` in bytes; older segments have left the network (RFC
 /// 7323 section 5.5).
@@ -636,6 +637,18 @@ impl Component for Receiver {
 
     fn next_wakeup(&self) -> Time {
         self.timers.next_of_others()
+    }
+
+    fn report(&self) -> Option<EndReport> {
+        let stats = &self.stats;
+        let counters = EndCounters {
+            delivered: stats.delivered,
+            last_delivery: stats.last_delivery,
+            acks_sent: Some(stats.acks_sent),
+            reactions: stats.reactions,
+            ..EndCounters::default()
+        };
+        Some(EndReport { counters, ..EndReport::default() })
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {

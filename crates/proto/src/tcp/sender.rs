@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Bytes, Duration, Time};
 
 use super::detection::Repeat;
 use super::reaction::Reactions;
@@ -16,6 +16,7 @@ use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Component, Out, Port, Probe, Signal};
 use crate::packet::{Body, Notice, Packet};
+use crate::report::{EndCounters, EndReport};
 
 /// The connection states (RFC 9293 section 3.3.2) that a sender distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -572,6 +573,33 @@ impl Component for Sender {
             self.state.on_reach(now, reach);
             self.send_after_reactions(now, out);
         }
+    }
+
+    fn report(&self) -> Option<EndReport> {
+        let stats = &self.state.stats;
+        let counters = EndCounters {
+            started: stats.started,
+            aborted: stats.aborted,
+            packets_sent: stats.segments_sent,
+            payload_sent: Some(stats.payload_sent),
+            retransmitted_packets: Some(stats.retransmitted_segments),
+            retransmitted_bytes: Some(stats.retransmitted_bytes),
+            timeouts: Some(stats.timeouts),
+            detected_losses: Some(stats.fast_retransmits),
+            probes: Some(stats.tail_loss_probes),
+            spurious_timeouts: Some(stats.spurious_timeouts),
+            undone_reductions: Some(stats.undone_reductions),
+            echoes: Some(stats.echoes),
+            pacing_wait: Some(stats.pacing_wait),
+            notices: stats.notices,
+            reactions: stats.reactions,
+            ..EndCounters::default()
+        };
+        Some(EndReport {
+            counters,
+            acknowledged: Some(Bytes(self.acknowledged())),
+            in_flight: Some(Bytes(u64::from(self.flight_size()))),
+        })
     }
 
     /// Windows in bytes, times in seconds, sequence numbers relative to the start of the connection, modulo

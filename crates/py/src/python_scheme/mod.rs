@@ -130,6 +130,11 @@ impl Scheme for PythonScheme {
         "Python"
     }
 
+    /// Its code may do anything to any packet.
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         self.installed.iter().for_each(|each| each.install(installer));
     }

@@ -244,6 +244,9 @@ impl Scenario {
         if let Err((path, problem)) = scenario.settle_sender(document.keys_set_in("tcp")) {
             return Err(document.fault(&Fault::new(&path, problem)));
         }
+        if scenario.stack_senders().next().is_some() {
+            scenario.quic.get_or_insert_default();
+        }
         if scenario.topology.has_cell() {
             scenario.cell.get_or_insert_default();
         }
@@ -354,8 +357,8 @@ impl Scenario {
 
     /// Identifies everything that determines the result of a run except scheme, seed and run number: the
     /// FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical form](Scenario::to_toml) without
-    /// title, schemes, senders, the names of presets and sweep, and with scheme parameters only where they differ from the
-    /// defaults, of external schemes, and of the contents of its data files. Hence a point has the same hash in every study and as a scenario by itself, and adding a
+    /// title, schemes, TCP senders, the names of presets and sweep, and with scheme parameters only where they differ from the
+    /// defaults, of external schemes, of the versions of other stacks than TCP, and of the contents of its data files. Hence a point has the same hash in every study and as a scenario by itself, and adding a
     /// scheme changes no hash.
     pub fn hash(&self) -> String {
         let mut plain = Scenario {
@@ -366,6 +369,10 @@ impl Scenario {
             sweep: Sweep::default(),
             ..self.clone()
         };
+        let stacks: Vec<_> = self.stack_senders().collect();
+        // The settings of TCP senders are in `tcp`.
+        plain.sender = self.sender.clone().filter(|sender| self.stack_of_sender(sender).is_some());
+        plain.quic = plain.quic.filter(|_| !stacks.is_empty());
         // The keys that they gave count.
         plain.forget_presets();
         let digests = plain.digests();
@@ -380,6 +387,7 @@ impl Scenario {
             hasher.write(scheme.name().as_bytes());
             hasher.write(scheme.fingerprint().as_bytes());
         }
+        stacks.iter().for_each(|sender| hasher.write(sender.stack.version().as_bytes()));
         digests.iter().for_each(|digest| hasher.write_u64(*digest));
         format!("{:016x}", hasher.finish())
     }

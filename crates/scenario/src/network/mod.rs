@@ -23,11 +23,15 @@ use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, QueueUse};
 use lasthop_proto::{FlowId, HostId, application, arq, tcp, traffic};
 
 use crate::schema::{Radio, Wired};
+use crate::stacks::StackSender;
 
 pub use placement::{Ahead, Crossing, Slot, base_station_end, chains, proxies};
 pub use resolve::datagrams;
 
 pub(crate) use validate::StatedTcp;
+
+/// Why a scheme that reads TCP has no effect on connections of other stacks.
+const UNREADABLE: &str = "QUIC encrypts what it would read or change in TCP";
 
 /// The network of a scenario, common to all its runs.
 #[derive(Clone, Debug)]
@@ -200,6 +204,8 @@ pub struct Flow {
     pub workload: Workload,
     /// TCP settings of both endpoints.
     pub tcp: tcp::Settings,
+    /// The stack of a connection that does not use TCP.
+    pub stack: Option<StackSender>,
 }
 
 /// The contents of a flow.
@@ -238,18 +244,24 @@ impl Flow {
     pub fn packet_size(&self) -> Bytes {
         match &self.workload {
             Workload::Traffic { config, .. } => config.size,
-            Workload::Transfer { .. } | Workload::Application(_) | Workload::Joined(_) => {
-                self.tcp.packet_size
-            }
+            Workload::Transfer { .. } | Workload::Application(_) | Workload::Joined(_) => match &self.stack {
+                Some(sender) => sender.quic.packet_size(),
+                None => self.tcp.packet_size,
+            },
         }
     }
 
-    /// Whether it is a TCP connection.
-    pub fn is_tcp(&self) -> bool {
+    /// Whether it is a connection, of any stack.
+    pub fn is_connection(&self) -> bool {
         !matches!(self.workload, Workload::Traffic { .. })
     }
 
-    /// Whether it is a connection that schemes extend: all are but those of plain senders.
+    /// Whether it is a TCP connection, which schemes can read, split and extend.
+    pub fn is_tcp(&self) -> bool {
+        self.is_connection() && self.stack.is_none()
+    }
+
+    /// Whether it is a connection that schemes extend: all of TCP are but those of plain senders.
     pub(crate) fn is_extended(&self) -> bool {
         self.is_tcp() && !matches!(self.workload, Workload::Transfer { plain: true, .. })
     }
@@ -283,13 +295,24 @@ impl Network {
     }
 
     /// The schemes of a combination that act only by reactions, as [`Combination::reacting`]. None for applications whose
-    /// connections are split: what reactions at base stations did for them is not counted.
+    /// connections are split: what reactions at base stations did for them is not counted. Where no connection uses TCP, all
+    /// schemes that read TCP.
     pub fn reacting(&self, combination: &Combination<'_>) -> Vec<(&'static str, &'static str)> {
+        if self.flows.iter().any(Flow::is_connection) && !self.flows.iter().any(Flow::is_tcp) {
+            let reading = combination.schemes().filter(|scheme| scheme.reads_tcp());
+            return reading.map(|scheme| (scheme.name(), UNREADABLE)).collect();
+        }
         let is_application = |flow: &Flow| matches!(flow.workload, Workload::Application(_));
         if combination.splitter().is_some() && self.flows.iter().any(is_application) {
             return Vec::new();
         }
         combination.reacting(self.settings())
+    }
+
+    /// The libraries of other stacks than TCP that connections use, with their versions.
+    pub fn stacks(&self) -> Vec<&'static str> {
+        let versions = self.flows.iter().filter_map(|flow| Some(flow.stack?.stack.version()));
+        versions.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// TCP settings of all connections.
@@ -413,8 +436,8 @@ impl Network {
     /// The links on the paths of connections, or of other traffic if there are none, each with the node at
     /// which the data enter it.
     pub fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
-        let any_tcp = self.flows.iter().any(Flow::is_tcp);
-        let paths = self.flows.iter().filter(move |flow| flow.is_tcp() == any_tcp);
+        let any = self.flows.iter().any(Flow::is_connection);
+        let paths = self.flows.iter().filter(move |flow| flow.is_connection() == any);
         let paths = paths.flat_map(|flow| flow.path.all());
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))

@@ -135,7 +135,7 @@ impl Network {
 
     /// The ways of connections from a router to mobile hosts, in both directions of the data.
     fn ways_from(&self, node: HostId) -> impl Iterator<Item = Way> {
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        let paths = self.flows.iter().filter(|flow| flow.is_connection()).flat_map(|flow| flow.path.all());
         paths.flat_map(move |nodes| [self.way(nodes, node), self.way(&reversed(nodes), node)]).flatten()
     }
 
@@ -216,7 +216,9 @@ impl Network {
         let is_wireless = |step: &[HostId]| {
             !matches!(self.links[usize::from(self.link_between(step[0], step[1]).0)], NetworkLink::Wired(_))
         };
-        self.crossings(proxies, &flow.path.nodes).is_empty() && flow.path.nodes.windows(2).any(is_wireless)
+        flow.is_tcp()
+            && self.crossings(proxies, &flow.path.nodes).is_empty()
+            && flow.path.nodes.windows(2).any(is_wireless)
     }
 
     /// Why a scheme cannot be installed at its node, as a clause whose subject is the combination.
@@ -239,8 +241,8 @@ impl Network {
         let crosses = |nodes: &Vec<HostId>| {
             nodes.windows(2).any(|step| ends[usize::from(self.link_between(step[0], step[1]).0)].is_some())
         };
-        let mut tcp = self.flows.iter().filter(|flow| flow.is_tcp());
-        if !tcp.clone().any(|flow| flow.path.all().any(crosses)) {
+        let mut connections = self.flows.iter().filter(|flow| flow.is_connection());
+        if !connections.clone().any(|flow| flow.path.all().any(crosses)) {
             return Some(format!(
                 "has \"{scheme}\" at \"{name}\", from which no connection goes to a mobile host; {without}"
             ));
@@ -262,7 +264,7 @@ impl Network {
             };
             flow.path.all().any(|nodes| links(nodes) != links(&flow.path.nodes))
         };
-        if tcp.any(forks) {
+        if connections.any(forks) {
             return Some(format!(
                 "has \"{scheme}\" at \"{name}\", from which the ways to the base stations of a moving host begin with different \
                  links; {without}, or name a router in front of it"

@@ -216,7 +216,7 @@ impl Network {
             }
         };
         let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
-        let flows = self.flows.iter().filter(|flow| flow.is_tcp());
+        let flows = self.flows.iter().filter(|flow| flow.is_connection());
         let moving = flows.filter(|flow| moves(&flow.source()) || moves(&flow.destination()));
         moving.flat_map(|flow| flow.path.all()).any(|nodes| nodes.windows(2).any(is_other))
     }
@@ -229,7 +229,7 @@ impl Network {
             NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
             NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),
         };
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        let paths = self.flows.iter().filter(|flow| flow.is_connection()).flat_map(|flow| flow.path.all());
         paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
             let ends = [(step[0], step[1]), (step[1], step[2])];
             let [before, after] = ends.map(|(a, b)| self.graph.link(a, b).and_then(mobile));
@@ -241,7 +241,7 @@ impl Network {
     fn has_relays_of_shared_radios(&self) -> bool {
         let radio =
             |a, b| self.graph.link(a, b).and_then(|link| self.graph.sharer(link)).map(|(radio, _)| radio);
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        let paths = self.flows.iter().filter(|flow| flow.is_connection()).flat_map(|flow| flow.path.all());
         paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
             let (before, after) = (radio(step[0], step[1]), radio(step[1], step[2]));
             before.is_some() && before == after

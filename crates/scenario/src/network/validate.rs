@@ -84,7 +84,8 @@ impl Scenario {
     /// The fault of the TCP setting `key`, where it is stated: in the table of the sender, in `[tcp]`, or by the name of
     /// the sender.
     fn fault_of_tcp(&self, key: &str, problem: String) -> Fault {
-        let Some(sender) = &self.sender else { return Fault::new(&format!("tcp.{key}"), problem) };
+        let tcp_sender = self.sender.as_ref().filter(|sender| self.stack_of_sender(sender).is_none());
+        let Some(sender) = tcp_sender else { return Fault::new(&format!("tcp.{key}"), problem) };
         let is_own = self.senders.get(sender).is_some_and(|own| own.stated().any(|stated| stated == key));
         match key {
             _ if is_own => Fault::new(&format!("senders.{sender}.{key}"), problem),

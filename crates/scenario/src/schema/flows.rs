@@ -6,7 +6,7 @@ use lasthop_proto::{application, tcp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::serde_words;
+use super::{json_schema, serde_words};
 
 /// A bulk transfer: the settings of the only connection, or the defaults of several. Required unless the
 /// scenario has traffic or applications; a run without connections ends at its limit, or when no event is
@@ -81,6 +81,10 @@ pub struct ConnectionOverride {
     pub via: Option<Vec<String>>,
     /// Whether the source is plain TCP, which ignores the scheme's notices.
     pub plain: bool,
+    /// The sender of this connection, named as the scenario's `sender`: TCP, or QUIC beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "json_schema::sender")]
+    pub sender: Option<String>,
     /// TCP overrides of this connection: `[connection.NAME.tcp]`.
     #[serde(skip_serializing_if = "tcp::Override::is_none")]
     pub tcp: tcp::Override,

@@ -3,7 +3,7 @@
 use indexmap::{IndexMap, IndexSet};
 use lasthop_base::{Duration, Unread};
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp;
+use lasthop_proto::{quic, tcp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,7 @@ use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::diagnostics::alternatives;
 use crate::document::Source;
+use crate::stacks::{self, StackSender};
 use crate::tree::Value;
 
 /// A simulation scenario: connections, applications and other traffic over wired links and wireless last
@@ -65,7 +66,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub application: IndexMap<String, Application>,
     /// The sender's TCP: a profile, such as `"linux-bbr"`; a profile with a `congestion`, such as
-    /// `"linux-hybla"`; or one of `[senders.NAME]`. By default `[tcp]` applies.
+    /// `"linux-hybla"`; or one of `[senders.NAME]`. By default `[tcp]` applies. `"quinn-cubic"`, `"quinn-newreno"` and
+    /// `"quinn-bbr"` are QUIC, by the library quinn: `[quic]` applies to them, and `[tcp]` does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "json_schema::sender")]
     pub sender: Option<String>,
@@ -102,6 +104,9 @@ pub struct Scenario {
     /// TCP settings of both ends. Settings not stated come from the profile, by default `linux`.
     #[serde(default = "default_tcp")]
     pub tcp: tcp::Settings,
+    /// QUIC settings of both ends. Absent unless a connection uses QUIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quic: Option<quic::Settings>,
     /// Overrides of `[tcp]` for single hosts, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub host: IndexMap<String, Host>,
@@ -137,7 +142,7 @@ pub struct Scenario {
 impl Scenario {
     /// TCP settings with the sender `sender`; `None` if it is none of `senders`, no profile, and no profile with
     /// a congestion control.
-    fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
+    pub(crate) fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
         let named =
             || tcp::Profile::named(sender).map(tcp::Profile::settings).or_else(|| with_congestion(sender));
         let Some(own) = self.senders.get(sender) else { return Some(named()?.on_path_of(&self.tcp)) };
@@ -147,9 +152,29 @@ impl Scenario {
     }
 
     /// Whether `sender` may name the sender: one of `senders`, a profile, or a profile with a congestion control,
-    /// such as `linux-hybla`.
+    /// such as `linux-hybla`; or a sender of another stack, such as `quinn-cubic`.
     pub fn knows_sender(&self, sender: &str) -> bool {
-        self.tcp_of_sender(sender).is_some()
+        self.tcp_of_sender(sender).is_some() || self.stack_of_sender(sender).is_some()
+    }
+
+    /// The sender `sender`, if it is one of a stack other than TCP.
+    pub(crate) fn stack_of_sender(&self, sender: &str) -> Option<StackSender> {
+        let (stack, name) = stacks::of_sender(sender).filter(|_| !self.senders.contains_key(sender))?;
+        Some(StackSender { stack, name, quic: self.quic.unwrap_or_default() })
+    }
+
+    /// The senders of other stacks than TCP that the scenario names.
+    pub(crate) fn stack_senders(&self) -> impl Iterator<Item = StackSender> {
+        let own = self.connection.values().filter_map(|own| own.sender.as_deref());
+        self.sender.as_deref().into_iter().chain(own).filter_map(|sender| self.stack_of_sender(sender))
+    }
+
+    /// The problem of a name that is none of a sender.
+    pub(crate) fn unknown_sender(&self, sender: &str) -> String {
+        let usual = names_of_senders();
+        let known: IndexSet<&str> =
+            self.senders.keys().map(String::as_str).chain(usual.iter().map(String::as_str)).collect();
+        format!("found \"{sender}\", {}{}", alternatives(sender, known), stacks::lacking(sender))
     }
 
     /// Calls `each` with all data files, and the keys that lead to them.
@@ -188,12 +213,10 @@ impl Scenario {
         set: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), (String, String)> {
         let Some(sender) = self.sender.as_deref() else { return Ok(()) };
-        let unknown = || {
-            let usual = names_of_senders();
-            let known: IndexSet<&str> =
-                self.senders.keys().map(String::as_str).chain(usual.iter().map(String::as_str)).collect();
-            (String::from("sender"), format!("found \"{sender}\", {}", alternatives(sender, known)))
-        };
+        if self.stack_of_sender(sender).is_some() {
+            return Ok(());
+        }
+        let unknown = || (String::from("sender"), self.unknown_sender(sender));
         let settled = self.tcp_of_sender(sender).ok_or_else(unknown)?;
         let (asked, found) = (settings_table(&self.tcp), settings_table(&settled));
         let mut own = self.senders.get(sender).map_or_else(IndexMap::new, settings_table);
@@ -241,12 +264,13 @@ fn with_congestion(sender: &str) -> Option<tcp::Settings> {
     })
 }
 
-/// The names of the profiles, and of the default profile with each congestion control.
+/// The names of the profiles, of the default profile with each congestion control, and of the senders of other stacks.
 pub(super) fn names_of_senders() -> Vec<String> {
     let controls = tcp::Congestion::ALL.iter().map(|congestion| congestion.control().name);
     let combined = controls.map(|name| format!("{}-{name}", tcp::Profile::default().name()));
     let profiles = tcp::Profile::ALL.map(|profile| String::from(profile.name()));
-    profiles.into_iter().chain(combined).collect::<IndexSet<_>>().into_iter().collect()
+    let stacks = stacks::stacks().iter().flat_map(|stack| stack.senders()).map(|name| String::from(*name));
+    profiles.into_iter().chain(combined).chain(stacks).collect::<IndexSet<_>>().into_iter().collect()
 }
 
 /// A current TCP server.

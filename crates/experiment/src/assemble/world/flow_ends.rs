@@ -15,7 +15,7 @@ use super::Layout;
 
 impl Layout {
     /// The connection of a flow, as its ends know it.
-    fn connection(&self, id: FlowId) -> tcp::Connection {
+    pub(super) fn connection(&self, id: FlowId) -> tcp::Connection {
         let flow = &self.network.flows[usize::from(id.0)];
         tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
@@ -86,11 +86,8 @@ impl Layout {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = self.connection(id);
         match &flow.workload {
-            Workload::Transfer { transfer, spread, plain } => {
-                let mut transfer = *transfer;
-                if !spread.is_zero() {
-                    transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
-                }
+            Workload::Transfer { plain, .. } => {
+                let transfer = Layout::transfer(flow, streams).expect("the flow is a transfer");
                 let (settings, reactions) = self.sender_parameters(id, combination, *plain);
                 tcp::Sender::new(connection, settings, transfer, reactions).into()
             }

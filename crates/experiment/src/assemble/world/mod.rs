@@ -12,13 +12,14 @@ use lasthop_sim::network::{
     AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, MovingHosts, PortRef, Wiring,
 };
 use lasthop_sim::wlan::{Bss, Station, StationStreams};
-use lasthop_sim::{Builder, Mover, Node, SignalMeter, WireId};
+use lasthop_sim::{Builder, Contents, Mover, Node, SignalMeter, WireId};
 
 use super::movement::{Movement, WatchedSignal};
 use super::split_segments::{self, ConnectionPart};
 
 mod flow_ends;
 mod links;
+mod stack_ends;
 
 /// The ids and ports of all components, common to all runs of a scenario with a combination of schemes.
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ pub struct World {
     pub shared: Vec<ComponentId>,
     /// The BSSs, each with its number of stations.
     pub bsses: Vec<(ComponentId, usize)>,
+    /// The bytes of packets, if connections have some: those of other stacks than TCP.
+    pub contents: Option<Contents>,
 }
 
 /// An agent of a scheme.
@@ -80,9 +83,9 @@ pub struct ConnectionComponents {
     pub source: HostId,
     /// The host that receives them.
     pub destination: HostId,
-    /// The TCP sender.
+    /// The sender.
     pub sender: ComponentId,
-    /// The TCP receiver.
+    /// The receiver.
     pub receiver: ComponentId,
 }
 
@@ -91,7 +94,9 @@ impl Layout {
     pub fn new(mut network: Network, combination: &Combination<'_>) -> Layout {
         network.use_queues(combination.link().queue);
         let flows = network.flows.iter().zip(network.whole_flows(combination));
-        let split = |(flow, is_whole): (&Flow, bool)| combination.split(&flow.tcp).filter(|_| !is_whole);
+        let split = |(flow, is_whole): (&Flow, bool)| {
+            combination.split(&flow.tcp).filter(|_| flow.is_tcp() && !is_whole)
+        };
         let splits: Vec<_> = flows.map(|flow| split(flow).map(Box::new)).collect();
         let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
             .map(|end| combination.agents(end).collect::<Vec<_>>());
@@ -117,8 +122,10 @@ impl Layout {
         let movement = Movement::new(&network, &wiring, combination);
         let proxies = network::proxies(&chains);
         let crossings = |nodes: &[HostId]| network.crossings(&proxies, nodes);
-        let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
-            true => split_segments::parts(&network.graph, &wiring, index, &flow.path, crossings),
+        let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_connection() {
+            true => split_segments::parts(&network.graph, &wiring, index, &flow.path, |nodes| {
+                if flow.is_tcp() { crossings(nodes) } else { Vec::new() }
+            }),
             false => Vec::new(),
         });
         let parts = parts.collect();
@@ -199,6 +206,12 @@ impl Layout {
             let same = chain[..number].iter().filter(|other| **other == scheme).count();
             Some(Agent { id: ComponentId(index), scheme, same, end, place })
         })
+    }
+
+    /// The components that may hold packets and send them later, or again: agents and proxies.
+    pub fn keepers(&self) -> impl Iterator<Item = ComponentId> {
+        let components = (0..).map(ComponentId).zip(&self.wiring.components);
+        components.filter(|(_, kind)| matches!(kind, ComponentKind::Agent(_))).map(|(id, _)| id)
     }
 
     /// The proxies at base stations and routers, each with the name of its node.
@@ -374,10 +387,14 @@ impl Layout {
             wired: Vec::new(),
             shared: Vec::new(),
             bsses: Vec::new(),
+            contents: None,
         };
+        let mut stacks = self.stack_ends(streams, &end);
+        world.contents = stacks.contents.take();
         for kind in &self.wiring.components {
             let other = match kind {
-                ComponentKind::Source(flow) | ComponentKind::Sink(flow) => end(*flow),
+                ComponentKind::Source(flow) => end(*flow).or_else(|| stacks.take(*flow, 0)),
+                ComponentKind::Sink(flow) => end(*flow).or_else(|| stacks.take(*flow, 1)),
                 ComponentKind::Agent(place) if self.agent_number(place).is_none() => {
                     Some(self.proxy(place.link, combination, |flow| end(flow).is_none()).into())
                 }

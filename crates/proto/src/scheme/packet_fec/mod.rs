@@ -182,7 +182,6 @@ impl Scheme for PacketFec {
                        sent: that of {interleave} blocks, or 0 for one",
             }),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
-            reads_tcp: false,
             variants: &[
                 &[("k", "8"), ("n", "10"), ("interleave", "1")],
                 &[("k", "8"), ("n", "12"), ("interleave", "1")],
@@ -209,6 +208,10 @@ impl Scheme for PacketFec {
             }
         }
         faults
+    }
+
+    fn reads_tcp(&self) -> bool {
+        false
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

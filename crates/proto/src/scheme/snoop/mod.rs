@@ -173,7 +173,6 @@ impl Scheme for Snoop {
                        what it gains over the tenth of the flows that it leaves alone",
             }),
             cost: "must see TCP headers and both directions of a connection",
-            reads_tcp: true,
             variants: &[&[]],
         })
     }

@@ -99,7 +99,6 @@ impl Scheme for Wenp {
             place: "base station and sender",
             products: None,
             cost: "marks in TCP headers",
-            reads_tcp: true,
             variants: &[&[]],
         })
     }

@@ -349,7 +349,9 @@ impl Resolver<'_> {
         let split =
             self.combinations.iter().filter_map(|(_, combination)| combination.split(&self.scenario.tcp));
         let own = self.network.settings().map(|tcp| tcp.full_packet());
-        let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.full_packet()));
+        let stacks =
+            self.network.flows.iter().filter_map(|flow| flow.stack.map(|sender| sender.quic.packet_size()));
+        let sizes = traffic.chain(own).chain(stacks).chain(split.map(|split| split.wireless.full_packet()));
         sizes.fold(self.scenario.tcp.full_packet(), Bytes::max).min(MAX_PACKET)
     }
 

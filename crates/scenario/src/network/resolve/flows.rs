@@ -13,6 +13,7 @@ use super::routes::Keys;
 use crate::diagnostics::alternatives;
 use crate::network::{Flow, Workload};
 use crate::schema::{Application, ConnectionOverride, Pair, Traffic, Transfer};
+use crate::stacks::StackSender;
 
 impl Resolver<'_> {
     pub(super) fn add_connections(&mut self) {
@@ -79,8 +80,8 @@ impl Resolver<'_> {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
             let workload = Workload::Transfer { transfer, spread, plain: own.plain };
             let path = FlowPath { nodes, others, one_way: false, joins: None };
-            let tcp = self.tcp(&path.nodes, Some((name, &own.tcp)));
-            self.add_flow(Flow { name: name.to_owned(), path, workload, tcp });
+            let (tcp, stack) = self.transport(&path.nodes, name, own);
+            self.add_flow(Flow { name: name.to_owned(), path, workload, tcp, stack });
         }
     }
 
@@ -93,17 +94,72 @@ impl Resolver<'_> {
         }
     }
 
-    /// TCP settings of a connection along `nodes`: `[tcp]`, overridden by the hosts at its ends, then by the connection's
+    /// TCP settings of a connection along `nodes`, and its stack if that is another one: those of its own sender, or else of
+    /// the scenario's.
+    fn transport(
+        &mut self,
+        nodes: &[HostId],
+        name: &str,
+        own: &ConnectionOverride,
+    ) -> (tcp::Settings, Option<StackSender>) {
+        let scenario = self.scenario;
+        let of_all = || scenario.sender.as_deref().and_then(|sender| scenario.stack_of_sender(sender));
+        let Some(sender) = own.sender.as_deref() else {
+            return (self.tcp(nodes, &scenario.tcp, Some((name, &own.tcp))), of_all());
+        };
+        if let Some(stack) = scenario.stack_of_sender(sender) {
+            if !own.tcp.is_none() {
+                let problem = format!(
+                    "found TCP settings beside the sender \"{sender}\", which is not TCP; remove one"
+                );
+                self.fault(&["connection", name, "tcp"], problem);
+            }
+            return (scenario.tcp.clone(), Some(stack));
+        }
+        let Some(tcp) = scenario.tcp_of_sender(sender) else {
+            self.fault(&["connection", name, "sender"], scenario.unknown_sender(sender));
+            return (scenario.tcp.clone(), None);
+        };
+        for (key, problem) in tcp.faults() {
+            let problem = format!("found \"{sender}\", whose {key} is invalid: {problem}");
+            self.fault(&["connection", name, "sender"], problem);
+        }
+        (self.tcp(nodes, &tcp, Some((name, &own.tcp))), None)
+    }
+
+    /// Checks the settings of QUIC, and that what cannot use it does not.
+    pub(super) fn check_stacks(&mut self) {
+        let scenario = self.scenario;
+        for (key, problem) in scenario.quic.iter().flat_map(|quic| quic.faults()) {
+            self.fault(&["quic", key], problem);
+        }
+        let sender = scenario.sender.as_deref().filter(|sender| scenario.stack_of_sender(sender).is_some());
+        if let (Some(sender), Some(application)) = (sender, scenario.application.keys().next()) {
+            let problem = format!(
+                "found \"{sender}\", which carries transfers only, beside the application \"{application}\", expected a \
+                 TCP sender; state it as sender of the connections that use it, such as [connection.{}]",
+                scenario.connection.keys().next().map_or("transfer", String::as_str)
+            );
+            self.fault(&["sender"], problem);
+        }
+    }
+
+    /// TCP settings of a connection along `nodes`: `usual`, overridden by the hosts at its ends, then by the connection's
     /// table in `own`, which also has its name.
-    fn tcp(&mut self, nodes: &[HostId], own: Option<(&str, &tcp::Override)>) -> tcp::Settings {
+    fn tcp(
+        &mut self,
+        nodes: &[HostId],
+        usual: &tcp::Settings,
+        own: Option<(&str, &tcp::Override)>,
+    ) -> tcp::Settings {
         let scenario = self.scenario;
         let of_host = |node: &HostId| {
             let name = &self.network.names[usize::from(node.0)];
-            scenario.host.get(name).map(|host| host.tcp.of(&scenario.tcp))
+            scenario.host.get(name).map(|host| host.tcp.of(usual))
         };
         let [from, to] = [nodes.first(), nodes.last()].map(|node| node.and_then(of_host));
-        let receiver = to.as_ref().unwrap_or(&scenario.tcp);
-        let mut settings = from.as_ref().unwrap_or(&scenario.tcp).with_receiver(receiver);
+        let receiver = to.as_ref().unwrap_or(usual);
+        let mut settings = from.as_ref().unwrap_or(usual).with_receiver(receiver);
         if let Some((name, own)) = own.filter(|(_, own)| !own.is_none()) {
             settings = own.of(&settings);
             let unused = own.stated().filter_map(|key| Some((key, settings.unused(key)?)));
@@ -152,7 +208,7 @@ impl Resolver<'_> {
                 let path = FlowPath { nodes, others, one_way: true, joins: None };
                 let workload = Workload::Traffic { config, voip: traffic.voip };
                 let tcp = self.scenario.tcp.clone();
-                self.add_flow(Flow { name: name.clone(), path, workload, tcp });
+                self.add_flow(Flow { name: name.clone(), path, workload, tcp, stack: None });
             }
         }
     }
@@ -231,8 +287,8 @@ impl Resolver<'_> {
                 };
                 let (nodes, others) = (nodes.clone(), others.clone());
                 let path = FlowPath { nodes, others, one_way: false, joins };
-                let tcp = self.tcp(&path.nodes, None);
-                self.add_flow(Flow { name: name.clone(), path, workload, tcp });
+                let tcp = self.tcp(&path.nodes, &self.scenario.tcp, None);
+                self.add_flow(Flow { name: name.clone(), path, workload, tcp, stack: None });
             }
         }
     }

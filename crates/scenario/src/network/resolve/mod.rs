@@ -84,6 +84,7 @@ impl Scenario {
         }
         if resolver.faults.is_empty() {
             resolver.check_hosts();
+            resolver.check_stacks();
             resolver.add_connections();
             resolver.add_traffic();
             resolver.add_applications();

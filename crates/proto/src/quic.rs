@@ -1,0 +1,96 @@
+//! Settings of QUIC connections in a scenario, common to all stacks.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use lasthop_base::{Bytes, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the connections whose sender is a QUIC stack. Both ends have the same.
+///
+/// ```toml
+/// sender = "quinn-cubic"
+///
+/// [quic]
+/// mtu = "1452 B"
+/// mtu_discovery = true
+/// tick = "1 ms"
+/// ```
+///
+/// The handshake and the packets have the sizes of TLS 1.3, without cryptography. The destination is the client: it connects
+/// at the start of the transfer, and the source, which is the server, sends the data on one stream. Packets are ECN-capable,
+/// as those of the stacks are: a queue may mark them. A connection without packets for 30 s is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Settings {
+    /// Largest UDP payload. With IP and UDP headers of 28 bytes, the default makes packets of 1,500 bytes, as those of TCP.
+    pub mtu: Bytes,
+    /// Whether the ends begin with payloads of 1,200 bytes and discover that `mtu` passes (RFC 8899). Otherwise they know it.
+    pub mtu_discovery: bool,
+    /// Flow-control window of the stream. The sender buffers eight times as much. The default is quinn's, for 100 Mb/s and
+    /// 100 ms.
+    pub window: Bytes,
+    /// Largest number of datagrams that one call to the stack returns, as with segmentation offload. Pacing spaces batches.
+    pub batch: u32,
+    /// Timers expire at multiples of this: 1 ms with quinn's usual runtime. By default they are exact.
+    pub tick: Duration,
+    /// Size of the server's handshake messages after its hello, most of it the chain of certificates. More than three
+    /// datagrams of 1,200 bytes wait for the client's address to be validated (RFC 9000 section 8.1).
+    pub handshake: Bytes,
+}
+
+impl Settings {
+    /// Headers of IPv4 and UDP.
+    pub const HEADERS: Bytes = Bytes(28);
+
+    /// The smallest datagram that a path must carry (RFC 9000 section 14).
+    pub const LEAST_MTU: Bytes = Bytes(1200);
+
+    /// The payload of the largest IPv4 packet.
+    const MOST_MTU: Bytes = Bytes(65_507);
+
+    const MOST_WINDOW: Bytes = Bytes(1 << 30);
+
+    /// quinn's own upper bound is 10.
+    const MOST_BATCH: u32 = 64;
+
+    /// The size of a full packet.
+    pub fn packet_size(&self) -> Bytes {
+        self.mtu + Settings::HEADERS
+    }
+
+    /// Invalid settings: the key of each, and what was found and expected.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let bytes = |key, found: Bytes, least: Bytes, most: Bytes| {
+            let is_valid = (least..=most).contains(&found);
+            (!is_valid).then(|| (key, format!("found \"{found}\", expected from \"{least}\" to \"{most}\"")))
+        };
+        let batch = (self.batch == 0 || self.batch > Settings::MOST_BATCH).then(|| {
+            ("batch", format!("found {}, expected from 1 to {} datagrams", self.batch, Settings::MOST_BATCH))
+        });
+        let longest = Duration::from_millis(100);
+        let tick = (self.tick > longest)
+            .then(|| ("tick", format!("found \"{}\", expected at most \"{longest}\"", self.tick)));
+        let sizes = [
+            bytes("mtu", self.mtu, Settings::LEAST_MTU, Settings::MOST_MTU),
+            bytes("window", self.window, Bytes(2 * self.mtu.0), Settings::MOST_WINDOW),
+            bytes("handshake", self.handshake, Bytes(200), Bytes(60_000)),
+        ];
+        sizes.into_iter().chain([batch, tick]).flatten().collect()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            mtu: Bytes(1472),
+            mtu_discovery: false,
+            window: Bytes(1_250_000),
+            batch: 10,
+            tick: Duration::ZERO,
+            handshake: Bytes(2400),
+        }
+    }
+}

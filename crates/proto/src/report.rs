@@ -1,0 +1,60 @@
+//! What the ends of a connection report of themselves, whichever stack they belong to.
+
+use lasthop_base::{Bytes, Duration, Time};
+
+use crate::counters::counters;
+
+/// What one end of a connection reports. What its stack does not count is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndReport {
+    /// What it has counted since its start.
+    pub counters: EndCounters,
+    /// Payload that the peer has acknowledged.
+    pub acknowledged: Option<Bytes>,
+    /// Bytes sent and neither acknowledged nor declared lost.
+    pub in_flight: Option<Bytes>,
+}
+
+counters! {
+    /// Counters of one end of a connection. Those of the other end's role are zero or `None`: a sender delivers nothing.
+    pub struct EndCounters {
+        /// Start of the connection.
+        pub started: Option<Time>,
+        /// When the end gave up, or was reset by its peer.
+        pub aborted: Option<Time>,
+        /// Packets sent, of any kind: segments of TCP, datagrams of QUIC.
+        pub packets_sent: u64,
+        /// Payload sent, retransmissions included.
+        pub payload_sent: Option<Bytes>,
+        /// Packets with payload that an earlier one carried. QUIC sends lost payload in packets of any kind.
+        pub retransmitted_packets: Option<u64>,
+        /// Total size of `retransmitted_packets` as IP packets, minus their new payload.
+        pub retransmitted_bytes: Option<Bytes>,
+        /// Packets that loss detection declared lost (RFC 9002 section 6).
+        pub declared_lost: Option<u64>,
+        /// Retransmission timeouts.
+        pub timeouts: Option<u64>,
+        /// Losses detected by acknowledgements.
+        pub detected_losses: Option<u64>,
+        /// Probes of the tail: those of RFC 8985 section 7, or probe timeouts of QUIC (RFC 9002 section 6.2).
+        pub probes: Option<u64>,
+        /// Spurious timeouts, which were undone.
+        pub spurious_timeouts: Option<u64>,
+        /// Window reductions that were undone, those of timeouts included.
+        pub undone_reductions: Option<u64>,
+        /// Acknowledgements with ECN-Echo.
+        pub echoes: Option<u64>,
+        /// Time for which pacing delayed packets that the windows allowed.
+        pub pacing_wait: Option<Duration>,
+        /// Control messages received.
+        pub notices: u64,
+        /// Times that a scheme's reaction changed what the end does.
+        pub reactions: u64,
+        /// Payload received in order, ready for the application.
+        pub delivered: Bytes,
+        /// Time of the last in-order arrival.
+        pub last_delivery: Time,
+        /// Acknowledgements sent: segments of TCP, frames of QUIC.
+        pub acks_sent: Option<u64>,
+    }
+}

@@ -1,0 +1,34 @@
+//! The transport stacks of this build, beside TCP.
+
+use lasthop_proto::quic;
+use lasthop_proto::stack::Stack;
+
+/// The sender of a connection that does not use TCP.
+#[derive(Clone, Copy, Debug)]
+pub struct StackSender {
+    /// The stack of both ends.
+    pub stack: &'static dyn Stack,
+    /// One of its senders.
+    pub name: &'static str,
+    /// Settings of QUIC.
+    pub quic: quic::Settings,
+}
+
+/// The stacks of this build.
+pub fn stacks() -> &'static [&'static dyn Stack] {
+    &[]
+}
+
+/// The stack with a sender called `name`, and that name.
+pub(crate) fn of_sender(name: &str) -> Option<(&'static dyn Stack, &'static str)> {
+    let all = stacks().iter().flat_map(|stack| stack.senders().iter().map(|sender| (*stack, *sender)));
+    all.into_iter().find(|(_, sender)| *sender == name)
+}
+
+/// What to add to the message that there is no sender `name`: that it is one of a stack which this build lacks.
+pub(crate) fn lacking(name: &str) -> &'static str {
+    match name.starts_with("quinn") && stacks().is_empty() {
+        true => "; this build has no QUIC: use the command line's `lasthop`, or build with the feature quic",
+        false => "",
+    }
+}
