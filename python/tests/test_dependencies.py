@@ -23,6 +23,7 @@ def crates() -> list[dict[str, Any]]:
     if shutil.which("cargo") is None:
         pytest.skip("there is no cargo")
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--all-features"]
+    command += [f"--filter-platform={target}" for target in RULES["graph"]["targets"]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     packages: list[dict[str, Any]] = json.loads(done.stdout)["packages"]

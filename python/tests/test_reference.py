@@ -237,7 +237,7 @@ def test_whatever_the_program_accepts_the_schema_accepts() -> None:
             if isinstance(value, list) and "table" in key.kind:
                 # The program would take it for the values of the table's keys in order.
                 continue
-            document = around(path)
+            document = copy.deepcopy(around(path))
             table = document
             *parents, last = path.split(".")
             for parent in parents:

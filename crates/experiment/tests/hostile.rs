@@ -35,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 const MOST_MEMORY_KB: u64 = 3_000_000;
 
+const QUIC_SENDERS: &[&str] = &["quinn-newreno", "quinn-cubic", "quinn-bbr"];
+
 /// Draws values: mostly usual ones, some at the limits of the format.
 struct Draw(Stream);
 
@@ -387,6 +389,22 @@ impl Draw {
         }
     }
 
+    fn quic(&mut self, text: &mut String) {
+        text.push_str("[quic]\n");
+        for key in ["mtu", "window", "handshake"] {
+            if self.chance(0.3) {
+                writeln!(text, "{key} = \"{}\"", self.size()).expect("text");
+            }
+        }
+        if self.chance(0.2) {
+            writeln!(text, "tick = \"{}\"", self.span()).expect("text");
+        }
+        if self.chance(0.2) {
+            writeln!(text, "batch = {}", self.count()).expect("text");
+        }
+        writeln!(text, "mtu_discovery = {}", coin(&mut self.0)).expect("text");
+    }
+
     fn mobility(&mut self, text: &mut String) {
         let (gap, a, b) = (self.span(), self.span(), self.span());
         let moves = match self.0.below(4) {
@@ -415,6 +433,7 @@ impl Draw {
         match sender {
             0 => text.push_str("sender = \"mine\"\n"),
             1 => text.push_str("sender = \"linux-bbr\"\n"),
+            2 => writeln!(text, "sender = \"{}\"", pick_name(&mut self.0, QUIC_SENDERS)).expect("text"),
             _ => {}
         }
         if self.chance(0.2) {
@@ -444,6 +463,9 @@ impl Draw {
         }
         text.push_str("[tcp]\n");
         self.tcp(&mut text);
+        if sender == 2 && self.chance(0.5) {
+            self.quic(&mut text);
+        }
         text.push_str("[wired]\n");
         self.any_rate(&mut text, "");
         self.any_delay(&mut text, "");

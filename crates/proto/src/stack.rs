@@ -22,11 +22,22 @@ pub trait Stack: fmt::Debug + Send + Sync {
     /// The library and its version, which results state: a different one may give different numbers.
     fn version(&self) -> &'static str;
 
-    /// The names of its senders, which are those of no TCP sender.
-    fn senders(&self) -> &'static [&'static str];
+    /// Its senders, whose names are those of no TCP sender.
+    fn senders(&self) -> &'static [Sender];
 
     /// The sender and the receiver of a connection. They are deterministic: packets depend on `flow` and on what arrives when.
     fn ends(&self, flow: &StackFlow<'_>) -> [Box<dyn Component>; 2];
+}
+
+/// A sender of a [`Stack`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The name in scenarios.
+    pub name: &'static str,
+    /// The name in reports.
+    pub title: &'static str,
+    /// How the owner of a server chooses it.
+    pub how: &'static str,
 }
 
 /// A connection for which a [`Stack`] builds the ends.
@@ -36,7 +47,7 @@ pub struct StackFlow<'a> {
     pub connection: Connection,
     /// Size and start.
     pub transfer: Transfer,
-    /// One of the stack's [senders](Stack::senders).
+    /// The name of one of the stack's [senders](Stack::senders).
     pub sender: &'a str,
     /// Settings of QUIC.
     pub quic: &'a quic::Settings,

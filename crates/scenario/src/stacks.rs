@@ -14,15 +14,19 @@ pub struct StackSender {
     pub quic: quic::Settings,
 }
 
-/// The stacks of this build.
+/// The stacks, of which each is a feature of this crate. The page in a browser has none.
 pub fn stacks() -> &'static [&'static dyn Stack] {
+    #[cfg(feature = "quic")]
+    return &[&lasthop_quic::Quinn];
+    #[cfg(not(feature = "quic"))]
     &[]
 }
 
 /// The stack with a sender called `name`, and that name.
 pub(crate) fn of_sender(name: &str) -> Option<(&'static dyn Stack, &'static str)> {
-    let all = stacks().iter().flat_map(|stack| stack.senders().iter().map(|sender| (*stack, *sender)));
-    all.into_iter().find(|(_, sender)| *sender == name)
+    let mut all =
+        stacks().iter().flat_map(|stack| stack.senders().iter().map(|sender| (*stack, sender.name)));
+    all.find(|(_, sender)| *sender == name)
 }
 
 /// What to add to the message that there is no sender `name`: that it is one of a stack which this build lacks.

@@ -17,6 +17,7 @@ mod networks;
 mod packet_fec;
 mod places;
 mod queues;
+mod quic;
 mod radio;
 mod reactions;
 mod runs;

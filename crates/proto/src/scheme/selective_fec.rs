@@ -42,7 +42,7 @@ pub struct SelectiveFec {
     pub segments: u32,
     /// The mark, a differentiated services code point (DSCP) from 1 to 63, whose default is one for local use (RFC 2474
     /// section 6).
-    #[schemars(with = "u8", range(min = 1, max = 63))]
+    #[schemars(with = "u8", range(max = 63))]
     pub mark: Dscp,
 }
 

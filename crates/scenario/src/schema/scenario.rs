@@ -269,7 +269,8 @@ pub(super) fn names_of_senders() -> Vec<String> {
     let controls = tcp::Congestion::ALL.iter().map(|congestion| congestion.control().name);
     let combined = controls.map(|name| format!("{}-{name}", tcp::Profile::default().name()));
     let profiles = tcp::Profile::ALL.map(|profile| String::from(profile.name()));
-    let stacks = stacks::stacks().iter().flat_map(|stack| stack.senders()).map(|name| String::from(*name));
+    let stacks =
+        stacks::stacks().iter().flat_map(|stack| stack.senders()).map(|sender| String::from(sender.name));
     profiles.into_iter().chain(combined).chain(stacks).collect::<IndexSet<_>>().into_iter().collect()
 }
 

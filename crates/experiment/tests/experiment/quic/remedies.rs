@@ -1,0 +1,59 @@
+//! What schemes do for QUIC: those that read TCP nothing, and links, codes and queues what they do for any packet.
+
+use lasthop_experiment::Observe;
+use lasthop_proto::scheme::Schemes;
+
+use super::{TRACED, events, only, read, run};
+
+const LOSSY: &str = "radio.channel.frame-loss.loss=0.01";
+
+/// Each scheme of the registry that says so, wherever it can be installed.
+#[test]
+fn schemes_that_read_tcp_change_no_packet_of_quic() {
+    let all = Schemes::default();
+    let names: Vec<(&str, bool)> = all.all().map(|scheme| (scheme.name(), scheme.reads_tcp())).collect();
+    let link = [
+        "sender=quinn-cubic",
+        "limit=3 s",
+        LOSSY,
+        "radio.arq.stop-and-wait.retransmissions=0",
+        "radio.fec=bch-255-131-18",
+        "scheme.basic.arq=true",
+    ];
+    let basic = run(&read(&link), "basic", 0, TRACED);
+    assert!(basic.without_effect.is_empty());
+    let mut unchanged = 0;
+    for (name, _) in names.iter().filter(|(_, reads_tcp)| *reads_tcp) {
+        let Ok(scenario) = read(&link).with_schemes(vec![String::from(*name)], []) else { continue };
+        let run = run(&scenario, name, 0, TRACED);
+        assert_eq!((events(&run), only(&run)), (events(&basic), only(&basic)), "{name}");
+        assert_eq!(run.connections[0].parts.len(), 1, "{name} does not split it");
+        assert_eq!(run.without_effect.iter().map(|each| each.0).collect::<Vec<_>>(), [*name]);
+        unchanged += 1;
+    }
+    assert!(unchanged >= 15, "{unchanged} schemes were tried");
+}
+
+#[test]
+fn links_and_codes_help_quic() {
+    let scenario = read(&["sender=quinn-cubic", LOSSY]);
+    let of = |scheme: &str| run(&scenario, scheme, 0, Observe::default());
+    let rate = |scheme: &str| of(scheme).metrics.connections.throughput_bps;
+    let basic = rate("basic");
+    assert!(rate("arq") > 3.5 * basic && rate("packet-fec") > 2.5 * basic);
+    assert_eq!((rate("snoop"), rate("i-tcp")), (basic, basic));
+    assert!(of("arq").without_effect.is_empty());
+    assert_eq!(of("snoop").without_effect, [("snoop", "QUIC encrypts what it would read or change in TCP")]);
+}
+
+/// Beside QUIC, a scheme still helps TCP.
+#[test]
+fn a_scheme_for_tcp_has_effect_beside_quic() {
+    let both = ["connection.tcp.sender=linux", "connection.quic.sender=quinn-cubic", LOSSY, "limit=20 s"];
+    let scenario = read(&both);
+    let [basic, snoop, split] =
+        ["basic", "snoop", "i-tcp"].map(|scheme| run(&scenario, scheme, 0, Observe::default()));
+    assert!(snoop.connections[0].metrics.throughput_bps > 2.0 * basic.connections[0].metrics.throughput_bps);
+    assert!(snoop.without_effect.is_empty());
+    assert_eq!(split.connections.iter().map(|each| each.parts.len()).collect::<Vec<_>>(), [2, 1]);
+}

@@ -1,0 +1,115 @@
+//! The configuration of quinn's endpoints.
+
+use std::sync::Arc;
+
+use lasthop_base::Stream;
+use lasthop_proto::quic::Settings;
+use lasthop_proto::stack::Sender;
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::{
+    ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
+};
+
+use crate::ids::{self, SequentialIds};
+use crate::sizes;
+
+/// Congestion controls of quinn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// That of RFC 9002.
+    NewReno,
+    /// RFC 8312.
+    Cubic,
+    /// After that of Google's QUIC.
+    Bbr,
+}
+
+impl Control {
+    /// The senders with each of them.
+    pub(crate) const SENDERS: [Sender; 3] = [
+        Sender {
+            name: "quinn-cubic",
+            title: "CUBIC of quinn, its default",
+            how: "quinn's default: CubicConfig as congestion_controller_factory of TransportConfig",
+        },
+        Sender {
+            name: "quinn-newreno",
+            title: "NewReno of quinn",
+            how: "NewRenoConfig as congestion_controller_factory of quinn's TransportConfig",
+        },
+        Sender {
+            name: "quinn-bbr",
+            title: "BBR of quinn",
+            how: "BbrConfig as congestion_controller_factory of quinn's TransportConfig",
+        },
+    ];
+
+    /// The control of the sender called `name`; that of quinn's default for an unknown one.
+    pub(crate) fn named(name: &str) -> Control {
+        match name {
+            "quinn-newreno" => Control::NewReno,
+            "quinn-bbr" => Control::Bbr,
+            _ => Control::Cubic,
+        }
+    }
+
+    fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
+        match self {
+            Control::NewReno => Arc::new(NewRenoConfig::default()),
+            Control::Cubic => Arc::new(CubicConfig::default()),
+            Control::Bbr => Arc::new(BbrConfig::default()),
+        }
+    }
+}
+
+/// The seed of an endpoint.
+pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
+    let mut seed = [0; 32];
+    seed.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&random.below(u64::MAX).to_le_bytes()));
+    seed
+}
+
+/// Settings as valid by [`Settings::faults`]: all conversions fit.
+fn transport(control: Control, settings: &Settings) -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
+    config.congestion_controller_factory(control.factory());
+    config.stream_receive_window(window).send_window(8 * u64::from(window));
+    let mtu = mtu(settings);
+    if settings.mtu_discovery {
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(mtu);
+        config.mtu_discovery_config(Some(discovery));
+    } else {
+        config.initial_mtu(mtu).mtu_discovery_config(None);
+    }
+    Arc::new(config)
+}
+
+fn mtu(settings: &Settings) -> u16 {
+    u16::try_from(settings.mtu.0).unwrap_or(u16::MAX)
+}
+
+fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<ServerConfig>>) -> Endpoint {
+    let mut config = EndpointConfig::new(Arc::new(sizes::Unkeyed));
+    config.cid_generator(move || Box::new(SequentialIds { end, issued: 0 }));
+    config.rng_seed(Some(seed));
+    config.max_udp_payload_size(mtu(settings)).expect("at least 1,200 bytes");
+    Endpoint::new(Arc::new(config), server, settings.mtu_discovery, None)
+}
+
+/// The endpoint of a server that sends with `control`.
+pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> Endpoint {
+    let handshake = sizes::Handshake { certificates: settings.handshake };
+    let mut config = ServerConfig::new(Arc::new(handshake), Arc::new(sizes::Unkeyed));
+    config.transport_config(transport(control, settings));
+    endpoint(settings, 1, seed, Some(Arc::new(config)))
+}
+
+/// The endpoint of a client, and the configuration of its connection.
+pub(crate) fn client(settings: &Settings, control: Control, seed: [u8; 32]) -> (Endpoint, ClientConfig) {
+    let mut config = ClientConfig::new(Arc::new(sizes::Handshake { certificates: settings.handshake }));
+    config.transport_config(transport(control, settings));
+    config.initial_dst_cid_provider(Arc::new(ids::first_destination));
+    (endpoint(settings, 2, seed, None), config)
+}

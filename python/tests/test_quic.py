@@ -1,0 +1,97 @@
+"""QUIC senders from Python and the command line, and the page about them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, Command
+
+import lasthop
+from lasthop import plots
+
+PATH = ROOT / "scripts/quic.py"
+SPEC = importlib.util.spec_from_file_location("quic_tables", PATH)
+assert SPEC is not None
+assert SPEC.loader is not None
+quic = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(quic)
+PAGE = (ROOT / "docs/guide/quic.md").read_text(encoding="utf-8")
+SHORT = ("--set", "limit=3 s", "--sender", "quinn-newreno")
+
+
+def test_the_tables_of_the_page_are_those_of_the_script() -> None:
+    """The loss-based senders, which are quick, at two losses."""
+    losses = ("1 %", "3 %")
+    columns = [1 + quic.LOSSES.index(loss) for loss in losses]
+    page = {row.split("|")[1].strip(" `"): row.split("|") for row in quic.written(PAGE, "goodput")}
+    assert list(page) == list(quic.SENDERS)
+    senders = quic.SENDERS[:4]
+    for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
+        assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
+    assert [len(quic.written(PAGE, name)) for name in quic.TABLES] == [6, 2, 5]
+
+
+def test_the_page_shows_what_the_command_prints(command: Command) -> None:
+    (shown,) = re.findall(r"```text\n\$ lasthop (.*?)```", PAGE, re.DOTALL)
+    line, _, table = shown.replace("\\\n", "").partition("\n")
+    done = command(*line.split())
+    assert done.returncode == 0, done.stderr
+    printed = [text.rstrip() for text in done.stdout.strip().splitlines()]
+    assert printed == [text.rstrip() for text in table.strip().splitlines()]
+
+
+def test_processes_and_threads_give_the_same_bytes() -> None:
+    """Two processes, with other addresses and other seeds of hashes, and one or two threads."""
+    line = [sys.executable, "-m", "lasthop", "compare", "last-mile", "--runs", "4:4", "--scheme", "basic"]
+    line += ["--sender", "quinn-newreno", "--sender", "quinn-bbr", "--set", "limit=2 s", "--json"]
+    done = [subprocess.run([*line, "--jobs", jobs], capture_output=True, check=True) for jobs in "12"]
+    assert done[0].stdout == done[1].stdout
+    assert len(json.loads(done[0].stdout)["results"]) == 3
+
+
+def test_results_name_the_library_and_lack_what_it_does_not_count(command: Command) -> None:
+    done = command("run", "last-mile", *SHORT, "--scheme", "snoop", "--json")
+    (result,) = json.loads(done.stdout)["results"]
+    assert result["stacks"] == ["quinn-proto 0.11.19"]
+    assert result["without_effect"] == {"snoop": "QUIC encrypts what it would read or change in TCP"}
+    assert (result["metrics"]["timeouts"], result["metrics"]["goodput"]) == (None, None)
+    assert result["metrics"]["declared_lost"] >= 0
+    table = command("run", "last-mile", *SHORT).stdout
+    assert "declared lost" in table
+    assert re.search(r"quinn-newreno +basic +[\d.]+ +- +- +- +\d+", table)
+
+
+def test_traces_and_figures_of_quic(command: Command, tmp_path: Path) -> None:
+    run = lasthop.load("last-mile", ["limit=3 s", "sender=quinn-cubic"]).run(trace=True, series=True)
+    series = run.series()
+    assert list(series)[:5] == ["time_s", "cwnd_bytes", "ssthresh_bytes", "mss_bytes", "srtt_s"]
+    assert 0.06 <= np.nanmin(series["srtt_s"]) < 0.08
+    events = run.events()
+    assert {"sent", "delivered", "lost", "ack-sent"} <= {*events["event"]}
+    assert plots.cwnd(run).axes[0].get_ylim()[1] > 20
+    done = command("run", "last-mile", *SHORT, "--trace", "--out", tmp_path / "out", "--pcap")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [("sender=quinn-vegas", 'found "quinn-vegas"'), ("quic.mtu=900 B", 'expected from "1200 B"')],
+)
+def test_a_wrong_setting_is_refused(command: Command, setting: str, reason: str) -> None:
+    done = command("check", "last-mile", "--set", "sender=quinn-bbr", "--set", setting)
+    assert done.returncode == 2
+    assert reason in done.stderr
+
+
+def test_emulation_has_tcp(command: Command) -> None:
+    """A simulated connection over QUIC would not be that of the real hosts."""
+    done = command("emulate", "last-mile", "--set", "sender=quinn-cubic", "--", "true")
+    assert done.returncode != 0
+    assert "expected TCP senders" in done.stderr

@@ -1,0 +1,129 @@
+"""Write the tables of docs/guide/quic.md: QUIC and TCP on one last hop.
+
+`python scripts/quic.py [--runs N]` runs each sender on the worked scenario `last-mile` at several losses,
+with remedies, and beside TCP, which takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from lasthop import Scenario, load
+from lasthop.race import Arm, Race
+
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "quic.md"
+
+SENDERS = ("quinn-newreno", "linux-reno", "quinn-cubic", "linux", "quinn-bbr", "linux-bbr")
+LOSSES = ("0", "0.1 %", "1 %", "3 %")
+REMEDIES = ("basic", "snoop", "eln", "i-tcp", "arq", "packet-fec", "snoop + arq")
+PAIRS = (
+    ("linux", "quinn-cubic"),
+    ("linux", "quinn-newreno"),
+    ("linux", "quinn-bbr"),
+    ("linux-bbr", "quinn-cubic"),
+    ("linux-bbr", "quinn-bbr"),
+)
+RUNS = 8
+METRIC = "throughput_bps"
+
+
+def last_mile(loss: str) -> Scenario:
+    """Return the worked scenario with this loss of frames."""
+    share = float(loss.split()[0]) / 100
+    channel = {"frame-loss": {"loss": share}} if share else "perfect"
+    return load("last-mile").with_({"radio.channel": channel})
+
+
+def row(cells: Sequence[str]) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def means(
+    scenario: Scenario, arms: Sequence[Arm], metrics: Sequence[str], runs: int
+) -> list[list[tuple[float, float]]]:
+    """Return, for each arm, the mean of each metric in Mb/s, with the half-width of its 95 % interval."""
+    # No arm stops early: with the least error, and no width that is narrow enough.
+    race = Race(
+        scenario,
+        arms,
+        baseline=arms[0],
+        metric=metrics[0],
+        metrics=metrics,
+        runs=(runs, runs),
+        precision=None,
+    )
+    race.run()
+    found = [{each.arm: each.mean for each in race.ranking(metric)} for metric in metrics]
+    return [
+        [(each[arm].value / 1e6, (each[arm].high - each[arm].low) / 2e6) for each in found] for arm in arms
+    ]
+
+
+def goodput(senders: Sequence[str] = SENDERS, losses: Sequence[str] = LOSSES, runs: int = RUNS) -> list[str]:
+    """Return a row for each sender: its goodput at each loss."""
+    arms = [Arm(sender, "basic") for sender in senders]
+    columns = [means(last_mile(loss), arms, [METRIC], runs) for loss in losses]
+    rows = []
+    for sender, cells in zip(senders, zip(*columns, strict=True), strict=True):
+        rows.append(row([f"`{sender}`", *(f"{mean:.2f} ± {half:.2f}" for ((mean, half),) in cells)]))
+    return rows
+
+
+def remedies(loss: str = "1 %", runs: int = RUNS) -> list[str]:
+    """Return a row for each of a QUIC and a TCP sender: its goodput with each remedy."""
+    rows = []
+    for sender in ("quinn-cubic", "linux"):
+        arms = [Arm(sender, remedy) for remedy in REMEDIES]
+        cells = means(last_mile(loss), arms, [METRIC], runs)
+        rows.append(row([f"`{sender}`", *(f"{mean:.2f}" for ((mean, _),) in cells)]))
+    return rows
+
+
+def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
+    """Return a row for each pair of a TCP and a QUIC sender: the goodput of both at each loss."""
+    rows = []
+    for tcp, quic in PAIRS:
+        cells = []
+        for loss in losses:
+            pair = {"connection": {"tcp": {"sender": tcp}, "quic": {"sender": quic}}}
+            scenario = last_mile(loss).with_(pair)
+            metrics = [f"connection.{name}.throughput_bps" for name in pair["connection"]]
+            (shares,) = means(scenario, [Arm(None, "basic")], metrics, runs)
+            cells.append(", ".join(f"{share:.2f}" for share, _ in shares))
+        rows.append(row([f"`{tcp}`, `{quic}`", *cells]))
+    return rows
+
+
+TABLES = {"goodput": goodput, "remedies": remedies, "beside": beside}
+
+
+def _table(name: str) -> re.Pattern[str]:
+    """Return the pattern of a table of the page: its head, then its rows."""
+    return re.compile(rf"(<!-- {name} -->\n\|.*\n\|.*\n)((?:\|.*\n)*)")
+
+
+def written(page: str, name: str) -> list[str]:
+    """Return the rows of a table of the page."""
+    found = _table(name).search(page)
+    return [] if found is None else found[2].splitlines()
+
+
+def main() -> None:
+    """Write the tables into the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=RUNS)
+    runs = parser.parse_args().runs
+    page = PAGE.read_text()
+    for name, table in TABLES.items():
+        rows = "".join(f"{row}\n" for row in table(runs=runs))
+        page = _table(name).sub(lambda found, rows=rows: found[1] + rows, page)
+        print(f"{name}:\n{rows}")
+    PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
