@@ -28,6 +28,7 @@ mod python_scheme;
 mod run;
 mod scenario;
 mod scheme;
+mod stack;
 mod value;
 
 use mimalloc::MiMalloc;
@@ -78,6 +79,8 @@ mod _lasthop {
     use crate::scenario::{Point, Scenario, UnknownMetric};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
+    #[pymodule_export]
+    use crate::stack::{StackSender, stack_senders};
     #[pymodule_export]
     use crate::value::{Quantity, quantity};
 

@@ -3,12 +3,13 @@
 from lasthop.advice.advice import Advice, advise
 from lasthop.advice.installation import plan
 from lasthop.advice.judgement import Change, Effect, Judgement, Limit, Remedy
-from lasthop.advice.remedies import SENDERS, Deployment, Part, Sender
+from lasthop.advice.remedies import SENDERS, STACK_SENDERS, Deployment, Part, Sender
 from lasthop.advice.steps import Steps
 from lasthop.advice.uses import USES, Measure, Use
 
 __all__ = [
     "SENDERS",
+    "STACK_SENDERS",
     "USES",
     "Advice",
     "Change",

@@ -64,7 +64,7 @@ class Judge:
         report: Callable[[str, Progress], None],
     ) -> None:
         self.link, self.sender = link, sender
-        self.now: Arm = Arm(remedies.SENDERS[sender].name, PLAIN)
+        self.now: Arm = Arm(remedies.sender_named(sender).name, PLAIN)
         self.made: int = 0
         self._seed, self._jobs, self._report = seed, jobs, report
         self._variants = VARIANTS if link.stated is None else 1

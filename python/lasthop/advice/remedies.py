@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lasthop._lasthop import CongestionControl, Scheme, congestion_controls, queue_disciplines, schemes
+from lasthop._lasthop import (
+    CongestionControl,
+    Scheme,
+    congestion_controls,
+    queue_disciplines,
+    schemes,
+    stack_senders,
+)
 from lasthop.advice import steps
 from lasthop.advice.steps import Steps
 from lasthop.core.names import PLAIN
@@ -29,6 +36,8 @@ class Sender:
         Its name in Linux; None if released kernels lack it.
     cost : str or None
         Its drawback.
+    protocol : str
+        The transport protocol.
     """
 
     name: str
@@ -36,6 +45,7 @@ class Sender:
     how: str
     linux: str | None = None
     cost: str | None = None
+    protocol: str = "TCP"
 
 
 def _sender(control: CongestionControl) -> Sender:
@@ -57,7 +67,30 @@ SENDERS = {
     for control in sorted(congestion_controls(), key=lambda control: control.sender != LINUX)
     if control.linux or control.origin
 }
-"""The senders, by name."""
+"""The senders of TCP, by name."""
+
+STACK_SENDERS = {
+    each.name: Sender(each.name, f"{each.title} ({each.protocol})", each.how, protocol=each.protocol)
+    for each in stack_senders()
+}
+"""The senders of other stacks, by name."""
+
+
+def sender_named(name: str) -> Sender:
+    """Return a sender by its name.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    return SENDERS[name] if name in SENDERS else STACK_SENDERS[name]
+
+
+def peers(sender: str) -> list[str]:
+    """Return the senders of the same protocol: those that a server with this one may be configured to use."""
+    protocol = sender_named(sender).protocol
+    return [name for name, each in (SENDERS | STACK_SENDERS).items() if each.protocol == protocol]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +155,9 @@ def arms(sender: str) -> list[Arm]:
     They are the other senders; each scheme with this sender, and with BBR if products have the scheme; and
     the queue disciplines, alone, with BBR, and with the schemes that products have.
     """
-    found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *SENDERS))]
-    other = LINUX if sender == "linux-bbr" else "linux-bbr"
+    found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *peers(sender)))]
+    usual, other = (LINUX, "linux-bbr") if sender in SENDERS else (next(iter(STACK_SENDERS)), "quinn-bbr")
+    other = usual if sender == other else other
     for each in (sender, other):
         for name, scheme in deployable().items():
             if each == sender or scheme.products:
@@ -140,8 +174,13 @@ def arms(sender: str) -> list[Arm]:
 
 
 def _variants(scheme: Scheme, sender: str) -> list[tuple[tuple[str, Any], ...]]:
-    """Return the variants of a scheme, without that whose congestion control is the sender's own."""
-    own = SENDERS[sender].linux
+    """Return the variants of a scheme, without that whose congestion control is the sender's own.
+
+    Of a scheme that reads TCP, one is enough to tell that another protocol ignores it.
+    """
+    if scheme.reads_tcp and sender in STACK_SENDERS:
+        return [()]
+    own = sender_named(sender).linux
     return [
         tuple((f"scheme.{scheme.name}.{key}", value) for key, value in variant.items())
         for variant in scheme.variants
@@ -282,7 +321,7 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates 
     """Return the deployment of an arm if the server uses `sender` now, on a link of these rates."""
     parts = []
     if arm.sender is not None and arm.sender != sender:
-        known = SENDERS[arm.sender]
+        known = sender_named(arm.sender)
         parts.append(
             Part(
                 known.title,
@@ -291,12 +330,14 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates 
                 known.cost,
                 source.effort if known.linux else max(BUILD, source.effort),
                 available=True,
-                steps=steps.of_sender(known.linux, source.owner),
+                steps=steps.of_sender(known.linux, source.owner)
+                if known.protocol == "TCP"
+                else Steps(source.owner, (), f"a setting of the server's program: {known.how}"),
             )
         )
     scheme = deployable().get(arm.scheme)
     if scheme is not None and scheme.place is not None:
-        linux = SENDERS[arm.sender or sender].linux
+        linux = sender_named(arm.sender or sender).linux
         parts.append(_scheme_part(scheme, arm, linux))
     queue = discipline(arm)
     if queue is not None:
@@ -336,7 +377,8 @@ def _scheme_part(scheme: Scheme, arm: Arm, linux: str | None) -> Part:
 
 def title(arm: Arm, sender: str) -> str:
     """Return the title of an arm if the server uses `sender` now."""
-    with_sender = SENDERS[arm.sender].title if arm.sender in SENDERS else str(arm.sender)
+    known = SENDERS | STACK_SENDERS
+    with_sender = known[arm.sender].title if arm.sender in known else str(arm.sender)
     queue = discipline(arm)
     parts = [] if arm.sender == sender else [with_sender]
     parts += [] if arm.scheme == PLAIN else [" ".join((arm.scheme, *_distinguishing_settings(arm)))]

@@ -46,19 +46,20 @@ def scheme(incomplete: str) -> Values:
 def sender(context: typer.Context, incomplete: str) -> Values:
     """Complete a sender of the scenario, a profile, or a sender that advice tries."""
     from lasthop._lasthop import PROFILES
-    from lasthop.advice import SENDERS
+    from lasthop.advice import SENDERS, STACK_SENDERS
 
     loaded = _scenario(context)
     own = () if loaded is None else loaded.values().get("senders", ())
-    names = dict.fromkeys((*own, *PROFILES, *SENDERS))
+    names = dict.fromkeys((*own, *PROFILES, *SENDERS, *STACK_SENDERS))
     return [(name, "") for name in names if name.startswith(incomplete)]
 
 
 def server(incomplete: str) -> Values:
     """Complete a sender that advice knows."""
-    from lasthop.advice import SENDERS
+    from lasthop.advice import SENDERS, STACK_SENDERS
 
-    return [(name, each.title) for name, each in SENDERS.items() if name.startswith(incomplete)]
+    known = SENDERS | STACK_SENDERS
+    return [(name, each.title) for name, each in known.items() if name.startswith(incomplete)]
 
 
 def use(incomplete: str) -> Values:

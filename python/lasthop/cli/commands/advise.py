@@ -15,7 +15,7 @@ import lasthop
 from lasthop import advice as advising
 from lasthop import fitting
 from lasthop._lasthop import quantity
-from lasthop.advice import SENDERS, USES, Advice, Judgement, Remedy
+from lasthop.advice import SENDERS, STACK_SENDERS, USES, Advice, Judgement, Remedy
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import (
     assumptions,
@@ -87,7 +87,7 @@ def advise(
         typer.Option(
             metavar="NAME",
             autocompletion=complete.server,
-            help="The server's TCP now, such as linux, which is CUBIC, or linux-bbr.",
+            help="The server's sender now: linux, which is CUBIC, linux-bbr, or quinn-cubic for QUIC.",
         ),
     ] = "linux",
     user: User = "client",
@@ -171,11 +171,16 @@ def check(sender: str, uses: list[str]) -> None:
     RefusedError
         If one is unknown.
     """
-    if sender not in SENDERS:
-        raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
+    if sender not in SENDERS and sender not in STACK_SENDERS:
+        raise RefusedError(f"--sender: {unknown('sender', sender, [*SENDERS, *STACK_SENDERS])}")
     for use in uses:
         if use not in USES:
             raise RefusedError(f"--for: {unknown('use', use, list(USES))}")
+        if sender in STACK_SENDERS and "application" in USES[use].tables:
+            raise RefusedError(
+                f"--for {use}: {sender} carries transfers only, and {USES[use].title} have TCP; "
+                "choose a sender of TCP, or --for bulk"
+            )
 
 
 def advised(
