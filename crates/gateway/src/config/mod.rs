@@ -256,6 +256,17 @@ impl Config {
         std::iter::once((String::from("gateway.scheme"), self.gateway.scheme)).chain(of_rules)
     }
 
+    /// The schemes that help flows, as a phrase.
+    pub fn help(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for (_, scheme) in self.used_schemes().filter(|(_, scheme)| *scheme != SchemeName::Basic) {
+            if !names.contains(&scheme.name()) {
+                names.push(scheme.name());
+            }
+        }
+        if names.is_empty() { SchemeName::Basic.name().to_owned() } else { names.join(" or ") }
+    }
+
     /// Whether some flows may have agents.
     pub fn has_agents(&self) -> bool {
         !self.used_agents().is_empty()

@@ -40,12 +40,12 @@ pub const AGENTS: [AgentScheme; 3] = [
     AgentScheme {
         name: "snoop",
         meaning: "Lost segments to hosts behind the radio are retransmitted from here, and their duplicate ACKs kept back.",
-        caveat: "nothing for uploads, or where the radio repairs its losses; senders with BBR may lose 6 %",
+        caveat: "nothing for uploads; downloads may lose 6 % over a radio without losses, or from senders with BBR",
     },
     AgentScheme {
         name: "wtcp-timestamps",
         meaning: "As snoop, with at most one window under way; timestamps hide from the sender the time that it takes.",
-        caveat: "nothing for uploads, or where the radio repairs its losses; senders with BBR may lose 6 %",
+        caveat: "nothing for uploads; downloads may lose 6 % over a radio without losses, and 13 % from senders with BBR",
     },
     AgentScheme {
         name: "eln",

@@ -23,7 +23,7 @@ use lasthop_wire::{IpPacket, Transport};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::json;
 
-use crate::config::{Config, SchemeName};
+use crate::config::Config;
 use crate::counters::Counters;
 use crate::flow::{Flow, Opening};
 use crate::kernel::log::{Log, Logged, real_time_ns};
@@ -274,7 +274,7 @@ impl Flows {
     fn settings(&self) -> Settings {
         Settings {
             time_s: seconds(real_time_ns()),
-            scheme: SchemeName::ITcp.name().to_owned(),
+            scheme: self.config.help(),
             is_helping: self.is_helping,
             keys: self.config.effects(),
         }

@@ -239,6 +239,7 @@ fn other_packets_and_the_other_arm_are_not_touched() {
     assert_eq!(unhelped + helped + split, 2 * COUNT as u64);
     assert!((8..=32).contains(&helped) && (8..=32).contains(&split), "{helped} {split}");
     gateway.expect("watching", 0);
+    assert!(gateway.report().contains("snoop or i-tcp"), "{}", gateway.report());
     // Both arms are observed alike.
     let mut flows = Vec::new();
     rows::read(&path, |line| {
