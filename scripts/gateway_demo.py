@@ -37,6 +37,7 @@ queue = "200 packets"
 channel.frame-loss.loss = "LOSS"
 """
 GATEWAY = """
+scheme = "SCHEME"
 unhelped = "50%"
 metrics = "127.0.0.1:PORT"
 flows = "FLOWS"
@@ -92,6 +93,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--loss", default="1%", help="loss of packets on the radio")
+    parser.add_argument("--scheme", default="i-tcp", help="the scheme of helped flows")
     parser.add_argument("--sender", default="cubic", help="the server's congestion control")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long it lasts")
     parser.add_argument("--every", type=float, default=30, help="seconds from one report to the next")
@@ -109,7 +111,10 @@ def main() -> None:
         for host in hosts[1:]:
             network.run("client", ["ip", "address", "add", f"{host}/24", "dev", "eth0"])
         flows = (options.flows or network.directory / "flows.jsonl").resolve()
-        settings = GATEWAY.replace("PORT", str(options.port)).replace("FLOWS", str(flows))
+        values = {"SCHEME": options.scheme, "PORT": str(options.port), "FLOWS": str(flows)}
+        settings = GATEWAY
+        for name, value in values.items():
+            settings = settings.replace(name, value)
         line = [LASTHOP[0], "-c", TRAFFIC]
         with (
             network.gateway(settings, [*LASTHOP, "gateway"]),

@@ -152,8 +152,10 @@ class Network:
     def transfer(self, options: list[str]) -> float:
         """Return the goodput of a transfer by iperf3 between client and server, in bits per second."""
         with self.running("server", ["iperf3", "-s", "-1"]):
-            time.sleep(0.3)
+            wait(lambda: ":5201" in self.run("server", ["ss", "-ltnH"]))
             report = json.loads(self.run("client", ["iperf3", "-J", "-c", SERVER, *options]))
+        if "sum_received" not in report["end"]:
+            sys.exit(f"error: iperf3: {report.get('error', 'no result')}")
         return float(report["end"]["sum_received"]["bits_per_second"])
 
 

@@ -2,9 +2,9 @@
 
 PROGRAM is `lasthop-gateway`. Client, gateway and server are network namespaces of this machine, joined by
 wires; all of them share its processors. Measured are the goodput of one connection and of a hundred,
-forwarded, split, and split by PEPsal if there is one; the time that a client waits for a new connection, and
-the processor time that it costs the gateway; and the memory of idle connections. Needs root, iperf3, and nft
-for PEPsal. On a machine with other work, `nice -n -19` keeps that out.
+forwarded, split, with agents, and split by PEPsal if there is one; the time that a client waits for a new
+connection, and the processor time that it costs the gateway; and the memory of idle connections. Needs root,
+iperf3, and nft for PEPsal. On a machine with other work, `nice -n -19` keeps that out.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def main() -> None:
         arms: dict[str, Callable[[], object]] = {
             "forwarded": lambda: nothing(),
             "split": lambda: network.gateway("", program),
+            "agents (snoop)": lambda: network.gateway('scheme = "snoop"\n', program),
         }
         if options.pepsal:
             arms["PEPsal"] = lambda: pepsal(network, options.pepsal.resolve())
@@ -83,7 +84,7 @@ def main() -> None:
             ]
             print(f"{name:<26}{cells[0]:>16}{cells[1]:>18}", flush=True)
         print()
-        for name in ("forwarded", "split"):
+        for name in ("forwarded", "split", "agents (snoop)"):
             with arms[name]() as process:  # type: ignore[attr-defined]
                 idle(network, name, process, options.idle, program)
 
@@ -108,7 +109,8 @@ def idle(network: Network, name: str, process: object, count: int, program: list
             own_s, rss_kb = spent_s(pid) - before_s, resident_kb(pid)
             print(f"  processor time of the gateway's process: {own_s / count * 1e6:.0f} us each")
             print(f"  resident memory of the gateway: {rss_kb / 1024:.1f} MB")
-            print(f"  open: {network.status(program)['counters']['open']}")
+            counters = network.status(program)["counters"]
+            print(f"  open: {counters['open'] + counters['with_agents']}")
         print(f"  memory of the kernel for sockets, ends included: {(slabs_kb() - before_kb) / 1024:.1f} MB")
         client.stdin.close()
         client.wait()
