@@ -39,6 +39,7 @@ TRAFFIC = ENDS | {"packet_size": "500 B", "law": {"constant": {"rate": "1 kbps"}
 CONTEXTS: dict[str, Document] = {
     "topology.cell": {"topology": {"cell": {"stations": 1}}},
     "cell": {"topology": {"cell": {"stations": 1}}},
+    "wifi": {"topology": {"cell": {"stations": 1}}},
     "mobility": {"topology": {"hand-off": {}}, "mobility": {"mobile": PERIODIC}},
     "shared": {"topology": {"shared-radio": {"mobiles": 1}}, "radio": {"arq": {"stop-and-wait": {}}}},
     "traffic": {"traffic": {"x": TRAFFIC}},
@@ -244,7 +245,7 @@ def test_whatever_the_program_accepts_the_schema_accepts() -> None:
                 if not isinstance(table.get(parent), dict):
                     table[parent] = {}
                 table = table[parent]
-            table[last] = value
+            table[last] = copy.deepcopy(value)
             try:
                 canonical = read(document).to_toml()
             except ScenarioError:
