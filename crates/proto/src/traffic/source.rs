@@ -21,6 +21,8 @@ pub struct Config {
     pub stop: Time,
     /// Pattern of departures.
     pub pattern: Pattern,
+    /// Code point of the packets.
+    pub dscp: Dscp,
 }
 
 impl Config {
@@ -53,6 +55,7 @@ counters! {
 pub struct Source {
     connection: Connection,
     size: Bytes,
+    dscp: Dscp,
     stop: Time,
     departures: Departures,
     stats: SourceStats,
@@ -67,9 +70,9 @@ impl Source {
         if let Err(invalid) = config.validate() {
             panic!("{invalid}");
         }
-        let Config { size, start, stop, pattern } = config;
+        let Config { size, start, stop, pattern, dscp } = config;
         let departures = Departures::new(pattern, size, start, stream);
-        Source { connection, size, stop, departures, stats: SourceStats::default() }
+        Source { connection, size, dscp, stop, departures, stats: SourceStats::default() }
     }
 
     /// The counters.
@@ -91,7 +94,7 @@ impl Component for Source {
                 dst,
                 flow,
                 size: self.size,
-                dscp: Dscp::DEFAULT,
+                dscp: self.dscp,
                 ecn: Ecn::NotEct,
                 handle: Handle::NONE,
                 body,
@@ -121,7 +124,7 @@ mod tests {
     /// 1,000 B every millisecond from second 3 to 4.
     fn config() -> Config {
         let pattern = Pattern::Constant { rate: BitRate::from_bps(8_000_000).unwrap() };
-        Config { size: Bytes(1_000), start: at(3_000), stop: at(4_000), pattern }
+        Config { size: Bytes(1_000), start: at(3_000), stop: at(4_000), pattern, dscp: Dscp::DEFAULT }
     }
 
     fn at(ms: u64) -> Time {

@@ -147,6 +147,10 @@ pub struct Traffic {
     /// One direction of a telephone call, in place of `packet_size` and `law`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voip: Option<Voip>,
+    /// Code point of the packets (DSCP), 0 to 63: 46 is expedited forwarding, which `[wifi]` sends as voice. By default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 63))]
+    pub dscp: Option<u8>,
 }
 
 impl Traffic {

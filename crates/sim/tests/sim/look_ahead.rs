@@ -160,7 +160,13 @@ impl World {
                         Sender::new(connection, &settings, transfer, None).into()
                     }
                     None => {
-                        let config = traffic::Config { size: Bytes(500), start, stop: Time::NEVER, pattern };
+                        let config = traffic::Config {
+                            size: Bytes(500),
+                            start,
+                            stop: Time::NEVER,
+                            pattern,
+                            dscp: lasthop_proto::Dscp::DEFAULT,
+                        };
                         Source::new(connection, config, stream("traffic")).into()
                     }
                 }

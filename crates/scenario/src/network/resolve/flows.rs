@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use lasthop_base::{Duration, Time};
 use lasthop_link::{FlowPath, Join};
 use lasthop_proto::application::{self, Activity, Messages, Pages, Viewing};
-use lasthop_proto::{FlowId, HostId, Port, tcp, traffic};
+use lasthop_proto::{Dscp, FlowId, HostId, Port, tcp, traffic};
 
 use super::Resolver;
 use super::mobility::Paths;
@@ -226,7 +226,13 @@ impl Resolver<'_> {
 
     /// The parameters of a traffic source; `None` if any is missing, which is reported.
     fn traffic_config(&mut self, name: &str, traffic: &Traffic) -> Option<traffic::Config> {
-        let Traffic { packet_size, start, stop, law, voip, .. } = *traffic;
+        let Traffic { packet_size, start, stop, law, voip, dscp, .. } = *traffic;
+        let dscp = dscp.unwrap_or_default();
+        if dscp > 63 {
+            let problem = format!("found {dscp}, expected 0 to 63, such as 46 for expedited forwarding");
+            self.fault(&["traffic", name, "dscp"], problem);
+        }
+        let dscp = Dscp::new(dscp.min(63));
         let (start, stop) = self.times(["traffic", name], start, stop);
         if let Some(voip) = voip {
             for (key, _) in
@@ -240,7 +246,13 @@ impl Resolver<'_> {
             if let Err(invalid) = voip.validate() {
                 self.fault(&["traffic", name, "voip", invalid.field], invalid.problem);
             }
-            return Some(traffic::Config { size: voip.packet_size(), start, stop, pattern: voip.pattern() });
+            return Some(traffic::Config {
+                size: voip.packet_size(),
+                start,
+                stop,
+                pattern: voip.pattern(),
+                dscp,
+            });
         }
         for (key, usual, _) in [
             ("packet_size", "packet_size = \"500 B\"", packet_size.is_some()),
@@ -252,7 +264,7 @@ impl Resolver<'_> {
             let problem = format!("missing key {key}, such as {usual}; a call has voip.codec in its place");
             self.fault(&["traffic", name], problem);
         }
-        let config = traffic::Config { size: packet_size?, start, stop, pattern: law? };
+        let config = traffic::Config { size: packet_size?, start, stop, pattern: law?, dscp };
         if let Err(invalid) = config.validate() {
             let keys: Vec<&str> = match invalid.field {
                 "size" => vec!["packet_size"],

@@ -196,7 +196,13 @@ fn drops_of_an_unresponsive_source_match_a_closed_form() {
         let link = net.add(Link::wired(rate, Duration::from_millis(10), queue));
         let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(0) };
         let pattern = Pattern::Constant { rate: BitRate::from_bps(16_000_000).unwrap() };
-        let config = Config { size: Bytes(1_000), start: Time::ZERO, stop: Time::NEVER, pattern };
+        let config = Config {
+            size: Bytes(1_000),
+            start: Time::ZERO,
+            stop: Time::NEVER,
+            pattern,
+            dscp: lasthop_proto::Dscp::DEFAULT,
+        };
         let source = net.add(Source::new(connection, config, Streams::new(1, 0).stream("unused")));
         net.connect((source, Port::ONLY), (link, Port::ONLY));
         net.connect((link, Port::ONLY), (sink, Port::ONLY));

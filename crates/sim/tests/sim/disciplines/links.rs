@@ -53,8 +53,13 @@ fn run(seed: u64, link: impl FnOnce(Streams) -> Node) -> (Record, u64) {
         let pattern = pick(&mut random, &[Pattern::Constant { rate }, Pattern::Poisson { rate }]);
         let size = Bytes(40 + random.below(1_400));
         let stop = Time::ZERO + Duration::from_secs(4);
-        let config =
-            Config { size, start: Time::ZERO + random.up_to(Duration::from_millis(9)), stop, pattern };
+        let config = Config {
+            size,
+            start: Time::ZERO + random.up_to(Duration::from_millis(9)),
+            stop,
+            pattern,
+            dscp: lasthop_proto::Dscp::DEFAULT,
+        };
         let source = net.add(Source::new(connection, config, streams.stream(&format!("traffic:{index}"))));
         net.connect((source, Port::ONLY), (LINK, Port::ONLY));
     }

@@ -21,7 +21,7 @@ pub(crate) fn load(thousandths: u64) -> BitRate {
 
 /// A source with this pattern and no end.
 pub(crate) fn always(pattern: Pattern) -> Config {
-    Config { size: SIZE, start: Time::ZERO, stop: Time::NEVER, pattern }
+    Config { size: SIZE, start: Time::ZERO, stop: Time::NEVER, pattern, dscp: lasthop_proto::Dscp::DEFAULT }
 }
 
 /// Departure times at the sources, and the number of losses.
