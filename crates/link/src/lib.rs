@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! queue ──> pace (fixed, or varying over time) ──> coding on the air      a link
-//! dispatch, wlan                                                          a medium that several links share
+//! dispatch, wlan, wifi                                                    a medium that several links share
 //! graph, paths                                                            a network of links
 //! ```
 //!
@@ -16,6 +16,7 @@ pub mod pace;
 mod paths;
 pub mod queue;
 pub mod varying;
+pub mod wifi;
 pub mod wlan;
 
 pub use coding::{Expansion, Exposed};

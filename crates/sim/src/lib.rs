@@ -18,6 +18,7 @@ mod signal_meter;
 mod tap;
 mod wakeups;
 mod watchers;
+pub mod wifi;
 pub mod wlan;
 
 pub use contents::{Contents, Copies, Custody};

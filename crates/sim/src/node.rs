@@ -9,6 +9,7 @@ use lasthop_proto::{Component, EndReport, LinkOutcome, Out, Packet, Port, Probe,
 
 use crate::link::{Link, SharedRadio};
 use crate::network::Router;
+use crate::wifi::WifiBss;
 use crate::wlan::Bss;
 
 /// A component in the engine. Frequently used kinds are variants, dispatched by a jump; all others, including
@@ -25,6 +26,8 @@ pub enum Node {
     Shared(Box<SharedRadio>),
     /// An 802.11 access point and its stations.
     Bss(Box<Bss>),
+    /// An access point of 802.11n, 802.11ac or 802.11ax, and its stations.
+    Wifi(Box<WifiBss>),
     /// A source of background traffic.
     Source(Box<Source>),
     /// A sink of background traffic.
@@ -52,6 +55,7 @@ macro_rules! dispatch {
             Node::Link($link) => $call_of_link,
             Node::Shared($component) => $call,
             Node::Bss($component) => $call,
+            Node::Wifi($component) => $call,
             Node::Source($component) => $call,
             Node::Sink($component) => $call,
             Node::Client($component) => $call,
@@ -175,6 +179,7 @@ impl Node {
             Node::Link(link) => link.held(),
             Node::Shared(radio) => radio.held(),
             Node::Bss(bss) => bss.held(),
+            Node::Wifi(bss) => bss.held(),
             _ => 0,
         }
     }
@@ -207,6 +212,7 @@ from_component! {
     Receiver => Receiver,
     SharedRadio => Shared,
     Bss => Bss,
+    WifiBss => Wifi,
     Source => Source,
     Sink => Sink,
     Client => Client,

@@ -83,7 +83,7 @@ pub struct Cw {
 }
 
 impl Cw {
-    fn validate(&self) -> Result<(), Invalid> {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let possible = |cw: u32| cw < 1 << 16 && (cw + 1).is_power_of_two();
         let problem = "expected a power of two minus one, up to 65535, such as 31";
         if !possible(self.min) {

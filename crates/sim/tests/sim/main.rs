@@ -11,4 +11,5 @@ mod schemes;
 mod signal_meter;
 mod tcp;
 mod varying;
+mod wifi;
 mod wlan;

@@ -3,7 +3,7 @@
 
 mod bianchi;
 mod config;
-mod harness;
+pub(crate) mod harness;
 mod in_the_engine;
 mod literal;
 mod retries;

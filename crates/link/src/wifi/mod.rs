@@ -1,0 +1,14 @@
+//! Parameters of a basic service set (BSS) of 802.11n, 802.11ac or 802.11ax: rates and air times, losses by noise, channel
+//! access, aggregation, and rate control.
+
+mod config;
+mod noise;
+mod phy;
+pub mod rate;
+
+pub use config::{Access, Category, Edca, MpduLoss, Neighbour, Scheduler, StationRadio, WifiConfig};
+pub use noise::NoiseErrors;
+pub use phy::{
+    ControlRate, EIFS_EXTENSION, GuardInterval, LONGEST_PPDU, MPDU_OVERHEAD, PpduFormat, RESPONSE_TIMEOUT,
+    Rate, SIFS, SLOT, Standard, Width,
+};

@@ -1,0 +1,313 @@
+//! What both versions of Minstrel-HT share: statistics by rate, the best rates, and the chain of attempts.
+//!
+//! *Source.* The rules of Linux's `net/mac80211/rc80211_minstrel_ht.c`. Probabilities have 12 fractional bits there and here.
+//!
+//! *Differences.* Rates have the width and the guard interval of the BSS; Linux tries narrower and longer ones, too. A group is the rates with
+//! one number of streams. Linux has no such rates of 802.11ax; here they follow the same rules.
+
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use lasthop_base::{Bytes, Stream};
+
+use super::Selection;
+use crate::wifi::phy::{PpduFormat, Rate};
+
+/// Fractional bits of probabilities.
+const SCALE: u32 = 12;
+
+/// A fraction as a scaled probability.
+pub(super) const fn share(part: u32, whole: u32) -> i32 {
+    ((part << SCALE) / whole) as i32
+}
+
+/// Best rates that are kept.
+const BEST: usize = 4;
+
+/// The packets whose air time stands for a rate's.
+const AVERAGE_PACKET: Bytes = Bytes(1200);
+
+/// Overhead of a PPDU in microseconds: an empty frame and an Ack at 6 Mb/s.
+const OVERHEAD_US: u32 = 108;
+
+/// The same with RTS and CTS.
+const PROTECTED_OVERHEAD_US: u32 = OVERHEAD_US + 2 * 60;
+
+/// Length of the attempts at one rate of a chain, in microseconds.
+const SEGMENT_US: u32 = 6_000;
+
+/// Most attempts at one rate of a chain.
+const MOST_ATTEMPTS: u32 = 7;
+
+/// Statistics of one rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) rate: Rate,
+    /// Air time of an average packet in nanoseconds.
+    pub(super) duration: u32,
+    /// MPDUs since the last update.
+    pub(super) attempts: u32,
+    /// Those acknowledged.
+    pub(super) successes: u32,
+    /// Whether it was ever used.
+    pub(super) was_tried: bool,
+    /// Averages of the success probability: the current, and the one before.
+    pub(super) probability: [i32; 2],
+    /// Updates since it was last used.
+    pub(super) idle_updates: u32,
+}
+
+/// Statistics of all rates, and what follows from them.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) entries: Vec<Entry>,
+    /// The entries with each number of streams.
+    pub(super) groups: Vec<Range<usize>>,
+    /// The best by throughput.
+    pub(super) best: [usize; BEST],
+    best_of_group: Vec<[usize; BEST]>,
+    /// The most reliable.
+    pub(super) reliable: usize,
+    /// The average number of MPDUs of a PPDU, scaled.
+    length: i32,
+    /// MPDUs and PPDUs since the last update.
+    counted: (u32, u32),
+    chain: Chain,
+}
+
+/// Attempts at a rate of the chain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chain {
+    /// The rate to try before the others, once.
+    probe: Option<usize>,
+    stage: usize,
+    failures: u32,
+}
+
+impl Table {
+    pub(super) fn new(format: PpduFormat, streams: u8) -> Table {
+        let entry = |rate| Entry {
+            rate,
+            duration: (AVERAGE_PACKET.bits() * 1_000_000_000 / format.bit_rate(rate).as_bps()) as u32,
+            attempts: 0,
+            successes: 0,
+            was_tried: false,
+            probability: [0; 2],
+            idle_updates: 0,
+        };
+        let entries: Vec<Entry> = format.rates(streams).map(entry).collect();
+        let group = |streams| {
+            let first = entries.partition_point(|entry| entry.rate.streams < streams);
+            first..entries.partition_point(|entry| entry.rate.streams <= streams)
+        };
+        let groups: Vec<Range<usize>> = (1..=streams).map(group).collect();
+        Table {
+            best_of_group: groups.iter().map(|group| [group.start; BEST]).collect(),
+            groups,
+            entries,
+            best: [0; BEST],
+            reliable: 0,
+            length: 0,
+            counted: (0, 0),
+            chain: Chain::default(),
+        }
+    }
+
+    pub(super) fn duration(&self, index: usize) -> u32 {
+        self.entries[index].duration
+    }
+
+    /// The rates that are sampled in `columns` random orders, for each group.
+    pub(super) fn random_orders(&self, columns: usize, random: &mut Stream) -> Vec<Vec<usize>> {
+        let order = |group: &Range<usize>| {
+            let mut order = Vec::new();
+            for _ in 0..columns {
+                let from = order.len();
+                order.extend(group.clone());
+                for place in (from + 1..order.len()).rev() {
+                    order.swap(place, from + random.below((place - from + 1) as u64) as usize);
+                }
+            }
+            order
+        };
+        self.groups.iter().map(order).collect()
+    }
+
+    /// The average number of MPDUs of a PPDU.
+    pub(super) fn length(&self) -> u32 {
+        match (self.length >> SCALE, self.duration(self.best[0])) {
+            (0, duration) if duration > 400_000 => 2,
+            (0, duration) if duration > 250_000 => 4,
+            (0, duration) if duration > 150_000 => 8,
+            (0, _) => 16,
+            (length, _) => length as u32,
+        }
+    }
+
+    /// The throughput of a rate with success probability `probability`: none below 10 %, and as with 90 % above.
+    fn throughput(&self, index: usize, probability: i32) -> i64 {
+        if probability < share(10, 100) {
+            return 0;
+        }
+        let nanos = 1_000 * OVERHEAD_US / self.length() + self.duration(index);
+        let probability = i64::from(probability.min(share(90, 100)));
+        (100 * (probability * 1_000_000 / i64::from(nanos))) >> SCALE
+    }
+
+    fn current(&self, index: usize) -> (i64, i32) {
+        let probability = self.entries[index].probability[0];
+        (self.throughput(index, probability), probability)
+    }
+
+    /// Inserts a rate into the best ones, by throughput and then probability.
+    fn insert(&self, list: &mut [usize; BEST], index: usize) {
+        let own = self.current(index);
+        let place = list.iter().rposition(|&other| own.cmp(&self.current(other)) != Ordering::Greater);
+        let place = place.map_or(0, |place| place + 1);
+        if place < BEST {
+            list[place..].rotate_right(1);
+            list[place] = index;
+        }
+    }
+
+    /// Counts a PPDU.
+    pub(super) fn count(&mut self, rate: Rate, sent: u32, acknowledged: u32) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.rate == rate) {
+            entry.attempts += sent;
+            entry.successes += acknowledged;
+        }
+        self.counted = (self.counted.0 + sent, self.counted.1 + 1);
+        match acknowledged {
+            0 => self.advance_chain(),
+            _ => self.chain = Chain::default(),
+        }
+        for place in 0..2 {
+            let entry = &self.entries[self.best[place]];
+            // Sudden death of a number of streams.
+            if entry.attempts > 30 && entry.successes < entry.attempts / 4 {
+                let group = usize::from(entry.rate.streams) - 1;
+                if group > 0 {
+                    self.best[place] = self.best_of_group[group - 1][place];
+                }
+            }
+        }
+    }
+
+    /// Updates statistics, with the average of a rate by `average`, and chooses the best rates. A rate never tried is as probable as the best
+    /// faster one of its group if `is_hopeful`.
+    pub(super) fn update(&mut self, is_hopeful: bool, average: impl Fn(&mut Entry, i32)) {
+        let (mpdus, ppdus) = core::mem::take(&mut self.counted);
+        if ppdus > 0 {
+            // Of a new average, a quarter.
+            self.length += (share(mpdus, ppdus) - self.length) / 4;
+        }
+        for group in self.groups.clone() {
+            let mut faster = 0;
+            for index in group.rev() {
+                let entry = &mut self.entries[index];
+                if entry.attempts > 0 {
+                    average(entry, share(entry.successes, entry.attempts));
+                    entry.was_tried = true;
+                    entry.idle_updates = 0;
+                } else {
+                    entry.idle_updates += 1;
+                }
+                (entry.attempts, entry.successes) = (0, 0);
+                if entry.was_tried {
+                    faster = faster.max(entry.probability[0]);
+                } else if is_hopeful {
+                    entry.probability[0] = faster.max(entry.probability[0]);
+                }
+            }
+        }
+        let mut best = [0; BEST];
+        for (group, rates) in self.groups.iter().enumerate() {
+            let mut of_group = [rates.start; BEST];
+            for index in rates.clone().rev().filter(|&index| self.current(index).0 > 0) {
+                self.insert(&mut best, index);
+                self.insert(&mut of_group, index);
+            }
+            self.best_of_group[group] = of_group;
+        }
+        self.best = best;
+        self.find_reliable();
+    }
+
+    /// The most reliable rate: the fastest above 75 %, otherwise the most probable; with fewer streams than the best if there
+    /// is one.
+    fn find_reliable(&mut self) {
+        let top = self.entries[self.best[0]];
+        let prefer = |best: usize, index: usize| {
+            let entry = &self.entries[index];
+            // No rate faster than the best and less probable.
+            let is_skipped = top.duration > entry.duration && entry.probability[0] < top.probability[0];
+            let is_better = match entry.probability[0] > share(75, 100) {
+                true => self.current(index).0 > self.current(best).0,
+                false => entry.probability[0] > self.entries[best].probability[0],
+            };
+            if is_better && !is_skipped { index } else { best }
+        };
+        let of_group: Vec<usize> =
+            self.groups.iter().map(|group| group.clone().fold(group.start, prefer)).collect();
+        let mut reliable = (0..self.entries.len()).fold(0, prefer);
+        let mut most = 0;
+        for &index in &of_group {
+            let throughput = self.current(index).0;
+            if throughput > most && self.entries[index].rate.streams < top.rate.streams {
+                (reliable, most) = (index, throughput);
+            }
+        }
+        self.reliable = reliable;
+    }
+
+    /// The number of attempts at a rate of the chain: as many as fit into its segment.
+    fn attempts_at(&self, index: usize, is_protected: bool) -> u32 {
+        if self.entries[index].probability[0] < share(20, 100) {
+            return 2;
+        }
+        let overhead = if is_protected { PROTECTED_OVERHEAD_US } else { OVERHEAD_US };
+        let each = overhead + self.duration(index) * self.length() / 1_000;
+        let (mut cw, mut time, mut attempts) = (15, 0, 0);
+        while attempts < 2 || (time < SEGMENT_US && attempts < MOST_ATTEMPTS) {
+            time += 9 * cw / 2 + each;
+            cw = (2 * cw + 1).min(1023);
+            attempts += 1;
+        }
+        attempts
+    }
+
+    fn advance_chain(&mut self) {
+        let Chain { probe, stage, failures } = self.chain;
+        let most = match (stage, probe) {
+            (0, Some(_)) => 1,
+            (stage, _) => self.attempts_at(self.stage_rate(stage), stage > 0),
+        };
+        self.chain = match (failures + 1 < most, stage) {
+            (true, _) => Chain { failures: failures + 1, ..self.chain },
+            (false, 0 | 1) => Chain { stage: stage + 1, failures: 0, ..self.chain },
+            (false, _) => Chain::default(),
+        };
+    }
+
+    fn stage_rate(&self, stage: usize) -> usize {
+        match stage {
+            0 => self.chain.probe.unwrap_or(self.best[0]),
+            1 => self.best[1],
+            _ => self.reliable,
+        }
+    }
+
+    /// Whether the next PPDU is the first of a chain.
+    pub(super) fn begins_chain(&self) -> bool {
+        self.chain.stage == 0 && self.chain.failures == 0
+    }
+
+    /// The rate of the next PPDU; at the beginning of a chain it may be a probe.
+    pub(super) fn select(&mut self, probe: Option<usize>) -> Selection {
+        if probe.is_some() {
+            self.chain.probe = probe;
+        }
+        let rate = self.entries[self.stage_rate(self.chain.stage)].rate;
+        Selection { rts: self.chain.stage > 0, ..Selection::of(rate) }
+    }
+}

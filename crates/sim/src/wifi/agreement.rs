@@ -1,0 +1,256 @@
+//! Block Ack agreements: the MPDUs of one direction and category between the access point and a station.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Stream, Time};
+use lasthop_link::queue::{Discipline, Queue, QueueLimit};
+use lasthop_link::wifi::MPDU_OVERHEAD;
+use lasthop_proto::{Out, Packet};
+
+/// A packet that has been sent at least once, or is about to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mpdu {
+    pub(super) packet: Packet,
+    /// Its number among all packets that entered the BSS.
+    pub(super) order: u64,
+    pub(super) attempts: u32,
+    /// The receiver has it.
+    pub(super) has_arrived: bool,
+    /// The sender has its acknowledgement, or has given it up.
+    pub(super) is_done: bool,
+}
+
+/// The packets that wait for their first transmission.
+enum Waiting {
+    DropTail(VecDeque<(u64, Packet)>),
+    Managed(Box<dyn Discipline>),
+}
+
+/// One direction and category between the access point and a station.
+pub(super) struct Agreement {
+    waiting: Waiting,
+    /// A packet that left the queue and did not fit into the last A-MPDU.
+    next: Option<(u64, Packet)>,
+    /// Sequence number of the first MPDU of `window`.
+    first: u64,
+    /// The MPDUs from the oldest that is not done on.
+    window: VecDeque<Mpdu>,
+    /// Packets not done, and their bytes; without those of a discipline.
+    held: (usize, Bytes),
+    receiver: Reorder,
+    /// Whether a BlockAckReq is due.
+    pub(super) requests: bool,
+    /// Whether it is in the list of its EDCA function.
+    pub(super) is_ready: bool,
+    /// The air time that it may use before the next turn of the others, in nanoseconds.
+    pub(super) deficit: i64,
+}
+
+impl Agreement {
+    pub(super) fn new(queue: &Queue, random: Stream) -> Agreement {
+        let waiting = match queue {
+            Queue::DropTail(_) => Waiting::DropTail(VecDeque::new()),
+            // A station has no fixed rate.
+            Queue::Managed(management) => {
+                Waiting::Managed(management.build(|_| lasthop_base::Duration::ZERO, random))
+            }
+        };
+        Agreement {
+            waiting,
+            next: None,
+            first: 0,
+            window: VecDeque::new(),
+            held: (0, Bytes::ZERO),
+            receiver: Reorder::default(),
+            requests: false,
+            is_ready: false,
+            deficit: 0,
+        }
+    }
+
+    /// Enqueues a packet unless the queue is full; `held` counts what the drop-tail limit applies to.
+    pub(super) fn push(
+        &mut self,
+        now: Time,
+        (order, packet): (u64, Packet),
+        (limit, (packets, bytes)): (QueueLimit, (usize, Bytes)),
+        out: &mut Out,
+    ) -> bool {
+        match &mut self.waiting {
+            Waiting::Managed(discipline) => {
+                discipline.enqueue(now, packet, false, out);
+                true
+            }
+            Waiting::DropTail(queue) => {
+                let fits = limit.admits(packets, bytes, packet.size);
+                if fits {
+                    queue.push_back((order, packet));
+                    self.hold(&packet);
+                }
+                fits
+            }
+        }
+    }
+
+    fn hold(&mut self, packet: &Packet) {
+        self.held = (self.held.0 + 1, self.held.1 + packet.size);
+    }
+
+    /// Packets that are not done, and their bytes; without those in the queue of a discipline.
+    pub(super) fn held(&self) -> (usize, Bytes) {
+        self.held
+    }
+
+    /// Packets in the queue of a discipline, and their bytes.
+    pub(super) fn managed(&self) -> (usize, Bytes) {
+        match &self.waiting {
+            Waiting::DropTail(_) => (0, Bytes::ZERO),
+            Waiting::Managed(discipline) => discipline.queued(),
+        }
+    }
+
+    /// Packets marked by its discipline.
+    pub(super) fn marked(&self) -> u64 {
+        match &self.waiting {
+            Waiting::DropTail(_) => 0,
+            Waiting::Managed(discipline) => discipline.stats().marked,
+        }
+    }
+
+    /// Packets that the receiver has and cannot release yet, which are done for the sender or will be.
+    pub(super) fn packets(&self) -> usize {
+        let lacking = self.window.iter().filter(|mpdu| !mpdu.has_arrived && !mpdu.is_done).count();
+        let waiting = match &self.waiting {
+            Waiting::DropTail(queue) => queue.len(),
+            Waiting::Managed(discipline) => discipline.queued().0,
+        };
+        waiting + usize::from(self.next.is_some()) + lacking + self.receiver.packets()
+    }
+
+    /// Whether there is anything to send.
+    pub(super) fn has_frames(&self) -> bool {
+        self.requests
+            || !self.window.is_empty()
+            || self.next.is_some()
+            || match &self.waiting {
+                Waiting::DropTail(queue) => !queue.is_empty(),
+                Waiting::Managed(discipline) => discipline.queued().0 > 0,
+            }
+    }
+
+    /// The order of its oldest packet.
+    pub(super) fn oldest(&self) -> u64 {
+        let of_queue = || match &self.waiting {
+            Waiting::DropTail(queue) => queue.front().map(|(order, _)| *order),
+            Waiting::Managed(_) => None,
+        };
+        let of_window = self.window.front().map(|mpdu| mpdu.order);
+        of_window.or(self.next.map(|(order, _)| order)).or_else(of_queue).unwrap_or(u64::MAX)
+    }
+
+    /// MPDU number `index` of the window, from the oldest on: `None` behind its end. A new packet extends the window as
+    /// far as `window` MPDUs; only if it is not longer than `longest` unless it is the first.
+    pub(super) fn window(&self) -> &VecDeque<Mpdu> {
+        &self.window
+    }
+
+    /// The size of the MPDU of the next new packet, which then waits for [`extend`](Agreement::extend); `None` if there is
+    /// none, or the window of `most` MPDUs has no room.
+    pub(super) fn peek(&mut self, most: u16, now: Time, out: &mut Out) -> Option<Bytes> {
+        if self.window.len() >= usize::from(most) {
+            return None;
+        }
+        if self.next.is_none() {
+            self.next = match &mut self.waiting {
+                Waiting::DropTail(queue) => queue.pop_front(),
+                Waiting::Managed(discipline) => {
+                    let packet = discipline.dequeue(now, out);
+                    if let Some(packet) = &packet {
+                        self.held = (self.held.0 + 1, self.held.1 + packet.size);
+                    }
+                    packet.map(|packet| (0, packet))
+                }
+            };
+        }
+        self.next.map(|(_, packet)| packet.size + MPDU_OVERHEAD)
+    }
+
+    /// Moves the packet that [`peek`](Agreement::peek) found into the window.
+    pub(super) fn extend(&mut self) {
+        let (order, packet) = self.next.take().expect("a packet was found");
+        self.window.push_back(Mpdu { packet, order, attempts: 0, has_arrived: false, is_done: false });
+    }
+
+    pub(super) fn mpdu_mut(&mut self, index: usize) -> &mut Mpdu {
+        &mut self.window[index]
+    }
+
+    /// MPDU number `index` of the window reaches the receiver, which releases packets in order.
+    pub(super) fn arrive(&mut self, index: usize, release: &mut Vec<Packet>) {
+        let mpdu = &mut self.window[index];
+        mpdu.has_arrived = true;
+        self.receiver.put(self.first + index as u64, Some(mpdu.packet), release);
+    }
+
+    /// MPDU number `index` of the window is acknowledged.
+    pub(super) fn acknowledge(&mut self, index: usize) {
+        self.finish(index);
+    }
+
+    /// MPDU number `index` of the window is given up; the receiver waits for it no longer.
+    pub(super) fn give_up(&mut self, index: usize, release: &mut Vec<Packet>) {
+        self.receiver.put(self.first + index as u64, None, release);
+        self.finish(index);
+    }
+
+    fn finish(&mut self, index: usize) {
+        let mpdu = &mut self.window[index];
+        mpdu.is_done = true;
+        self.held = (self.held.0 - 1, self.held.1 - mpdu.packet.size);
+    }
+
+    /// Moves the window to the oldest MPDU that is not done.
+    pub(super) fn advance(&mut self) {
+        while self.window.front().is_some_and(|mpdu| mpdu.is_done) {
+            self.window.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// The receiver's buffer: releases packets in order.
+#[derive(Default)]
+struct Reorder {
+    /// The next sequence number to release.
+    expected: u64,
+    buffer: VecDeque<Slot>,
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    Missing,
+    Here(Packet),
+    GivenUp,
+}
+
+impl Reorder {
+    /// A packet arrives, or is given up (`None`).
+    fn put(&mut self, number: u64, packet: Option<Packet>, release: &mut Vec<Packet>) {
+        let index = (number - self.expected) as usize;
+        if self.buffer.len() <= index {
+            self.buffer.resize(index + 1, Slot::Missing);
+        }
+        self.buffer[index] = packet.map_or(Slot::GivenUp, Slot::Here);
+        while let Some(slot @ (Slot::Here(_) | Slot::GivenUp)) = self.buffer.front().copied() {
+            if let Slot::Here(packet) = slot {
+                release.push(packet);
+            }
+            self.buffer.pop_front();
+            self.expected += 1;
+        }
+    }
+
+    fn packets(&self) -> usize {
+        self.buffer.iter().filter(|slot| matches!(slot, Slot::Here(_))).count()
+    }
+}

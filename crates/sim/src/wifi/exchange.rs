@@ -1,0 +1,372 @@
+//! Exchanges: PPDUs on the air, their responses, and collisions.
+
+use lasthop_base::{Duration, Time};
+use lasthop_link::wifi::{Category, ControlRate, EIFS_EXTENSION, RESPONSE_TIMEOUT, SIFS};
+use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Signal};
+
+use super::{AP, CATEGORIES, FOREIGN, WifiBss};
+
+/// State of the medium.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    /// Idle; the next transmission is due at `due`.
+    Idle { due: Time },
+    /// The PPDU of a single sender, until `until`. The next MPDU that arrives is frame `next`, at `at`.
+    OnAir { sender: usize, start: Time, next: usize, at: Time, until: Time, txop_ends: Time },
+    /// Its response, until `until`.
+    Response { sender: usize, until: Time, txop_ends: Time },
+    /// The announcement of the early end of a TXOP.
+    Ending { sender: usize, until: Time },
+    /// A collision; the longest frame ends at `until`.
+    Collision { until: Time },
+}
+
+impl WifiBss {
+    /// The next deadline.
+    pub(super) fn due(&self) -> Time {
+        let due = match self.phase {
+            Phase::Idle { due } => due,
+            Phase::OnAir { at, .. } => at,
+            Phase::Response { until, .. } | Phase::Ending { until, .. } | Phase::Collision { until } => until,
+        };
+        self.neighbour.as_ref().map_or(due, |foreign| due.min(foreign.next))
+    }
+
+    /// Processes everything that is due by `now`.
+    pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
+        while self.due() <= now {
+            let at = self.due();
+            if self.neighbour.as_ref().is_some_and(|foreign| foreign.next == at) {
+                self.arrive_foreign(at);
+                continue;
+            }
+            match self.phase {
+                Phase::Idle { due } => self.begin(due, out),
+                Phase::OnAir { sender, next, at, until, .. } if next < self.ppdus[sender].frames.len() => {
+                    self.deliver(sender, next, at, out);
+                    let (next, at) = self.next_arrival(sender, next + 1, until);
+                    if let Phase::OnAir { next: old, at: before, .. } = &mut self.phase {
+                        (*old, *before) = (next, at);
+                    }
+                }
+                Phase::OnAir { sender, start, until, txop_ends, .. } => {
+                    self.end_ppdu(sender, start, until, txop_ends, out);
+                }
+                Phase::Response { sender, until, txop_ends } => {
+                    self.end_response(sender, until, txop_ends, out)
+                }
+                Phase::Ending { sender, until } => self.end_access(sender, until),
+                Phase::Collision { until } => self.end_collision(until, out),
+            }
+        }
+    }
+
+    fn arrive_foreign(&mut self, now: Time) {
+        let foreign = self.neighbour.as_mut().expect("an exchange arrived");
+        foreign.schedule();
+        foreign.backlog += 1;
+        let place = foreign.place;
+        if foreign.backlog == 1 {
+            self.add_ready(CATEGORIES * place + Category::BestEffort as usize, FOREIGN, now);
+        }
+    }
+
+    /// Computes the next transmission on the idle medium.
+    fn schedule(&mut self) {
+        let due = self.used.iter().map(|&function| {
+            let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
+            self.functions[function].due(idle_from)
+        });
+        self.phase = Phase::Idle { due: due.min().unwrap_or(Time::NEVER) };
+    }
+
+    /// The functions that are due at `now` transmit.
+    fn begin(&mut self, now: Time, out: &mut Out) {
+        self.senders.clear();
+        // From the first category of each contender to the last.
+        for place in (0..self.used.len()).rev() {
+            let function = self.used[place];
+            let sender = function / CATEGORIES;
+            let idle_from = self.idle_from.max(self.contenders[sender].hold);
+            if self.functions[function].due(idle_from) != now {
+                continue;
+            }
+            if self.senders.last() == Some(&sender) {
+                self.functions[function].fail(now, &mut self.contenders[sender].backoff);
+            } else if self.build(function, now, None, out) {
+                self.senders.push(sender);
+            }
+        }
+        if self.senders.is_empty() {
+            return self.schedule();
+        }
+        for &function in &self.used {
+            let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
+            self.functions[function].count_down(now, idle_from);
+        }
+        self.stats.idle_time += now.since(self.idle_from);
+        match self.senders[..] {
+            [sender] => {
+                let txop = self.functions[self.ppdus[sender].function].txop;
+                self.transmit(sender, now, now + txop);
+            }
+            _ => self.collide(now),
+        }
+    }
+
+    /// The PPDU of a single sender goes on the air at `start`, after its RTS and CTS.
+    fn transmit(&mut self, sender: usize, start: Time, txop_ends: Time) {
+        self.count_attempts(sender, false);
+        let ppdu = &mut self.ppdus[sender];
+        if let Some([rts, cts]) = ppdu.protection {
+            self.stats.control_time += rts + cts;
+            self.stats.gap_time += SIFS * 2;
+        }
+        let first_bit = start + ppdu.lead();
+        let until = first_bit + ppdu.duration;
+        if ppdu.agreement != FOREIGN && !ppdu.is_request {
+            self.draw_survival(sender, first_bit, until);
+        }
+        let (next, at) = self.next_arrival(sender, 0, until);
+        self.phase = Phase::OnAir { sender, start, next, at, until, txop_ends };
+    }
+
+    /// Decides which MPDUs of a PPDU arrive, and when.
+    fn draw_survival(&mut self, sender: usize, start: Time, until: Time) {
+        let (station, up) = self.peer_of(self.ppdus[sender].agreement);
+        let (ppdu, peer) = (&mut self.ppdus[sender], &mut self.peers[station]);
+        let payload_from = start + self.config.format.preamble(ppdu.rate.streams);
+        let payload = until.since(payload_from).as_nanos();
+        let mut begin = payload_from;
+        for frame in &mut ppdu.frames {
+            let end = payload_from + Duration::from_nanos(payload * frame.end.0 / ppdu.psdu.0);
+            let noise = peer.noise.as_ref().map_or(1.0, |noise| noise.survival(ppdu.rate.mcs, frame.size));
+            let channel = peer.channel.survival(begin, end, frame.size.bits());
+            let survival = noise * peer.survival[usize::from(up)] * channel;
+            frame.arrives = survival >= 1.0 || peer.bits[usize::from(up)].bernoulli(survival);
+            frame.at = end;
+            begin = end;
+        }
+    }
+
+    /// The first frame from number `from` on that arrives, and when; behind the last, when the PPDU ends.
+    fn next_arrival(&self, sender: usize, from: usize, until: Time) -> (usize, Time) {
+        let frames = &self.ppdus[sender].frames;
+        let next = (from..frames.len()).find(|&index| frames[index].arrives);
+        next.map_or((frames.len(), until), |index| (index, frames[index].at))
+    }
+
+    /// MPDU number `frame` of a PPDU arrives.
+    fn deliver(&mut self, sender: usize, frame: usize, now: Time, out: &mut Out) {
+        let ppdu = &self.ppdus[sender];
+        let (agreement, index) = (ppdu.agreement, ppdu.frames[frame].index);
+        self.agreements[agreement].arrive(index, &mut self.released);
+        let (station, up) = self.peer_of(agreement);
+        self.hand_on(station, up, now, out);
+    }
+
+    /// A PPDU without a collision ends.
+    fn end_ppdu(&mut self, sender: usize, start: Time, now: Time, txop_ends: Time, out: &mut Out) {
+        let ppdu = &self.ppdus[sender];
+        if ppdu.agreement == FOREIGN {
+            self.stats.neighbour_time += ppdu.duration;
+            return self.end_foreign(sender, now);
+        }
+        let is_answered = ppdu.is_request || ppdu.frames.iter().any(|frame| frame.arrives);
+        let (exchange, agreement, is_request) = (ppdu.exchange(), ppdu.agreement, ppdu.is_request);
+        let air_time = if is_answered { exchange } else { now.since(start) };
+        if is_request {
+            self.stats.control_time += ppdu.duration;
+        } else {
+            self.stats.data_time += ppdu.duration;
+            self.stats.ppdus += 1;
+            self.stats.unanswered += u64::from(!is_answered);
+        }
+        self.charge(agreement, air_time);
+        if is_answered {
+            let response = self.ppdus[sender].response;
+            self.stats.gap_time += SIFS;
+            self.stats.control_time += response;
+            self.phase = Phase::Response { sender, until: now + SIFS + response, txop_ends };
+        } else {
+            self.idle_from = now;
+            self.miss_response(sender, now, now + RESPONSE_TIMEOUT, out);
+            self.schedule();
+        }
+    }
+
+    /// Charges a station for the air time of an exchange in either direction.
+    fn charge(&mut self, agreement: usize, air_time: Duration) {
+        let (station, up) = self.peer_of(agreement);
+        self.peers[station].stats_mut(up).air_time += air_time;
+        let down = match up {
+            false => agreement,
+            true => self.agreement(AP, station + 1, Category::ALL[agreement % CATEGORIES]),
+        };
+        self.agreements[down].deficit -= air_time.as_nanos() as i64;
+    }
+
+    fn end_foreign(&mut self, sender: usize, now: Time) {
+        let foreign = self.neighbour.as_mut().expect("a foreign exchange has a BSS");
+        foreign.backlog -= 1;
+        if foreign.backlog == 0 {
+            self.functions[self.ppdus[sender].function].ready.clear();
+        }
+        self.end_access(sender, now);
+    }
+
+    /// The response to a PPDU ends.
+    fn end_response(&mut self, sender: usize, now: Time, txop_ends: Time, out: &mut Out) {
+        let (function, agreement) = (self.ppdus[sender].function, self.ppdus[sender].agreement);
+        self.report(sender, now, out);
+        self.agreements[agreement].requests = false;
+        self.serve_next(function, agreement);
+        let rest = if txop_ends > now { txop_ends.since(now).saturating_sub(SIFS) } else { Duration::ZERO };
+        if rest.is_zero() {
+            return self.end_access(sender, now);
+        }
+        if self.build(function, now, Some(rest), out) {
+            self.stats.gap_time += SIFS;
+            return self.transmit(sender, now + SIFS, txop_ends);
+        }
+        let end = ControlRate::cf_end();
+        if rest < end {
+            return self.end_access(sender, now);
+        }
+        self.stats.gap_time += SIFS;
+        self.stats.control_time += end;
+        self.phase = Phase::Ending { sender, until: now + SIFS + end };
+    }
+
+    /// A successful access ends.
+    fn end_access(&mut self, sender: usize, now: Time) {
+        self.idle_from = now;
+        let function = self.ppdus[sender].function;
+        self.functions[function].succeed(now, &mut self.contenders[sender].backoff);
+        self.schedule();
+    }
+
+    /// Several senders begin at `now`.
+    fn collide(&mut self, now: Time) {
+        self.stats.collisions += 1;
+        let mut until = now;
+        for place in 0..self.senders.len() {
+            let sender = self.senders[place];
+            self.count_attempts(sender, true);
+            let ppdu = &mut self.ppdus[sender];
+            ppdu.frames.iter_mut().for_each(|frame| frame.arrives = false);
+            let first = ppdu.protection.map_or(ppdu.duration, |[rts, _]| rts);
+            until = until.max(now + first);
+            self.contenders[sender].hold = now + first + RESPONSE_TIMEOUT;
+        }
+        self.stats.collision_time += until.since(now);
+        self.phase = Phase::Collision { until };
+    }
+
+    fn end_collision(&mut self, now: Time, out: &mut Out) {
+        self.idle_from = now;
+        if self.config.eifs {
+            for (place, contender) in self.contenders.iter_mut().enumerate() {
+                if !self.senders.contains(&place) {
+                    contender.hold = now + EIFS_EXTENSION;
+                }
+            }
+        }
+        for place in 0..self.senders.len() {
+            let sender = self.senders[place];
+            let hold = self.contenders[sender].hold;
+            self.miss_response(sender, now, hold, out);
+        }
+        self.schedule();
+    }
+
+    /// No response comes, which the sender knows at `timeout`.
+    fn miss_response(&mut self, sender: usize, now: Time, timeout: Time, out: &mut Out) {
+        self.contenders[sender].hold = timeout;
+        let ppdu = &self.ppdus[sender];
+        let (function, agreement) = (ppdu.function, ppdu.agreement);
+        let was_sent = !ppdu.is_request && (ppdu.protection.is_none() || !self.senders_collided());
+        let is_aggregated = ppdu.frames.len() > 1;
+        if agreement != FOREIGN {
+            if was_sent {
+                self.report(sender, now, out);
+                self.agreements[agreement].requests = self.config.requests_block_ack && is_aggregated;
+            }
+            self.serve_next(function, agreement);
+        }
+        self.functions[function].fail(timeout.max(now), &mut self.contenders[sender].backoff);
+    }
+
+    fn senders_collided(&self) -> bool {
+        matches!(self.phase, Phase::Collision { .. })
+    }
+
+    /// Counts the attempts of a PPDU's MPDUs; in a collision, none if only an RTS was sent.
+    fn count_attempts(&mut self, sender: usize, collides: bool) {
+        let ppdu = &self.ppdus[sender];
+        if ppdu.agreement == FOREIGN || ppdu.is_request || collides && ppdu.protection.is_some() {
+            return;
+        }
+        let (station, up) = self.peer_of(ppdu.agreement);
+        let way = self.peers[station].stats_mut(up);
+        let sent = ppdu.frames.len() as u64;
+        way.ppdus += 1;
+        way.packets.attempts += sent;
+        if collides {
+            way.packets.collided += sent;
+            self.stats.collided += 1;
+        }
+        for frame in &ppdu.frames {
+            let mpdu = self.agreements[ppdu.agreement].mpdu_mut(frame.index);
+            mpdu.attempts += 1;
+            way.packets.retries += u64::from(mpdu.attempts > 1);
+        }
+    }
+
+    /// The sender knows which MPDUs of its PPDU have arrived.
+    fn report(&mut self, sender: usize, now: Time, out: &mut Out) {
+        let index = self.ppdus[sender].agreement;
+        if self.ppdus[sender].is_request {
+            return;
+        }
+        let (station, up) = self.peer_of(index);
+        let is_collision = self.senders_collided();
+        let mut delivered = 0;
+        for place in 0..self.ppdus[sender].frames.len() {
+            let frame = self.ppdus[sender].frames[place];
+            let agreement = &mut self.agreements[index];
+            let mpdu = *agreement.mpdu_mut(frame.index);
+            let is_final = frame.arrives || self.config.retry_limit.is_reached(mpdu.attempts);
+            let signal = |outcome, out: &mut Out| {
+                if !up && out.needs(outcome) {
+                    let event = LinkEvent { outcome, packet: mpdu.packet, attempt: mpdu.attempts };
+                    out.signal(Signal::Link(event));
+                }
+            };
+            let stats = &mut self.peers[station].stats_mut(up).packets;
+            if frame.arrives {
+                delivered += 1;
+                agreement.acknowledge(frame.index);
+                signal(LinkOutcome::Delivered, out);
+            } else {
+                stats.lost += u64::from(!is_collision);
+                signal(LinkOutcome::AttemptFailed, out);
+                if is_final {
+                    stats.discarded += 1;
+                    agreement.give_up(frame.index, &mut self.released);
+                    signal(LinkOutcome::Discarded, out);
+                    out.drop(mpdu.packet, DropReason::AttemptsExhausted);
+                }
+            }
+            if is_final && self.shares_queue(up) {
+                let (packets, bytes) = &mut self.shared[index / self.peers.len()];
+                *packets -= 1;
+                *bytes = *bytes - mpdu.packet.size;
+            }
+        }
+        self.agreements[index].advance();
+        let (rate, sent) = (self.ppdus[sender].rate, self.ppdus[sender].frames.len() as u32);
+        self.peers[station].rates[usize::from(up)].report(now, rate, sent, delivered);
+        self.hand_on(station, up, now, out);
+    }
+}

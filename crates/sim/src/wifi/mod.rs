@@ -1,0 +1,365 @@
+//! 802.11n, 802.11ac and 802.11ax: a basic service set (BSS) whose access point and stations share one medium by enhanced
+//! distributed channel access (EDCA), aggregate packets, and acknowledge them by Block Acks.
+
+mod agreement;
+mod contention;
+mod exchange;
+mod ppdu;
+mod station;
+mod stats;
+
+use lasthop_base::{Bytes, Duration, Stream, Time};
+use lasthop_channel::Channel;
+use lasthop_link::queue::{Queue, QueueLimit};
+use lasthop_link::wifi::rate::RateControl;
+use lasthop_link::wifi::{Category, NoiseErrors, Scheduler, WifiConfig};
+use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
+
+use agreement::Agreement;
+use contention::{Contender, Function};
+use exchange::Phase;
+use ppdu::Ppdu;
+
+pub use station::{BssStreams, WifiStation, WifiStreams};
+pub use stats::{StationWays, WayStats, WifiStats};
+
+/// Index of the access point among the contenders; station i has index 1 + i.
+const AP: usize = 0;
+
+/// Number of categories.
+const CATEGORIES: usize = Category::ALL.len();
+
+/// The agreement of the neighbouring BSS, which has none.
+const FOREIGN: usize = usize::MAX;
+
+/// An access point and its stations. [`Port(0)`](Port::WIRED) faces the wired network; `Port(1 + i)` is station i. All hear
+/// each other, and propagation takes no time.
+///
+/// # Forwarding
+/// As in the [cell of 802.11b and 802.11g](crate::wlan::Bss). An MPDU is forwarded when its last bit has arrived, unless an
+/// earlier one is missing: then it waits in the receiver's buffer until that one arrives or is given up.
+///
+/// # Channel access
+/// - Each contender has a function for each [category](Category) with frames. It sends when the medium has been idle for its
+///   AIFS and its backoff. A backoff loses one slot at the end of the AIFS and one for each idle slot after it, so every busy
+///   period takes at least one slot from all: IEEE 802.11-2020 section 10.23.2.4, and Bianchi's model (IEEE JSAC 18(3), 2000).
+/// - The first frame of a function that is empty starts at the next slot boundary if the medium is idle and no backoff is
+///   pending, and otherwise draws a backoff.
+/// - Functions of different contenders that are due at one instant collide, and everything in these PPDUs is lost. Within a
+///   contender, the last category of those due behaves as after a collision.
+/// - After a collision the senders wait for the response, and then for AIFS; the others only for AIFS, or for EIFS if so
+///   configured.
+/// - The window is doubled if no response comes, and reset by any response.
+///
+/// # Exchanges
+/// The access point [chooses](Scheduler) a station. First come the MPDUs to repeat, then new ones, as far as the window of the
+/// Block Ack, the bytes and the air time allow. A single MPDU is acknowledged by an Ack. Responses are never lost. Within a TXOP, further
+/// PPDUs follow after SIFS.
+///
+/// # Losses
+/// Each MPDU survives, independently, with the product of three probabilities: by noise at its rate and length, the fixed one, and that
+/// of the channel, all of whose bits after the preamble are exposed. One that reaches the retry limit is dropped
+/// ([`DropReason::AttemptsExhausted`]), and the receiver goes on without it.
+///
+/// # Signals
+/// Watchers get the outcome of each attempt of the access point's MPDUs, as from a [`Link`](crate::Link), at the end of the
+/// response, or of the PPDU if there is none.
+///
+/// # Left out
+/// OFDMA, MU-MIMO, A-MSDU, encryption, beacons, hidden stations, capture, power save.
+///
+/// # Cost
+/// Two wake-ups for each PPDU, and one for each MPDU that arrives.
+#[allow(missing_debug_implementations)]
+pub struct WifiBss {
+    config: WifiConfig,
+    /// Of each contender, [`CATEGORIES`] functions.
+    functions: Vec<Function>,
+    /// The functions that ever had frames, in ascending order.
+    used: Vec<usize>,
+    contenders: Vec<Contender>,
+    /// What each contender sends, or sent last.
+    ppdus: Vec<Ppdu>,
+    /// By category those of the access point, one for each station; then those of each station, one for each category.
+    agreements: Vec<Agreement>,
+    /// What each category of the access point holds for all stations.
+    shared: [(usize, Bytes); CATEGORIES],
+    peers: Vec<Peer>,
+    /// Index of the station of each host, from 1; [`AP`] for hosts outside the BSS.
+    places: Vec<usize>,
+    neighbour: Option<Foreign>,
+    phase: Phase,
+    /// End of the last busy period.
+    idle_from: Time,
+    /// Current senders.
+    senders: Vec<usize>,
+    /// Packets that entered the BSS.
+    entered: u64,
+    released: Vec<Packet>,
+    stats: WifiStats,
+}
+
+/// The medium's view of a station; of pairs, the downlink comes first.
+struct Peer {
+    channel: Box<dyn Channel>,
+    noise: Option<NoiseErrors>,
+    /// Survival of MPDUs whatever the rate.
+    survival: [f64; 2],
+    bits: [Stream; 2],
+    above_mac: [(f64, Stream); 2],
+    rates: [Box<dyn RateControl>; 2],
+    stats: StationWays,
+}
+
+impl Peer {
+    fn stats_mut(&mut self, up: bool) -> &mut WayStats {
+        if up { &mut self.stats.up } else { &mut self.stats.down }
+    }
+}
+
+/// The neighbouring BSS.
+struct Foreign {
+    /// Its index among the contenders.
+    place: usize,
+    exchange: Duration,
+    mean_gap: Duration,
+    arrivals: Stream,
+    /// Arrival of its next exchange.
+    next: Time,
+    /// Exchanges that wait.
+    backlog: u64,
+}
+
+impl WifiBss {
+    /// An idle BSS.
+    ///
+    /// # Panics
+    /// If the parameters are not [valid](WifiConfig::validate), or a host belongs to two stations.
+    pub fn new(config: WifiConfig, streams: BssStreams, stations: Vec<WifiStation>) -> WifiBss {
+        if let Err(invalid) = config.validate() {
+            panic!("{invalid}");
+        }
+        let (mut contenders, mut peers) = (vec![Contender::new(streams.backoff)], Vec::new());
+        let (mut places, mut queues) = (Vec::new(), Vec::new());
+        for (index, station) in stations.into_iter().enumerate() {
+            let WifiStation { hosts, radio, channel, above_mac, streams } = station;
+            contenders.push(Contender::new(streams.backoff));
+            queues.push(streams.queue);
+            let noise = radio.snr.map(NoiseErrors::new);
+            let rates = streams
+                .rate
+                .map(|random| radio.rate.build(config.format, radio.streams, noise.as_ref(), random));
+            let survival = [radio.loss.down, radio.loss.up].map(|loss| 1.0 - loss.get());
+            let [above_down, above_up] = streams.above_mac;
+            let above_mac = [(above_mac.down.get(), above_down), (above_mac.up.get(), above_up)];
+            let (bits, stats) = (streams.bits, StationWays::default());
+            peers.push(Peer { channel, noise, survival, bits, above_mac, rates, stats });
+            for HostId(host) in hosts {
+                let host = usize::from(host);
+                places.resize(places.len().max(host + 1), AP);
+                assert!(places[host] == AP, "host {host} has two stations");
+                places[host] = index + 1;
+            }
+        }
+        let mut agreements = Vec::new();
+        for _ in Category::ALL {
+            agreements.extend(queues.iter().map(|[down, _]| Agreement::new(&config.queue, down.clone())));
+        }
+        for [_, up] in &queues {
+            agreements.extend(Category::ALL.map(|_| Agreement::new(&config.station_queue, up.clone())));
+        }
+        let neighbour = config.neighbour.map(|neighbour| {
+            let [arrivals, backoff] = streams.neighbour;
+            contenders.push(Contender::new(backoff));
+            let mean_gap = neighbour.exchange.as_secs_f64() / neighbour.share.get();
+            let mut foreign = Foreign {
+                place: contenders.len() - 1,
+                exchange: neighbour.exchange,
+                mean_gap: Duration::from_secs_f64(mean_gap),
+                arrivals,
+                next: Time::ZERO,
+                backlog: 0,
+            };
+            foreign.schedule();
+            foreign
+        });
+        let functions = contenders.iter().flat_map(|_| Category::ALL);
+        WifiBss {
+            functions: functions.map(|category| Function::new(config.edca.access(category))).collect(),
+            used: Vec::new(),
+            ppdus: contenders.iter().map(|_| Ppdu::default()).collect(),
+            senders: Vec::with_capacity(contenders.len()),
+            contenders,
+            agreements,
+            shared: [(0, Bytes::ZERO); CATEGORIES],
+            peers,
+            places,
+            neighbour,
+            phase: Phase::Idle { due: Time::NEVER },
+            idle_from: Time::ZERO,
+            entered: 0,
+            released: Vec::new(),
+            stats: WifiStats::default(),
+            config,
+        }
+    }
+
+    /// Packets that entered and have not left the BSS.
+    pub fn held(&self) -> usize {
+        self.agreements.iter().map(Agreement::packets).sum()
+    }
+
+    /// Counters of the medium.
+    pub fn stats(&self) -> &WifiStats {
+        &self.stats
+    }
+
+    /// Packets that queue disciplines have marked.
+    pub fn marked(&self) -> u64 {
+        self.agreements.iter().map(Agreement::marked).sum()
+    }
+
+    /// Counters of station `index`.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    pub fn station(&self, index: usize) -> &StationWays {
+        &self.peers[index].stats
+    }
+
+    /// Index of the station that leads to `host`; [`AP`] if the host is not in the BSS.
+    fn place_of(&self, host: HostId) -> usize {
+        self.places.get(usize::from(host.0)).copied().unwrap_or(AP)
+    }
+
+    /// The agreement between the access point and the station at place `to`, or between the station at `from` and the
+    /// access point.
+    fn agreement(&self, from: usize, to: usize, category: Category) -> usize {
+        let stations = self.peers.len();
+        match from {
+            AP => category as usize * stations + to - 1,
+            _ => CATEGORIES * (stations + from - 1) + category as usize,
+        }
+    }
+
+    /// The station of an agreement, and whether it is that of its uplink.
+    fn peer_of(&self, agreement: usize) -> (usize, bool) {
+        let (stations, down) = (self.peers.len(), CATEGORIES * self.peers.len());
+        if agreement < down { (agreement % stations, false) } else { ((agreement - down) / CATEGORIES, true) }
+    }
+
+    /// Whether all stations share the queue that an agreement's packets wait in.
+    fn shares_queue(&self, up: bool) -> bool {
+        !up && self.config.scheduler == Scheduler::Fifo
+    }
+
+    /// A packet arrives at contender `from` for contender `to`.
+    fn enqueue(&mut self, from: usize, to: usize, packet: Packet, now: Time, out: &mut Out) {
+        let category = Category::of(packet.dscp);
+        let index = self.agreement(from, to, category);
+        let up = from != AP;
+        let is_shared = self.shares_queue(up);
+        let limit = match if up { &self.config.station_queue } else { &self.config.queue } {
+            Queue::DropTail(limit) => *limit,
+            Queue::Managed(_) => QueueLimit::Unlimited,
+        };
+        let agreement = &mut self.agreements[index];
+        let held = if is_shared { self.shared[category as usize] } else { agreement.held() };
+        self.entered += 1;
+        if !agreement.push(now, (self.entered, packet), (limit, held), out) {
+            self.peers[if up { from } else { to } - 1].stats_mut(up).packets.overflowed += 1;
+            return out.drop(packet, DropReason::QueueFull);
+        }
+        if is_shared {
+            let (packets, bytes) = &mut self.shared[category as usize];
+            *packets += 1;
+            *bytes += packet.size;
+        }
+        if !agreement.is_ready && agreement.has_frames() {
+            agreement.is_ready = true;
+            self.add_ready(CATEGORIES * from + category as usize, index, now);
+        }
+    }
+
+    /// An agreement of `function` has frames.
+    fn add_ready(&mut self, function: usize, agreement: usize, now: Time) {
+        if let Err(place) = self.used.binary_search(&function) {
+            self.used.insert(place, function);
+        }
+        let contender = &mut self.contenders[function / CATEGORIES];
+        let idle_from = matches!(self.phase, Phase::Idle { .. }).then(|| self.idle_from.max(contender.hold));
+        let state = &mut self.functions[function];
+        if state.ready.is_empty() {
+            state.wake(now, idle_from, &mut contender.backoff);
+        }
+        state.ready.push_back(agreement);
+        if let (Phase::Idle { due }, Some(idle_from)) = (&mut self.phase, idle_from) {
+            *due = state.due(idle_from).min(*due);
+        }
+    }
+
+    /// Forwards packets that the receiver has released, unless they are dropped above the MAC.
+    fn hand_on(&mut self, station: usize, up: bool, now: Time, out: &mut Out) {
+        for index in 0..self.released.len() {
+            let packet = self.released[index];
+            let peer = &mut self.peers[station];
+            let (dropped, random) = &mut peer.above_mac[usize::from(up)];
+            // Drawn even if nothing can be dropped, so that the n-th packet uses the same random number under every scheme.
+            let is_dropped = random.bernoulli(*dropped);
+            let outlet = if up { Port::WIRED } else { Port(1 + station as u16) };
+            let stats = &mut peer.stats_mut(up).packets;
+            if is_dropped {
+                stats.corrupted += 1;
+                out.corrupt(outlet, packet);
+                continue;
+            }
+            stats.delivered += 1;
+            stats.delivered_bytes += packet.size;
+            match self.place_of(packet.dst) {
+                to if up && to != AP => self.enqueue(AP, to, packet, now, out),
+                _ => out.send(outlet, packet),
+            }
+        }
+        self.released.clear();
+    }
+}
+
+impl Foreign {
+    fn schedule(&mut self) {
+        self.next += self.arrivals.exponential(self.mean_gap);
+    }
+}
+
+impl Component for WifiBss {
+    /// # Panics
+    /// If a packet from the wired network has a destination outside the BSS.
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        // Processes events due at this instant first, whether or not the BSS was woken before.
+        self.advance(now, out);
+        let from = usize::from(port.0);
+        let to = if from == AP { self.place_of(packet.dst) } else { AP };
+        assert!(from != to, "{:?} is not in the BSS", packet.dst);
+        self.enqueue(from, to, *packet, now, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.advance(now, out);
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.due()
+    }
+
+    /// Packets and bytes that the access point holds for its stations, and its contention window for best effort.
+    fn show(&self, probe: &mut dyn Probe) {
+        let down = &self.agreements[..CATEGORIES * self.peers.len()];
+        let queued = down.iter().map(|agreement| {
+            let ((packets, bytes), (others, more)) = (agreement.held(), agreement.managed());
+            (packets + others, bytes + more)
+        });
+        let (packets, bytes) = queued.fold((0, Bytes::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        probe.value("queue_packets", packets as f64);
+        probe.value("queue_bytes", bytes.0 as f64);
+        probe.value("cw", f64::from(self.functions[Category::BestEffort as usize].window()));
+    }
+}

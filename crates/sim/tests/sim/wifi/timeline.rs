@@ -1,0 +1,151 @@
+//! Exchanges by hand.
+
+use lasthop_base::{Duration, Time};
+use lasthop_link::queue::{Queue, QueueLimit};
+use lasthop_link::wifi::{Scheduler, WifiConfig};
+use lasthop_link::wlan::RetryLimit;
+use lasthop_proto::{DropReason, LinkOutcome, Port};
+use lasthop_sim::wlan::AboveMac;
+
+use crate::wifi::harness::{Bench, ht20, marked, mcs7, micros, scripted, stations};
+use crate::wlan::harness::{Did, SERVER, host, packet, us};
+
+fn bench(config: WifiConfig, fates: &[bool]) -> Bench {
+    let mut all = stations(1, 1, mcs7(), AboveMac::default());
+    all[0].channel = scripted(fates);
+    Bench::new(config, 1, all)
+}
+
+/// Air time of an MPDU of 1536 B at MCS 7: 36 µs and 48 symbols.
+const SINGLE: f64 = 36.0 + 48.0 * 4.0;
+
+/// On an idle medium a packet is sent at the next slot boundary, and acknowledged by an Ack of 28 µs.
+#[test]
+fn a_single_packet_goes_at_the_next_slot() {
+    let mut bench = bench(ht20(), &[]);
+    // Slots begin 43 µs after the start: the next boundary after 1000 µs is at 43 + 107 * 9 = 1006.
+    bench.send(us(1000), Port::WIRED, packet(1, host(0), 1498));
+    bench.finish();
+    assert_eq!(bench.deliveries(), [(1006.0 + SINGLE, 1)]);
+    let signal = Did::Signal(1, LinkOutcome::Delivered, 1);
+    assert_eq!(bench.log.last(), Some(&(us(1006 + 228 + 16 + 28), signal)));
+    let stats = bench.bss.stats();
+    let times = [stats.data_time, stats.control_time, stats.gap_time, stats.idle_time].map(micros);
+    assert_eq!(times, [SINGLE, 28.0, 16.0, 1006.0]);
+}
+
+/// What waits for the slot boundary is aggregated. The third MPDU is lost: those behind it wait in the receiver's buffer until it is
+/// repeated.
+#[test]
+fn a_lost_mpdu_holds_those_behind_it() {
+    let mut bench = bench(ht20(), &[true, true, false, true, true]);
+    for number in 1..=5 {
+        bench.send(us(1000 + number), Port::WIRED, packet(number, host(0), 1498));
+    }
+    bench.finish();
+    let found = bench.deliveries();
+    assert_eq!(found.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    let [second, third, fourth, fifth] = [1, 2, 3, 4].map(|index: usize| found[index].0);
+    assert!(third > second + 600.0, "{found:?}");
+    assert_eq!((third, third), (fourth, fifth));
+    let signals: Vec<Did> =
+        bench.log.iter().map(|(_, did)| *did).filter(|did| matches!(did, Did::Signal(..))).collect();
+    let delivered = |number, attempt| Did::Signal(number, LinkOutcome::Delivered, attempt);
+    let failed = Did::Signal(3, LinkOutcome::AttemptFailed, 1);
+    assert_eq!(
+        signals,
+        [delivered(1, 1), delivered(2, 1), failed, delivered(4, 1), delivered(5, 1), delivered(3, 2)]
+    );
+    let stats = bench.bss.stats();
+    // The Block Ack takes 32 µs, the Ack 28. Five MPDUs of 1540 B have 238 symbols.
+    assert_eq!(micros(stats.control_time), 32.0 + 28.0);
+    assert_eq!(micros(stats.data_time), 36.0 + 238.0 * 4.0 + SINGLE);
+}
+
+/// The receiver goes on without an MPDU that is given up.
+#[test]
+fn an_mpdu_that_is_given_up_releases_those_behind_it() {
+    let config = WifiConfig { retry_limit: RetryLimit::at_most(2), ..ht20() };
+    let mut bench = bench(config, &[true, false, true, false]);
+    for number in 1..=3 {
+        bench.send(us(1000 + number), Port::WIRED, packet(number, host(0), 1498));
+    }
+    bench.finish();
+    let found = bench.deliveries();
+    assert_eq!(found.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 3]);
+    let drop = (bench.log.iter()).find(|(_, did)| matches!(did, Did::Drop(..))).expect("one is dropped");
+    assert_eq!(drop.1, Did::Drop(2, DropReason::AttemptsExhausted));
+    assert_eq!(found[1].0, drop.0.as_nanos() as f64 / 1e3);
+    assert_eq!(bench.bss.stats().unanswered, 1);
+    assert_eq!(bench.bss.held(), 0);
+}
+
+/// Air time bounds the A-MPDU before its bytes: 28 MPDUs of 1540 B at 65 Mb/s, with the window, 64, out of reach.
+#[test]
+fn an_aggregate_ends_with_the_longest_ppdu() {
+    for (ampdu, mpdus) in [(65_535, 28), (8_191, 5), (0, 1)] {
+        let config = WifiConfig { ampdu: lasthop_base::Bytes(ampdu), ..ht20() };
+        let mut bench = bench(config, &[]);
+        for number in 0..100 {
+            bench.send(us(1000), Port::WIRED, packet(number, host(0), 1498));
+        }
+        bench.finish();
+        assert_eq!(bench.bss.stats().ppdus, 100_u64.div_ceil(mpdus), "{ampdu} B");
+        assert_eq!(bench.deliveries().len(), 100);
+    }
+}
+
+/// A shared queue counts what was sent and not acknowledged.
+#[test]
+fn the_capacity_counts_what_is_in_flight() {
+    let limit = Queue::DropTail(QueueLimit::Packets(3));
+    for (scheduler, kept) in [(Scheduler::Fifo, 3), (Scheduler::RoundRobin, 6)] {
+        let config = WifiConfig { queue: limit, scheduler, ..ht20() };
+        let mut bench = Bench::new(config, 1, stations(1, 2, mcs7(), AboveMac::default()));
+        for number in 0..10 {
+            bench.send(us(1000), Port::WIRED, packet(number, host((number % 2) as u16), 1498));
+        }
+        bench.finish();
+        assert_eq!(bench.deliveries().len(), kept, "{scheduler:?}");
+        let overflowed = (0..2).map(|index| bench.bss.station(index).down.packets.overflowed).sum::<u64>();
+        assert_eq!(overflowed, 10 - kept as u64);
+    }
+}
+
+/// Voice overtakes best effort that was there before, and a TXOP of voice carries single MPDUs one SIFS apart and ends with a
+/// CF-End of 52 µs.
+#[test]
+fn voice_goes_first() {
+    let mut bench = bench(ht20(), &[]);
+    for number in 0..40 {
+        bench.send(us(1000), Port::WIRED, packet(number, host(0), 1498));
+    }
+    for number in 100..102 {
+        bench.send(us(1001), Port::WIRED, marked(packet(number, host(0), 200), 46));
+    }
+    bench.finish();
+    let found = bench.deliveries();
+    let order: Vec<u64> = found.iter().map(|delivery| delivery.1).collect();
+    // One best-effort packet was on the air, and more may go before: voice has at most 3 slots of backoff, best effort 15.
+    let first = order.iter().position(|number| *number == 100).expect("it arrives");
+    assert!(first <= 1 + 28, "{order:?}");
+    assert_eq!(order[first + 1], 101);
+    // 238 B take 8 symbols; then SIFS, an Ack of 28 µs and SIFS.
+    assert_eq!(found[first + 1].0 - found[first].0, 36.0 + 8.0 * 4.0 + 16.0 + 28.0 + 16.0);
+    let controls = micros(bench.bss.stats().control_time);
+    assert!((controls - 52.0) % 4.0 == 0.0);
+}
+
+/// Packets of a station for another go through the access point.
+#[test]
+fn stations_reach_each_other_through_the_access_point() {
+    let mut bench = Bench::new(ht20(), 1, stations(1, 2, mcs7(), AboveMac::default()));
+    bench.send(us(1000), Port(1), packet(7, host(1), 1498));
+    bench.send(us(1000), Port(2), packet(8, SERVER, 1498));
+    bench.finish();
+    let mut to: Vec<Did> =
+        bench.log.iter().map(|entry| entry.1).filter(|did| matches!(did, Did::Deliver(..))).collect();
+    to.sort_by_key(|did| format!("{did:?}"));
+    assert_eq!(to, [Did::Deliver(Port::WIRED, 8), Did::Deliver(Port(2), 7)]);
+    assert!(bench.now < Time::ZERO + Duration::from_millis(5));
+}
