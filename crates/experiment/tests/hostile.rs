@@ -476,7 +476,9 @@ impl Draw {
         if self.chance(0.2) {
             self.radio(&mut text, "uplink.");
         }
-        if shape.contains("cell") {
+        if shape.contains("cell") && self.chance(0.5) {
+            self.wifi(&mut text);
+        } else if shape.contains("cell") {
             text.push_str("[cell]\n");
             if self.chance(0.4) {
                 writeln!(text, "queue = \"{}\"", self.queue()).expect("text");
@@ -522,6 +524,49 @@ impl Draw {
             self.application(&mut text, ends);
         }
         text
+    }
+
+    fn wifi(&mut self, text: &mut String) {
+        text.push_str("[wifi]\n");
+        let standard = pick(&mut self.0, &["802.11n", "802.11ac", "802.11ax"]);
+        writeln!(text, "standard = \"{standard}\"").expect("text");
+        let keys = [
+            "width = \"40 MHz\"",
+            "width = \"80 MHz\"",
+            "streams = 2",
+            "guard_interval = \"400 ns\"",
+            "snr = \"12 dB\"",
+            "snr = \"-40 dB\"",
+            "ampdu = \"0 B\"",
+            "window = 1",
+            "window = 0",
+            "retry_limit = 1",
+            "rts = true",
+            "eifs = true",
+            "requests_block_ack = true",
+            "longest_ppdu = \"1 ms\"",
+            "scheduler = \"airtime\"",
+            "neighbour = { share = 0.4, exchange = \"100 us\" }",
+            "edca.best_effort = { aifsn = 15, cw = { min = 0, max = 0 }, txop = \"1 ns\" }",
+        ];
+        let mut stated: Vec<&str> = Vec::new();
+        for _ in 0..self.0.below(5) {
+            let key = pick(&mut self.0, &keys);
+            // A key is stated once.
+            if stated.iter().all(|other| other.split(' ').next() != key.split(' ').next()) {
+                writeln!(text, "{key}").expect("text");
+                stated.push(key);
+            }
+        }
+        let rates = ["\"ideal\"", "\"minstrel-ht\"", "\"minstrel-ht-ewma\"", "{ fixed = { mcs = 7 } }"];
+        writeln!(text, "rate = {}", pick(&mut self.0, &rates)).expect("text");
+        if self.chance(0.3) {
+            writeln!(text, "loss = {{ down = {} }}", self.probability()).expect("text");
+        }
+        if self.chance(0.3) {
+            self.discipline(text, "");
+        }
+        self.channel(text, "");
     }
 }
 

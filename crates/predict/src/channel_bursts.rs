@@ -32,7 +32,7 @@ pub fn channel_bursts(scenario: &Scenario) -> Result<Vec<ChannelBursts>, Scenari
         (id, &radio.channel, interval)
     });
     let stations = network.steps().filter_map(|(id, _)| match &network.links[usize::from(id.0)] {
-        NetworkLink::Station(station) => Some((id, &station.channel, network.bss.phy.exposed(packet_size).1)),
+        NetworkLink::Station(station) => Some((id, &station.channel, network.bss.exposed(packet_size).1)),
         NetworkLink::Wired(_) | NetworkLink::Radio(_) => None,
     });
     let mut found: Vec<ChannelBursts> = Vec::new();

@@ -41,11 +41,14 @@ pub fn packet_loss(scenario: &Scenario, size: Bytes, link: Option<&str>) -> Resu
         ))
     };
     let radio = match &network.links[usize::from(id.0)] {
+        NetworkLink::Station(station) if station.radio.is_some() => {
+            return lacks("the rates and retransmissions");
+        }
         NetworkLink::Station(station) if !station.channel.has_closed_form() => {
             return lacks("the channel");
         }
         NetworkLink::Station(station) => {
-            let (bits, on_air) = network.bss.phy.exposed(size);
+            let (bits, on_air) = network.bss.exposed(size);
             let lost = station.channel.loss_probability(1, bits, on_air);
             let ap = network.graph.ends(id)[0];
             let up = network.steps().find(|step| step.0 == id).is_some_and(|(_, from)| from != ap);

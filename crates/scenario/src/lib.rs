@@ -30,8 +30,8 @@ pub use presets::Preset;
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,
-    Scenario, Shared, Stations, Strongest, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
-    json_schema_of,
+    Scenario, Shared, StationOverride, Stations, Strongest, Sweep, Topology, Traffic, Transfer, Wifi, Wired,
+    Wireless, json_schema_of,
 };
 pub use toml_file::{TomlFile, to_toml};
 pub use tree::{Change, Value};

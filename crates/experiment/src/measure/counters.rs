@@ -5,7 +5,8 @@ use lasthop_proto::split::Relay;
 use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
 use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
 use lasthop_proto::{Body, ComponentId, DropReason, EndReport, Packet};
-use lasthop_sim::wlan::Bss;
+use lasthop_sim::wifi::WifiBss;
+use lasthop_sim::wlan::{Bss, DirectionStats};
 use lasthop_sim::{LinkStats, Tap};
 
 use super::agents::AgentCounters;
@@ -200,6 +201,8 @@ pub(crate) struct BssCounters {
     pub(crate) failed_attempts: u64,
     pub(crate) collisions: u64,
     pub(crate) busy: Duration,
+    /// Packets marked by queue disciplines.
+    pub(crate) marked: u64,
 }
 
 impl BssCounters {
@@ -210,11 +213,27 @@ impl BssCounters {
             BssCounters { collisions: stats.collisions, busy: stats.busy_time, ..BssCounters::default() };
         for station in (0..stations).map(|index| bss.station(index)) {
             for way in [station.down, station.up] {
-                counts.attempts += way.attempts;
-                counts.failed_attempts += way.collided + way.lost;
+                counts.add(&way);
             }
         }
         counts
+    }
+
+    /// The same of 802.11n, 802.11ac or 802.11ax, whose attempts are those of MPDUs.
+    pub(crate) fn of_wifi(bss: &WifiBss, stations: usize) -> BssCounters {
+        let stats = bss.stats();
+        let (collisions, busy, marked) = (stats.collisions, stats.busy_time(), bss.marked());
+        let mut counts = BssCounters { collisions, busy, marked, ..BssCounters::default() };
+        for station in (0..stations).map(|index| bss.station(index)) {
+            counts.add(&station.down.packets);
+            counts.add(&station.up.packets);
+        }
+        counts
+    }
+
+    fn add(&mut self, way: &DirectionStats) {
+        self.attempts += way.attempts;
+        self.failed_attempts += way.collided + way.lost;
     }
 }
 

@@ -144,7 +144,9 @@ impl Measured<'_> {
                 link_failures: self.on_air(|radio| radio.failed_attempts)
                     + self.in_bsses(|bss| bss.failed_attempts),
                 link_bits: self.on_air(|radio| radio.bits_on_air),
-                ecn_marks: self.end.marked - self.warmup.marked + self.on_air(|radio| radio.marked),
+                ecn_marks: self.end.marked - self.warmup.marked
+                    + self.on_air(|radio| radio.marked)
+                    + self.in_bsses(|bss| bss.marked),
                 collisions: self.in_bsses(|bss| bss.collisions),
                 busy_time_s: Duration::from_nanos(self.in_bsses(|bss| bss.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),

@@ -334,7 +334,7 @@ metrics! {
     /// Metrics of the network.
     struct NetworkMetrics {
         /// Transmissions of units over the air, in both directions, retransmissions and other traffic
-        /// included. In a cell: attempts to send a data frame, with its RTS.
+        /// included. In a cell: attempts to send a data frame, with its RTS, or with `[wifi]` an MPDU.
         link_attempts: u64, Count => Lower,
         /// Link attempts that failed; in a cell, collided attempts too.
         link_failures: u64, Count => Lower,

@@ -639,6 +639,7 @@ impl CountedComponents<'_> {
         });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
             Node::Bss(bss) => BssCounters::of(bss, stations),
+            Node::Wifi(bss) => BssCounters::of_wifi(bss, stations),
             _ => unreachable!("the component is a BSS"),
         });
         Counters {

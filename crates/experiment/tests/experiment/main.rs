@@ -25,5 +25,6 @@ mod shared_radio;
 mod split;
 mod traces;
 mod varying;
+mod wifi;
 mod wtcp;
 mod wtcp_timestamps;

@@ -7,7 +7,9 @@ pub(super) fn is_choice(keys: &[&str]) -> bool {
         ["topology"]
         | ["traffic", _, "law"]
         | ["cell", "phy" | "channel"]
-        | ["cell", "channel", "semi-markov", "good" | "bad"]
+        | ["cell" | "wifi", "channel", "semi-markov", "good" | "bad"]
+        | ["wifi", "rate" | "channel" | "queue" | "station_queue"]
+        | ["link", _, "station", "rate"]
         | ["wired", "queue" | "rate" | "delay"] => {
             return true;
         }

@@ -247,7 +247,7 @@ impl Scenario {
         if scenario.stack_senders().next().is_some() {
             scenario.quic.get_or_insert_default();
         }
-        if scenario.topology.has_cell() {
+        if scenario.topology.has_cell() && scenario.wifi.is_none() {
             scenario.cell.get_or_insert_default();
         }
         if scenario.topology.has_shared_radio() {

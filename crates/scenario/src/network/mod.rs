@@ -17,6 +17,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_channel::{Channel, Itinerary, Model, Moves, Presence};
 use lasthop_link::graph::{Graph, LinkId};
 use lasthop_link::queue::{Management, Queue, QueueLimit, fq_codel, priority};
+use lasthop_link::wifi::{MPDU_OVERHEAD, PpduFormat, Rate, Scheduler, StationRadio, WifiConfig};
 use lasthop_link::wlan::{AboveMac, BssConfig};
 use lasthop_link::{Dispatch, FlowPath};
 use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, QueueUse};
@@ -43,7 +44,7 @@ pub struct Network {
     /// The links, indexed as in the graph.
     pub links: Vec<NetworkLink>,
     /// Parameters common to all BSSs.
-    pub bss: BssConfig,
+    pub bss: BssKind,
     /// The dispatcher of all shared radios.
     pub dispatch: Dispatch,
     /// The flows: connections first, then other traffic, then the requests and the responses of each
@@ -55,6 +56,57 @@ pub struct Network {
     pub moving: Vec<MovingHost>,
     /// Time limit of a run.
     pub limit: Time,
+}
+
+/// The MAC of all BSSs, with its parameters.
+#[derive(Clone, Debug)]
+pub enum BssKind {
+    /// 802.11a, 802.11b or 802.11g.
+    Dcf(BssConfig),
+    /// 802.11n, 802.11ac or 802.11ax.
+    Edca(Box<WifiConfig>),
+}
+
+impl Default for BssKind {
+    fn default() -> BssKind {
+        BssKind::Dcf(BssConfig::default())
+    }
+}
+
+impl BssKind {
+    /// The bit rate of data frames; of EDCA, the highest with one stream.
+    pub fn data_rate(&self) -> BitRate {
+        match self {
+            BssKind::Dcf(config) => config.phy.data_rate(),
+            BssKind::Edca(config) => config.format.bit_rate(fastest(&config.format)),
+        }
+    }
+
+    /// Bits exposed to errors and their air time, for a frame that carries a packet of `size`: everything after the preamble;
+    /// of EDCA, at the highest rate with one stream.
+    pub fn exposed(&self, size: Bytes) -> (u64, Duration) {
+        match self {
+            BssKind::Dcf(config) => config.phy.exposed(size),
+            BssKind::Edca(config) => {
+                let (mpdu, rate) = (size + MPDU_OVERHEAD, fastest(&config.format));
+                let air_time = config.format.air_time(rate, config.format.single(mpdu));
+                (mpdu.bits(), air_time - config.format.preamble(1))
+            }
+        }
+    }
+
+    /// The table of a scenario file that has its parameters.
+    pub(crate) fn table(&self) -> &'static str {
+        match self {
+            BssKind::Dcf(_) => "cell",
+            BssKind::Edca(_) => "wifi",
+        }
+    }
+}
+
+/// The highest rate of a format with one stream.
+fn fastest(format: &PpduFormat) -> Rate {
+    format.rates(1).max_by_key(|rate| format.bits_per_symbol(*rate)).expect("every format has rates")
 }
 
 /// A link of a network.
@@ -184,6 +236,8 @@ pub struct StationConfig {
     pub channel: Model,
     /// Losses above the MAC.
     pub drop: AboveMac,
+    /// Rates and losses by rate; `None` unless the BSS has EDCA.
+    pub radio: Option<StationRadio>,
 }
 
 impl StationConfig {
@@ -283,8 +337,16 @@ impl Network {
         }
     }
 
-    /// Replaces the queues before wireless links by those that a combination of schemes uses.
+    /// Replaces the queues before wireless links by those that a combination of schemes uses. With a discipline, an access
+    /// point has a queue for each station, which it serves by air time, as Linux does.
     pub fn use_queues(&mut self, queue: QueueUse) {
+        if let (BssKind::Edca(config), QueueUse::FqCodel { .. }) = (&mut self.bss, queue) {
+            config.queue = queue_in_use(queue, config.queue);
+            config.station_queue = queue_in_use(queue, config.station_queue);
+            if config.scheduler == Scheduler::Fifo {
+                config.scheduler = Scheduler::Airtime;
+            }
+        }
         for link in &mut self.links {
             if let NetworkLink::Radio(hop) = link {
                 for radio in [&mut hop.down, &mut hop.up] {
@@ -390,7 +452,7 @@ impl Network {
                 NetworkLink::Radio(hop) => self.graph.ends(link)[hop.mobile] == step[0],
                 NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
             };
-            kind.rate(up).unwrap_or(self.bss.phy.data_rate())
+            kind.rate(up).unwrap_or_else(|| self.bss.data_rate())
         });
         rates.min().expect("a path has links")
     }

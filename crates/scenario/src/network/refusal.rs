@@ -9,7 +9,7 @@ use lasthop_link::queue::Queue;
 use lasthop_proto::scheme::{Combination, Need};
 use lasthop_proto::{HostId, arq};
 
-use super::{LastHop, Network, NetworkLink};
+use super::{BssKind, LastHop, Network, NetworkLink};
 use crate::schema::{Radio, Scenario};
 
 impl Scenario {
@@ -107,7 +107,7 @@ impl Network {
     }
 
     fn lacks_own_queues(&self) -> Option<&'static str> {
-        if self.crosses_bss() {
+        if self.crosses_bss() && matches!(self.bss, BssKind::Dcf(_)) {
             Some(
                 "chooses the queue before a wireless link, and a cell has queues of its own; \
                  leave the scheme out",

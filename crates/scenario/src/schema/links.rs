@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::serde_words;
 use super::topology::Edge;
+use super::wifi::StationOverride;
 
 /// The wired links. They are full duplex with independent directions. Optional if there are no wired links,
 /// or if each states its own rate.
@@ -90,9 +91,10 @@ macro_rules! radio_schema {
             }
         }
 
-        /// Overrides of `[wired]` or `[radio]` for one link, or of `[cell]` for one station. `NAME` is the
-        /// name of the link, such as `R1-R2`. A wired link has only the first three keys. A link of a cell,
-        /// such as `ap-MH1`, has only `channel` and `drop`; other links have no `drop`.
+        /// Overrides of `[wired]` or `[radio]` for one link, or of `[cell]` or `[wifi]` for one station. `NAME`
+        /// is the name of the link, such as `R1-R2`. A wired link has only the first three keys. A link of a
+        /// cell, such as `ap-MH1`, has only `channel`, `drop` and, with `[wifi]`, `station`; other links have
+        /// none of the last two.
         ///
         /// ```toml
         /// [link.R1-R2]
@@ -129,6 +131,9 @@ macro_rules! radio_schema {
             /// Losses above the MAC of this station.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub drop: Option<AboveMac>,
+            /// Rates and losses of this station of a cell with `[wifi]`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub station: Option<StationOverride>,
         }
 
         impl LinkOverride {
@@ -152,6 +157,7 @@ macro_rules! radio_schema {
                     $((stringify!($unit), self.$unit.is_some()),)*
                     $((stringify!($rest), self.$rest.is_some()),)*
                     ("drop", self.drop.is_some()),
+                    ("station", self.station.is_some()),
                 ]
             }
         }
@@ -384,13 +390,13 @@ impl LinkOverride {
         let home = |key: &str| match key {
             "rate" | "delay" | "queue" => "wired and wireless ones",
             "channel" => "wireless ones and those of cells",
-            "drop" => "those of cells",
+            "drop" | "station" => "those of cells",
             _ => "wireless ones",
         };
         let fits = |key: &str| match (edge.in_cell, edge.mobile) {
-            (true, _) => matches!(key, "channel" | "drop"),
+            (true, _) => matches!(key, "channel" | "drop" | "station"),
             (false, None) => matches!(key, "rate" | "delay" | "queue"),
-            (false, Some(_)) => key != "drop",
+            (false, Some(_)) => !matches!(key, "drop" | "station"),
         };
         stated.filter(|key| !fits(key)).map(|key| (key, home(key))).next()
     }

@@ -5,6 +5,7 @@
 //! ├── topology    [topology]
 //! ├── links       [wired] [radio] [link.NAME]
 //! ├── cell        [cell]
+//! ├── wifi        [wifi]
 //! ├── shared      [shared]
 //! ├── mobility    [mobility.NAME]
 //! ├── flows       [transfer] [connection.NAME] [traffic.NAME] [application.NAME]
@@ -24,6 +25,7 @@ mod serde_words;
 mod shared;
 mod sweep;
 mod topology;
+mod wifi;
 
 pub use cell::Cell;
 pub use flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
@@ -34,6 +36,7 @@ pub use scenario::Scenario;
 pub use shared::Shared;
 pub use sweep::{Point, Sweep};
 pub use topology::{BaseStations, Dumbbell, GraphTopology, MobileHosts, Path, Stations, Topology, Wireless};
+pub use wifi::{StationOverride, Wifi};
 
 pub(crate) use scenario::settings_table;
 pub(crate) use sweep::{Axis, SweptPreset, text};

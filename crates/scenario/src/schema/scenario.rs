@@ -15,6 +15,7 @@ use super::mobility::Mobility;
 use super::shared::Shared;
 use super::sweep::Sweep;
 use super::topology::Topology;
+use super::wifi::Wifi;
 use crate::diagnostics::alternatives;
 use crate::document::Source;
 use crate::stacks::{self, StackSender};
@@ -116,9 +117,12 @@ pub struct Scenario {
     /// Parameters of wireless links. Required if the topology has a wireless link without its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<Radio>,
-    /// Parameters of 802.11 cells. By default 802.11b at 11 Mb/s; absent if there are no cells.
+    /// Parameters of 802.11 cells. By default 802.11b at 11 Mb/s; absent if there are no cells, or with `[wifi]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
+    /// Parameters of cells of 802.11n, 802.11ac or 802.11ax, in place of `[cell]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wifi: Option<Wifi>,
     /// Parameters of shared radios. By default FIFO; absent if there are no shared radios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
@@ -187,6 +191,9 @@ impl Scenario {
         }
         if let Some(cell) = &mut self.cell {
             files_of_channel(&["cell"], &mut cell.channel, each);
+        }
+        if let Some(wifi) = &mut self.wifi {
+            files_of_channel(&["wifi"], &mut wifi.channel, each);
         }
         for (name, link) in &mut self.link {
             link.each_file(&["link", name], each);

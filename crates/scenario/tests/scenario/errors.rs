@@ -450,6 +450,106 @@ fn invalid_cells_are_reported() {
     insta::assert_snapshot!(without_lists(&told));
 }
 
+const WIFI: &str = r#"
+[topology.cell]
+stations = 2
+
+[transfer]
+size = "1 MB"
+
+[wired]
+rate = "1 Gbps"
+
+[wifi]
+standard = "802.11ac"
+streams = 2
+rate.fixed = { mcs = 7, streams = 2 }
+
+[link.ap-MH2]
+station = { snr = "20 dB" }
+"#;
+
+#[test]
+fn invalid_wifi_is_reported() {
+    Scenario::parse::<&str>(WIFI, "test.toml", &[]).expect("it is sound as it is");
+    let mut told = String::new();
+    for (what, from, to) in [
+        ("an unknown standard", "\"802.11ac\"", "\"802.11be\""),
+        ("a width of another standard", "\"802.11ac\"", "\"802.11n\"\nwidth = \"80 MHz\""),
+        (
+            "a guard interval of another standard",
+            "streams = 2\nrate",
+            "guard_interval = \"3200 ns\"\nstreams = 2\nrate",
+        ),
+        ("too many streams", "streams = 2\nrate", "streams = 5\nrate"),
+        ("more streams than the station has", "streams = 2 }\n", "streams = 3 }\n"),
+        ("an MCS of another standard", "mcs = 7", "mcs = 11"),
+        ("a window of another standard", "streams = 2\nrate", "window = 256\nstreams = 2\nrate"),
+        ("an aggregate of another standard", "streams = 2\nrate", "ampdu = \"2 MB\"\nstreams = 2\nrate"),
+        ("a PPDU that is too long", "streams = 2\nrate", "longest_ppdu = \"6 ms\"\nstreams = 2\nrate"),
+        ("a discipline for all stations", "streams = 2\nrate", "queue.codel = {}\nstreams = 2\nrate"),
+        ("an invalid discipline", "streams = 2\nrate", "station_queue.fq-codel.flows = 0\nstreams = 2\nrate"),
+        (
+            "an AIFSN below 1",
+            "streams = 2\nrate",
+            "edca.video = { aifsn = 0, cw = { min = 7, max = 15 }, txop = \"0 s\" }\nstreams = 2\nrate",
+        ),
+        (
+            "a window that is no power of two",
+            "streams = 2\nrate",
+            "edca.voice = { aifsn = 2, cw = { min = 7, max = 16 }, txop = \"0 s\" }\nstreams = 2\nrate",
+        ),
+        ("a neighbour that takes all", "streams = 2\nrate", "neighbour.share = 1\nstreams = 2\nrate"),
+        (
+            "an exchange that is too long",
+            "streams = 2\nrate",
+            "neighbour = { share = 0.5, exchange = \"1 s\" }\nstreams = 2\nrate",
+        ),
+        ("a rate that one station does not have", "snr = \"20 dB\"", "rate.fixed.mcs = 10"),
+        ("a channel with an error", "streams = 2\nrate", "channel.iid.ber = 2\nstreams = 2\nrate"),
+        ("both kinds of cells", "[wifi]", "[cell]\n[wifi]"),
+        (
+            "a station of the other kind of cells",
+            "[wifi]\nstandard = \"802.11ac\"\nstreams = 2\nrate.fixed = { mcs = 7, streams = 2 }",
+            "",
+        ),
+        ("a station that is none", "[link.ap-MH2]", "[link.server-ap]"),
+        ("an unknown key", "streams = 2\nrate", "antennas = 2\nrate"),
+        ("an unknown rate control", "rate.fixed = { mcs = 7, streams = 2 }", "rate = \"arf\""),
+    ] {
+        assert!(WIFI.contains(from), "the scenario has no {from:?}");
+        let text = WIFI.replacen(from, to, 1);
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
+        writeln!(told, "# {what}\n{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(without_lists(&told));
+}
+
+/// All keys of `[wifi]` round-trip.
+#[test]
+fn wifi_round_trips() {
+    for overrides in [
+        &["wifi.rate=minstrel-ht", "wifi.snr=20 dB"][..],
+        &[
+            "wifi.rate=ideal",
+            "wifi.queue.fq-codel={}",
+            "wifi.scheduler=airtime",
+            "wifi.retry_limit=unlimited",
+        ],
+        &["wifi.width=40 MHz", "wifi.guard_interval=400 ns", "wifi.window=32", "wifi.ampdu=0 B"],
+        &["wifi.neighbour.share=0.2", "wifi.loss.down=0.1", "wifi.channel.iid.ber=1e-6", "wifi.rts=true"],
+        &["wifi.edca.voice={aifsn=1, cw={min=3, max=7}, txop=\"1 ms\"}", "wifi.eifs=true"],
+        &["link.ap-MH1.station={rate=\"minstrel-ht-ewma\", streams=1}"],
+    ] {
+        let read = |text: &str, overrides: &[&str]| {
+            Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let scenario = read(WIFI, overrides);
+        let canonical = scenario.to_toml();
+        assert_eq!(read(&canonical, &[]).to_toml(), canonical);
+    }
+}
+
 #[test]
 fn invalid_networks_are_reported() {
     Scenario::parse::<&str>(NETWORK, "test.toml", &[]).expect("it is sound as it is");

@@ -7,10 +7,13 @@ use lasthop_base::{Duration, Streams};
 use lasthop_proto::scheme::{Combination, LinkEnd, Site};
 use lasthop_proto::split::Split;
 use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, tcp};
-use lasthop_scenario::network::{self, Ahead, Flow, Network, NetworkLink, Slot, Workload, base_station_end};
+use lasthop_scenario::network::{
+    self, Ahead, BssKind, Flow, Network, NetworkLink, Slot, StationConfig, Workload, base_station_end,
+};
 use lasthop_sim::network::{
     AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, MovingHosts, PortRef, Wiring,
 };
+use lasthop_sim::wifi::{BssStreams, WifiBss, WifiStation, WifiStreams};
 use lasthop_sim::wlan::{Bss, Station, StationStreams};
 use lasthop_sim::{Builder, Contents, Mover, Node, SignalMeter, WireId};
 
@@ -491,7 +494,7 @@ impl Layout {
                 NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
             ComponentKind::Shared(radio) => self.shared(*radio, combination, streams).into(),
-            ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
+            ComponentKind::Bss(bss) => self.bss(*bss, streams),
             ComponentKind::Agent(place) => match self.agent_number(place) {
                 None => self.proxy(place.link, combination, |_| true).into(),
                 Some((end, number)) => combination
@@ -514,25 +517,40 @@ impl Layout {
         }
     }
 
-    fn bss(&self, id: BssId, streams: Streams) -> Bss {
+    fn bss(&self, id: BssId, streams: Streams) -> Node {
         let links = self.network.graph.bss(id);
         let stations = links.iter().map(|link| {
             let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
                 unreachable!("a link of a BSS leads to a station")
             };
-            let hosts = self.wiring.reached_over(*link, 0);
-            Station {
-                hosts: hosts.iter().copied().collect(),
-                channel: station.channel(streams),
-                above_mac: station.drop,
-                streams: StationStreams::named(&streams, &station.name),
-            }
+            (&**station, self.wiring.reached_over(*link, 0).iter().copied().collect())
         });
         // Named after the access point, so that adding a BSS does not change other streams. The access point
         // may be a station of another BSS, with a separate stream.
         let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
-        let backoff = streams.stream(&["ap-backoff:", ap].concat());
-        Bss::new(self.network.bss, backoff, stations.collect())
+        match &self.network.bss {
+            BssKind::Dcf(config) => {
+                let station = |(station, hosts): (&StationConfig, Vec<HostId>)| Station {
+                    hosts,
+                    channel: station.channel(streams),
+                    above_mac: station.drop,
+                    streams: StationStreams::named(&streams, &station.name),
+                };
+                let backoff = streams.stream(&["ap-backoff:", ap].concat());
+                Bss::new(*config, backoff, stations.map(station).collect()).into()
+            }
+            BssKind::Edca(config) => {
+                let station = |(station, hosts): (&StationConfig, Vec<HostId>)| WifiStation {
+                    hosts,
+                    radio: station.radio.expect("a station with EDCA has rates"),
+                    channel: station.channel(streams),
+                    above_mac: station.drop,
+                    streams: WifiStreams::named(&streams, &station.name),
+                };
+                let streams = BssStreams::named(&streams, ap);
+                WifiBss::new(**config, streams, stations.map(station).collect()).into()
+            }
+        }
     }
 
     /// The place of an agent at one end of the link called `link`.
@@ -547,7 +565,7 @@ impl Layout {
                     (sent.rate.nominal(), sent.delay.nominal(), arriving.rate.nominal(), hop.place)
                 }
                 NetworkLink::Station(_) => {
-                    let rate = self.network.bss.phy.data_rate();
+                    let rate = self.network.bss.data_rate();
                     (rate, Duration::ZERO, rate, None)
                 }
                 NetworkLink::Wired(_) => {

@@ -11,7 +11,7 @@ use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
 
 use super::Resolver;
-use crate::network::{LastHop, Network, NetworkLink, Workload};
+use crate::network::{BssKind, LastHop, Network, NetworkLink, Workload};
 use crate::schema::{Radio, Traffic, Wired};
 
 /// About three years.
@@ -170,6 +170,7 @@ impl Resolver<'_> {
         }
         self.check_windows();
         let largest_packet = self.largest_packet();
+        self.check_wifi_bounds(largest_packet);
         // Moved out and back, so that the checks can report faults.
         let links = mem::take(&mut self.network.links);
         for (index, link) in links.iter().enumerate() {
@@ -195,8 +196,9 @@ impl Resolver<'_> {
                 }
                 NetworkLink::Station(station) => {
                     let own = self.scenario.link.get(&name).is_some_and(|link| link.states("channel"));
-                    let table = if own { vec!["link", name.as_str()] } else { vec!["cell"] };
-                    let (_, on_air) = self.network.bss.phy.exposed(MAX_PACKET);
+                    let table =
+                        if own { vec!["link", name.as_str()] } else { vec![self.network.bss.table()] };
+                    let (_, on_air) = self.network.bss.exposed(MAX_PACKET);
                     let cycle = station.channel.mean_cycle_s();
                     self.check_periods(&[&table[..], &["channel"]].concat(), cycle, on_air);
                 }
@@ -210,6 +212,16 @@ impl Resolver<'_> {
             }
         }
         self.network.flows = flows;
+    }
+
+    /// Checks the queues of `[wifi]`, and how often its neighbour sends.
+    fn check_wifi_bounds(&mut self, largest_packet: Bytes) {
+        let BssKind::Edca(config) = &self.network.bss else { return };
+        let (queue, station_queue, neighbour) = (config.queue, config.station_queue, config.neighbour);
+        self.check_queue(&["wifi", "queue"], &queue, largest_packet);
+        self.check_queue(&["wifi", "station_queue"], &station_queue, largest_packet);
+        let gap = neighbour.map(|neighbour| neighbour.exchange.as_secs_f64() / neighbour.share.get());
+        self.check_periods(&["wifi", "neighbour"], gap, Duration::ZERO);
     }
 
     fn name_of_link(&self, index: usize) -> String {
@@ -402,7 +414,7 @@ impl Resolver<'_> {
 
 /// The mean number of packets of a source of traffic until `limit`.
 pub fn datagrams(config: Config, limit: Duration) -> f64 {
-    let Config { size, start, stop, pattern } = config;
+    let Config { size, start, stop, pattern, .. } = config;
     let end = stop.min(Time::ZERO + limit);
     let span = end.since(start.min(end)).as_secs_f64();
     let per_second = match pattern {

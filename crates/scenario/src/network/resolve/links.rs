@@ -9,7 +9,7 @@ use lasthop_proto::HostId;
 use super::Resolver;
 use crate::diagnostics::alternatives;
 use crate::network::{LastHop, NetworkLink, StationConfig};
-use crate::schema::{Cell, Edge, LinkOverride, LinkProtection, Radio, Topology, split};
+use crate::schema::{Cell, Edge, LinkOverride, LinkProtection, Radio, Topology, Wifi, split};
 
 /// The number of wireless links of each mobile host.
 type WirelessLinks<'a> = HashMap<&'a str, usize, FnvBuilder>;
@@ -120,21 +120,8 @@ impl Resolver<'_> {
             format!("missing key {table}, expected a table with the key rate, for the link {name}")
         };
         if edge.in_cell {
-            let default = Cell::default();
-            let usual = self.scenario.cell.as_ref().unwrap_or(&default);
-            self.check_cell(usual);
             let suffix = self.suffix(edge, 1, wireless_links);
-            let station = StationConfig {
-                name: suffix.trim_start_matches(':').to_owned(),
-                channel: exception.channel.as_ref().unwrap_or(&usual.channel).clone(),
-                drop: exception.drop.unwrap_or(usual.drop),
-            };
-            if let Err(invalid) = station.channel.validate() {
-                let table = if exception.states("channel") { vec!["link", &name] } else { vec!["cell"] };
-                let keys = ["channel"].into_iter().chain(invalid.field.split('.')).collect();
-                self.fault(&[table, keys].concat(), invalid.problem);
-            }
-            return Some(NetworkLink::Station(Box::new(station)));
+            return Some(self.station(&name, suffix.trim_start_matches(':'), &exception));
         }
         match edge.mobile {
             None => match exception.wired(self.scenario.wired.as_ref()) {
@@ -175,6 +162,65 @@ impl Resolver<'_> {
                     None
                 }
             },
+        }
+    }
+
+    /// The link called `name` to a station of a cell.
+    fn station(&mut self, name: &str, streams: &str, exception: &LinkOverride) -> NetworkLink {
+        let default = Cell::default();
+        let scenario = self.scenario;
+        let cell = scenario.cell.as_ref().unwrap_or(&default);
+        let (table, channel, drop, radio) = match &scenario.wifi {
+            Some(wifi) => {
+                self.check_wifi(wifi);
+                let own = exception.station.unwrap_or_default();
+                let radio = wifi.radio(&own);
+                if let Err(invalid) = radio.validate(&wifi.config().format) {
+                    let keys: Vec<&str> = invalid.field.split('.').collect();
+                    let table =
+                        if own.states(keys[0]) { vec!["link", name, "station"] } else { vec!["wifi"] };
+                    self.fault(&[table, keys].concat(), invalid.problem);
+                }
+                ("wifi", &wifi.channel, wifi.drop, Some(radio))
+            }
+            None => {
+                self.check_cell(cell);
+                if exception.station.is_some() {
+                    let problem = "found it in a cell of [cell], expected it in one of [wifi]";
+                    self.fault(&["link", name, "station"], problem);
+                }
+                ("cell", &cell.channel, cell.drop, None)
+            }
+        };
+        let station = StationConfig {
+            name: streams.to_owned(),
+            channel: exception.channel.as_ref().unwrap_or(channel).clone(),
+            drop: exception.drop.unwrap_or(drop),
+            radio,
+        };
+        if let Err(invalid) = station.channel.validate() {
+            let table = if exception.states("channel") { vec!["link", name] } else { vec![table] };
+            let keys = ["channel"].into_iter().chain(invalid.field.split('.')).collect();
+            self.fault(&[table, keys].concat(), invalid.problem);
+        }
+        NetworkLink::Station(Box::new(station))
+    }
+
+    /// Checks constraints that the types of `[wifi]` cannot express.
+    fn check_wifi(&mut self, wifi: &Wifi) {
+        let config = wifi.config();
+        if self.scenario.cell.is_some() {
+            let problem = "found it beside [cell], expected one of them: [cell] is 802.11a, b or g, [wifi] 802.11n, ac or ax";
+            self.fault(&["wifi"], problem);
+        }
+        for (key, checked) in [
+            (None, config.validate()),
+            (Some("queue"), config.queue.validate()),
+            (Some("station_queue"), config.station_queue.validate()),
+        ] {
+            let Err(invalid) = checked else { continue };
+            let keys = ["wifi"].into_iter().chain(key).chain(invalid.field.split('.')).collect::<Vec<_>>();
+            self.fault(&keys, invalid.problem);
         }
     }
 
@@ -278,10 +324,10 @@ impl Resolver<'_> {
             self.fault(&[table, keys].concat(), problem);
         }
         let nested = radio.uplink.as_ref().filter(|_| !up);
-        if nested.is_some_and(|own| own.states("drop")) {
-            let table = self.table_of(name, "drop", true);
+        for key in ["drop", "station"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
+            let table = self.table_of(name, key, true);
             let problem = "found it on a wireless link, expected it on those of cells only";
-            self.fault(&[table, vec!["drop"]].concat(), problem);
+            self.fault(&[table, vec![key]].concat(), problem);
         }
         for key in
             ["outage", "power", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key)))

@@ -12,13 +12,12 @@ use lasthop_base::{FnvBuilder, Time};
 use lasthop_link::Dispatch;
 use lasthop_link::ShortestPaths;
 use lasthop_link::graph::Graph;
-use lasthop_link::wlan::BssConfig;
 use lasthop_proto::HostId;
 use lasthop_proto::scheme::Combination;
 
 use crate::error::Fault;
-use crate::network::Network;
-use crate::schema::{Cell, Scenario};
+use crate::network::{BssKind, Network};
+use crate::schema::Scenario;
 
 pub use bounds::datagrams;
 
@@ -54,7 +53,11 @@ impl Scenario {
             graph: Graph::new(),
             names: Vec::new(),
             links: Vec::new(),
-            bss: self.cell.as_ref().map_or_else(BssConfig::default, Cell::config),
+            bss: match (&self.wifi, &self.cell) {
+                (Some(wifi), _) => BssKind::Edca(Box::new(wifi.config())),
+                (None, Some(cell)) => BssKind::Dcf(cell.config()),
+                (None, None) => BssKind::default(),
+            },
             dispatch: self.shared.as_ref().map_or_else(Dispatch::default, |shared| shared.dispatch),
             flows: Vec::new(),
             connections: 0,
