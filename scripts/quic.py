@@ -1,4 +1,4 @@
-"""Write the tables of docs/guide/quic.md: QUIC and TCP on one last hop.
+"""Write the tables of docs/guide/quic.md and its report: QUIC and TCP on one last hop.
 
 `python scripts/quic.py [--runs N]` runs each sender on the worked scenario `last-mile` at several losses,
 with remedies, and beside TCP, which takes some minutes.
@@ -14,7 +14,8 @@ from pathlib import Path
 from lasthop import Scenario, load
 from lasthop.race import Arm, Race
 
-PAGE = Path(__file__).parents[1] / "docs" / "guide" / "quic.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = (DOCS / "guide" / "quic.md", DOCS / "reports" / "2026-11-quic.md")
 
 SENDERS = ("quinn-newreno", "linux-reno", "quinn-cubic", "linux", "quinn-bbr", "linux-bbr")
 LOSSES = ("0", "0.1 %", "1 %", "3 %")
@@ -117,12 +118,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args().runs
-    page = PAGE.read_text()
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
     for name, table in TABLES.items():
         rows = "".join(f"{row}\n" for row in table(runs=runs))
-        page = _table(name).sub(lambda found, rows=rows: found[1] + rows, page)
+        for page, text in texts.items():
+            texts[page] = _table(name).sub(lambda found, rows=rows: found[1] + rows, text)
         print(f"{name}:\n{rows}")
-    PAGE.write_text(page)
+    for page, text in texts.items():
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

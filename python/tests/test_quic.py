@@ -35,16 +35,25 @@ def test_the_tables_of_the_page_are_those_of_the_script() -> None:
     senders = quic.SENDERS[:4]
     for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
         assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
-    assert [len(quic.written(PAGE, name)) for name in quic.TABLES] == [6, 2, 5]
+    pages = PAGE + quic.PAGES[1].read_text(encoding="utf-8")
+    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 5]
 
 
-def test_the_page_shows_what_the_command_prints(command: Command) -> None:
-    (shown,) = re.findall(r"```text\n\$ lasthop (.*?)```", PAGE, re.DOTALL)
-    line, _, table = shown.replace("\\\n", "").partition("\n")
-    done = command(*line.split())
+def test_a_comparison_tells_who_is_helped_by_what(command: Command) -> None:
+    (line,) = re.findall(r"```sh\nlasthop (.*?)\n```", PAGE)
+    done = command(*line.split(), "--runs", "2:2", "--set", "limit=20 s")
     assert done.returncode == 0, done.stderr
-    printed = [text.rstrip() for text in done.stdout.strip().splitlines()]
-    assert printed == [text.rstrip() for text in table.strip().splitlines()]
+    rates = {
+        (sender, scheme): float(rate)
+        for sender, scheme, rate in re.findall(r"^ +\d+ +(\S+) +(\S+) +([\d.]+)", done.stdout, re.MULTILINE)
+    }
+    assert len(rates) == 6
+    assert rates["linux", "snoop"] > 3 * rates["linux", "basic"]
+    assert rates["quinn-cubic", "snoop"] == rates["quinn-cubic", "basic"]
+    assert rates["quinn-cubic", "arq"] > 3 * rates["quinn-cubic", "basic"]
+    told = "snoop had no effect on this sender, because QUIC encrypts what it would read or change in TCP"
+    assert f"quinn-cubic snoop: {told}" in done.stdout
+    assert "linux snoop: snoop had no effect" not in done.stdout
 
 
 def test_processes_and_threads_give_the_same_bytes() -> None:

@@ -278,7 +278,8 @@ pub(super) fn names_of_senders() -> Vec<String> {
     let profiles = tcp::Profile::ALL.map(|profile| String::from(profile.name()));
     let stacks =
         stacks::stacks().iter().flat_map(|stack| stack.senders()).map(|sender| String::from(sender.name));
-    profiles.into_iter().chain(combined).chain(stacks).collect::<IndexSet<_>>().into_iter().collect()
+    // Of equally near names the last is suggested: a profile for `bbr`.
+    stacks.chain(profiles).chain(combined).collect::<IndexSet<_>>().into_iter().collect()
 }
 
 /// A current TCP server.
