@@ -1,7 +1,7 @@
 //! The settings of an endpoint.
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::tcp::{Congestion, Flavour, Profile, Rules, Settings, WindowCounts};
+use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Profile, Rules, Settings, WindowCounts};
 
 use crate::options::Agreement;
 
@@ -94,9 +94,9 @@ impl Config {
         assert!(self.settings.rules == Rules::Rfc, "the rules of ns-2 are for simulations");
     }
 
-    /// The settings of one half of a connection. `iss` is the first sequence number of its stream, and
+    /// The settings of one half of a connection with feedback of ECN marks by `ecn`. `iss` is the first sequence number of its stream, and
     /// `window` the receive window of that stream in bytes: the peer's for the sender, ours for the receiver.
-    pub(crate) fn of_half(&self, agreed: &Agreement, iss: u32, window: u32) -> Settings {
+    pub(crate) fn of_half(&self, agreed: &Agreement, ecn: EcnMode, iss: u32, window: u32) -> Settings {
         let mut settings = self.settings.clone();
         if !agreed.sack && settings.sack() {
             settings.flavour = Flavour::NewReno;
@@ -104,6 +104,10 @@ impl Config {
                 // These need delivery rate samples, which need SACK.
                 settings.congestion = Congestion::Cubic;
             }
+        }
+        if ecn < settings.congestion.control().needs_ecn {
+            // As in Linux.
+            settings.congestion = Congestion::Reno;
         }
         Settings {
             packet_size: agreed.header + Bytes(agreed.mss.into()),
@@ -117,7 +121,7 @@ impl Config {
             // The sender sends FIN. The endpoint rewrites the receiver's ACKs, so this does not affect them.
             close: true,
             timestamps: agreed.timestamps,
-            ecn: agreed.ecn,
+            ecn,
             ..settings
         }
     }

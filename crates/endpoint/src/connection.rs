@@ -5,6 +5,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::split::{Received, Withholding};
 use lasthop_proto::tcp::{
     Connection as Ends, Flags, Reactions, Receiver, ReceiverReactions, SackBlocks, Segment, Sender, SeqNum,
+    code_of,
 };
 use lasthop_proto::{
     Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, Out, Packet, Port, Reach, Signal,
@@ -50,6 +51,8 @@ pub(crate) struct Connection {
     receiver: Receiver,
     out: Out,
     agreed: Agreement,
+    /// The ECN field of the SYN-ACK, until the first segment: it is reported if that is a pure ACK.
+    syn_ack: Option<Ecn>,
     clock: Clock,
     /// Sequence and acknowledgement number of the last window update (SND.WL1, SND.WL2).
     update: (SeqNum, SeqNum),
@@ -90,23 +93,32 @@ impl Connection {
     ) -> Connection {
         let agreed = handshake.agreement(syn);
         let (snd_nxt, rcv_nxt) = (handshake.snd_nxt(), syn.rcv_nxt());
-        let settings = config.of_half(&agreed, snd_nxt.0, syn.window);
+        let ecn = handshake.ecn(syn);
+        let settings = config.of_half(&agreed, ecn.mode, snd_nxt.0, syn.window);
         let sender = Sender::supplied(ENDS, &settings, reactions);
         let mut sender = if config.nagle { sender } else { sender.without_nagle() };
         sender.limit_mss(agreed.mss);
         let buffer = config.settings.window_payload();
         let window = if agreed.our_scale > 0 { buffer } else { buffer.min(LARGEST_WINDOW) };
-        let receiver = Receiver::new(ENDS, &config.of_half(&agreed, rcv_nxt.0, window));
+        let receiver = Receiver::new(ENDS, &config.of_half(&agreed, ecn.mode, rcv_nxt.0, window));
         let mut receiver = receiver.with_reactions(receiver_reactions);
         receiver.pause();
         if config.spares_updates {
             receiver.spare_updates();
+        }
+        if !ecn.is_capable {
+            sender.stop_marking();
+            receiver.stop_marking();
+        }
+        if ecn.syn_ack == Some(Ecn::Ce) {
+            receiver.note_marked_syn_ack();
         }
         let mut connection = Connection {
             sender,
             receiver,
             out: Out::default(),
             agreed,
+            syn_ack: ecn.syn_ack,
             clock: handshake.clock,
             update: (syn.irs, snd_nxt),
             largest_window: syn.window,
@@ -552,6 +564,10 @@ impl Connection {
     /// Sends a segment with the receiver's acknowledgement and window, and its payload from the send buffer.
     fn emit(&mut self, now: Time, mut segment: Segment, ecn: Ecn, io: &mut Io) {
         self.receiver.piggyback(&mut segment);
+        let ecn = if segment.seq_len() == 0 { self.receiver.ack_ecn() } else { ecn };
+        if let Some(arrived) = self.syn_ack.take().filter(|_| segment.seq_len() == 0) {
+            segment.flags = segment.flags.with_ace(code_of(arrived));
+        }
         self.last_ack_sent = segment.ack;
         segment.timestamps = self.agreed.timestamps.then(|| self.clock.stamp(now));
         if !self.withhold(now, &mut segment) {

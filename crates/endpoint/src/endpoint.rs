@@ -465,7 +465,13 @@ impl Endpoint {
         let segment = packet.segment();
         let flags = segment.flags;
         if flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && segment.seq == syn.irs {
-            return handshake.on_duplicate_syn(now, syn, outgoing);
+            let later = PeerSyn::of(packet);
+            if syn.contradicts(&later) {
+                // RFC 9768 section 3.1.5.
+                handshake.reset(now, syn, outgoing);
+                return self.leave_syn_received(End::Reset);
+            }
+            return handshake.on_duplicate_syn(now, syn, &later, outgoing);
         }
         let is_acceptable = handshake.is_acceptable(now, syn, &segment);
         if flags.has(Flags::RST) && segment.seq == syn.rcv_nxt() {
@@ -491,6 +497,8 @@ impl Endpoint {
         if segment.ack != handshake.snd_nxt() {
             return outgoing.refuse(packet);
         }
+        let mut first = *packet;
+        first.header.segment.flags = handshake.on_first_ack(syn, &segment);
         let (config, io, reactions) = (&self.config, &mut self.io, mem::take(&mut self.reactions));
         self.state.change(|state| match state {
             State::SynReceived(handshake, syn) => {
@@ -500,7 +508,7 @@ impl Endpoint {
             other => other,
         });
         self.send_pending_fin(now);
-        self.in_synchronised(now, packet);
+        self.in_synchronised(now, &first);
     }
 
     /// Ends a failed handshake: a passive open returns to LISTEN (RFC 9293 section 3.10.7.4).

@@ -2,10 +2,11 @@
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::Ecn;
-use lasthop_proto::tcp::{Flags, Segment, SeqNum};
+use lasthop_proto::tcp::{Flags, SackBlocks, Segment, SeqNum};
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::ecn::{EcnAgreement, EcnHandshake, PeerEcn};
 use crate::options::{Agreement, Offer};
 use crate::packet::{Incoming, OutgoingQueue};
 use crate::throttle::Throttle;
@@ -27,6 +28,7 @@ pub(crate) struct Handshake {
     pub(crate) iss: SeqNum,
     pub(crate) clock: Clock,
     offer: Offer,
+    ecn: EcnHandshake,
     window: u32,
     is_v4: bool,
     began: Time,
@@ -42,6 +44,7 @@ pub(crate) struct Handshake {
 pub(crate) struct PeerSyn {
     pub(crate) irs: SeqNum,
     offer: Offer,
+    ecn: PeerEcn,
     pub(crate) window: u32,
 }
 
@@ -49,7 +52,12 @@ impl PeerSyn {
     pub(crate) fn of(packet: &Incoming<'_>) -> PeerSyn {
         let segment = packet.header.segment;
         let offer = Offer::theirs(&packet.header, packet.remote.is_ipv4());
-        PeerSyn { irs: segment.seq, offer, window: segment.wnd }
+        PeerSyn { irs: segment.seq, offer, ecn: PeerEcn::of(&segment, packet.ecn), window: segment.wnd }
+    }
+
+    /// Whether a `later` SYN of the same handshake asks for other ECN feedback.
+    pub(crate) fn contradicts(&self, later: &PeerSyn) -> bool {
+        self.ecn.contradicts(&later.ecn)
     }
 
     /// The next sequence number expected. Data on a SYN are ignored; the peer will retransmit them.
@@ -73,6 +81,7 @@ impl Handshake {
             iss,
             clock: Clock::new(now, timestamp_offset),
             offer: Offer::ours(config, is_v4),
+            ecn: EcnHandshake::new(config.settings.ecn_mode()),
             window: config.settings.window_payload().min(LARGEST_WINDOW),
             is_v4,
             began: now,
@@ -97,16 +106,21 @@ impl Handshake {
     pub(crate) fn send(&mut self, now: Time, syn: Option<&PeerSyn>, outgoing: &mut OutgoingQueue) {
         let offer = match syn {
             Some(syn) => self.offer.answering(&syn.offer),
-            // Some networks drop a SYN that offers ECN (RFC 3168 section 6.1.1.1).
-            None if self.is_retransmitted => self.offer.without_ecn(),
             None => self.offer,
         };
+        let (marks, counters) = match syn {
+            Some(syn) => self.ecn.syn_ack(&syn.ecn),
+            None => (self.ecn.syn_flags(), None),
+        };
+        let mut sack = SackBlocks::default();
+        sack.set_ecn_counters(counters);
         let stamp = offer.timestamps().then(|| self.clock.stamp(now));
         let segment = Segment {
             seq: self.iss,
             ack: syn.map_or(SeqNum(0), PeerSyn::rcv_nxt),
             wnd: self.window,
-            flags: if syn.is_some() { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            flags: marks | if syn.is_some() { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            sack,
             timestamps: stamp,
             ..Segment::default()
         };
@@ -133,8 +147,16 @@ impl Handshake {
         true
     }
 
-    /// Retransmits the SYN-ACK in response to a retransmitted SYN.
-    pub(crate) fn on_duplicate_syn(&mut self, now: Time, syn: &PeerSyn, outgoing: &mut OutgoingQueue) {
+    /// Retransmits the SYN-ACK in response to a retransmitted SYN, which is the `later` one of `syn`.
+    pub(crate) fn on_duplicate_syn(
+        &mut self,
+        now: Time,
+        syn: &mut PeerSyn,
+        later: &PeerSyn,
+        outgoing: &mut OutgoingQueue,
+    ) {
+        self.ecn.on_repeated_syn(&later.ecn);
+        syn.ecn.repeat(later.ecn);
         if self.throttle.permits(now) {
             self.is_retransmitted = true;
             self.send(now, Some(syn), outgoing);
@@ -167,6 +189,16 @@ impl Handshake {
             && self.clock.is_outdated(now, segment);
         let edge = syn.rcv_nxt() + self.window;
         !outdated && segment.seq >= syn.rcv_nxt() && segment.seq <= edge
+    }
+
+    /// Processes the acknowledgement of the SYN-ACK; returns its flags with the ACE field as a counter.
+    pub(crate) fn on_first_ack(&mut self, syn: &PeerSyn, segment: &Segment) -> Flags {
+        self.ecn.on_first_ack(&syn.ecn, segment)
+    }
+
+    /// The feedback of ECN marks that both ends use.
+    pub(crate) fn ecn(&self, syn: &PeerSyn) -> EcnAgreement {
+        self.ecn.agreement(&syn.ecn)
     }
 
     /// The options that both ends have offered.

@@ -43,6 +43,7 @@ mod buffers;
 mod clock;
 mod config;
 mod connection;
+mod ecn;
 mod endpoint;
 mod handshake;
 mod listener;

@@ -1,7 +1,7 @@
-//! The options of SYN (RFC 9293 section 3.2, RFC 2018, RFC 7323) and ECN (RFC 3168 section 6.1.1).
+//! The options of SYN (RFC 9293 section 3.2, RFC 2018, RFC 7323).
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flags, Segment};
+use lasthop_proto::tcp::Segment;
 use lasthop_wire::TcpHeader;
 
 use crate::config::Config;
@@ -23,7 +23,6 @@ pub(crate) struct Offer {
     window_scale: Option<u8>,
     sack: bool,
     timestamps: bool,
-    ecn: bool,
 }
 
 /// The negotiated options: those that both ends have offered.
@@ -39,7 +38,6 @@ pub(crate) struct Agreement {
     pub(crate) our_scale: u8,
     pub(crate) sack: bool,
     pub(crate) timestamps: bool,
-    pub(crate) ecn: bool,
 }
 
 /// Size of IP and TCP headers without options.
@@ -58,20 +56,16 @@ impl Offer {
             window_scale: config.window_scaling.then_some(scale),
             sack: config.settings.sack(),
             timestamps: config.settings.timestamps,
-            ecn: config.settings.ecn,
         }
     }
 
     /// The peer's offer in a SYN or SYN-ACK.
     pub(crate) fn theirs(header: &TcpHeader, is_v4: bool) -> Offer {
-        let flags = header.segment.flags;
-        let expected = if flags.has(Flags::ACK) { Flags::ECE } else { Flags::ECE | Flags::CWR };
         Offer {
             mss: header.mss.unwrap_or(if is_v4 { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 }).max(LEAST_MSS),
             window_scale: header.window_scale,
             sack: header.sack_permitted,
             timestamps: header.segment.timestamps.is_some(),
-            ecn: flags & (Flags::ECE | Flags::CWR) == expected,
         }
     }
 
@@ -82,13 +76,7 @@ impl Offer {
             window_scale: self.window_scale.filter(|_| theirs.window_scale.is_some()),
             sack: self.sack && theirs.sack,
             timestamps: self.timestamps && theirs.timestamps,
-            ecn: self.ecn && theirs.ecn,
         }
-    }
-
-    /// The offer without ECN.
-    pub(crate) fn without_ecn(self) -> Offer {
-        Offer { ecn: false, ..self }
     }
 
     pub(crate) fn timestamps(&self) -> bool {
@@ -108,19 +96,13 @@ impl Offer {
             our_scale,
             sack: both.sack,
             timestamps: both.timestamps,
-            ecn: both.ecn,
         }
     }
 
     /// Writes the offer on a SYN or SYN-ACK, except the timestamps.
     pub(crate) fn write(&self, segment: Segment) -> TcpHeader {
-        let marks = match (self.ecn, segment.flags.has(Flags::ACK)) {
-            (false, _) => Flags::default(),
-            (true, true) => Flags::ECE,
-            (true, false) => Flags::ECE | Flags::CWR,
-        };
         TcpHeader {
-            segment: Segment { flags: segment.flags | marks, ..segment },
+            segment,
             mss: Some(self.mss),
             window_scale: self.window_scale,
             sack_permitted: self.sack,

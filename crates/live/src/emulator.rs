@@ -616,7 +616,7 @@ pub(crate) fn each_packet(
         // In a tunnel, the description is that of an inner packet.
         && is_tcp == packet.tcp().is_some()
         && offload.checksum.is_none_or(|(start, _)| start == frame.len() - network.len() + packet.header_len)
-        && let Ok(segments) = offload::segments(&packet, size)
+        && let Ok(segments) = offload::segments(&packet, size, offload.cwr())
     {
         let link_header = &frame[..frame.len() - network.len()];
         let mut framed = Vec::with_capacity(ETHERNET + size + LONGEST_HEADERS);

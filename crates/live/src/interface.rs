@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use lasthop_ring::{Frame, Ring, Truncation, VIRTIO_HEADER};
 use lasthop_wire::IpPacket;
-use lasthop_wire::offload::{self, SuperPacket};
+use lasthop_wire::offload::{self, Cwr, SuperPacket};
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -69,6 +69,8 @@ pub(crate) struct Offload {
     pub(crate) checksum: Option<(usize, usize)>,
     /// Of a super-packet: the payload per segment, and whether it is to be cut as TCP; otherwise it is as UDP.
     pub(crate) segments: Option<(usize, bool)>,
+    /// Of a super-packet of TCP: whether the first segment has CWR, as a response to a mark. In the ACE field it is not flagged.
+    has_cwr: bool,
 }
 
 /// A received frame.
@@ -298,7 +300,8 @@ impl Interface {
             sent => return sent,
         }
         let whole = IpPacket::parse(packet.bytes).map_err(io::Error::other)?;
-        let packets = offload::segments(&whole, packet.segment_size).map_err(io::Error::other)?;
+        let packets =
+            offload::segments(&whole, packet.segment_size, Cwr::FirstOnly).map_err(io::Error::other)?;
         let mut outcome = Sent::Delivered;
         for packet in packets {
             outcome = self.send_parts(link_header, &packet)?;
@@ -355,12 +358,18 @@ impl Offload {
     /// Flag of a kind: the first segment has CWR.
     const REDUCED: u8 = 0x80;
 
+    /// The meaning of CWR in a super-packet.
+    pub(crate) fn cwr(&self) -> Cwr {
+        if self.has_cwr { Cwr::FirstOnly } else { Cwr::Every }
+    }
+
     /// Reads a virtio header.
     fn parse(header: &[u8; VIRTIO_HEADER]) -> Offload {
         let word = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
         let (start, offset) = (word(6), word(8));
         Offload {
             checksum: (header[0] & Offload::NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
+            has_cwr: header[1] & Offload::REDUCED != 0,
             segments: match header[1] & !Offload::REDUCED {
                 Offload::TCP_V4 | Offload::TCP_V6 => Some((word(4), true)),
                 Offload::DATAGRAMS => Some((word(4), false)),

@@ -42,8 +42,14 @@ counters! {
         pub spurious_timeouts: Option<u64>,
         /// Window reductions that were undone, those of timeouts included.
         pub undone_reductions: Option<u64>,
-        /// Acknowledgements with ECN-Echo.
+        /// Acknowledgements that report a mark.
         pub echoes: Option<u64>,
+        /// Packets that arrived with a mark (CE).
+        pub marks: Option<u64>,
+        /// Round-trip times measured.
+        pub rtt_samples: Option<u64>,
+        /// The sum of `rtt_samples`.
+        pub rtt_sum: Option<Duration>,
         /// Time for which pacing delayed packets that the windows allowed.
         pub pacing_wait: Option<Duration>,
         /// Control messages received.

@@ -339,7 +339,13 @@ impl Client {
     }
 
     pub fn receives(&mut self, segment: Segment) -> &mut Client {
-        self.sender.receive(self.script.now, &Script::of_segment(segment), Port::ONLY, &mut self.script.out);
+        self.receives_with(segment, Ecn::NotEct)
+    }
+
+    /// Delivers the segment in a packet with this ECN field.
+    pub fn receives_with(&mut self, segment: Segment, ecn: Ecn) -> &mut Client {
+        let packet = Packet { ecn, ..Script::of_segment(segment) };
+        self.sender.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
@@ -579,19 +585,17 @@ impl Server {
 
     /// Delivers the segment in a packet marked CE.
     pub fn receives_marked(&mut self, segment: Segment) -> &mut Server {
-        let packet = Packet { ecn: Ecn::Ce, ..Script::of_segment(segment) };
-        self.receiver.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
-        self.script.collect("an arrival");
-        self
+        self.receives_with(segment, Ecn::Ce)
     }
 
     pub fn receives(&mut self, segment: Segment) -> &mut Server {
-        self.receiver.receive(
-            self.script.now,
-            &Script::of_segment(segment),
-            Port::ONLY,
-            &mut self.script.out,
-        );
+        self.receives_with(segment, Ecn::NotEct)
+    }
+
+    /// Delivers the segment in a packet with this ECN field.
+    pub fn receives_with(&mut self, segment: Segment, ecn: Ecn) -> &mut Server {
+        let packet = Packet { ecn, ..Script::of_segment(segment) };
+        self.receiver.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
@@ -642,9 +646,14 @@ impl Server {
 
     /// The only segment sent.
     pub fn answer(&mut self) -> Segment {
+        segment_of(&self.answering_packet())
+    }
+
+    /// The only packet sent.
+    pub fn answering_packet(&mut self) -> Packet {
         let sent = std::mem::take(&mut self.script.sent);
         let [answer] = sent.as_slice() else { panic!("expected one acknowledgement, found {sent:?}") };
-        segment_of(answer)
+        *answer
     }
 
     /// Asserts that exactly one acknowledgement was sent, with this window.

@@ -5,8 +5,8 @@ use std::iter;
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
 use lasthop_link::queue::{Management, Queue, codel, fq_codel, red};
 use lasthop_proto::tcp::{
-    Congestion, Deflation, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic,
-    RttSamples, Rules, Settings, SlowStartExit, WindowCounts,
+    Congestion, Deflation, Detection, EcnMode, Flavour, InitialThreshold, InitialWindow, Profile,
+    RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
 use serde::Deserialize;
@@ -108,7 +108,7 @@ pub fn settings(random: &mut Stream) -> Settings {
         frto: coin(random),
         undo: coin(random),
         cwnd_validation: coin(random),
-        ecn: coin(random),
+        ecn: ecn_mode(random),
         pacing: coin(random),
         rtt_arithmetic: pick(
             random,
@@ -127,6 +127,18 @@ pub fn settings(random: &mut Stream) -> Settings {
         timestamps: coin(random),
         window_autotuning: coin(random),
         ..base
+    }
+}
+
+/// Off as often as on, in which case half of the connections have accurate feedback.
+fn ecn_mode(random: &mut Stream) -> EcnMode {
+    let is_on = coin(random);
+    // Takes nothing from what is drawn later, and depends little on it.
+    let is_accurate = ((random.clone().uniform() * 1e9) as u64).is_multiple_of(2);
+    match (is_on, is_accurate) {
+        (false, _) => EcnMode::Off,
+        (true, false) => EcnMode::Classic,
+        (true, true) => EcnMode::Accurate,
     }
 }
 

@@ -10,18 +10,28 @@ const LAST: u16 = 0x01 | 0x08;
 /// ACK, which every segment with data has.
 const ACK: u16 = 0x10;
 
-/// CWR, which is set in the first segment only (RFC 3168 section 6.1.2).
+/// CWR, which classic ECN sets in the first segment only (RFC 3168 section 6.1.2).
 const FIRST: u16 = 0x80;
+
+/// The meaning of CWR in a super-packet of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cwr {
+    /// A response to a mark, which only the first segment carries (RFC 3168 section 6.1.2).
+    FirstOnly,
+    /// A bit of the ACE field, which every segment has (RFC 9768 section 3.3.4).
+    Every,
+}
 
 /// The packets of a super-packet of TCP or UDP, each with at most `size` bytes of payload and with correct checksums, as
 /// the kernel or a network card makes them: successive sequence numbers and IPv4 identifications, FIN and PSH on the
-/// last, CWR on the first. Other fields and all options are those of the super-packet.
+/// last, CWR by its meaning. Other fields and all options are those of the super-packet.
 ///
 /// # Errors
 /// If the packet is a fragment, is cut off, or has another protocol, or if `size` is zero.
 pub fn segments<'a>(
     packet: &IpPacket<'a>,
     size: usize,
+    cwr: Cwr,
 ) -> Result<impl Iterator<Item = Vec<u8>> + use<'a>, Error> {
     let refuse = |problem| Error::Malformed { header: "super-packet", problem };
     let transport_len = match &packet.transport {
@@ -61,7 +71,7 @@ pub fn segments<'a>(
             if number + 1 < count {
                 flags &= !LAST;
             }
-            if number > 0 {
+            if number > 0 && cwr == Cwr::FirstOnly {
                 flags &= !FIRST;
             }
             set(at + 12, flags);

@@ -2,7 +2,9 @@
 
 use etherparse::err::tcp::HeaderSliceError;
 use etherparse::{TcpHeader as Encoded, TcpHeaderSlice, TcpOptionElement};
-use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use lasthop_proto::tcp::{
+    EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+};
 
 use crate::error::{Error, be16, be32};
 use crate::ip::cut_off;
@@ -18,7 +20,7 @@ pub struct Tcp<'a> {
     pub payload: &'a [u8],
 }
 
-/// A TCP header with its options (RFC 9293, RFC 2018, RFC 7323). Unknown options are skipped.
+/// A TCP header with its options (RFC 9293, 2018, 7323, 9768). Unknown options are skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpHeader {
     /// Source port.
@@ -65,6 +67,8 @@ pub(crate) mod option {
     pub(super) const SACK_PERMITTED: u8 = 4;
     pub(crate) const SACK: u8 = 5;
     pub(crate) const TIMESTAMPS: u8 = 8;
+    pub(super) const ECT0_COUNTERS: u8 = 172;
+    pub(super) const ECT1_COUNTERS: u8 = 174;
 
     /// The byte ranges of all options but padding in a header, kind and length included. An invalid length
     /// ends the iteration.
@@ -139,6 +143,7 @@ impl TcpHeader {
     /// Reads the options in this header's bytes. Options of a wrong length are skipped, as unknown ones are.
     fn read_options(&mut self, header: &[u8]) {
         let is_syn = self.segment.flags.has(Flags::SYN);
+        let is_bare_syn = is_syn && !self.segment.flags.has(Flags::ACK);
         for place in option::all(header) {
             let option = &header[place];
             match (option[0], option.len()) {
@@ -146,13 +151,25 @@ impl TcpHeader {
                 (option::WINDOW_SCALE, 3) if is_syn => self.window_scale = Some(option[2].min(LARGEST_SCALE)),
                 (option::SACK_PERMITTED, 2) if is_syn => self.sack_permitted = true,
                 (option::SACK, 10 | 18 | 26 | 34) => {
-                    self.segment.sack = SackBlocks::default();
+                    self.segment.sack.replace_blocks(&[]);
                     for block in option[2..].chunks_exact(8) {
                         let (start, end) = (SeqNum(be32(block, 0)), SeqNum(be32(block, 4)));
                         if start < end {
                             self.segment.sack.push(SackBlock { start, end });
                         }
                     }
+                }
+                // A SYN is not to have one (RFC 9768 section 3.2.3.2.1); what is no whole field is padding.
+                (kind @ (option::ECT0_COUNTERS | option::ECT1_COUNTERS), _) if !is_bare_syn => {
+                    let order = if kind == option::ECT0_COUNTERS {
+                        FieldOrder::Ect0First
+                    } else {
+                        FieldOrder::Ect1First
+                    };
+                    let fields =
+                        option[2..].chunks_exact(3).map(|field| be32(&[0, field[0], field[1], field[2]], 0));
+                    let fields: Vec<u32> = fields.take(EcnCounters::FIELDS).collect();
+                    self.segment.sack.set_ecn_counters(Some(EcnCounters::new(order, &fields)));
                 }
                 (option::TIMESTAMPS, 10) => {
                     self.segment.timestamps =
@@ -187,6 +204,10 @@ impl TcpHeader {
             ..Encoded::default()
         };
         encoded.set_options(&self.options(layout)).expect("the options fit");
+        if let Some(counters) = segment.sack.ecn_counters() {
+            let options = [encoded.options.as_slice(), &counter_option(&counters)].concat();
+            encoded.set_options_raw(&options).expect("the options fit");
+        }
         let mut bytes = encoded.to_bytes().to_vec();
         // etherparse leaves out the reserved bits next to the data offset.
         bytes[12] |= (segment.flags.0 >> 8) as u8 & 0x0f;
@@ -233,7 +254,8 @@ impl TcpHeader {
         if let Some(scale) = scale.filter(|_| layout == OptionLayout::Linux) {
             add(4, &[Noop, WindowScale(scale)]);
         }
-        let room = add(0, &[]).saturating_sub(4) / 8;
+        let counters = self.segment.sack.ecn_counters().map_or(0, |counters| counters.padded_len());
+        let room = add(0, &[]).saturating_sub(4 + counters) / 8;
         let mut edges = self.segment.sack.iter().take(room).map(|block| (block.start.0, block.end.0));
         if let Some(first) = edges.next() {
             let others = [edges.next(), edges.next(), edges.next()];
@@ -241,4 +263,16 @@ impl TcpHeader {
         }
         options
     }
+}
+
+/// An AccECN option, padded to 32 bits.
+fn counter_option(counters: &EcnCounters) -> Vec<u8> {
+    let kind = match counters.order() {
+        FieldOrder::Ect0First => option::ECT0_COUNTERS,
+        FieldOrder::Ect1First => option::ECT1_COUNTERS,
+    };
+    let mut bytes = vec![kind, counters.wire_len() as u8];
+    counters.fields().iter().for_each(|field| bytes.extend(&field.to_be_bytes()[1..]));
+    bytes.resize(counters.padded_len(), option::NOP);
+    bytes
 }

@@ -2,7 +2,7 @@
 
 use lasthop_base::Duration;
 use lasthop_endpoint::{Config, StateName};
-use lasthop_proto::tcp::{Flags, Profile, Settings};
+use lasthop_proto::tcp::{EcnMode, Flags, Profile, Settings};
 
 use crate::peer::{ACK, FIN, Peer, config};
 
@@ -195,7 +195,7 @@ fn data_out_of_order_are_reported_by_pure_acks() {
 // Rule: Marks are echoed on data and ACKs. [3168 6.1.3; connection.rs]
 #[test]
 fn marks_are_echoed_on_data_and_acks_until_cwr() {
-    let settings = Settings { ecn: true, ..config().settings };
+    let settings = Settings { ecn: EcnMode::Classic, ..config().settings };
     let mut peer = Peer::listening(Config { settings, ..config() });
     peer.send(Flags::SYN | Flags::ECE | Flags::CWR, b"");
     peer.expect_syn(crate::peer::SYN_ACK);

@@ -7,7 +7,7 @@ use lasthop_endpoint::StateName::{
     TimeWait,
 };
 use lasthop_proto::Ecn;
-use lasthop_proto::tcp::{Flags, Profile, SackBlock, Settings};
+use lasthop_proto::tcp::{EcnCounters, EcnMode, FieldOrder, Flags, Profile, SackBlock, Settings};
 
 use crate::peer::{Peer, SYN_ACK};
 
@@ -31,12 +31,19 @@ fn deliver_anything(peer: &mut Peer, random: &mut Stream) {
         header.segment.flags = header.segment.flags | Flags::ACK;
     }
     let segment = &mut header.segment;
+    segment.flags = segment.flags.with_ace(random.below(8) as u8);
     segment.seq = seq.unwrap_or(segment.seq) + if random.bernoulli(0.5) { 0 } else { offset(random) };
     segment.ack = ack + if random.bernoulli(0.5) { 0 } else { offset(random) };
     segment.wnd = if random.bernoulli(0.3) { 0 } else { random.below(1 << 16) as u32 };
     for _ in 0..random.below(3) {
         let start = ack - offset(random);
         segment.sack.push(SackBlock { start, end: start + offset(random) });
+    }
+    if random.bernoulli(0.3) {
+        let order = if random.bernoulli(0.5) { FieldOrder::Ect0First } else { FieldOrder::Ect1First };
+        let counters = [0; 3].map(|_: u32| random.below(1 << 24) as u32);
+        let option = EcnCounters::new(order, &counters[..random.below(4) as usize]);
+        segment.sack.set_ecn_counters(Some(option));
     }
     (header.mss, header.window_scale) = (Some(random.below(1 << 16) as u16), Some(random.below(15) as u8));
     header.sack_permitted = random.bernoulli(0.5);
@@ -63,10 +70,11 @@ fn act(peer: &mut Peer, random: &mut Stream) {
 fn modern(random: &mut Stream) -> Peer {
     let profiles = [Profile::Linux, Profile::LinuxBbr, Profile::LinuxBbr3, Profile::Freebsd];
     let profile = profiles[random.below(4) as usize].settings();
-    let settings = Settings { ecn: true, window: Bytes(10_000).into(), ..profile };
+    let ecn = if random.bernoulli(0.5) { EcnMode::Classic } else { EcnMode::Accurate };
+    let settings = Settings { ecn, window: Bytes(10_000).into(), ..profile };
     let mut peer = Peer::listening(Config { settings, ..Config::default() });
     peer.timestamp = Some(1);
-    let mut syn = peer.header(Flags::SYN | Flags::ECE | Flags::CWR);
+    let mut syn = peer.header(Flags::SYN | ecn.syn_flags());
     (syn.mss, syn.window_scale, syn.sack_permitted) = (Some(1000), Some(2), true);
     peer.deliver(syn, b"");
     peer.seq += 1;

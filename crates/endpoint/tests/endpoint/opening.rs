@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_endpoint::{Config, End, Endpoint, Incoming, StateName};
 use lasthop_proto::Ecn;
-use lasthop_proto::tcp::{Flags, Profile, Settings};
+use lasthop_proto::tcp::{EcnMode, Flags, Profile, Segment, Settings};
 use lasthop_wire::TcpHeader;
 
 use crate::peer::{ACK, FIN, Peer, RST, SYN, SYN_ACK, config};
@@ -11,7 +11,8 @@ use crate::world::{address, secret};
 
 /// All options, and ECN.
 fn modern() -> Config {
-    let settings = Settings { ecn: true, window: Bytes(1 << 20).into(), ..Profile::Linux.settings() };
+    let settings =
+        Settings { ecn: EcnMode::Classic, window: Bytes(1 << 20).into(), ..Profile::Linux.settings() };
     Config { settings, ..Config::default() }
 }
 
@@ -233,6 +234,149 @@ fn an_acknowledgement_of_two_syn_acks_is_no_sample() {
     peer.now += Duration::from_millis(30);
     peer.send(ACK, b"");
     assert_eq!(peer.endpoint.sender().expect("synchronised").rtt().srtt(), None);
+}
+
+/// All options, and accurate ECN.
+fn accurate() -> Config {
+    let config = modern();
+    Config { settings: Settings { ecn: EcnMode::Accurate, ..config.settings }, ..config }
+}
+
+/// The only packet sent: its flags' ACE field, its ECN field, and its option's CE counter.
+fn feedback(peer: &mut Peer) -> (u8, Ecn, Option<u32>) {
+    let packet = peer.only();
+    let segment = packet.header.segment;
+    (segment.flags.ace(), packet.ecn, segment.sack.ecn_counters().and_then(|option| option.ce()))
+}
+
+/// A client takes the mode of the SYN-ACK (RFC 9768 table 2), and reports how it arrived on its first pure ACK. A SYN that arrived
+/// changed leaves the feedback accurate, and nothing is ECN-capable; a marked SYN-ACK is counted.
+// Rule: Accurate ECN is negotiated, with all fall-backs. [9768 3.1.1, 3.1.2, 3.2.2.1; ecn.rs]
+#[test]
+fn accurate_ecn_is_negotiated_by_the_client() {
+    for (answer, arrived, first, later) in [
+        (0b010, Ecn::NotEct, (0b010, Ecn::Ect0), (5, Ecn::Ect0)),
+        (0b010, Ecn::Ect1, (0b011, Ecn::Ect0), (5, Ecn::Ect0)),
+        (0b010, Ecn::Ce, (0b110, Ecn::Ect0), (6, Ecn::Ect0)),
+        (0b110, Ecn::Ect0, (0b100, Ecn::NotEct), (5, Ecn::NotEct)),
+        (0b001, Ecn::NotEct, (0, Ecn::NotEct), (0, Ecn::Ect0)),
+        (0b000, Ecn::NotEct, (0, Ecn::NotEct), (0, Ecn::NotEct)),
+        (0b111, Ecn::NotEct, (0, Ecn::NotEct), (0, Ecn::NotEct)),
+    ] {
+        let mut peer = Peer::connecting(accurate());
+        let header = full(&mut peer, SYN_ACK.with_ace(answer));
+        peer.deliver_marked(header, b"", arrived);
+        peer.seq += 1;
+        let (ace, ecn, _) = feedback(&mut peer);
+        assert_eq!((ace, ecn), first, "{answer:03b}, {arrived:?}");
+        peer.endpoint.send(peer.now, b"data");
+        let (ace, ecn, _) = feedback(&mut peer);
+        assert_eq!((ace, ecn), later, "{answer:03b}, {arrived:?}");
+    }
+}
+
+/// The kernel's tests of a server: the SYN-ACK reports how the SYN arrived, with an option; the second one has none, and from the
+/// third on no flags, after which nothing is ECN-capable (RFC 9768 section 3.2.3.2.2).
+// Rule: as accurate_ecn_is_negotiated_by_the_client
+#[test]
+fn accurate_ecn_is_negotiated_by_the_server() {
+    for (asked, arrived, answer) in [
+        (0b111, Ecn::NotEct, 0b010),
+        (0b111, Ecn::Ect1, 0b011),
+        (0b111, Ecn::Ect0, 0b100),
+        (0b111, Ecn::Ce, 0b110),
+        (0b100, Ecn::NotEct, 0b010),
+        (0b011, Ecn::NotEct, 0b001),
+        (0b000, Ecn::NotEct, 0b000),
+    ] {
+        let mut peer = Peer::listening(accurate());
+        let header = full(&mut peer, SYN.with_ace(asked));
+        peer.deliver_marked(header, b"", arrived);
+        let (ace, ecn, ce) = feedback(&mut peer);
+        assert_eq!((ace, ecn, ce), (answer, Ecn::NotEct, Some(0).filter(|_| answer > 1)), "{asked:03b}");
+    }
+    let mut peer = Peer::listening(accurate());
+    let header = full(&mut peer, SYN.with_ace(0b111));
+    peer.deliver(header, b"");
+    let mut sent = vec![feedback(&mut peer)];
+    for _ in 0..3 {
+        peer.now = peer.endpoint.next_wakeup();
+        peer.endpoint.wake(peer.now);
+        sent.push(feedback(&mut peer));
+    }
+    let none = Ecn::NotEct;
+    assert_eq!(sent, [(0b010, none, Some(0)), (0b010, none, None), (0, none, None), (0, none, None)]);
+}
+
+/// The first pure ACK reports how the SYN-ACK arrived, and is no counter; cleared or changed, it stops ECN-capable packets, and a mark
+/// is counted (RFC 9768 sections 3.2.2.2, 3.2.2.3).
+// Rule: as accurate_ecn_is_negotiated_by_the_client
+#[test]
+fn the_first_ack_tells_whether_the_path_changes_ecn() {
+    for (code, field, marks) in [
+        (0b010, Ecn::Ect0, 0),
+        (0b111, Ecn::Ect0, 0),
+        (0b000, Ecn::NotEct, 0),
+        (0b100, Ecn::NotEct, 0),
+        (0b110, Ecn::NotEct, 1),
+    ] {
+        let mut peer = Peer::listening(accurate());
+        let header = full(&mut peer, SYN.with_ace(0b111));
+        peer.deliver(header, b"");
+        peer.seq += 1;
+        peer.expect_syn(SYN_ACK);
+        peer.timestamp = Some(7001);
+        let header = peer.header(ACK.with_ace(code));
+        peer.deliver(header, b"");
+        peer.sent();
+        peer.endpoint.send(peer.now, b"data");
+        assert_eq!(peer.only().ecn, field, "{code:03b}");
+        // The next acknowledgement has the counter.
+        let header = peer.header(ACK.with_ace(5 + marks as u8));
+        let ack = header.segment.ack + 4;
+        peer.deliver(TcpHeader { segment: Segment { ack, ..header.segment }, ..header }, b"");
+        assert_eq!(peer.endpoint.sender().expect("synchronised").stats().marks, marks, "{code:03b}");
+    }
+}
+
+/// A SYN that asks for classic feedback and one that asks for accurate feedback leave both ends in doubt (RFC 9768 section 3.1.5).
+// Rule: as accurate_ecn_is_negotiated_by_the_client
+#[test]
+fn contradicting_syns_reset_the_connection() {
+    let mut peer = Peer::listening(accurate());
+    let header = full(&mut peer, SYN.with_ace(0b111));
+    peer.deliver(header, b"");
+    peer.sent();
+    let header = full(&mut peer, SYN | ASKS);
+    peer.deliver(header, b"");
+    assert!(peer.only().header.segment.flags.has(RST));
+    assert_eq!(peer.state(), StateName::Listen);
+}
+
+/// Marks on data are reported by the ACE field and the option of the acknowledgement, and on data of our own by the field alone.
+// Rule: as accurate_ecn_is_negotiated_by_the_client
+#[test]
+fn marks_are_reported_on_real_packets() {
+    let mut peer = Peer::listening(accurate());
+    let header = full(&mut peer, SYN.with_ace(0b111));
+    peer.deliver(header, b"");
+    peer.seq += 1;
+    peer.expect_syn(SYN_ACK);
+    let header = peer.header(ACK.with_ace(0b010));
+    peer.deliver(header, b"");
+    let header = peer.header(ACK.with_ace(5));
+    peer.deliver_marked(header, &[1; 1000], Ecn::Ce);
+    peer.seq += 1000;
+    let packet = peer.only();
+    let bytes = packet.to_bytes().expect("short enough");
+    let read = lasthop_wire::IpPacket::parse(&bytes).expect("well-formed");
+    let ack = read.tcp().expect("a segment").header.segment;
+    let option = ack.sack.ecn_counters().expect("the option");
+    assert_eq!((ack.flags.ace(), option.ce(), read.ip.ecn), (6, Some(1000), Ecn::Ect0));
+    let header = peer.header(ACK.with_ace(5));
+    peer.deliver_marked(header, b"", Ecn::Ce);
+    peer.endpoint.send(peer.now, b"data");
+    assert_eq!(feedback(&mut peer), (7, Ecn::Ect0, None));
 }
 
 /// ECN is asked for with ECE and CWR, and granted with ECE alone (RFC 3168 section 6.1.1).

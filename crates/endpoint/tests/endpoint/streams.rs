@@ -2,7 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Stream, Streams};
 use lasthop_endpoint::{Config, End, KeepAlive};
-use lasthop_proto::tcp::{Congestion, Flavour, Profile, Settings};
+use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Profile, Settings};
 
 use crate::world::{Network, World};
 
@@ -41,7 +41,7 @@ fn config(random: &mut Stream) -> Config {
             congestion,
             packet_size: Bytes(packet_size),
             window: Bytes(packet_size.max(1 << (10 + random.below(9)))).into(),
-            ecn: coin(random),
+            ecn: pick(random, &[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate, EcnMode::Accurate]),
             timestamps: coin(random),
             dsack: coin(random),
             user_timeout: Some(Duration::from_secs(3600)),

@@ -39,6 +39,7 @@ impl Measured<'_> {
         let start = total.started.unwrap_or(start);
         let end = if finished { received.last_delivery } else { self.end.at };
         let span = self.span(start, end);
+        let rtts = (sender.rtt_samples.unwrap_or(0), sender.rtt_sum.unwrap_or_default());
         let metrics = ConnectionMetrics {
             throughput_bps: rate(receiver.delivered, span.length()),
             goodput: payload_sent.and_then(|sent| share(receiver.delivered, sent)),
@@ -56,6 +57,8 @@ impl Measured<'_> {
             spurious_timeouts: sender.spurious_timeouts,
             undone_reductions: sender.undone_reductions,
             ecn_echoes: sender.echoes,
+            ecn_marked_packets: receiver.marks,
+            mean_rtt_s: mean_rtt(rtts),
             pacing_wait_s: sender.pacing_wait.map(|wait| wait.as_secs_f64()),
             notices: sender.notices,
             reactions: sender.reactions + receiver.reactions + relayed.reactions,
@@ -72,7 +75,7 @@ impl Measured<'_> {
             queue_drops: drops.queue_full,
             aqm_drops: drops.active_queue,
         };
-        MeasuredConnection { metrics, span, ends: size.is_some(), payload_sent }
+        MeasuredConnection { metrics, span, ends: size.is_some(), payload_sent, rtts }
     }
 
     /// Metrics of traffic source number `index` with these parameters.
@@ -137,6 +140,10 @@ impl Measured<'_> {
                 relay_peak_bytes: metrics().map(|each| each.relay_peak_bytes).max().unwrap_or(0),
                 pacing_wait_s: sum_of_known(metrics().map(|each| each.pacing_wait_s)),
                 reactions: totals.reactions + self.reactions_of_applications(),
+                mean_rtt_s: mean_rtt((
+                    connections.iter().map(|each| each.rtts.0).sum(),
+                    connections.iter().map(|each| each.rtts.1).fold(Duration::ZERO, Add::add),
+                )),
                 ..totals
             },
             network: NetworkMetrics {
@@ -217,6 +224,13 @@ pub(crate) struct MeasuredConnection {
     ends: bool,
     /// Payload sent, including data in flight at the end of the warm-up; `None` if its sender does not count it.
     payload_sent: Option<Bytes>,
+    /// The number of round-trip times measured, and their sum.
+    rtts: (u64, Duration),
+}
+
+/// The mean of a number of round-trip times with this sum.
+fn mean_rtt((samples, sum): (u64, Duration)) -> Option<f64> {
+    (samples > 0).then(|| sum.as_secs_f64() / samples as f64)
 }
 
 /// The quality of one direction of a call.

@@ -286,11 +286,16 @@ metrics! {
         /// Reductions of the congestion window that the source undid, spurious timeouts included. Zero
         /// without `undo`.
         undone_reductions: Option<u64>, Count => Depends,
-        /// ACKs with ECN-Echo that reached the source (RFC 3168). The receiver sets the flag on every ACK
-        /// until the source responds with CWR. Zero without `ecn`.
+        /// ACKs that reported a mark to the source. With classic feedback (RFC 3168), the receiver sets ECN-Echo on every ACK
+        /// until the source responds with CWR; with accurate feedback (RFC 9768), an ACK reports new marks. Zero without `ecn`.
         ecn_echoes: Option<u64>, Count => Depends,
+        /// Packets that reached the destination with a mark (CE), retransmissions included. Zero without `ecn`.
+        ecn_marked_packets: Option<u64>, Count => Depends,
+        /// Mean of the round-trip times that the source measured, which include the delay of acknowledgements. For
+        /// several connections: the mean of all samples. Null without samples.
+        mean_rtt_s: Option<f64>, Time => Lower,
         /// Time for which pacing delayed segments of the source that the windows allowed. For several
-        /// connections: the sum. Zero without `pacing` or BBR.
+        /// connections: the sum. Zero without `pacing`, BBR or Prague.
         pacing_wait_s: Option<f64>, Time => Depends,
         /// Control messages of the scheme that reached the source.
         notices: u64, Count => Depends,

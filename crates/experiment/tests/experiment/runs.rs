@@ -385,7 +385,7 @@ fn a_sender_is_a_profile_with_a_congestion_control() {
 /// A sender replaces `[tcp]` of the file, but not what is set or swept.
 #[test]
 fn settings_of_the_command_line_apply_to_each_sender() {
-    use lasthop_proto::tcp::{Congestion, Profile, Settings};
+    use lasthop_proto::tcp::{Congestion, EcnMode, Profile, Settings};
     let text = with("profile = \"ebsn\"", "profile = \"linux\"\ndupthresh = 5\nwindow = \"1 MiB\"");
     let parse = |overrides: &[&str]| {
         let scenario =
@@ -396,8 +396,13 @@ fn settings_of_the_command_line_apply_to_each_sender() {
     };
     let path = |profile: Profile| Settings { window: Bytes(1 << 20).into(), ..profile.settings() };
     assert_eq!(parse(&["sender=linux-bbr"]).tcp, path(Profile::LinuxBbr));
-    for set in ["tcp.ecn=true", "senders.linux-bbr.ecn=true", "tcp={ecn=true, window=\"1 MiB\"}"] {
-        let expected = Settings { ecn: true, ..path(Profile::LinuxBbr) };
+    for (set, ecn) in [
+        ("tcp.ecn=true", EcnMode::Classic),
+        ("tcp.ecn=accurate", EcnMode::Accurate),
+        ("senders.linux-bbr.ecn=true", EcnMode::Classic),
+        ("tcp={ecn=true, window=\"1 MiB\"}", EcnMode::Classic),
+    ] {
+        let expected = Settings { ecn, ..path(Profile::LinuxBbr) };
         assert_eq!(parse(&["sender=linux-bbr", set]).tcp, expected, "{set}");
         assert_eq!(parse(&[set, "sender=linux-bbr"]).tcp, expected, "{set}");
     }
@@ -411,7 +416,10 @@ fn settings_of_the_command_line_apply_to_each_sender() {
     assert!(!parse(&[own, "sender=own", "tcp.late_backoff=false"]).tcp.late_backoff);
     // Of a profile with a congestion control, a table changes single settings.
     let hybla = parse(&["senders.freebsd-hybla.ecn=true", "sender=freebsd-hybla"]).tcp;
-    assert_eq!(hybla, Settings { congestion: Congestion::Hybla, ecn: true, ..path(Profile::Freebsd) });
+    assert_eq!(
+        hybla,
+        Settings { congestion: Congestion::Hybla, ecn: EcnMode::Classic, ..path(Profile::Freebsd) }
+    );
 
     // Points of a sweep of senders, and those of its canonical form.
     let overrides =
@@ -421,7 +429,11 @@ fn settings_of_the_command_line_apply_to_each_sender() {
     assert_eq!(points.len(), 4);
     for point in &points {
         let tcp = &point.scenario.tcp;
-        assert!(tcp.ecn && point.parameters[1].1 == tcp.rto_min.to_string(), "{:?}", point.parameters);
+        assert!(
+            tcp.ecn == EcnMode::Classic && point.parameters[1].1 == tcp.rto_min.to_string(),
+            "{:?}",
+            point.parameters
+        );
         assert_eq!(tcp.late_backoff, point.parameters[0].1 == "own");
     }
     let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("it is canonical");

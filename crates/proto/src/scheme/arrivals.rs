@@ -53,7 +53,7 @@ impl ReceiverReaction for ReportArrival {
 
     fn on_ack(&mut self, _now: Time, ack: &mut Segment, receiver: &mut Receiver) -> AckResponse {
         if core::mem::take(&mut self.is_due) && !receiver.settings().sack() {
-            ack.sack = self.latest;
+            ack.sack.replace_blocks(&self.latest);
         }
         AckResponse::Send
     }

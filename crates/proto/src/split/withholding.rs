@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use lasthop_base::{Duration, Time};
 
 use crate::component::Reach;
-use crate::tcp::{Flags, Receiver, SackBlocks, Segment, SeqNum};
+use crate::tcp::{Flags, Receiver, Segment, SeqNum};
 
 /// The acknowledgements to the near side of a relay, if data are acknowledged only after the far side has
 /// acknowledged them, and the last byte even later ([`Split::holds`](super::Split::holds)).
@@ -186,7 +186,7 @@ impl Withholding {
             self.duplicates = 0;
         }
         if waiting > 0 {
-            ack.sack = SackBlocks::default();
+            ack.sack.replace_blocks(&[]);
             ack.flags = Flags(ack.flags.0 & !Flags::FIN.0);
         }
         (ack.ack, ack.wnd) = (target, if self.is_away { 0 } else { ack.wnd + waiting });

@@ -6,6 +6,7 @@ pub mod cc;
 mod delayed_ack;
 mod delivery;
 mod detection;
+mod ecn;
 mod filter;
 mod paws;
 mod ranges;
@@ -30,13 +31,14 @@ use crate::packet::{FlowId, HostId};
 
 pub use action::Action;
 pub use cc::Congestion;
+pub use ecn::{EcnMode, code_of, is_unchanged};
 pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;
 pub use receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 pub use recovery::{LossReport, LossStage};
 pub use rtt::{RttEstimator, Ticks};
-pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
+pub use segment::{EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
@@ -92,8 +94,15 @@ counters! {
         pub spurious_timeouts: u64,
         /// Window reductions that were undone, those of timeouts included.
         pub undone_reductions: u64,
-        /// Acknowledgements with ECE; the sender responds to one per round trip.
+        /// Acknowledgements that report a mark; the sender responds to one per round trip. With accurate feedback, the number of
+        /// marked packets is in `marks`.
         pub echoes: u64,
+        /// Packets that accurate feedback reports as marked (RFC 9768).
+        pub marks: u64,
+        /// Round-trip times measured.
+        pub rtt_samples: u64,
+        /// The sum of `rtt_samples`.
+        pub rtt_sum: Duration,
         /// Time for which pacing delayed segments that the windows allowed.
         pub pacing_wait: Duration,
         /// Control messages received.
@@ -123,6 +132,8 @@ counters! {
         pub duplicate_segments: u64,
         /// Segments with payload rejected by PAWS: an older timestamp than one received before (RFC 7323 section 5).
         pub outdated_segments: u64,
+        /// Packets of the connection that arrived with a mark (CE), SYN excepted.
+        pub marks: u64,
         /// Acknowledgements sent, segments with RST included.
         pub acks_sent: u64,
         /// Acknowledgements that a reaction withheld, changed or, if the sender counts it, repeated.
@@ -131,7 +142,7 @@ counters! {
 }
 
 /// Bytes that the options of a segment add to its header: on SYN the maximum segment size, window
-/// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, each padded as
+/// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, and the AccECN option, each padded as
 /// real stacks do. ns-2 counts eight bytes per block and nothing else.
 fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     let blocks = segment.sack.len() as u64;
@@ -145,5 +156,6 @@ fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     // With timestamps, "SACK permitted" takes the place of their padding.
     let permitted = if syn && settings.sack() && timestamps == 0 { 4 } else { 0 };
     let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-    Bytes(mss + scale + timestamps + permitted + sack)
+    let counters = segment.sack.ecn_counters().map_or(0, |option| option.padded_len() as u64);
+    Bytes(mss + scale + timestamps + permitted + sack + counters)
 }

@@ -42,6 +42,14 @@ impl Ranges {
         below.map(|range| range.end.min(seq) - range.start).sum()
     }
 
+    /// The number of members that `start..end` would add.
+    pub(super) fn missing(&self, start: SeqNum, end: SeqNum) -> u32 {
+        let present = |range: &SackBlock| range.end.min(end) - range.start.max(start);
+        let first = self.count_before(start, |range| range.end <= start);
+        let inside = self.ranges.range(first..).take_while(|range| range.start < end);
+        (end - start) - inside.map(present).sum::<u32>()
+    }
+
     /// The number of ranges before a position near `seq`, according to `is_before`.
     fn count_before(&self, seq: SeqNum, is_before: impl Fn(&SackBlock) -> bool) -> usize {
         let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };

@@ -2,6 +2,7 @@
 
 mod autotuning;
 mod reading;
+mod report;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,6 +12,7 @@ use lasthop_base::{Bytes, Time};
 use self::autotuning::{Autotuning, OutOfOrder};
 use super::action::Action;
 use super::delayed_ack::{Arrival, DelayedAck};
+use super::ecn::{EcnMode, Received};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
 use super::receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
@@ -62,9 +64,10 @@ pub struct Receiver {
     duplicate: Option<SackBlock>,
     delayed_ack: DelayedAck,
     timers: Timers,
-    /// Whether ECN was negotiated, and whether ACKs carry ECE, until the sender responds with CWR.
-    ecn: bool,
-    echoes: bool,
+    /// The marks received, and how they are fed back.
+    marks: Received,
+    /// The ECN field of pure ACKs.
+    ack_ecn: Ecn,
     last_ack_sent: SeqNum,
     ts_recent: RecentTimestamp,
     snd_nxt: SeqNum,
@@ -97,8 +100,8 @@ impl Receiver {
             duplicate: None,
             delayed_ack: DelayedAck::new(settings),
             timers: Timers::STOPPED,
-            ecn: settings.ecn && !settings.handshake,
-            echoes: false,
+            marks: Received::new(settings.first_ecn_mode()),
+            ack_ecn: ack_ecn(settings.first_ecn_mode(), settings),
             last_ack_sent: SeqNum(settings.iss),
             ts_recent: RecentTimestamp::default(),
             snd_nxt: SeqNum(settings.iss),
@@ -172,17 +175,31 @@ impl Receiver {
     }
 
     /// Acknowledges everything received on `segment`, which the host sends in the other direction: sets
-    /// acknowledgement number, window and ECE, and ends the delay of an acknowledgement.
+    /// acknowledgement number, window and the flags of ECN feedback, and ends the delay of an acknowledgement.
     pub fn piggyback(&mut self, segment: &mut Segment) {
         self.delayed_ack.on_acknowledged();
         self.timers.stop(Timer::DelayedAck);
         self.last_ack_sent = self.rcv_nxt;
-        let echo = if self.echoes { Flags::ECE } else { Flags::default() };
         (segment.ack, segment.wnd) = (self.rcv_nxt, self.window());
         if self.spares_updates {
             self.advertised_edge = self.rcv_nxt + segment.wnd;
         }
-        segment.flags = segment.flags | Flags::ACK | echo;
+        segment.flags = self.marks.report(segment.flags | Flags::ACK);
+    }
+
+    /// The ECN field of pure ACKs: ECN-capable with accurate feedback.
+    pub fn ack_ecn(&self) -> Ecn {
+        self.ack_ecn
+    }
+
+    /// Stops sending ECN-capable ACKs, because the path changes their ECN field (RFC 9768 section 3.2.2.3).
+    pub fn stop_marking(&mut self) {
+        self.ack_ecn = Ecn::NotEct;
+    }
+
+    /// Notes that the SYN-ACK of a handshake by the caller arrived with CE (RFC 9768 section 3.2.2.2).
+    pub fn note_marked_syn_ack(&mut self) {
+        self.marks.on_marked_syn_ack();
     }
 
     /// Whether the connection was reset, by the sender or by [`abort`](Receiver::abort).
@@ -190,9 +207,9 @@ impl Receiver {
         self.reset
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, out: &mut Out) {
+    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
         if segment.flags & (Flags::SYN | Flags::RST) != Flags::default() {
-            return self.on_syn_or_rst(now, segment, out);
+            return self.on_syn_or_rst(now, segment, ecn, out);
         }
         if !self.established {
             if self.reset {
@@ -209,11 +226,12 @@ impl Receiver {
         if acceptable {
             self.note_timestamp(now, segment);
         }
-        if self.ecn {
-            // RFC 3168 section 6.1.3: a mark on a packet with CWR restarts the echo.
-            self.echoes = marked || (self.echoes && !segment.flags.has(Flags::CWR));
-        }
+        self.stats.marks += u64::from(ecn == Ecn::Ce);
+        let marks_are_due = self.marks.on_packet(ecn, segment);
         if segment.seq_len() == 0 {
+            if marks_are_due {
+                self.acknowledge(now, None, out);
+            }
             return;
         }
         if !acceptable {
@@ -242,7 +260,7 @@ impl Receiver {
             has_gap: !self.queue.is_empty(),
             repeated: is_duplicate,
         };
-        if self.delayed_ack.is_due(&arrival) {
+        if self.delayed_ack.is_due(&arrival) || marks_are_due {
             self.acknowledge(now, Some((segment, repeated)), out);
         } else if !self.timers.runs(Timer::DelayedAck) {
             self.timers.set(Timer::DelayedAck, self.settings.ack_due(now));
@@ -271,13 +289,13 @@ impl Receiver {
         }
     }
 
-    fn on_syn_or_rst(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+    fn on_syn_or_rst(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
         if segment.flags.has(Flags::RST) {
             self.on_rst(segment);
         } else if self.reset {
             self.refuse(now, segment, out);
         } else {
-            self.on_syn(now, segment, out);
+            self.on_syn(now, segment, ecn, out);
         }
     }
 
@@ -307,21 +325,27 @@ impl Receiver {
         self.send_control(now, seq, ack, flags, out);
     }
 
-    /// RFC 9293 section 3.10.7.2; a retransmitted SYN is answered again.
-    fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+    /// RFC 9293 section 3.10.7.2; a retransmitted SYN is answered again. The first one decides on ECN (RFC 9768 section 3.1.5).
+    fn on_syn(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
         self.ts_recent = RecentTimestamp::of_syn(now, segment.timestamps.map(|ts| ts.value));
-        if !self.established {
+        let is_first = !self.established;
+        if is_first {
+            let mode = self.settings.ecn_mode().answering(segment.flags);
+            (self.marks, self.ack_ecn) = (Received::new(mode), ack_ecn(mode, &self.settings));
             self.established = true;
             self.rcv_nxt = segment.seq + 1;
             if let Some(autotuning) = &mut self.autotuning {
                 autotuning.begin(now, self.rcv_nxt);
             }
         }
-        // RFC 3168 section 6.1.1.
-        self.ecn = self.settings.ecn && segment.flags.has(Flags::ECE | Flags::CWR);
-        let agreed = if self.ecn { Flags::ECE } else { Flags::default() };
-        let flags = Flags::SYN | Flags::ACK | agreed;
-        self.send_control(now, self.snd_iss(), self.rcv_nxt, flags, out);
+        if segment.flags.ace() == 0 {
+            // RFC 9768 section 3.1.5: the client may not use ECN.
+            self.ack_ecn = Ecn::NotEct;
+        }
+        let mut sack = SackBlocks::default();
+        sack.set_ecn_counters(self.marks.first_option().filter(|_| is_first));
+        let flags = Flags::SYN | Flags::ACK | self.marks.mode().syn_ack_flags(ecn);
+        self.send(now, self.snd_iss(), self.rcv_nxt, flags, sack, out);
         self.snd_nxt = self.snd_iss() + 1;
     }
 
@@ -443,62 +467,19 @@ impl Receiver {
         // retransmits its FIN, and this one is retransmitted with the acknowledgement.
         let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let flags = if self.echoes { flags | Flags::ECE } else { flags };
+        let flags = self.marks.report(flags);
         let (segment, repeated) = latest.unzip();
         if self.settings.sack() {
             self.note_duplicate(repeated.flatten());
         }
-        if self.has_reports() {
-            let sack = self.report(segment);
+        let counters = self.marks.option();
+        if self.has_reports() || counters.is_some() {
+            let sack = self.report(segment, counters);
             self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
         } else {
             // Apart from the above, so that the usual segment stays out of memory until it is sent.
             self.send(now, self.snd_nxt, self.rcv_nxt, flags, SackBlocks::default(), out);
         }
-    }
-
-    /// Whether an acknowledgement has SACK blocks, or blocks reported before are to be forgotten.
-    fn has_reports(&self) -> bool {
-        let any = !self.queue.is_empty() || !self.reported.is_empty() || self.duplicate.is_some();
-        any && self.settings.sack()
-    }
-
-    /// Records a duplicate to report. An earlier one may be unreported, because a reaction withheld its
-    /// acknowledgement. It stays: a duplicate that touches or overlaps it extends it, and any other is
-    /// discarded, as in Linux.
-    #[inline]
-    fn note_duplicate(&mut self, repeated: Option<SackBlock>) {
-        let Some(new) = repeated.filter(|_| self.settings.dsack) else { return };
-        self.duplicate = Some(match self.duplicate {
-            Some(old) if new.end < old.start || old.end < new.start => old,
-            Some(old) => SackBlock { start: old.start.min(new.start), end: old.end.max(new.end) },
-            None => new,
-        });
-    }
-
-    /// The SACK blocks to report: the duplicate part first (RFC 2883), then the block with the latest
-    /// segment, then blocks reported before (RFC 2018 section 4).
-    fn report(&mut self, latest: Option<&Segment>) -> SackBlocks {
-        let fit = SackBlocks::MAX - usize::from(self.settings.stamps());
-        let most = fit.min(self.settings.sack_blocks as usize);
-        let rcv_nxt = self.rcv_nxt;
-        let newest =
-            latest.filter(|latest| latest.seq >= rcv_nxt).and_then(|latest| self.queue.around(latest.seq));
-        self.reported.retain(|old| {
-            let covered = newest.is_some_and(|new| new.start <= old.start && old.end <= new.end);
-            old.end > rcv_nxt && !covered
-        });
-        if let Some(newest) = newest {
-            self.reported.insert(0, newest);
-            self.reported.truncate(most);
-        }
-        let mut blocks = SackBlocks::default();
-        let room = most - usize::from(self.duplicate.is_some());
-        self.duplicate
-            .into_iter()
-            .chain(self.reported.iter().copied().take(room))
-            .for_each(|block| blocks.push(block));
-        blocks
     }
 
     /// Calls a hook of each reaction. The reactions are moved out during the call, so that they can borrow
@@ -603,15 +584,25 @@ impl Receiver {
     fn emit(&mut self, segment: Segment, out: &mut Out) {
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);
+        let is_bare = segment.flags & (Flags::SYN | Flags::RST) == Flags::default();
+        let ecn = if is_bare { self.ack_ecn } else { Ecn::NotEct };
+        if segment.sack.ecn_counters().is_some() {
+            self.marks.on_option_sent();
+        }
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));
         out.send(
             Port::ONLY,
-            Packet { src: dst, dst: src, flow, size, dscp, ecn: Ecn::NotEct, handle: Handle::NONE, body },
+            Packet { src: dst, dst: src, flow, size, dscp, ecn, handle: Handle::NONE, body },
         );
         self.last_ack_sent = self.rcv_nxt;
         self.duplicate = None;
         self.stats.acks_sent += 1;
     }
+}
+
+/// The ECN field of pure ACKs: ECN-capable with accurate feedback, as in Linux, where queues may mark them.
+fn ack_ecn(mode: EcnMode, settings: &Settings) -> Ecn {
+    if mode == EcnMode::Accurate { settings.codepoint() } else { Ecn::NotEct }
 }
 
 /// The payload of a segment as a block.
@@ -622,7 +613,7 @@ fn whole(segment: &Segment) -> SackBlock {
 impl Component for Receiver {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &packet.body {
-            Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn == Ecn::Ce, out),
+            Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn, out),
             other => self.on_other(now, other),
         }
         self.send_requested(now, out);
@@ -645,6 +636,7 @@ impl Component for Receiver {
             delivered: stats.delivered,
             last_delivery: stats.last_delivery,
             acks_sent: Some(stats.acks_sent),
+            marks: Some(stats.marks),
             reactions: stats.reactions,
             ..EndCounters::default()
         };

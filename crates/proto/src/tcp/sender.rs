@@ -15,7 +15,7 @@ use super::state::SenderState;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Component, Out, Port, Probe, Signal};
-use crate::packet::{Body, Notice, Packet};
+use crate::packet::{Body, Ecn, Notice, Packet};
 use crate::report::{EndCounters, EndReport};
 
 /// The connection states (RFC 9293 section 3.3.2) that a sender distinguishes.
@@ -116,6 +116,12 @@ impl Sender {
         assert!(matches!(self.phase, Phase::Waiting(_)), "the connection is open");
         self.state.settle_handshake(now, rtt);
         self.start(now, out);
+    }
+
+    /// Stops sending ECN-capable packets, because the path changes their ECN field (RFC 9768 section 3.2.2.3). Their feedback stays
+    /// as it was agreed.
+    pub fn stop_marking(&mut self) {
+        self.state.stop_marking();
     }
 
     /// Limits the maximum payload that reactions may [set](SenderState::set_mss) to `mss` bytes: that of the peer or of the
@@ -282,7 +288,7 @@ impl Sender {
         self.settle(now, out);
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
         if !self.is_acceptable(segment) {
             if self.is_reset_by(segment) {
                 self.terminate(now, out);
@@ -298,9 +304,10 @@ impl Sender {
         self.state.last_received = now;
         self.state.notify_segment(now, segment);
         self.state.note_timestamp(now, segment);
+        self.state.note_ecn(ecn, segment);
         let opens = self.phase == Phase::SynSent;
         if opens {
-            self.on_syn_acknowledged(now, segment, out);
+            self.on_syn_acknowledged(now, segment, ecn, out);
         } else {
             self.on_ack(now, segment, out);
             self.send_requested(now, out);
@@ -309,6 +316,9 @@ impl Sender {
         self.recovery.send(&mut self.state, now, out);
         if opens && !self.state.settings.syn_is_like_data() && !self.state.outstanding() {
             // Without data to carry it, the acknowledgement of the peer's SYN is a pure ACK.
+            self.state.emit_ack(now, out);
+        }
+        if self.state.owes_report() {
             self.state.emit_ack(now, out);
         }
         self.settle(now, out);
@@ -369,7 +379,7 @@ impl Sender {
         }
         let window_changed = segment.wnd != tcp.rwnd;
         tcp.note_window(segment.wnd);
-        if tcp.is_marked(segment) {
+        if tcp.is_marked(now, segment) {
             self.recovery.on_mark(tcp, now);
         }
         if segment.ack > tcp.snd_una {
@@ -392,10 +402,10 @@ impl Sender {
     }
 
     /// Opens the connection; the first data, if any, acknowledge the peer's SYN.
-    fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+    fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
         self.phase = Phase::Open;
         self.state.rcv_nxt = segment.seq + 1;
-        self.state.ecn.agreed = self.state.settings.ecn && segment.flags.has(Flags::ECE);
+        self.state.agree_on_ecn(segment, ecn);
         if self.state.settings.syn_is_like_data() {
             self.on_ack(now, segment, out);
         } else {
@@ -542,7 +552,7 @@ impl Sender {
 impl Component for Sender {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &packet.body {
-            Body::Tcp(segment) => self.on_segment(now, segment, out),
+            Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn, out),
             other => self.on_other(now, other, out),
         }
     }
@@ -590,6 +600,8 @@ impl Component for Sender {
             spurious_timeouts: Some(stats.spurious_timeouts),
             undone_reductions: Some(stats.undone_reductions),
             echoes: Some(stats.echoes),
+            rtt_samples: Some(stats.rtt_samples),
+            rtt_sum: Some(stats.rtt_sum),
             pacing_wait: Some(stats.pacing_wait),
             notices: stats.notices,
             reactions: stats.reactions,

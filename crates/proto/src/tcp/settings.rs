@@ -14,9 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cc::{Congestion, Limit};
+use super::ecn::EcnMode;
 use super::segment::SackBlocks;
 use super::seq::SeqNum;
 use super::timers::on_wheel;
+use crate::packet::Ecn;
 
 /// The receive window with which auto-tuning begins, before it is rounded to whole segments.
 pub(super) const FIRST_WINDOW: u32 = 65_536;
@@ -354,7 +356,7 @@ settings! {
     /// passed (RACK, RFC 8985). `"sack"`: a segment is lost if `dupthresh` segments above it were SACKed (RFC
     /// 6675). Flavour `prr` only.
     detection: Detection,
-    /// Congestion control. `"bbr"`, `"bbr3"` and `"westwood"` require flavour `prr`, for its delivery rate samples.
+    /// Congestion control. `"bbr"`, `"bbr3"`, `"prague"` and `"westwood"` require flavour `prr`, for its delivery rate samples.
     congestion: Congestion,
     /// End of the initial slow start, CUBIC only. `"loss"`: only at a loss. `"hystart"`: also at long ACK
     /// trains or a delay increase, from 16 segments on (HyStart, Ha and Rhee 2011, as in Linux since 6.14).
@@ -431,11 +433,12 @@ settings! {
     /// Congestion window validation: the window grows only while it limits the sender (RFC 7661). Flavour
     /// `prr` only.
     cwnd_validation: bool,
-    /// Explicit congestion notification (RFC 3168): queues mark packets instead of dropping them. It is
-    /// negotiated in the handshake; the receiver echoes marks, and the sender responds to them like to
-    /// losses.
-    ecn: bool,
-    /// Pacing: spread segments over the round-trip time. Flavour `prr` only. BBR always paces.
+    /// Explicit congestion notification: queues mark packets instead of dropping them. It is negotiated in the handshake. `true`: the
+    /// receiver echoes one mark per round trip, to which the sender responds like to a loss (RFC 3168). `"accurate"`: the receiver
+    /// counts marked packets and the bytes in them (AccECN, RFC 9768), which `"dctcp"` and `"prague"` need and always ask for; others
+    /// respond as with `true`. Linux: `tcp_ecn` 1 and 3.
+    ecn: EcnMode,
+    /// Pacing: spread segments over the round-trip time. Flavour `prr` only. BBR and Prague always pace.
     pacing: bool,
 
     /// Arithmetic of the round-trip estimator: `"exact"` time (RFC 6298); whole `"ticks"` of a running clock;
@@ -520,7 +523,7 @@ impl Default for Settings {
             frto: true,
             undo: true,
             cwnd_validation: true,
-            ecn: false,
+            ecn: EcnMode::Off,
             pacing: false,
             rtt_arithmetic: RttArithmetic::Exact,
             rtt_samples: RttSamples::OneAtATime,
@@ -786,6 +789,21 @@ impl Settings {
             dsack: receiver.dsack,
             ..self.clone()
         }
+    }
+
+    /// The feedback of ECN marks that connections ask for: the stated one, or what the congestion control needs.
+    pub fn ecn_mode(&self) -> EcnMode {
+        self.ecn.max(self.congestion.control().needs_ecn)
+    }
+
+    /// The feedback of marks from the start: without a handshake, that of the settings.
+    pub(super) fn first_ecn_mode(&self) -> EcnMode {
+        if self.handshake { EcnMode::Off } else { self.ecn_mode() }
+    }
+
+    /// The code point of ECN-capable packets.
+    pub(super) fn codepoint(&self) -> Ecn {
+        self.congestion.control().codepoint
     }
 
     /// End of the first segment: the SYN, or the first data without a handshake.

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
 
-use self::marks::Negotiated;
+use self::marks::Marks;
 use self::pacing::Pace;
 use super::action::Action;
 use super::cc::{AckInfo, Controller, Demand, Limit, RateSample, RttInfo, Sending, Window};
@@ -70,6 +70,8 @@ pub struct SenderState {
     takes_rtts: bool,
     takes_samples: bool,
     governs_recovery: bool,
+    /// Whether the controller takes every loss for a sign of its model of the path, or has no window to reduce.
+    models_path: bool,
     /// Whether the controller heeds a loss that a reaction classifies.
     heeds_judgement: bool,
     /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
@@ -98,7 +100,7 @@ pub struct SenderState {
     pub(super) timers: Timers,
     /// `snd_una` at the last timeout.
     timed_out_at: Option<SeqNum>,
-    pub(super) ecn: Negotiated,
+    pub(super) ecn: Marks,
     last_sent: Time,
     /// Arrival time of the last acceptable segment of the peer.
     pub(super) last_received: Time,
@@ -148,6 +150,7 @@ impl SenderState {
             takes_rtts: true,
             takes_samples: control.needs_samples,
             governs_recovery: control.limit != Limit::Window,
+            models_path: matches!(control.limit, Limit::Model | Limit::Receiver),
             heeds_judgement: (control.ignores)(Action::Judge).is_none(),
             is_paced: settings.keeps_records() && (settings.pacing || control.needs_pacing),
             cc,
@@ -165,7 +168,7 @@ impl SenderState {
             pace: Pace::default(),
             timers: Timers::STOPPED,
             timed_out_at: None,
-            ecn: Negotiated::new(settings.ecn && !settings.handshake),
+            ecn: Marks::new(settings.first_ecn_mode(), settings.codepoint()),
             last_sent: Time::ZERO,
             last_received: Time::ZERO,
             waiting_since: Time::ZERO,
@@ -504,7 +507,9 @@ impl SenderState {
         let sent = self.samples.on_ack(segment.ack);
         let sent = self.echoed_at(now, segment).or(sent)?;
         self.rtt.sample(sent, now);
-        Some(now.since(sent))
+        let rtt = now.since(sent);
+        self.count_rtt(rtt);
+        Some(rtt)
     }
 
     /// The transmission time of the segment whose timestamp `segment` echoes. An echo from before the
@@ -601,6 +606,13 @@ impl SenderState {
         self.cc.on_ack(&ack);
     }
 
+    /// Counts a round-trip time.
+    #[inline]
+    pub(super) fn count_rtt(&mut self, rtt: Duration) {
+        self.stats.rtt_samples += 1;
+        self.stats.rtt_sum += rtt;
+    }
+
     /// Notifies the controller of a round-trip time.
     pub(super) fn note_rtt(&mut self, now: Time, rtt: Duration) {
         if self.takes_rtts {
@@ -619,7 +631,7 @@ impl SenderState {
 
     fn report_new_losses(&mut self, now: Time) {
         let Self { stats, reactions, .. } = self;
-        let counts = u64::from(self.governs_recovery && self.heeds_judgement);
+        let counts = u64::from(self.models_path && self.heeds_judgement);
         let is_corruption = |seq| {
             let is_corruption = reactions.is_corruption(seq);
             stats.reactions += counts * u64::from(is_corruption);

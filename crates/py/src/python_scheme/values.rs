@@ -238,13 +238,17 @@ impl PySegment {
         timestamps: Option<(u32, u32)>,
     ) -> PyResult<PySegment> {
         let old = self.0;
+        let mut reports = old.sack;
+        if let Some(blocks) = sack {
+            reports.replace_blocks(&sack_blocks(blocks)?);
+        }
         Ok(PySegment(Segment {
             seq: seq.map_or(old.seq, Sequence::number),
             ack: ack.map_or(old.ack, Sequence::number),
             len: len.unwrap_or(old.len),
             wnd: wnd.unwrap_or(old.wnd),
             flags: flags.map_or(old.flags, Flags),
-            sack: sack.map_or(Ok(old.sack), sack_blocks)?,
+            sack: reports,
             timestamps: timestamps.map(self::timestamps).or(old.timestamps),
         }))
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lasthop_base::{Duration, Stream, Streams, Time};
 use lasthop_endpoint::{Incoming, Outgoing, Proxy};
 use lasthop_proto::Reach;
-use lasthop_proto::tcp::{Flags, Profile, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{EcnMode, Flags, Profile, Segment, SeqNum, Settings};
 use lasthop_wire::TcpHeader;
 
 use super::world::{SIDES, World, host, parts, rough_world, rough_world_with};
@@ -56,7 +56,7 @@ fn hostile_segments_never_stop_a_proxy(withholds: bool) {
     let inputs = std::env::var("LASTHOP_FUZZ_INPUTS").map_or(60_000, |text| text.parse().expect("a number"));
     let mut random = Streams::new(11, 0).stream("hostile");
     let linux = Profile::Linux.settings();
-    let bbr = Settings { ecn: true, ..Profile::LinuxBbr.settings() };
+    let bbr = Settings { ecn: EcnMode::Classic, ..Profile::LinuxBbr.settings() };
     let parts = parts([&linux, &bbr], 20_000, 1);
     let parts = if withholds { parts.withholding(Duration::from_millis(100)) } else { parts };
     let mut proxy: Proxy<u16> = Proxy::new(parts);

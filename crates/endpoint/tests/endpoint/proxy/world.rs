@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_endpoint::{Config, End, Endpoint, Incoming, Outgoing, Parts, Proxy, refuse};
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp::{Congestion, Flavour, Profile, Settings};
+use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Profile, Settings};
 use lasthop_proto::{Port, Reach};
 
 use crate::world::{Network, Side, mutate, secret};
@@ -73,7 +73,7 @@ fn settings(random: &mut Stream) -> Settings {
         packet_size: Bytes([240, 576, 1500][random.below(3) as usize]),
         window: Bytes(2_000 + random.below(1 << 18)).into(),
         timestamps: random.bernoulli(0.7),
-        ecn: random.bernoulli(0.3),
+        ecn: [EcnMode::Off, EcnMode::Off, EcnMode::Classic, EcnMode::Accurate][random.below(4) as usize],
         user_timeout: Some(Duration::from_secs(3600)),
         ..congestion_of(congestion, base)
     }

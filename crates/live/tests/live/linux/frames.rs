@@ -12,7 +12,8 @@ use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_ring::{Ring, Truncation};
 use lasthop_scenario::Scenario;
-use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, checksum, offload, write};
+use lasthop_wire::offload::{self, Cwr};
+use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, checksum, write};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, setsockopt};
 use nix::{libc, setsockopt_impl, sockopt_impl};
@@ -104,7 +105,8 @@ fn super_packets_are_cut_as_the_kernel_cuts_them() {
         let packet = IpPacket::parse(&whole).expect("well-formed");
         let (start, offset) = (packet.header_len, if is_tcp { 16 } else { 6 });
         let header_len = start + packet.tcp().map_or(8, |tcp| tcp.header_len);
-        let expected: Vec<_> = offload::segments(&packet, size).expect("TCP or UDP").collect();
+        let expected: Vec<_> =
+            offload::segments(&packet, size, Cwr::FirstOnly).expect("TCP or UDP").collect();
         leave_checksum(&mut whole, if is_tcp { 6 } else { 17 }, start + offset);
         let kind = match (is_tcp, is_v4) {
             (true, true) => 1,

@@ -24,7 +24,7 @@ use std::time::Instant;
 use lasthop_base::{Bytes, Duration, Stream, Streams};
 use lasthop_endpoint::{Config, End, Endpoint, Secret, StateName};
 use lasthop_live::{Driver, Emulation, Emulator, Interface, Link, Settings, now};
-use lasthop_proto::tcp::Profile;
+use lasthop_proto::tcp::{EcnMode, Profile};
 use lasthop_scenario::Scenario;
 use lasthop_testing::namespace;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -178,7 +178,7 @@ fn drive(transfer: &Transfer, ours: SocketAddr, theirs: SocketAddr, link: Carele
     let profiles = [Profile::Linux, Profile::LinuxBbr, Profile::Freebsd, Profile::Rfc];
     let mut settings = profiles[transfer.seed as usize % 4].settings();
     settings.user_timeout = Some(Duration::from_secs(120));
-    settings.ecn = transfer.seed.is_multiple_of(3);
+    settings.ecn = if transfer.seed.is_multiple_of(3) { EcnMode::Classic } else { EcnMode::Off };
     if transfer.pauses {
         settings.window = Bytes(SMALL_BUFFER.into()).into();
     }

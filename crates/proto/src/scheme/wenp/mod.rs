@@ -37,7 +37,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Deployment, Installer, Scheme};
-use crate::tcp::{Action, Flags, Settings};
+use crate::tcp::{Action, EcnMode, Flags, Settings};
+
+/// The position of AE among the control bits (RFC 9768).
+const ACCURATE_ECN: u8 = 8;
 
 /// Radio network feedback.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +125,14 @@ impl Scheme for Wenp {
             reserved,
             "bit",
             format!("found {bit}, expected 8, next to CWR, to 11: the reserved bits of the header"),
+        );
+        let is_taken = bit == ACCURATE_ECN && tcp.ecn_mode() == EcnMode::Accurate;
+        check(
+            !is_taken,
+            "bit",
+            format!(
+                "found {bit}, which accurate ECN uses; expected 9 to 11, or tcp.ecn = true, classic feedback"
+            ),
         );
         check(cache > 0, "cache", wants_one());
         check(connections > 0, "connections", wants_one());

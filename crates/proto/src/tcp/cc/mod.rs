@@ -17,9 +17,10 @@ pub use window::{SegmentWindow, Window};
 
 use super::action::Action;
 pub use super::delivery::{LostSegment, RateSample};
+use super::ecn::EcnMode;
 use super::seq::SeqNum;
 use super::settings::Settings;
-use crate::packet::FlowId;
+use crate::packet::{Ecn, FlowId};
 
 registry::register! {
     aimd: Aimd,
@@ -51,6 +52,10 @@ pub struct Control {
     pub needs_samples: bool,
     /// Whether it [paces](Controller::pacing_rate) regardless of the settings.
     pub needs_pacing: bool,
+    /// The feedback of ECN marks that it asks for, whatever the [settings](Settings::ecn).
+    pub needs_ecn: EcnMode,
+    /// The code point of its ECN-capable packets: ECT(1) asks for the treatment of L4S (RFC 9331).
+    pub codepoint: Ecn,
     /// Whether its initial slow start ends by [`Settings::slow_start_exit`].
     pub exits_slow_start: bool,
     /// The name in released Linux kernels, by which a sysctl selects it.
@@ -77,6 +82,8 @@ impl Control {
             limit: Limit::Window,
             needs_samples: false,
             needs_pacing: false,
+            needs_ecn: EcnMode::Off,
+            codepoint: Ecn::Ect0,
             exits_slow_start: false,
             linux: None,
             origin: None,
@@ -97,6 +104,8 @@ impl Control {
 pub enum Limit {
     /// A window with a slow-start threshold, reduced by proportional rate reduction during recovery.
     Window,
+    /// A window with a slow-start threshold that the controller itself moves during recovery, too, and below which pacing goes.
+    PacedWindow,
     /// A model of the path. It sets the window during recovery, too, and has no threshold.
     Model,
     /// The receive window only.
@@ -150,6 +159,21 @@ pub struct Loss {
     pub max: SeqNum,
 }
 
+/// What an acknowledgement reports with accurate ECN feedback (RFC 9768).
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// Arrival time.
+    pub now: Time,
+    /// Packets newly delivered.
+    pub delivered: u32,
+    /// Packets newly reported as marked: more than delivered if control packets were marked.
+    pub marked: u32,
+    /// The first sequence number not acknowledged, by this acknowledgement.
+    pub una: SeqNum,
+    /// One past the highest sequence number sent.
+    pub max: SeqNum,
+}
+
 /// How much a controller asks of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
@@ -173,11 +197,12 @@ pub struct Sending {
 /// A congestion controller: it owns the window, and decides how it grows, how far a loss reduces it and how
 /// fast segments leave. [Recovery](super::recovery) decides what to retransmit and when.
 ///
-/// For one acknowledgement, the hooks are called in this order: the round-trip time
+/// For one acknowledgement, the hooks are called in this order: accurate ECN feedback
+/// ([`on_feedback`](Controller::on_feedback)), the round-trip time
 /// ([`on_rtt`](Controller::on_rtt)), a loss or a mark ([`on_loss`](Controller::on_loss),
 /// [`on_mark`](Controller::on_mark)), growth ([`on_ack`](Controller::on_ack)), each lost segment
 /// ([`on_lost_segment`](Controller::on_lost_segment)), the delivery rate
-/// ([`on_sample`](Controller::on_sample)). Recovery without records calls only the first three.
+/// ([`on_sample`](Controller::on_sample)). Recovery without records calls only the first four.
 pub trait Controller: Debug + Send {
     /// The window.
     fn window(&self) -> &Window;
@@ -215,6 +240,9 @@ pub trait Controller: Debug + Send {
     /// `factor` of them, or by the controller's own rule. Sets the window to its target at the end of
     /// recovery; proportional rate reduction reads this target and approaches it gradually.
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>);
+
+    /// Called for each acknowledgement with accurate ECN feedback, before [`on_mark`](Controller::on_mark).
+    fn on_feedback(&mut self, _feedback: &Feedback) {}
 
     /// Called when the receiver echoes a mark, once per window of data (RFC 3168 section 6.1.2). By default,
     /// responds as to a loss.

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Congestion, Deflation, Flavour, Limit, Rules, Settings, WindowSize};
+use super::{Congestion, Deflation, EcnMode, Flavour, Limit, Rules, Settings, WindowSize};
 use crate::tcp::cc::Control;
 
 const ONLY_PRR: &str = "only flavour \"prr\" uses it";
@@ -22,20 +22,28 @@ impl Settings {
 
     /// As [`unused`](Settings::unused), given the congestion control.
     fn unused_by_control(&self, key: &str) -> Option<String> {
-        let Control { limit, needs_pacing, exits_slow_start, .. } = *self.congestion.control();
+        let Control { needs_pacing, needs_ecn, exits_slow_start, .. } = *self.congestion.control();
         let unless = |used: bool, lacks: &dyn Fn(&Control) -> bool, verbs| {
             (!used).then(|| no_effect(&controls(lacks, verbs)))
         };
         let ignore = ["ignores it", "ignore it"];
-        let no_threshold = |control: &Control| control.limit != Limit::Window;
+        let has_threshold = |control: &Control| matches!(control.limit, Limit::Window | Limit::PacedWindow);
+        let no_threshold = |control: &Control| !has_threshold(control);
+        let validates = |control: &Control| matches!(control.limit, Limit::Window | Limit::Receiver);
+        let control = self.congestion.control();
         match key {
             "cwnd_validation" if self.keeps_records() => {
-                let used = limit != Limit::Model || !self.cwnd_validation;
-                unless(used, &|control| control.limit == Limit::Model, ignore)
+                let used = validates(control) || !self.cwnd_validation;
+                unless(used, &|control| !validates(control), ignore)
             }
             "pacing" if needs_pacing => {
                 unless(self.pacing, &|control| control.needs_pacing, ["always paces", "always pace"])
             }
+            "ecn" if self.ecn < needs_ecn => unless(
+                false,
+                &|control| control.needs_ecn > EcnMode::Off,
+                ["always asks for accurate ECN", "always ask for accurate ECN"],
+            ),
             "slow_start_exit" if !exits_slow_start => {
                 let using = controls(&|control| control.exits_slow_start, ["uses it", "use it"]);
                 Some(no_effect(&format!("only {using}")))
@@ -43,8 +51,8 @@ impl Settings {
             "initial_window" => {
                 unless(self.is_controlled(), &|control| control.limit == Limit::Receiver, ignore)
             }
-            "initial_ssthresh" => unless(limit == Limit::Window, &no_threshold, ignore),
-            "idle_restart" => unless(limit == Limit::Window || !self.idle_restart, &no_threshold, ignore),
+            "initial_ssthresh" => unless(has_threshold(control), &no_threshold, ignore),
+            "idle_restart" => unless(has_threshold(control) || !self.idle_restart, &no_threshold, ignore),
             _ => None,
         }
     }

@@ -53,12 +53,12 @@ impl SenderState {
     pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) -> bool {
         let response = self.ask(now, hole);
         let closes = !self.cut && self.settings.is_controlled();
-        if closes && !self.governs_recovery {
+        if closes && !self.models_path {
             self.stats.reactions += u64::from(response != Response::Congestion);
         }
         let factor = match response {
             // A model of the path starts its own recovery with every loss.
-            Response::Corruption if !self.governs_recovery => return false,
+            Response::Corruption if !self.models_path => return false,
             Response::Corruption | Response::Congestion => None,
             Response::Reduce(factor) => Some(factor),
         };

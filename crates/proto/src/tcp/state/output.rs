@@ -5,6 +5,7 @@ use lasthop_base::{Bytes, Time};
 use super::{SenderState, timestamp};
 use crate::component::{Out, Port};
 use crate::packet::{Body, Dscp, Ecn, Handle, Packet};
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::{Connection, option_bytes};
@@ -267,8 +268,10 @@ impl SenderState {
     /// Sends or retransmits SYN.
     #[inline(never)]
     pub(in crate::tcp) fn emit_syn(&mut self, now: Time, out: &mut Out) {
-        // RFC 3168 section 6.1.1.
-        let asks = if self.settings.ecn { Flags::ECE | Flags::CWR } else { Flags::default() };
+        let mode = self.settings.ecn_mode();
+        // RFC 9768 section 3.1.4.1: some networks drop such SYNs. One may have been lost by chance.
+        let gives_up = mode == EcnMode::Accurate && self.stats.timeouts > 1;
+        let asks = if gives_up { Flags::default() } else { mode.syn_flags() };
         let (occupied, size) = self.send_control(now, self.iss, Flags::SYN | asks, out);
         self.note_sent(now, self.iss, self.iss + occupied, size);
         self.snd_nxt = self.snd_max;
@@ -277,7 +280,8 @@ impl SenderState {
 
     /// Sends a pure ACK.
     pub(in crate::tcp) fn emit_ack(&mut self, now: Time, out: &mut Out) {
-        self.send_control(now, self.snd_max, Flags::ACK, out);
+        let (marks, ecn) = self.mark_ack();
+        self.send_bare(now, self.snd_max, Flags::ACK | marks, ecn, out);
     }
 
     /// Sends RST (RFC 9293 section 3.10.5). It carries `snd_max`, since SND.NXT of RFC 9293 never moves back
@@ -286,10 +290,15 @@ impl SenderState {
         self.send_control(now, self.snd_max, Flags::RST, out);
     }
 
+    /// Sends a segment without data that is not ECN-capable.
+    fn send_control(&mut self, now: Time, seq: SeqNum, flags: Flags, out: &mut Out) -> (u32, Bytes) {
+        self.send_bare(now, seq, flags, Ecn::NotEct, out)
+    }
+
     /// Sends a segment without data.
     #[inline(never)]
-    fn send_control(&mut self, now: Time, seq: SeqNum, flags: Flags, out: &mut Out) -> (u32, Bytes) {
-        self.send_segment(now, seq, 0, flags, Ecn::NotEct, out)
+    fn send_bare(&mut self, now: Time, seq: SeqNum, flags: Flags, ecn: Ecn, out: &mut Out) -> (u32, Bytes) {
+        self.send_segment(now, seq, 0, flags, ecn, out)
     }
 
     /// Returns the number of sequence numbers that the segment occupies, and the packet's size.

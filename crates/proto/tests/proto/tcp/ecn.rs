@@ -1,12 +1,16 @@
 //! Explicit congestion notification (RFC 3168): negotiation, echo and response.
 
 use lasthop_proto::Ecn;
-use lasthop_proto::tcp::{Congestion, Flags, Flavour, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{Congestion, EcnMode, Flags, Flavour, Segment, SeqNum, Settings};
 
 use crate::tcp::dialogue::{Client, Server, settings};
 
 fn ecn(flavour: Flavour, initial: u32) -> Settings {
-    Settings { ecn: true, congestion: Congestion::Reno, ..settings(flavour, initial) }
+    Settings { ecn: EcnMode::Classic, congestion: Congestion::Reno, ..settings(flavour, initial) }
+}
+
+fn mode(is_on: bool) -> EcnMode {
+    if is_on { EcnMode::Classic } else { EcnMode::Off }
 }
 
 /// The acknowledgement of everything before `offset`, with ECE.
@@ -38,7 +42,7 @@ fn ecn_is_negotiated_on_syn() {
 #[test]
 fn a_receiver_negotiates_ecn_on_request_if_enabled() {
     for (may, asked) in [(true, true), (true, false), (false, true)] {
-        let with_handshake = Settings { handshake: true, ecn: may, ..ecn(Flavour::NewReno, 2) };
+        let with_handshake = Settings { handshake: true, ecn: mode(may), ..ecn(Flavour::NewReno, 2) };
         let mut tcp = Server::start(&with_handshake);
         let asks = if asked { Flags::ECE | Flags::CWR } else { Flags::default() };
         let syn = Segment { seq: SeqNum(with_handshake.iss), flags: Flags::SYN | asks, ..Segment::default() };
@@ -52,7 +56,7 @@ fn a_receiver_negotiates_ecn_on_request_if_enabled() {
 #[test]
 fn without_a_handshake_the_settings_decide() {
     for enabled in [false, true] {
-        let settings = Settings { handshake: false, ecn: enabled, ..ecn(Flavour::NewReno, 4) };
+        let settings = Settings { handshake: false, ecn: mode(enabled), ..ecn(Flavour::NewReno, 4) };
         let mut tcp = Server::start(&settings);
         let segment = tcp.segment(0..1000);
         let ack = tcp.receives_marked(segment).data(1000..2000).answer();

@@ -3,6 +3,7 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
+mod accurate_ecn;
 mod acknowledgements;
 mod autotuning;
 mod changes;

@@ -2,7 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
-use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{EcnMode, Flags, Flavour, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 use lasthop_testing::dialogue::{Client, MSS, settings};
 use lasthop_testing::schemes::{installed, schemes_of, site};
@@ -370,7 +370,7 @@ fn other_losses_halve_the_window() {
 #[test]
 fn congestion_marks_are_answered() {
     let schemes = schemes(false);
-    let settings = Settings { ecn: true, ..settings(Flavour::Reno, 8) };
+    let settings = Settings { ecn: EcnMode::Classic, ..settings(Flavour::Reno, 8) };
     let mut tcp = Client::installed(&settings, None, installed(&schemes, "eln").reactions());
     tcp.sends_full(0..8).at(100);
     let segment = tcp.report(1000, &[]);

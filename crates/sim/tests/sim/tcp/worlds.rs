@@ -350,7 +350,8 @@ fn invariants_hold_in_random_worlds() {
             // recovery only; all other kinds are valid.
             let samples = kind.congestion.control().needs_samples;
             let flavour = kind.repair.1;
-            let extended = scheme.mismatch(&Settings { flavour, ..Settings::default() }).is_none();
+            let settings = Settings { flavour, congestion: kind.congestion, ..Settings::default() };
+            let extended = scheme.mismatch(&settings).is_none() && scheme.faults(&settings).next().is_none();
             let works = extended && (!samples || flavour == Flavour::Prr);
             let idle = outcomes.contains(&Some(false));
             assert!(!works || !idle, "{}: no settings without faults", kind.name());

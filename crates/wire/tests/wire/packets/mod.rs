@@ -5,7 +5,9 @@ mod super_packets;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lasthop_base::{Stream, Streams};
-use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use lasthop_proto::tcp::{
+    EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+};
 use lasthop_proto::{Dscp, Ecn, NoticeCode};
 use lasthop_wire::{
     Checksum, Error, Fragment, Ip, IpPacket, LinkType, Quote, TcpHeader, Transport, checksum, edit, write,
@@ -59,6 +61,14 @@ fn random_tcp(random: &mut Stream) -> TcpHeader {
     for _ in 0..random.below(room + 1) {
         let start = SeqNum(word(random));
         sack.push(SackBlock { start, end: start + 1 + random.below((1 << 31) - 1) as u32 });
+    }
+    let space =
+        40 - 12 * usize::from(timestamps.is_some()) - if sack.is_empty() { 0 } else { 4 + 8 * sack.len() };
+    if !is_syn && sack.len() < SackBlocks::MAX && random.bernoulli(0.5) {
+        let order = if random.bernoulli(0.5) { FieldOrder::Ect0First } else { FieldOrder::Ect1First };
+        let counters = [word(random), word(random), word(random)];
+        let option = EcnCounters::new(order, &counters[..random.below(4) as usize]);
+        sack.set_ecn_counters(Some(option).filter(|option| option.padded_len() <= space));
     }
     let option = |random: &mut Stream| is_syn && random.bernoulli(0.5);
     TcpHeader {
@@ -234,6 +244,28 @@ fn blocks_for_which_there_is_no_room_are_left_out() {
     let bytes = write::tcp(&V4, &TcpHeader { segment, ..TcpHeader::default() }, &[]).expect("short enough");
     let packet = IpPacket::parse(&bytes).expect("well-formed");
     assert_eq!(packet.tcp().expect("a segment").header.segment.sack[..], segment.sack[..3]);
+}
+
+/// RFC 9768 figure 4: kinds 172 and 174, and fields of three bytes. On a SYN the option is ignored, and what is no whole field is
+/// padding.
+#[test]
+fn counters_of_marks_are_read_by_their_order() {
+    let fields = [0, 0, 1, 0x12, 0x34, 0x56, 0xff, 0xff, 0xff];
+    for (kind, len, expected) in [
+        (172, 11, Some([Some(1), Some(0x12_3456), Some(0xff_ffff)])),
+        (174, 11, Some([Some(0xff_ffff), Some(0x12_3456), Some(1)])),
+        (172, 8, Some([Some(1), Some(0x12_3456), None])),
+        (174, 7, Some([None, None, Some(1)])),
+        (172, 2, Some([None; 3])),
+        (173, 11, None),
+    ] {
+        let option = [&[kind, len], &fields[..usize::from(len) - 2]].concat();
+        let read = |flags| with_options(flags, &option).segment.sack.ecn_counters();
+        let found = read(Flags::ACK).map(|it| [it.ect0(), it.ce(), it.ect1()]);
+        assert_eq!(found, expected, "kind {kind}, length {len}");
+        assert_eq!(read(Flags::SYN), None);
+        assert_eq!(read(Flags::SYN | Flags::ACK).is_some(), expected.is_some());
+    }
 }
 
 fn with_payload(ip: &Ip, len: usize) -> Vec<u8> {

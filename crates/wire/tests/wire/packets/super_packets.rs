@@ -3,7 +3,8 @@
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn, NoticeCode};
-use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, Transport, checksum, offload, write};
+use lasthop_wire::offload::{self, Cwr};
+use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, Transport, checksum, write};
 
 use crate::packets::{V4, V6, payload, random_ip, random_tcp, with_payload};
 
@@ -30,6 +31,22 @@ fn super_packets_are_recognised() {
     assert_eq!(IpPacket::parse(&bytes).expect("well-formed").transport_checksum(), Checksum::Wrong);
 }
 
+/// With accurate ECN, CWR is a bit of a counter, which every segment has.
+#[test]
+fn the_ace_field_is_in_every_segment() {
+    let segment = Segment { flags: Flags::ACK.with_ace(7), ..Segment::default() };
+    let header = TcpHeader { segment, ..TcpHeader::default() };
+    let whole = write::tcp(&V4, &header, &[0; 3000]).expect("short enough");
+    let packet = IpPacket::parse(&whole).expect("well-formed");
+    for (cwr, expected) in [(Cwr::FirstOnly, [7, 5, 5]), (Cwr::Every, [7, 7, 7])] {
+        let pieces = offload::segments(&packet, 1000, cwr).expect("TCP");
+        let ace = |piece: Vec<u8>| {
+            IpPacket::parse(&piece).expect("well-formed").tcp().expect("TCP").header.segment.flags.ace()
+        };
+        assert_eq!(pieces.map(ace).collect::<Vec<_>>(), expected);
+    }
+}
+
 /// The segments of a super-packet, put together, are its payload; each has the header of the super-packet, with the
 /// fields of its own place. The kernel's segments are compared in `crates/live/tests/live/linux/frames.rs`.
 #[test]
@@ -47,7 +64,7 @@ fn super_packets_are_cut_into_segments() {
         }
         .expect("short enough");
         let packet = IpPacket::parse(&whole).expect("well-formed");
-        let pieces: Vec<_> = offload::segments(&packet, size).expect("TCP or UDP").collect();
+        let pieces: Vec<_> = offload::segments(&packet, size, Cwr::FirstOnly).expect("TCP or UDP").collect();
         assert_eq!(pieces.len(), data.len().div_ceil(size).max(1));
         let mut joined = Vec::new();
         for (number, piece) in pieces.iter().enumerate() {
@@ -157,7 +174,7 @@ fn merged_packets_are_cut_into_themselves() {
         assert_eq!(whole.transport_len, packet.tcp().map_or(8, |tcp| tcp.header_len));
         assert_eq!(packet.transport_checksum(), Checksum::Partial);
         assert_ne!(packet.header_checksum(), Checksum::Wrong);
-        let cut = offload::segments(&packet, whole.segment_size).expect("TCP or UDP");
+        let cut = offload::segments(&packet, whole.segment_size, Cwr::FirstOnly).expect("TCP or UDP");
         assert!(cut.eq(pushed.iter().cloned()));
         let longest = &mut largest[usize::from(whole.is_tcp)];
         *longest = pushed.len().max(*longest);
@@ -318,12 +335,14 @@ fn datagrams_without_a_place_in_a_super_packet_are_left_out() {
 fn what_cannot_be_cut_is_refused() {
     let whole = with_payload(&V4, 3000);
     let packet = IpPacket::parse(&whole).expect("well-formed");
-    assert!(offload::segments(&packet, 0).is_err());
+    assert!(offload::segments(&packet, 0, Cwr::FirstOnly).is_err());
     let mut fragment = whole.clone();
     fragment[6] |= 0x20;
-    assert!(offload::segments(&IpPacket::parse(&fragment).expect("well-formed"), 1448).is_err());
+    assert!(
+        offload::segments(&IpPacket::parse(&fragment).expect("well-formed"), 1448, Cwr::FirstOnly).is_err()
+    );
     let cut = IpPacket::parse_captured(&whole[..200], whole.len()).expect("well-formed");
-    assert!(offload::segments(&cut, 1448).is_err());
+    assert!(offload::segments(&cut, 1448, Cwr::FirstOnly).is_err());
     let ping = write::icmp(&V4, NoticeCode { kind: 8, code: 0 }, 5, &[6; 3000]).expect("short enough");
-    assert!(offload::segments(&IpPacket::parse(&ping).expect("well-formed"), 1448).is_err());
+    assert!(offload::segments(&IpPacket::parse(&ping).expect("well-formed"), 1448, Cwr::FirstOnly).is_err());
 }

@@ -20,6 +20,7 @@ use crate::tcp::action::Action;
 use crate::tcp::cc::Window;
 use crate::tcp::delivery::RateSample;
 use crate::tcp::detection::{self, Acknowledgement, Context, Found, LossDetector};
+use crate::tcp::ecn::Delivered;
 use crate::tcp::filter::Minimum;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::{SackBlock, Segment};
@@ -216,6 +217,10 @@ impl Prr {
             tcp.advance(segment.ack);
             self.timeouts = 0;
         }
+        let delivered = Delivered { packets: news.segments, bytes: news.bytes };
+        if tcp.count_marks(now, segment, delivered) {
+            self.respond_to_counted_marks(tcp, now);
+        }
         let rtt = self.measure(tcp, now, segment, &news);
         if let Some(probe) = self.probe {
             self.on_probed(tcp, now, probe, segment, &news);
@@ -228,6 +233,14 @@ impl Prr {
             tcp.rearm(now);
             self.probe_is_due = true;
         }
+    }
+
+    /// Responds to marks that accurate feedback reports, once per window of data: the reduction for an earlier window has ended.
+    fn respond_to_counted_marks(&mut self, tcp: &mut SenderState, now: Time) {
+        if matches!(self.stage, Stage::Reduced(_)) && tcp.snd_una >= self.high {
+            self.end_recovery(tcp);
+        }
+        self.on_mark(tcp, now);
     }
 
     /// Whether the reported segments were sent before the last transmission of the first outstanding segment:
@@ -318,6 +331,7 @@ impl Prr {
             tcp.rtt.end_round();
             self.round_ends = tcp.snd_max;
         }
+        tcp.count_rtt(rtt);
         tcp.note_rtt(now, rtt);
         Some(rtt)
     }
