@@ -11,6 +11,7 @@ mod data_files;
 mod delays;
 mod energy;
 mod external;
+mod l4s;
 mod m_tcp;
 mod mobility;
 mod networks;

@@ -23,7 +23,7 @@ use crate::queue::QueueLimit;
 
 /// DualPI2 ([RFC 9332](https://www.rfc-editor.org/rfc/rfc9332)): scalable traffic, by ECT(1) and CE, has a queue of its
 /// own that is marked early and served first; classic traffic has one with PI2. Both signals are coupled, so that the
-/// flows of both share the link. The defaults are those of Linux. Senders here set ECT(0) and are classic.
+/// flows of both share the link. The defaults are those of Linux. Of the senders, Prague is scalable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "Dualpi2")]

@@ -4,6 +4,7 @@
 //! events by the sender, and with the [`Control`] that describes it. It is registered by one line below.
 
 mod hystart;
+mod marked_share;
 mod ns2;
 mod registry;
 mod window;
@@ -34,6 +35,8 @@ registry::register! {
     westwood: Westwood,
     hybla: Hybla,
     none: None,
+    dctcp: Dctcp,
+    prague: Prague,
 }
 
 /// A congestion control: its names, and its demands on a connection.

@@ -6,4 +6,5 @@ mod embedded;
 mod exhaustive;
 mod full_queue;
 mod giving_up;
+mod marks;
 mod worlds;

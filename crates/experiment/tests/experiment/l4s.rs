@@ -1,0 +1,65 @@
+//! L4S in whole scenarios: Prague and DCTCP beside CUBIC (RFC 9332, RFC 9331).
+
+use lasthop_experiment::{ConnectionMetrics, Experiment, Observe};
+use lasthop_scenario::Scenario;
+
+const SCENARIO: &str = include_str!("../../../../scenarios/l4s.toml");
+
+/// The metrics of CUBIC and of Prague on their last hop, in 40 s.
+fn run(overrides: &[&str]) -> [ConnectionMetrics; 2] {
+    let overrides = [&["limit=40 s"], overrides].concat();
+    let scenario =
+        Scenario::parse(SCENARIO, "l4s.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let run = scenario.run("basic", 1, 0, Observe::default()).unwrap_or_else(|error| panic!("{error}"));
+    let [cubic, prague] = run.connections.as_slice() else { panic!("two connections") };
+    [cubic.metrics.clone(), prague.metrics.clone()]
+}
+
+fn rtt(metrics: &ConnectionMetrics) -> f64 {
+    metrics.mean_rtt_s.expect("there are samples")
+}
+
+/// DualPI2 couples the signals by a square, so that Prague, whose window is 2 / p, and a classic control, whose window is
+/// 1.22 / √(p² / k²) with k = 2, have nearly equal rates (RFC 9332 section 2.1). Beyond its reference of 25 ms, Prague has more: it
+/// waits for a mark after each window, and its round-trip time is shorter. The classic queue has the target of 15 ms, and
+/// the other one about the step of 1 ms.
+#[test]
+fn coupled_signals_share_the_link() {
+    for (rate, delay, ratios) in [("20 Mbps", "9 ms", 0.75..1.35), ("50 Mbps", "24 ms", 1.2..2.5)] {
+        let (rate, delay) = (format!("radio.rate={rate}"), format!("wired.delay={delay}"));
+        let [cubic, prague] = run(&[&rate, &delay]);
+        let ratio = prague.throughput_bps / cubic.throughput_bps;
+        assert!(ratios.contains(&ratio), "{rate}, {delay}: {ratio} of CUBIC's rate");
+        let [classic, scalable] = [rtt(&cubic), rtt(&prague)];
+        assert!(classic - scalable > 0.008, "{rate}, {delay}: {classic} s and {scalable} s");
+        assert!(prague.ecn_marked_packets > 0 && prague.retransmitted_segments == 0);
+        assert_eq!((cubic.ecn_marked_packets, prague.ecn_echoes > 0), (0, true));
+    }
+}
+
+/// DCTCP has ECT(0), as in Linux: DualPI2 takes it for classic traffic, and it leaves little to CUBIC, since it shrinks by half the
+/// share of marks where CUBIC loses packets.
+#[test]
+fn dctcp_is_in_the_classic_queue() {
+    let [cubic, dctcp] = run(&["connection.prague.tcp.congestion=dctcp"]);
+    assert!(dctcp.throughput_bps > 4.0 * cubic.throughput_bps, "{dctcp:?}");
+    assert!(rtt(&dctcp) > 0.030, "{dctcp:?}");
+}
+
+/// A loss on the air halves Prague's window, as it does Reno's: with one frame in a hundred lost, low latency brings no throughput. An
+/// ARQ that retransmits at once brings it back. One that waits for its feedback holds up the queue, whose packets are marked for
+/// their age.
+#[test]
+fn losses_on_the_air_cost_prague_what_they_cost_reno() {
+    let alone = ["connection.cubic.start=39 s", "radio.channel.frame-loss.loss=0.01"];
+    let with = |control: &str, arq: &[&str]| {
+        let control = format!("connection.prague.tcp.congestion={control}");
+        run(&[&alone[..], &[&control], arq].concat())[1].clone()
+    };
+    let [reno, prague] = ["reno", "prague"].map(|control| with(control, &[]).throughput_bps);
+    assert!((0.8..1.25).contains(&(prague / reno)) && prague < 9e6, "{prague} and {reno} b/s of 20 Mb/s");
+    let prompt = with("prague", &["radio.arq.stop-and-wait.backoff.fixed=0 s"]);
+    assert!(prompt.throughput_bps > 17e6 && rtt(&prompt) < 0.025, "{prompt:?}");
+    let slow = with("prague", &["radio.arq.selective-repeat={}"]);
+    assert!(slow.throughput_bps < 11e6 && rtt(&slow) > 0.030, "{slow:?}");
+}
