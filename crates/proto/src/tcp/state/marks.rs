@@ -114,10 +114,17 @@ impl SenderState {
         }
     }
 
-    /// Counts the marks that `segment` reports of the data that it reports as `delivered`, and passes them to the controller.
-    /// Returns whether they require a response.
+    /// With accurate feedback, counts the marks that `segment` reports of the data that it reports as `delivered`, and passes them
+    /// to the controller. Returns whether they require a response.
+    #[inline]
     pub(in crate::tcp) fn count_marks(&mut self, now: Time, segment: &Segment, delivered: Delivered) -> bool {
-        if self.ecn.mode() != EcnMode::Accurate || segment.flags.has(Flags::SYN) {
+        self.ecn.mode() == EcnMode::Accurate && self.count_accurate_marks(now, segment, delivered)
+    }
+
+    // Not inlined, so that connections without accurate feedback pay for a comparison only.
+    #[inline(never)]
+    fn count_accurate_marks(&mut self, now: Time, segment: &Segment, delivered: Delivered) -> bool {
+        if segment.flags.has(Flags::SYN) {
             return false;
         }
         let marked = self.ecn.reported.on_ack(segment, delivered);
