@@ -32,8 +32,8 @@ fn coupled_signals_share_the_link() {
         assert!(ratios.contains(&ratio), "{rate}, {delay}: {ratio} of CUBIC's rate");
         let [classic, scalable] = [rtt(&cubic), rtt(&prague)];
         assert!(classic - scalable > 0.008, "{rate}, {delay}: {classic} s and {scalable} s");
-        assert!(prague.ecn_marked_packets > 0 && prague.retransmitted_segments == 0);
-        assert_eq!((cubic.ecn_marked_packets, prague.ecn_echoes > 0), (0, true));
+        assert!(prague.ecn_marked_packets > Some(0) && prague.retransmitted_segments == Some(0));
+        assert_eq!((cubic.ecn_marked_packets, prague.ecn_echoes > Some(0)), (Some(0), true));
     }
 }
 
