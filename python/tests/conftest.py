@@ -67,6 +67,14 @@ def results(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir() if path.name != FILES)
 
 
+def prints(found: str, shown: str) -> bool:
+    """Return whether a page shows what a command printed; a line ``...`` stands for lines left out."""
+    printed, page = (
+        "".join(f"{row.rstrip()}\n" for row in text.rstrip().splitlines()) for text in (found, shown)
+    )
+    return re.fullmatch(re.escape(page).replace(re.escape("...\n"), r"(?:.*\n)*?"), printed) is not None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
     """Handle SIGINT here and in child processes even if pytest was started with it ignored."""

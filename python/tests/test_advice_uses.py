@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from conftest import ROOT, Command
+from conftest import ROOT, Command, prints
 
 import lasthop
 from lasthop import schemes
@@ -495,10 +495,7 @@ def test_the_page_shows_what_the_command_prints(command: Command) -> None:
     assert "--for call" in line
     result = command(*line.split()[1:])
     assert result.returncode == 0, result.stderr
-    found, expected = (
-        [row.rstrip() for row in text.rstrip().splitlines()] for text in (result.stdout, printed)
-    )
-    assert found == expected
+    assert prints(result.stdout, printed), result.stdout
 
 
 def test_the_losses_by_rate_are_those_of_the_report() -> None:
