@@ -3,10 +3,12 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt,
-    socket,
+    socket, sockopt,
 };
+use nix::sys::time::TimeVal;
 
 /// Options of netlink sockets, which nix does not define.
 mod options {
@@ -27,6 +29,10 @@ pub(crate) const APPEND: u16 = 0x800;
 pub(crate) const DUMP: u16 = 0x300;
 
 const HEADER: usize = 16;
+
+/// How long the kernel may take to answer, in seconds. It answers before a request returns.
+const PATIENCE_S: i64 = 5;
+
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const NESTED: u16 = 0x8000;
@@ -192,6 +198,7 @@ impl Netlink {
     pub(crate) fn open(protocol: SockProtocol) -> io::Result<Netlink> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::new(PATIENCE_S, 0))?;
         Ok(Netlink { socket, sequence: 0 })
     }
 
@@ -213,10 +220,12 @@ impl Netlink {
         self.transact(vec![message]).map_err(|(_, error)| error)
     }
 
-    /// Sends messages at once, and waits until the kernel has carried out all that ask for an acknowledgement.
+    /// Sends messages at once, and waits until the kernel has carried out all that ask for an acknowledgement. The socket must
+    /// have room for all of these: some hundreds, unless its buffer was enlarged.
     ///
     /// # Errors
-    /// The first error, with the index of its message.
+    /// The first error, with the index of its message. If answers are lost, whether the kernel has carried out anything is
+    /// unknown.
     pub(crate) fn transact(&mut self, messages: Vec<Message>) -> Result<(), (usize, io::Error)> {
         let first = self.sequence + 1;
         let mut awaited = 0;
@@ -233,7 +242,20 @@ impl Netlink {
         while awaited > 0 {
             // After an error the kernel need not answer the rest, and what it answers has arrived with the error.
             let flags = if failed.is_some() { MsgFlags::MSG_DONTWAIT } else { MsgFlags::empty() };
-            let Ok(len) = recv(self.socket.as_raw_fd(), &mut buffer, flags) else { break };
+            let len = match recv(self.socket.as_raw_fd(), &mut buffer, flags) {
+                Ok(len) => len,
+                Err(Errno::EINTR) => continue,
+                Err(error) => {
+                    self.drain(&mut buffer);
+                    let error = match error {
+                        Errno::EAGAIN => {
+                            io::Error::new(io::ErrorKind::TimedOut, "the kernel does not answer")
+                        }
+                        error => error.into(),
+                    };
+                    return Err(failed.unwrap_or((0, error)));
+                }
+            };
             for answer in answers(&buffer[..len]).filter(|answer| answer.sequence >= first) {
                 match answer.result() {
                     Some(Ok(())) => awaited -= 1,
@@ -246,6 +268,11 @@ impl Netlink {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Discards what has arrived, which would take the room of later answers.
+    fn drain(&self, buffer: &mut [u8]) {
+        while matches!(self.try_receive(buffer), Ok(Some(_))) {}
     }
 
     /// Sends the request for a list, and passes each of its items to `each`.
@@ -273,7 +300,7 @@ impl Netlink {
     pub(crate) fn try_receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
             Ok(len) => Ok(Some(len)),
-            Err(nix::errno::Errno::EAGAIN) => Ok(None),
+            Err(Errno::EAGAIN) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

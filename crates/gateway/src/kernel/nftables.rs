@@ -51,6 +51,9 @@ const BATCH_END: u16 = 0x11;
 
 const OWNER: u32 = 2;
 
+/// The most flows that a transaction adds or removes: each has an acknowledgement, for which the socket must have room.
+const FLOWS_AT_ONCE: usize = 64;
+
 /// A rule; counted ones have a name.
 #[derive(Clone, Debug)]
 struct Rule {
@@ -390,7 +393,19 @@ fn batch(kind: u16) -> Message {
 
 /// Adds flows to the sets of the diversion of radio interface number `radio`, or removes them. Each is given by its end behind
 /// the radio, and the other.
+///
+/// # Errors
+/// If the kernel refuses one, and with it others.
 pub(crate) fn divert(
+    owner: &mut Netlink,
+    radio: usize,
+    flows: &[[SocketAddr; 2]],
+    is_added: bool,
+) -> io::Result<()> {
+    flows.chunks(FLOWS_AT_ONCE).try_for_each(|flows| divert_at_once(owner, radio, flows, is_added))
+}
+
+fn divert_at_once(
     owner: &mut Netlink,
     radio: usize,
     flows: &[[SocketAddr; 2]],
