@@ -157,6 +157,10 @@ fn on_linux(
             let diversions = setup::diversions_of(&config);
             Ok(format!("{note}{rules}{diversions}\n# Routes:\n{}", setup::routes_of(&config).text()))
         }
+        ("remove", _, Some(_)) if control::ask(&control, "status").is_ok() => {
+            let remedy = "stop it, which removes all by itself";
+            Err(wrong(format!("a gateway runs with the control socket {}; {remedy}", control.display())))
+        }
         ("remove", _, Some(config)) => {
             setup::routes_of(&config).remove()?;
             agents::remove_interfaces(&config)?;

@@ -12,6 +12,7 @@ use nix::sys::socket::SockProtocol;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use serde_json::json;
 
 use crate::agents::{Agents, Refusal};
 use crate::config::Config;
@@ -22,6 +23,7 @@ use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables;
 use crate::kernel::queue::{Held, Queue, Verdict};
 use crate::kernel::socket;
+use crate::log;
 use crate::observe::{Observer, Shared};
 use crate::openings::{Full, Opening, Openings, Stage};
 use crate::policy::{Help, Policy, Reason};
@@ -112,6 +114,7 @@ impl Gateway {
     ) -> io::Result<Gateway> {
         let marks = Marks::new(config.gateway.mark_bit);
         let number = config.gateway.number;
+        let has_predecessor = inheritance.is_some();
         let (rules, queue, listeners, seed) = match inheritance {
             Some(Inheritance { rules, queue, listeners, seed }) => (
                 Netlink::from(rules),
@@ -161,7 +164,8 @@ impl Gateway {
             most,
             config,
         };
-        gateway.agents = gateway.new_agents()?;
+        // Without its predecessor, others rely on this one.
+        gateway.agents = if has_predecessor { gateway.agents_if_possible() } else { gateway.new_agents()? };
         gateway.configure()?;
         Ok(gateway)
     }
@@ -170,6 +174,16 @@ impl Gateway {
     fn new_agents(&self) -> io::Result<Option<Agents>> {
         let has_agents = self.config.has_agents() && !self.is_observing;
         has_agents.then(|| Agents::start(&self.config, self.marks, &self.counters)).transpose()
+    }
+
+    /// The agents, unless they cannot start: the gateway then goes on without.
+    fn agents_if_possible(&self) -> Option<Agents> {
+        self.new_agents().unwrap_or_else(|error| {
+            self.counters.failures.one();
+            let meaning = "flows go on without agents; reload the file to try again";
+            log::event("agents have failed", json!({"error": error.to_string(), "meaning": meaning}));
+            None
+        })
     }
 
     /// Gives the kernel the rules of the file and its settings of TCP.
@@ -480,11 +494,16 @@ impl Gateway {
         Ok(())
     }
 
-    /// Takes over the settings of agents. If they differ from those `before`, flows that have agents go on without.
+    /// Takes over the settings of agents. If they differ from those `before`, or allow more flows than there is room for, flows
+    /// that have agents go on without.
     fn reload_agents(&mut self, before: &Config) -> io::Result<()> {
         let about =
             |config: &Config| (config.gateway.radio.clone(), config.used_agents(), config.scheme.clone());
-        if about(&self.config) != about(before) {
+        let has_room = match &self.agents {
+            Some(agents) => agents.has_room(&self.config),
+            None => self.is_observing || !self.config.has_agents(),
+        };
+        if about(&self.config) != about(before) || !has_room {
             // The interfaces of both have the same names.
             self.agents = None;
             self.agents = self.new_agents()?;
@@ -537,7 +556,7 @@ impl Gateway {
             self.observer = observer_of(&self.config, self.is_observing, &self.evidence, &self.counters)?;
         }
         if self.agents.is_none() {
-            self.agents = self.new_agents()?;
+            self.agents = self.agents_if_possible();
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::json;
 
+use crate::agents;
 use crate::config::Config;
 use crate::control::{self, Commands, Control};
 use crate::counters::Counters;
@@ -39,6 +40,9 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let told = Commands::new(sender, bell.try_clone()?);
     let counters = Arc::new(Counters::default());
+    if replaces && !is_observing {
+        agents::check(&config)?;
+    }
     let inheritance = if replaces { Some(control::take_over(&config.gateway.control)?) } else { None };
     let path = config.gateway.control.clone();
     if inheritance.is_none() && control::ask(&path, "status").is_ok() {

@@ -50,6 +50,8 @@ pub(crate) struct Frames {
     slots: Vec<Frame>,
     free: Vec<usize>,
     bytes: usize,
+    /// The memory of the bytes in all slots, in use or free.
+    capacity: usize,
 }
 
 impl Frames {
@@ -70,8 +72,10 @@ impl Frames {
             let frame = &mut self.slots[index];
             let generation = (frame.handle.0 >> Handle::MAX_SLOT.count_ones()).wrapping_add(1);
             frame.handle = Handle::new(index + 1, generation);
+            self.capacity -= frame.bytes.capacity();
             frame.bytes.clear();
             frame.bytes.extend_from_slice(bytes);
+            self.capacity += frame.bytes.capacity();
             (frame.delayed_ns, frame.scale, frame.origin) = (delayed_ns, scale, origin);
             frame.mergeable = Mergeable::No;
             frame.entered = Entering { handle: frame.handle, ..entering };
@@ -81,6 +85,7 @@ impl Frames {
         let handle = Handle::new(index + 1, 0);
         let entered = Entering { handle, ..entering };
         let (bytes, mergeable) = (bytes.to_vec(), Mergeable::No);
+        self.capacity += bytes.capacity();
         self.slots.push(Frame { handle, bytes, delayed_ns, mergeable, entered, scale, origin });
         &mut self.slots[index]
     }
@@ -126,9 +131,17 @@ impl Frames {
         }
     }
 
-    /// The total length of all frames.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    /// The memory of all slots, in use or free.
+    pub(crate) fn memory(&self) -> usize {
+        self.capacity + self.slots.capacity() * size_of::<Frame>()
+    }
+
+    /// Gives back the memory for bytes of free slots.
+    pub(crate) fn trim(&mut self) {
+        for index in &self.free {
+            let bytes = std::mem::take(&mut self.slots[*index].bytes);
+            self.capacity -= bytes.capacity();
+        }
     }
 }
 
@@ -152,7 +165,7 @@ mod tests {
         let insert =
             |frames: &mut Frames, byte: u8| frames.insert(&[byte; 3], 0, entering, 0, origin).entered.handle;
         let (one, two) = (insert(&mut frames, 1), insert(&mut frames, 2));
-        assert_eq!((frames.len(), frames.bytes()), (2, 6));
+        assert_eq!((frames.len(), frames.bytes), (2, 6));
         frames.remove(one);
         frames.remove(one);
         assert!(frames.get(one).is_none() && frames.get(Handle::NONE).is_none());
@@ -163,6 +176,12 @@ mod tests {
             frames.remove(next);
         }
         assert_eq!(frames.get(two).expect("in use").bytes, [2; 3]);
-        assert_eq!((frames.len(), frames.bytes()), (1, 3));
+        assert_eq!((frames.len(), frames.bytes), (1, 3));
+        let slots = frames.slots.capacity() * size_of::<Frame>();
+        assert!(frames.memory() >= slots + 6, "with that of free slots");
+        frames.trim();
+        assert_eq!(frames.memory(), slots + frames.get(two).expect("in use").bytes.capacity());
+        let three = insert(&mut frames, 4);
+        assert_eq!(frames.get(three).expect("in use").bytes, [4; 3]);
     }
 }

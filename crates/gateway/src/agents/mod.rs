@@ -53,6 +53,19 @@ pub(crate) fn remove_interfaces(config: &Config) -> io::Result<()> {
     (0..config.gateway.radio.len()).try_for_each(|radio| Pair::of(radio).remove())
 }
 
+/// Checks that agents can start, without touching those that run.
+///
+/// # Errors
+/// If a radio's interface cannot have agents, or the kernel lacks something.
+pub(crate) fn check(config: &Config) -> io::Result<()> {
+    let marks = Marks::new(config.gateway.mark_bit);
+    let radios = config.gateway.radio.iter().filter(|name| radio::index_of(name) != 0);
+    radios.filter(|_| config.has_agents()).try_for_each(|name| {
+        radio::open_exit(name, marks)?;
+        nftables::check_diversion(name, marks)
+    })
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -70,6 +83,14 @@ struct Shared {
 }
 
 impl Shared {
+    /// Forgets flows that nobody has answered, and diverts them no longer.
+    fn expire(&self, now: Instant) {
+        let over = lock(&self.pending).expire(now);
+        for (radio, flow) in over {
+            self.release(radio, &[flow]);
+        }
+    }
+
     /// Adds flows to the set of a radio, or removes them.
     fn divert(&self, radio: usize, flows: &[RadioFlow], is_added: bool) -> io::Result<()> {
         let ends: Vec<[SocketAddr; 2]> = flows.iter().map(|flow| [flow.mobile, flow.fixed]).collect();
@@ -105,6 +126,8 @@ pub(crate) struct Agents {
     shared: Arc<Shared>,
     threads: Vec<(JoinHandle<()>, OwnedFd)>,
     most: u64,
+    /// The largest number of flows in the set of a radio, which the kernel cannot change.
+    size: u32,
 }
 
 impl Agents {
@@ -122,11 +145,12 @@ impl Agents {
             counters: Arc::clone(counters),
         });
         log_caveats(config);
-        let mut agents = Agents { shared, threads: Vec::new(), most: u64::from(limits.connections) };
+        let (most, size) = (u64::from(limits.connections), set_size(config));
+        let mut agents = Agents { shared, threads: Vec::new(), most, size };
         for (number, name) in limits.radio.iter().enumerate() {
             let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
             let told = bell.try_clone()?;
-            let (size, shared) = (set_size(config), Arc::clone(&agents.shared));
+            let shared = Arc::clone(&agents.shared);
             let mut radio = Radio::new(number, name, marks, size, config.scheme.registry(), shared)?;
             radio.set_up()?;
             let thread =
@@ -134,6 +158,11 @@ impl Agents {
             agents.threads.push((thread, bell));
         }
         Ok(agents)
+    }
+
+    /// Whether there is room for the flows that a file allows.
+    pub(crate) fn has_room(&self, config: &Config) -> bool {
+        set_size(config) <= self.size
     }
 
     /// Takes over the limits of a file that was read again.
@@ -151,24 +180,21 @@ impl Agents {
         radio: Option<usize>,
         now: Instant,
     ) -> Result<(), Refusal> {
+        self.shared.expire(now);
         let Shared { pending, flows, .. } = &*self.shared;
         let flow = RadioFlow { mobile: opening.flow.client, fixed: opening.flow.server };
         let mut pending = lock(pending);
         let diverted = radio.map(|radio| (radio, flow));
         let each = Pending {
-            client: opening.flow.client.ip(),
+            flow: opening.flow,
             scheme,
             scale: opening.window_scale,
             mobile_opens: radio.is_some(),
             diverted,
         };
-        let over = pending.expire(now);
         let is_full = flows.load(Ordering::Relaxed) + pending.len() as u64 >= self.most;
         let is_added = !is_full && pending.add(opening.seq.0, each, now);
         drop(pending);
-        for (radio, flow) in over {
-            self.shared.release(radio, &[flow]);
-        }
         if !is_added {
             return Err(Refusal::Limit);
         }

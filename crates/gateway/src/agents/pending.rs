@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use lasthop_live::bump::RadioFlow;
 
+use crate::flow::Flow;
+
 /// How long a flow may take until its first packet, or the answer, reaches the agents.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A flow that is being opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
-    /// Who opens it.
-    pub(super) client: IpAddr,
+    /// Its ends, as the client has them.
+    pub(super) flow: Flow,
     /// The number of its scheme.
     pub(super) scheme: usize,
     /// The window scale that it offers.
@@ -57,15 +59,16 @@ impl AllPending {
         self.all.get_mut(&seq).map(|(pending, _)| pending)
     }
 
-    /// Adds a flow; returns false if the limits allow no more. One that is known stays as it is.
+    /// Adds a flow; returns false if the limits allow no more, or another one has its number. One that is known stays as it is.
     pub(super) fn add(&mut self, seq: u32, pending: Pending, now: Instant) -> bool {
         if let Some((known, _)) = self.all.get(&seq) {
-            return known.client == pending.client;
+            return known.flow == pending.flow;
         }
-        let of_client = self.per_client.entry(pending.client).or_default();
+        let client = pending.flow.client.ip();
+        let of_client = self.per_client.entry(client).or_default();
         if self.all.len() >= self.limit || *of_client >= self.limit_per_client {
             if *of_client == 0 {
-                self.per_client.remove(&pending.client);
+                self.per_client.remove(&client);
             }
             return false;
         }
@@ -78,10 +81,11 @@ impl AllPending {
     /// Removes a flow, if it is there.
     pub(super) fn remove(&mut self, seq: u32) {
         let Some((pending, _)) = self.all.remove(&seq) else { return };
-        if let Some(count) = self.per_client.get_mut(&pending.client) {
+        let client = pending.flow.client.ip();
+        if let Some(count) = self.per_client.get_mut(&client) {
             *count -= 1;
             if *count == 0 {
-                self.per_client.remove(&pending.client);
+                self.per_client.remove(&client);
             }
         }
     }
@@ -112,7 +116,7 @@ mod tests {
         let end = |host: u8| ([10, 0, 0, host], 80).into();
         let flow = RadioFlow { mobile: end(client), fixed: end(9) };
         Pending {
-            client: [10, 0, 0, client].into(),
+            flow: Flow { client: end(client), server: end(9) },
             scheme: 0,
             scale: None,
             mobile_opens: diverted,
@@ -127,6 +131,9 @@ mod tests {
         assert!(!all.add(3, pending(1, false), now), "of one client");
         assert!(all.add(1, pending(1, false), now), "it is known");
         assert!(!all.add(1, pending(2, false), now), "the number of another's");
+        let mut other = pending(1, true);
+        other.flow.server.set_port(81);
+        assert!(!all.add(1, other, now), "the number of another flow of the same client");
         assert!(all.add(4, pending(2, false), now));
         assert!(!all.add(5, pending(3, false), now), "of all");
         all.remove(1);
@@ -145,7 +152,7 @@ mod tests {
         assert!(all.expire(now + PATIENCE - Duration::from_nanos(1)).is_empty());
         let over = all.expire(now + PATIENCE);
         assert_eq!(over.len(), 1);
-        assert_eq!((over[0].1.mobile.ip(), all.len()), (pending(1, true).client, 1));
+        assert_eq!((over[0].1.mobile.ip(), all.len()), (pending(1, true).flow.client.ip(), 1));
         assert!(all.expire(now + PATIENCE * 2).is_empty());
         assert!(all.len() == 0 && all.per_client.is_empty() && all.order.is_empty());
     }

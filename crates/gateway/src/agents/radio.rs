@@ -1,6 +1,7 @@
 //! The thread of one radio: its bump, its set of flows, and its interface, which may go and come.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,19 +12,18 @@ use lasthop_live::Interface;
 use lasthop_live::bump::{Admission, Admitted, BumpCounters, BumpDriver, FirstPacket, RadioFlow};
 use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
 use lasthop_proto::tcp::SeqNum;
-use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockProtocol;
 use serde_json::json;
 
 use super::{Shared, lock};
 use crate::config::AGENTS;
 use crate::kernel::Marks;
-use crate::kernel::links::Pair;
+use crate::kernel::links::{Link, Pair};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables::{self, Rules};
 use crate::log;
 
-/// How often the radio's interface is looked for, and counters are told.
+/// How often interfaces are looked for, and counters are told.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The rate of a radio of which nothing is known, for agents that ask how long a packet takes at least.
@@ -38,11 +38,13 @@ pub(super) struct Radio {
     size: u32,
     schemes: Schemes,
     pair: Pair,
-    /// The number of the pair's outer end.
+    /// The number of the pair's outer end, 0 if the pair is to be made anew.
     outer: u32,
     driver: Option<BumpDriver>,
-    /// The number of the radio's interface, 0 while it is not there.
+    /// The number of the radio's interface, 0 while it is not there, or nothing is diverted.
     index: u32,
+    /// Whether something has failed, and nothing is diverted until it works again.
+    has_failed: bool,
     /// What was told of its counters.
     counted: BumpCounters,
     shared: Arc<Shared>,
@@ -50,6 +52,9 @@ pub(super) struct Radio {
 
 impl Radio {
     /// Makes the pair of interfaces.
+    ///
+    /// # Errors
+    /// If another gateway has agents at this radio, or the kernel makes no such pair.
     pub(super) fn new(
         number: usize,
         name: &str,
@@ -59,6 +64,8 @@ impl Radio {
         shared: Arc<Shared>,
     ) -> io::Result<Radio> {
         let pair = Pair::of(number);
+        // Before it could take away the pair of another gateway.
+        nftables::claim_diversion(&mut Netlink::open(SockProtocol::NetlinkNetFilter)?, number)?;
         let outer = pair.make()?;
         Ok(Radio {
             number,
@@ -70,77 +77,119 @@ impl Radio {
             outer,
             driver: None,
             index: 0,
+            has_failed: false,
             counted: BumpCounters::default(),
             shared,
         })
     }
 
-    /// Diverts flows at the radio's interface, if that is there: at first, and when it has come back.
+    /// Diverts flows at the radio's interface, if that is there: at first, and when it, or the pair, has gone and come.
     pub(super) fn set_up(&mut self) -> io::Result<()> {
-        let index = nix::net::if_::if_nametoindex(self.name.as_str()).unwrap_or(0);
-        if index == self.index {
-            return Ok(());
-        }
-        self.index = index;
-        if index == 0 {
-            *lock(&self.shared.sets[self.number]) = None;
-            log::event("the radio is gone", json!({"radio": self.name}));
-            return Ok(());
-        }
-        let exit = Interface::open_exit(&self.name, self.marks.passed_agents()).map_err(|error| {
-            let remedy = "agents need Ethernet frames, as of a modem or a wireless card in its usual mode; the nearest is \"i-tcp\"";
-            match error.kind() {
-                io::ErrorKind::Unsupported => io::Error::new(error.kind(), format!("{error}; {remedy}")),
-                _ => error,
+        let Pair { outer, inner } = &self.pair;
+        let [radio, outer, inner] = Link::find([&self.name, outer, inner])?;
+        let is_whole = outer.is_some_and(|outer| outer.index == self.outer && outer.is_up)
+            && inner.is_some_and(|inner| inner.is_up);
+        // One without a hardware address is refused below.
+        let index = radio.map_or_else(|| index_of(&self.name), |radio| radio.index);
+        if index == self.index && is_whole {
+            if let (Some(driver), Some(radio)) = (&mut self.driver, radio) {
+                driver.set_radio_address(radio.address);
             }
-        })?;
+            return Ok(());
+        }
+        // Packets take their usual way meanwhile. A former table belongs to a socket, and ends with it.
+        *lock(&self.shared.sets[self.number]) = None;
+        let was_there = std::mem::take(&mut self.index) != 0;
+        if index == 0 {
+            if was_there {
+                log::event("the radio is gone", json!({"radio": self.name}));
+            }
+            return Ok(());
+        }
+        let exit = open_exit(&self.name, self.marks)?;
+        if !is_whole {
+            self.outer = self.pair.make()?;
+        }
+        let [radio, outer] = Link::find([&self.name, &self.pair.outer])?;
+        let (Some(radio), Some(outer)) = (radio, outer) else {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "an interface has gone"));
+        };
         match &mut self.driver {
-            Some(driver) => driver.replace_radio(exit),
+            Some(driver) => {
+                driver.replace_radio(exit, radio.address);
+                if !is_whole {
+                    driver.replace_inner(Interface::open_port(&self.pair.inner)?.with_ring(), outer.address);
+                }
+            }
             None => {
                 let inner = Interface::open_port(&self.pair.inner)?.with_ring();
-                self.driver = Some(BumpDriver::new(inner, exit, hardware_address(&self.pair.outer)?));
+                self.driver = Some(BumpDriver::new(inner, outer.address, (exit, radio.address)));
             }
         }
-        let mut owner = Netlink::open(SockProtocol::NetlinkNetFilter)?;
-        let bump = (self.pair.outer.as_str(), self.outer);
-        // A former table belongs to a socket, and ends with it.
-        *lock(&self.shared.sets[self.number]) = None;
-        Rules::diversion(self.number, &self.name, self.marks, bump, self.size).install(&mut owner)?;
-        *lock(&self.shared.sets[self.number]) = Some(owner);
-        let flows: Vec<RadioFlow> =
-            self.driver.iter().flat_map(|driver| driver.bump().flows().copied()).collect();
-        if !flows.is_empty() {
-            self.shared.divert(self.number, &flows, true)?;
-        }
+        self.divert_all()?;
+        self.index = index;
         log::event("agents", json!({"radio": self.name, "interface": self.pair.outer}));
         Ok(())
     }
 
-    /// Works until it is told to end. If something fails, flows go on without agents.
+    /// Tells the kernel to divert flows, those with agents from now on.
+    fn divert_all(&mut self) -> io::Result<()> {
+        let mut owner = Netlink::open(SockProtocol::NetlinkNetFilter)?;
+        let bump = (self.pair.outer.as_str(), self.outer);
+        Rules::diversion(self.number, &self.name, self.marks, bump, self.size).install(&mut owner)?;
+        let flows: Vec<[SocketAddr; 2]> = self
+            .driver
+            .iter()
+            .flat_map(|driver| driver.bump().flows().map(|flow| [flow.mobile, flow.fixed]))
+            .collect();
+        nftables::divert(&mut owner, self.number, &flows, true)?;
+        *lock(&self.shared.sets[self.number]) = Some(owner);
+        Ok(())
+    }
+
+    /// Works until it is told to end. If something fails, flows go on without agents until it works again.
     pub(super) fn run(mut self, bell: &OwnedFd) {
         while !self.shared.must_end.load(Ordering::Relaxed) {
-            if let Err(error) = self.turn(bell) {
-                self.shared.counters.failures.one();
-                let meaning = "flows over this radio go on without agents";
-                log::event(
-                    "agents have ended",
-                    json!({"radio": self.name, "error": error.to_string(), "meaning": meaning}),
-                );
-                return;
+            match self.turn(bell) {
+                Ok(()) => self.has_failed = false,
+                Err(error) => self.suspend(&error),
             }
         }
     }
 
+    /// Diverts nothing, until all is made anew.
+    fn suspend(&mut self, error: &io::Error) {
+        *lock(&self.shared.sets[self.number]) = None;
+        (self.index, self.outer) = (0, 0);
+        if !std::mem::replace(&mut self.has_failed, true) {
+            self.shared.counters.failures.one();
+            let meaning =
+                "flows over this radio go on without agents until this works; it is tried every second";
+            log::event(
+                "agents have failed",
+                json!({"radio": self.name, "error": error.to_string(), "meaning": meaning}),
+            );
+        }
+    }
+
     fn turn(&mut self, bell: &OwnedFd) -> io::Result<()> {
-        let Radio { number, schemes, driver, shared, name, .. } = self;
+        let Radio { number, schemes, driver, shared, name, has_failed, .. } = self;
         let end = Instant::now() + std::time::Duration::from_nanos(TICK.as_nanos());
         let mut admission = OfRadio { number: *number, name, schemes, shared };
-        while Instant::now() < end && !shared.must_end.load(Ordering::Relaxed) {
+        while !shared.must_end.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
             match driver {
-                Some(driver) => driver.turn(bell.as_fd(), TICK, &mut admission)?,
-                None => std::thread::sleep(std::time::Duration::from_millis(100)),
+                Some(driver) if !*has_failed => {
+                    let longest = Duration::from_nanos(left.as_nanos() as u64);
+                    driver.turn(bell.as_fd(), longest, &mut admission)?;
+                }
+                _ => std::thread::sleep(left.min(std::time::Duration::from_millis(100))),
             }
         }
+        shared.expire(Instant::now());
         if let Some(driver) = driver {
             let counters = driver.bump().counters();
             let before = std::mem::replace(&mut self.counted, counters.clone());
@@ -227,9 +276,21 @@ impl Admission for OfRadio<'_> {
     }
 }
 
-/// The hardware address of an interface.
-fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
-    let link = getifaddrs()?.filter(|each| each.interface_name == name);
-    let address = link.filter_map(|each| each.address?.as_link_addr()?.addr()).next();
-    address.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {name}")))
+/// Opens the interface of a radio for packets that agents have passed.
+///
+/// # Errors
+/// If it is not there, or has no Ethernet frames.
+pub(super) fn open_exit(name: &str, marks: Marks) -> io::Result<Interface> {
+    Interface::open_exit(name, marks.passed_agents()).map_err(|error| {
+        let remedy = "agents need Ethernet frames, as of a modem or a wireless card in its usual mode; the nearest is \"i-tcp\"";
+        match error.kind() {
+            io::ErrorKind::Unsupported => io::Error::new(error.kind(), format!("{error}; {remedy}")),
+            _ => error,
+        }
+    })
+}
+
+/// The number of an interface, 0 if it is not there.
+pub(super) fn index_of(name: &str) -> u32 {
+    nix::net::if_::if_nametoindex(name).unwrap_or(0)
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockProtocol;
 
 use super::netlink::{ACK, Attributes, CREATE, EXCLUSIVE, Message, Netlink};
@@ -32,6 +34,33 @@ pub(crate) struct Pair {
     pub(crate) outer: String,
     /// The end of the agents.
     pub(crate) inner: String,
+}
+
+/// An interface of Ethernet frames, as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Its number.
+    pub(crate) index: u32,
+    /// Its hardware address.
+    pub(crate) address: [u8; 6],
+    pub(crate) is_up: bool,
+}
+
+impl Link {
+    /// The interfaces with these names, those that are there.
+    pub(crate) fn find<const N: usize>(names: [&str; N]) -> io::Result<[Option<Link>; N]> {
+        let mut found = [None; N];
+        for each in getifaddrs()? {
+            let Some(at) = names.iter().position(|name| *name == each.interface_name) else { continue };
+            let Some(place) = each.address.as_ref().and_then(|address| address.as_link_addr()) else {
+                continue;
+            };
+            let Some(address) = place.addr() else { continue };
+            let is_up = each.flags.contains(InterfaceFlags::IFF_UP);
+            found[at] = Some(Link { index: place.ifindex() as u32, address, is_up });
+        }
+        Ok(found)
+    }
 }
 
 /// The fixed header of messages about interfaces, by name or by number.

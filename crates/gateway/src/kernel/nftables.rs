@@ -19,6 +19,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use nix::sys::socket::SockProtocol;
+
 use super::Marks;
 use super::netlink::{ACK, APPEND, Attributes, CREATE, DUMP, Message, Netlink, attribute, attributes};
 use super::statements::Statement::{
@@ -432,6 +434,31 @@ fn divert_at_once(
     });
     let all = std::iter::once(batch(BATCH_BEGIN)).chain(messages).chain([batch(BATCH_END)]);
     owner.transact(all.collect()).map_err(|(_, error)| error)
+}
+
+/// Checks that no other process has the diversion of radio interface number `radio`.
+///
+/// # Errors
+/// If one has, or the kernel has no packet filter.
+pub(crate) fn claim_diversion(owner: &mut Netlink, radio: usize) -> io::Result<()> {
+    let rules = Rules { family: NETDEV, table: diversion_table(radio), sets: Vec::new(), chains: Vec::new() };
+    rules.install(owner)
+}
+
+/// Checks that the kernel has what a diversion at `device` needs: installs one that diverts nothing, and removes it.
+///
+/// # Errors
+/// What is missing.
+pub(crate) fn check_diversion(device: &str, marks: Marks) -> io::Result<()> {
+    let mut rules = Rules::diversion(0, device, marks, ("lo", 0), 1);
+    rules.table = format!("{DIVERSION}_check");
+    for chain in &mut rules.chains {
+        // Sets without flows match none, unlike marks.
+        chain.rules.retain(|rule| rule.statements.iter().any(|each| matches!(each, InSet { .. })));
+    }
+    let mut owner = Netlink::open(SockProtocol::NetlinkNetFilter)?;
+    rules.install(&mut owner)?;
+    remove_table(&mut owner, NETDEV, &rules.table)
 }
 
 /// Removes the diversion of radio interface number `radio`.

@@ -274,4 +274,121 @@ fn a_flood_of_openings_has_bounds() {
     let _peers = network.server.run(|| echo(SERVER, 7000));
     network.client.run(|| talk(SERVER[0], 100_000));
     assert_eq!(gateway.count("passed_by_limit"), 51);
+    // Those that nobody answers are not diverted for ever, although no other flow comes.
+    assert_eq!(diverted(), 10);
+    let end = Instant::now() + 2 * PATIENCE;
+    while diverted() > 0 {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The number of flows of IPv4 that the kernel diverts.
+fn diverted() -> usize {
+    let list = ["list", "set", "netdev", "lasthop_agents0", "flows4"];
+    let output = Command::new("nft").args(list).output().expect("nft runs");
+    String::from_utf8_lossy(&output.stdout).matches("10.1.0.2").count()
+}
+
+#[test]
+fn hundreds_of_flows_end_at_once_and_others_follow() {
+    let Some(network) = Network::of("agents::hundreds_of_flows_end_at_once_and_others_follow") else {
+        return;
+    };
+    let gateway = network.start(&format!("{SNOOP}\nopening_per_host = 1000"));
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    const COUNT: u64 = 400;
+    for round in 1..=2 {
+        let open = || (0..COUNT).map(|_| connect(SERVER[0], 7000).expect("a listener")).collect();
+        let streams: Vec<TcpStream> = network.client.run(open);
+        gateway.expect("with_agents", COUNT);
+        network.client.run(move || drop(streams));
+        gateway.expect("with_agents", 0);
+        network.client.run(|| talk(SERVER[0], 100_000));
+        assert_eq!((gateway.count("given_agents"), gateway.count("failures")), (round * (COUNT + 1), 0));
+        gateway.expect("with_agents", 0);
+    }
+}
+
+#[test]
+fn larger_limits_get_the_room_that_they_need() {
+    let Some(network) = Network::of("agents::larger_limits_get_the_room_that_they_need") else { return };
+    let gateway = network.start(&format!("{SNOOP}\nconnections = 2\nopening = 2"));
+    network.write(&format!("{SNOOP}\nconnections = 50\nopening = 50"));
+    gateway.reload().expect("a valid file");
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let streams: Vec<TcpStream> =
+        network.client.run(|| (0..20).map(|_| connect(SERVER[0], 7000).expect("a listener")).collect());
+    gateway.expect("with_agents", 20);
+    assert_eq!(gateway.count("failures"), 0);
+    drop(streams);
+}
+
+/// Whatever becomes of the pair of interfaces, or of the table: flows go on, and get their agents back.
+#[test]
+fn what_is_lost_is_made_anew() {
+    let Some(network) = Network::of("agents::what_is_lost_is_made_anew") else { return };
+    if !nft("") {
+        return;
+    }
+    let gateway = network.start(SNOOP);
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let mut stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    let mut go_on = |stays: bool| {
+        exchange(&mut stream, 5);
+        thread::sleep(Duration::from_millis(1100));
+        let before = gateway.count("agent_packets");
+        exchange(&mut stream, 5);
+        thread::sleep(Duration::from_millis(1100));
+        assert_eq!(gateway.count("agent_packets") > before, stays, "{:#}", gateway.status());
+    };
+    go_on(true);
+    for loss in ["link delete lasthop0", "link set lasthop0 down", "link set lasthop0-in down"] {
+        ip(loss);
+        thread::sleep(Duration::from_millis(1100));
+        go_on(true);
+    }
+    assert_eq!(gateway.count("failures"), 0);
+    // Neither `remove` nor another gateway takes them away.
+    let (is_removed, error) = gateway.ask("remove", &[]);
+    assert!(!is_removed && error.contains("a gateway runs with the control socket"), "{error}");
+    let other = network.directory().join("other.toml");
+    let keys = format!("number = 7\nport = 7900\ncontrol = {:?}", network.directory().join("other"));
+    fs::write(&other, format!("[gateway]\nradio = [\"radio0\"]\n{keys}\n{SNOOP}\n")).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway")).arg("run").arg(&other).output();
+    let output = output.expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("belongs to another running gateway"), "{error}");
+    go_on(true);
+    // Another table has the name, when the radio comes back.
+    ip("link set radio0 down");
+    ip("link set radio0 name away0");
+    thread::sleep(Duration::from_millis(1500));
+    nft("table netdev lasthop_agents0 {}");
+    ip("link set away0 name radio0");
+    ip("link set radio0 up");
+    gateway.expect("failures", 1);
+    go_on(false);
+    assert_eq!(gateway.count("failures"), 1, "it is told once");
+    nft("delete table netdev lasthop_agents0");
+    thread::sleep(Duration::from_millis(1500));
+    go_on(true);
+}
+
+#[test]
+fn a_successor_whose_agents_cannot_start_takes_nothing() {
+    let Some(network) = Network::of("agents::a_successor_whose_agents_cannot_start_takes_nothing") else {
+        return;
+    };
+    let gateway = network.start(SNOOP);
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let file = network.write(SNOOP);
+    let text = fs::read_to_string(&file).expect("a file").replace("\"radio0\"", "\"radio0\", \"lo\"");
+    fs::write(&file, text).expect("a file");
+    let mut line = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
+    let output = line.arg("run").arg(&file).arg("--replace").output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("agents need Ethernet frames"), "{error}");
+    let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    gateway.expect("with_agents", 1);
 }

@@ -200,7 +200,7 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    fn ask(&self, command: &str, options: &[&str]) -> (bool, String) {
+    pub(crate) fn ask(&self, command: &str, options: &[&str]) -> (bool, String) {
         let mut line = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
         let output = line.arg(command).arg(&self.file).args(options).output().expect("it runs");
         let text = if output.status.success() { output.stdout } else { output.stderr };

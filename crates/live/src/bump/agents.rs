@@ -44,6 +44,10 @@ pub(super) struct FlowAgents {
     kept: usize,
     /// The latest acknowledgement and window that have left in each direction.
     latest: [Option<(SeqNum, u32)>; 2],
+    /// Where the data end that have entered in each direction.
+    sent: [Option<SeqNum>; 2],
+    /// The frame that has entered and is being carried: it leaves with the acknowledgement of its host.
+    entering: Handle,
 }
 
 /// A packet that enters.
@@ -60,12 +64,19 @@ pub(super) struct Arrival<'a> {
 
 impl FlowAgents {
     pub(super) fn new(agents: Vec<Box<dyn Component>>) -> FlowAgents {
-        FlowAgents { agents, frames: Frames::default(), kept: 0, latest: [None; 2] }
+        FlowAgents {
+            agents,
+            frames: Frames::default(),
+            kept: 0,
+            latest: [None; 2],
+            sent: [None; 2],
+            entering: Handle::NONE,
+        }
     }
 
-    /// The length of all frames.
-    pub(super) fn bytes(&self) -> usize {
-        self.frames.bytes()
+    /// The memory of all frames, with that for further ones.
+    pub(super) fn memory(&self) -> usize {
+        self.frames.memory()
     }
 
     /// When an agent next wants to be woken.
@@ -87,8 +98,10 @@ impl FlowAgents {
             ecn: packet.ip.ecn,
             segment: Some(segment),
         };
+        self.note(direction, &segment);
         let origin = Origin { at: now, side, connection: None };
         let handle = self.frames.insert(frame, 0, entering, scale, origin).entered.handle;
+        self.entering = handle;
         let Entering { size, dscp, ecn, .. } = entering;
         let body = Body::Tcp(segment);
         let packet = Packet { src, dst, flow: FlowId(0), size, dscp, ecn, handle, body };
@@ -98,6 +111,23 @@ impl FlowAgents {
         };
         work.queue.push_back((first, port, packet));
         self.carry(now, work, emit);
+        self.entering = Handle::NONE;
+    }
+
+    /// Notes what a direction has sent, and forgets a former connection of the same ports.
+    fn note(&mut self, direction: Direction, segment: &Segment) {
+        let end = segment.seq + segment.seq_len();
+        let sent = &mut self.sent[direction as usize];
+        if !segment.flags.has(Flags::SYN) {
+            *sent = Some(sent.map_or(end, |sent| sent.max(end)));
+            return;
+        }
+        *sent = Some(end);
+        self.latest[1 - direction as usize] = None;
+        if !segment.flags.has(Flags::ACK) {
+            self.sent[1 - direction as usize] = None;
+            self.latest[direction as usize] = None;
+        }
     }
 
     /// Wakes the agents whose deadlines have come.
@@ -148,7 +178,9 @@ impl FlowAgents {
             work.unsendable += 1;
             return;
         };
-        let packet = &refreshed(packet, &mut self.latest[direction as usize]);
+        let is_copy = packet.handle != self.entering;
+        let sent = self.sent[1 - direction as usize];
+        let packet = &refreshed(packet, is_copy, sent, &mut self.latest[direction as usize]);
         if !is_changed(frame, packet) {
             return emit(direction, &frame.bytes);
         }
@@ -171,26 +203,43 @@ impl FlowAgents {
         }
     }
 
+    /// Gives back all memory that agents do not need now.
+    pub(super) fn rest(&mut self) {
+        self.release();
+        if self.kept == 0 {
+            self.frames = Frames::default();
+        } else {
+            self.frames.trim();
+        }
+    }
+
     /// Reports the counters of all agents.
     pub(super) fn count(&self, tally: &mut dyn lasthop_proto::Tally) {
         self.agents.iter().for_each(|agent| agent.count(tally));
     }
 }
 
-/// The packet, with the latest acknowledgement of its direction in place of an older one, if it has data: hosts discard data
-/// with acknowledgements from before their window (RFC 5961 section 5.2), as a copy may have.
-fn refreshed(packet: &Packet, latest: &mut Option<(SeqNum, u32)>) -> Packet {
+/// The packet; if it is a copy with data, with the `latest` acknowledgement of its direction in place of an older one: hosts
+/// discard data with acknowledgements from before their window (RFC 5961 section 5.2).
+///
+/// An acknowledgement beyond what the other end has `sent` is none of this connection, and not noted.
+fn refreshed(
+    packet: &Packet,
+    is_copy: bool,
+    sent: Option<SeqNum>,
+    latest: &mut Option<(SeqNum, u32)>,
+) -> Packet {
     let mut packet = *packet;
     if let Body::Tcp(segment) = &mut packet.body
         && segment.flags.has(Flags::ACK)
     {
         match *latest {
-            Some((ack, wnd)) if segment.ack < ack => {
-                if segment.len > 0 {
-                    (segment.ack, segment.wnd) = (ack, wnd);
-                }
+            Some((ack, wnd)) if segment.ack < ack && is_copy && segment.len > 0 => {
+                (segment.ack, segment.wnd) = (ack, wnd);
             }
-            _ => *latest = Some((segment.ack, segment.wnd)),
+            Some((ack, _)) if segment.ack < ack => {}
+            _ if sent.is_some_and(|sent| segment.ack <= sent) => *latest = Some((segment.ack, segment.wnd)),
+            _ => {}
         }
     }
     packet

@@ -5,14 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use lasthop_base::{Duration, Time};
 
-use super::{Admission, Bump, Direction};
+use super::{ADDRESS, Admission, Bump, Direction};
 use crate::burst::Burst;
 use crate::clock::{self, monotonic_ns};
 use crate::emulator::{BATCH, BUFFER, each_packet};
 use crate::interface::{Interface, Sent};
-
-/// The length of a hardware address.
-const ADDRESS: usize = 6;
 
 /// The time between two calls of [`Bump::maintain`].
 const MAINTENANCE: Duration = Duration::from_secs(1);
@@ -69,11 +66,12 @@ pub struct BumpDriver {
 }
 
 impl BumpDriver {
-    /// A bump between `inner`, at whose other end the kernel receives at the hardware address `own`, and `radio`.
-    pub fn new(inner: Interface, radio: Interface, own: [u8; ADDRESS]) -> BumpDriver {
+    /// A bump between `inner`, at whose other end the kernel receives at the hardware address `own`, and `radio`, whose own
+    /// hardware address comes with it.
+    pub fn new(inner: Interface, own: [u8; 6], (radio, address): (Interface, [u8; 6])) -> BumpDriver {
         let exit = || Exit { burst: Burst::default(), dropped: 0 };
         BumpDriver {
-            bump: Bump::default(),
+            bump: Bump::new(address),
             inner,
             radio,
             own,
@@ -95,9 +93,21 @@ impl BumpDriver {
         self.to_radio.dropped + self.from_radio.dropped
     }
 
-    /// Uses another interface for the radio, which has come back.
-    pub fn replace_radio(&mut self, radio: Interface) {
+    /// Uses another interface for the radio, which has come back with this hardware address.
+    pub fn replace_radio(&mut self, radio: Interface, address: [u8; 6]) {
         self.radio = radio;
+        self.bump.set_radio(address);
+    }
+
+    /// Uses another pair of interfaces, as [`new`](BumpDriver::new) describes it.
+    pub fn replace_inner(&mut self, inner: Interface, own: [u8; 6]) {
+        self.inner = inner;
+        self.own = own;
+    }
+
+    /// The radio's interface has another hardware address now.
+    pub fn set_radio_address(&mut self, address: [u8; 6]) {
+        self.bump.set_radio(address);
     }
 
     /// Waits for frames, a deadline of agents, or `bell`, for at most `longest`, and handles what there is.

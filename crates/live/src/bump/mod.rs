@@ -28,7 +28,7 @@ use crate::segments;
 
 pub use self::driver::BumpDriver;
 
-/// Bytes that the agents of all flows hold, above which packets pass them by.
+/// Bytes of memory for the frames of all flows, above which packets pass agents by.
 pub const BUDGET: usize = 128 << 20;
 
 /// How long a flow may take to open.
@@ -39,6 +39,9 @@ const IDLE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
 
 /// Idle time after which a flow's unused memory is given back.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The length of a hardware address.
+const ADDRESS: usize = 6;
 
 /// A TCP flow by its two ends, as its packets have them at the radio, where NAT may have changed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +113,7 @@ pub struct BumpCounters {
     pub passed: u64,
     /// Packets that agents dropped.
     pub suppressed: u64,
-    /// Segments without a flow, and packets that agents sent without having received them.
+    /// Segments without a flow, which pass, and packets that agents sent without having received them.
     pub strays: u64,
     /// The counters of agents, as `SCHEME.COUNTER`.
     pub schemes: BTreeMap<String, u64>,
@@ -141,8 +144,10 @@ pub struct Bump {
     flows: Vec<Option<Flow>>,
     free: Vec<usize>,
     deadlines: BTreeSet<(Time, usize)>,
-    /// The length of all frames that are held.
-    bytes: usize,
+    /// The memory for the frames of all flows.
+    memory: usize,
+    /// The hardware address of the radio's interface.
+    radio: [u8; ADDRESS],
     work: Work,
     counters: BumpCounters,
 }
@@ -161,6 +166,16 @@ impl Tally for Totals<'_> {
 }
 
 impl Bump {
+    /// A bump before a radio whose interface has this hardware address: it tells the direction of packets without a flow.
+    pub fn new(radio: [u8; 6]) -> Bump {
+        Bump { radio, ..Bump::default() }
+    }
+
+    /// Changes the hardware address of the radio's interface.
+    pub fn set_radio(&mut self, radio: [u8; 6]) {
+        self.radio = radio;
+    }
+
     /// Handles an Ethernet frame of a flow; flows that are new are admitted or passed.
     pub fn receive(
         &mut self,
@@ -171,16 +186,25 @@ impl Bump {
     ) {
         // Other frames are the kernel's own, about its end of the pair.
         let Some((packet, header)) = segment_of(frame) else { return };
-        let Some((number, direction)) = self.find(now, &packet, &header, admission) else {
-            self.counters.strays += 1;
-            return;
+        let is_intact = packet.transport_checksum() == Checksum::Correct;
+        // A damaged segment opens nothing.
+        let found = match is_intact {
+            true => self.find(now, &packet, &header, admission),
+            false => self.known(&packet, &header),
         };
+        let Some((number, direction)) = found else {
+            self.counters.strays += 1;
+            return self.pass(frame, emit);
+        };
+        if !is_intact {
+            self.counters.passed += 1;
+            return emit(direction, frame);
+        }
         let Some(flow) = &mut self.flows[number] else { return };
         let side = match direction {
             Direction::ToRadio => Side::Source,
             Direction::FromRadio => Side::Destination,
         };
-        let is_intact = packet.transport_checksum() == Checksum::Correct;
         let scale = flow.connection.update(now, side, &header, false);
         flow.is_seen[side as usize] = true;
         let opened_by = if header.segment.flags.has(Flags::SYN) { opener(&header) } else { None };
@@ -190,17 +214,38 @@ impl Bump {
             admission.settle(before);
         }
         let is_seen = flow.is_seen == [true; 2];
-        if !(is_intact && is_seen) || self.bytes + frame.len() > BUDGET {
+        if !is_seen || self.memory + frame.len() > BUDGET {
             self.counters.passed += 1;
             return emit(direction, frame);
         }
         self.counters.packets += 1;
         let segment = segments::read(&header, scale);
         let arrival = Arrival { direction, frame, packet: &packet, segment, scale };
-        let before = flow.agents.bytes();
+        let before = flow.agents.memory();
         flow.agents.receive(now, arrival, &mut self.work, emit);
-        self.bytes = self.bytes + flow.agents.bytes() - before;
+        self.memory = self.memory + flow.agents.memory() - before;
         self.schedule(number);
+    }
+
+    /// Lets a frame without a flow go on, in the direction that it has: hosts expect it, whatever this bump knows.
+    fn pass(&self, frame: &[u8], emit: Emit<'_>) {
+        let (destination, source) = (&frame[..ADDRESS], &frame[ADDRESS..2 * ADDRESS]);
+        if source == self.radio {
+            emit(Direction::ToRadio, frame);
+        } else if destination == self.radio {
+            emit(Direction::FromRadio, frame);
+        }
+    }
+
+    /// The number of a packet's flow, and the packet's direction, if the flow is known.
+    fn known(&self, packet: &IpPacket<'_>, header: &TcpHeader) -> Option<(usize, Direction)> {
+        let source = SocketAddr::new(packet.ip.src, header.src_port);
+        let destination = SocketAddr::new(packet.ip.dst, header.dst_port);
+        let to_radio = RadioFlow { mobile: destination, fixed: source };
+        let from_radio = RadioFlow { mobile: source, fixed: destination };
+        [(to_radio, Direction::ToRadio), (from_radio, Direction::FromRadio)]
+            .into_iter()
+            .find_map(|(key, direction)| Some((*self.numbers.get(&key)?, direction)))
     }
 
     /// The number of a packet's flow, and the packet's direction. A new flow is added if it is admitted.
@@ -211,16 +256,9 @@ impl Bump {
         header: &TcpHeader,
         admission: &mut dyn Admission,
     ) -> Option<(usize, Direction)> {
-        let source = SocketAddr::new(packet.ip.src, header.src_port);
-        let destination = SocketAddr::new(packet.ip.dst, header.dst_port);
-        let to_radio = RadioFlow { mobile: destination, fixed: source };
-        let from_radio = RadioFlow { mobile: source, fixed: destination };
         let flags = header.segment.flags;
         let is_opening = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
-        let known = [(to_radio, Direction::ToRadio), (from_radio, Direction::FromRadio)]
-            .into_iter()
-            .find_map(|(key, direction)| Some((*self.numbers.get(&key)?, direction)));
-        if let Some((number, direction)) = known {
+        if let Some((number, direction)) = self.known(packet, header) {
             let is_over = self.flows[number].as_ref().is_none_or(|flow| flow.is_dismissed);
             if !(flags.has(Flags::SYN) && is_over) {
                 return Some((number, direction));
@@ -229,9 +267,11 @@ impl Bump {
             self.remove(number);
         }
         let opened_by = opener(header)?;
+        let source = SocketAddr::new(packet.ip.src, header.src_port);
+        let destination = SocketAddr::new(packet.ip.dst, header.dst_port);
         let first = FirstPacket { opened_by, is_opening, ends: [source, destination] };
         let Admitted { flow: key, scheme, agents, mobile_opens, scale } = admission.admit(&first)?;
-        let direction = if key == to_radio { Direction::ToRadio } else { Direction::FromRadio };
+        let direction = if key.mobile == destination { Direction::ToRadio } else { Direction::FromRadio };
         if agents.is_empty() {
             return None;
         }
@@ -281,9 +321,9 @@ impl Bump {
             self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now).map(|due| due.1).collect();
         for number in due {
             let Some(flow) = &mut self.flows[number] else { continue };
-            let before = flow.agents.bytes();
+            let before = flow.agents.memory();
             flow.agents.wake(now, &mut self.work, emit);
-            self.bytes = self.bytes + flow.agents.bytes() - before;
+            self.memory = self.memory + flow.agents.memory() - before;
             self.schedule(number);
         }
     }
@@ -305,10 +345,10 @@ impl Bump {
                 if let Some(opened_by) = flow.opened_by.take() {
                     admission.settle(opened_by);
                 }
-            } else if now.since(flow.connection.last_active) > PAUSE && flow.agents.bytes() > 0 {
-                let before = flow.agents.bytes();
-                flow.agents.release();
-                self.bytes = self.bytes + flow.agents.bytes() - before;
+            } else if now.since(flow.connection.last_active) > PAUSE && flow.agents.memory() > 0 {
+                let before = flow.agents.memory();
+                flow.agents.rest();
+                self.memory = self.memory + flow.agents.memory() - before;
             }
         }
         if !over.is_empty() {
@@ -319,10 +359,15 @@ impl Bump {
     fn remove(&mut self, number: usize) {
         let Some(flow) = self.flows[number].take() else { return };
         flow.agents.count(&mut Totals(flow.scheme, &mut self.counters.schemes));
-        self.bytes -= flow.agents.bytes();
+        self.memory -= flow.agents.memory();
         self.deadlines.remove(&(flow.deadline, number));
         self.numbers.remove(&flow.key);
         self.free.push(number);
+    }
+
+    /// Bytes of memory for the frames of all flows, at most about [`BUDGET`].
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     /// The flows that are helped now.
