@@ -104,6 +104,9 @@ pub(super) struct Track {
     waits_ns: Option<u64>,
     first_byte_ns: Option<u64>,
     to_radio: Highest,
+    /// Bytes below the highest number that have not been seen on their way to the radio: the log of two processors may
+    /// swap packets, and what was lost before was never sent over the radio.
+    unseen: u64,
     pub(super) sent_bytes: u64,
     pub(super) retransmitted_bytes: u64,
     pub(super) repaired_bytes: u64,
@@ -128,6 +131,7 @@ impl Track {
             waits_ns: None,
             first_byte_ns: None,
             to_radio: Highest::default(),
+            unseen: 0,
             sent_bytes: 0,
             retransmitted_bytes: 0,
             repaired_bytes: 0,
@@ -159,7 +163,9 @@ impl Track {
             }
         }
         own.has_ended |= segment.flags.has(Flags::FIN);
-        self.is_reset |= segment.flags.has(Flags::RST) && own.sent.is_near(first);
+        let is_reset = segment.flags.has(Flags::RST) && own.sent.is_near(first);
+        // Once both hosts have ended it, a host that knows no more of the connection answers what comes late.
+        self.is_reset |= is_reset && !self.directions.iter().all(|direction| direction.has_ended);
         let has_progressed = is_ack && self.acknowledges(from, segment, now_ns);
         self.waits_ns = match self.waits_ns {
             _ if !self.waits() => None,
@@ -212,9 +218,13 @@ impl Track {
             };
         } else if segment.len > 0 {
             self.to_radio.begin(segment.seq);
-            let fresh = self.to_radio.reach(segment.seq + segment.len);
-            self.sent_bytes += u64::from(segment.len);
-            self.retransmitted_bytes += u64::from(segment.len.saturating_sub(fresh));
+            let ahead = u64::from(self.to_radio.reach(segment.seq + segment.len));
+            let len = u64::from(segment.len);
+            let again = len.saturating_sub(ahead);
+            let late = again.min(self.unseen);
+            self.unseen = self.unseen - late + ahead.saturating_sub(len);
+            self.sent_bytes += len;
+            self.retransmitted_bytes += again - late;
         }
     }
 
@@ -363,6 +373,36 @@ mod tests {
         assert_eq!((talk.0.sent_bytes, talk.0.retransmitted_bytes), (3000, 1000));
         assert_eq!(talk.0.outcome(400 * MS), Outcome::Active);
         assert_eq!(talk.0.outcome(1400 * MS), Outcome::Open);
+    }
+
+    #[test]
+    fn swapped_packets_are_not_sent_again() {
+        let mut talk = Talk::opened();
+        for (offset, len) in [(0, 1000), (3000, 1000), (1000, 1000), (2000, 1000)] {
+            talk.sends(61, OWN_SEQ + 1 + offset, Flags::ACK, len);
+        }
+        assert_eq!((talk.0.sent_bytes, talk.0.retransmitted_bytes), (4000, 0));
+        // Half of it is new.
+        talk.sends(90, OWN_SEQ + 3001, Flags::ACK, 2000);
+        assert_eq!((talk.0.sent_bytes, talk.0.retransmitted_bytes), (6000, 1000));
+    }
+
+    /// The gateway may deliver data to one host when the other has long closed.
+    #[test]
+    fn a_reset_after_both_ends_is_none() {
+        for closes in [true, false] {
+            let mut talk = Talk::opened();
+            talk.serves(60, 0, 1000);
+            talk.hears(End::Client, 61, 0, OWN_SEQ + 1, Flags::FIN | Flags::ACK, 0);
+            if closes {
+                talk.hears(End::Server, 62, SERVER_SEQ + 1001, 0, Flags::FIN | Flags::ACK, 0);
+            }
+            talk.hears(End::Server, 72, SERVER_SEQ + 1001 + u32::from(closes), 0, Flags::RST, 0);
+            assert_eq!(talk.0.has_ended(), !closes);
+            talk.acknowledges(80, 1000);
+            let outcome = if closes { Outcome::Closed } else { Outcome::Reset };
+            assert_eq!((talk.0.outcome(100 * MS), talk.0.has_ended()), (outcome, true));
+        }
     }
 
     #[test]
