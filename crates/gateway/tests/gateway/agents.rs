@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lasthop_gateway::report::rows::{self, Line, Outcome};
+use nix::net::if_::if_nametoindex;
 
 use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft};
 
@@ -350,6 +351,8 @@ fn what_is_lost_is_made_anew() {
     }
     assert_eq!(gateway.count("failures"), 0);
     // Neither `remove` nor another gateway takes them away.
+    let index = || if_nametoindex("lasthop0").expect("an interface");
+    let before = index();
     let (is_removed, error) = gateway.ask("remove", &[]);
     assert!(!is_removed && error.contains("a gateway runs with the control socket"), "{error}");
     let other = network.directory().join("other.toml");
@@ -359,6 +362,7 @@ fn what_is_lost_is_made_anew() {
     let output = output.expect("it runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && error.contains("belongs to another running gateway"), "{error}");
+    assert_eq!(index(), before);
     go_on(true);
     // Another table has the name, when the radio comes back.
     ip("link set radio0 down");
