@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -305,7 +306,9 @@ fn hundreds_of_flows_end_at_once_and_others_follow() {
         gateway.expect("with_agents", COUNT);
         network.client.run(move || drop(streams));
         gateway.expect("with_agents", 0);
+        let began = Instant::now();
         network.client.run(|| talk(SERVER[0], 100_000));
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
         assert_eq!((gateway.count("given_agents"), gateway.count("failures")), (round * (COUNT + 1), 0));
         gateway.expect("with_agents", 0);
     }
@@ -393,6 +396,37 @@ fn a_successor_whose_agents_cannot_start_takes_nothing() {
     let output = line.arg("run").arg(&file).arg("--replace").output().expect("it runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && error.contains("agents need Ethernet frames"), "{error}");
+    let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    gateway.expect("with_agents", 1);
+}
+
+/// A gateway whose successor has left goes on, even if its agents cannot start again; a reload tries once more.
+#[test]
+fn agents_that_cannot_start_again_cost_no_gateway() {
+    let Some(network) = Network::of("agents::agents_that_cannot_start_again_cost_no_gateway") else {
+        return;
+    };
+    if !nft("") {
+        return;
+    }
+    let gateway = network.start(SNOOP);
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    // While the radio is away, another table gets the name.
+    ip("link set radio0 down");
+    ip("link set radio0 name away0");
+    thread::sleep(Duration::from_millis(1200));
+    nft("table netdev lasthop_agents0 {}");
+    let mut asking = UnixStream::connect(network.directory().join("control")).expect("its socket");
+    asking.write_all(b"hand-over\n").expect("it listens");
+    drop(asking);
+    gateway.expect("failures", 1);
+    ip("link set away0 name radio0");
+    ip("link set radio0 up");
+    let _other = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
+    assert_eq!(gateway.count("given_agents"), 0);
+    assert!(gateway.reload().is_err(), "the other table is there");
+    nft("delete table netdev lasthop_agents0");
+    gateway.reload().expect("a valid file");
     let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
     gateway.expect("with_agents", 1);
 }
