@@ -15,7 +15,7 @@ use crate::frames::{Frames, Origin};
 /// Frames that no agent holds, beyond the number that agents hold, after which they are looked for.
 const SPARE: usize = 16;
 
-/// Free slots for frames, above which their memory is given back.
+/// Slots for frames, beyond twice the number of frames that agents hold, above which the memory of free ones is given back.
 const SLOTS: usize = 64;
 
 /// The hosts of a flow, as agents see them.
@@ -191,21 +191,29 @@ impl FlowAgents {
         }
     }
 
-    /// Gives back the memory of frames that no agent holds.
-    pub(super) fn release(&mut self) {
-        let mut kept: Vec<Handle> = Vec::new();
-        self.agents.iter().for_each(|agent| agent.kept(&mut |packet| kept.push(packet.handle)));
-        kept.sort_unstable();
-        self.frames.retain(|handle| kept.binary_search(&handle).is_ok());
-        self.kept = self.frames.len();
-        if self.kept == 0 && self.frames.slots() > SLOTS {
-            self.frames = Frames::default();
+    /// Frees the slots of frames that no agent holds; their memory is given back if it is much more than agents hold.
+    fn release(&mut self) {
+        self.sweep();
+        if self.frames.slots() > SLOTS + 2 * self.kept {
+            self.give_back();
         }
     }
 
     /// Gives back all memory that agents do not need now.
     pub(super) fn rest(&mut self) {
-        self.release();
+        self.sweep();
+        self.give_back();
+    }
+
+    fn sweep(&mut self) {
+        let mut kept: Vec<Handle> = Vec::new();
+        self.agents.iter().for_each(|agent| agent.kept(&mut |packet| kept.push(packet.handle)));
+        kept.sort_unstable();
+        self.frames.retain(|handle| kept.binary_search(&handle).is_ok());
+        self.kept = self.frames.len();
+    }
+
+    fn give_back(&mut self) {
         if self.kept == 0 {
             self.frames = Frames::default();
         } else {

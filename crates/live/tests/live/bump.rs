@@ -328,6 +328,24 @@ fn acknowledgements_of_what_nobody_has_sent_are_not_taken_over() {
     assert_eq!(copy_of(&mut bench, 1501, 501).ack, SeqNum(501));
 }
 
+/// A flow that goes on gives back what its largest window took.
+#[test]
+fn busy_flows_keep_no_more_than_they_need() {
+    let mut bench = Bench::new("snoop");
+    bench.open();
+    let segment = |number: u32| 501 + 1000 * number;
+    for number in 0..500 {
+        bench.enter(Direction::ToRadio, ACK, segment(number), 101, 1000);
+    }
+    assert!(bench.bump.memory() > 500_000);
+    for number in 500..2000 {
+        bench.enter(Direction::FromRadio, ACK, 101, segment(number), 0);
+        bench.enter(Direction::ToRadio, ACK, segment(number), 101, 1000);
+    }
+    let memory = bench.bump.memory();
+    assert!(memory < 250_000, "{memory}");
+}
+
 /// Agents of idle flows leave no memory to those of others, and what is kept for reuse counts.
 #[test]
 fn memory_is_bounded_and_given_back() {
