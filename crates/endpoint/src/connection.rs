@@ -110,6 +110,9 @@ impl Connection {
             sender.stop_marking();
             receiver.stop_marking();
         }
+        if ecn.is_cleared {
+            sender.ignore_reports();
+        }
         if ecn.syn_ack == Some(Ecn::Ce) {
             receiver.note_marked_syn_ack();
         }

@@ -19,13 +19,6 @@ impl PeerEcn {
         PeerEcn { flags: segment.flags, arrived }
     }
 
-    /// Whether this SYN and another one of the same handshake ask for different feedback, by which both ends could end up in different
-    /// modes.
-    pub(crate) fn contradicts(&self, other: &PeerEcn) -> bool {
-        let [ours, theirs] = [self, other].map(|syn| EcnMode::Accurate.answering(syn.flags));
-        ours != theirs && ours != EcnMode::Off && theirs != EcnMode::Off
-    }
-
     /// Takes over a later SYN of the same handshake, which is the one to report on. It does not change the mode.
     pub(crate) fn repeat(&mut self, later: PeerEcn) {
         self.arrived = later.arrived;
@@ -43,6 +36,8 @@ pub(crate) struct EcnHandshake {
     /// Whether ECN-capable packets may be sent with accurate feedback: no SYN or SYN-ACK of ours or the peer's was without ECN
     /// (RFC 9768 section 3.1.5), and none arrived changed (section 3.2.2.3).
     is_capable: bool,
+    /// Whether the path clears the ACE field.
+    is_cleared: bool,
 }
 
 /// The outcome of the negotiation.
@@ -51,13 +46,15 @@ pub(crate) struct EcnAgreement {
     pub(crate) mode: EcnMode,
     /// Whether ECN-capable packets may be sent.
     pub(crate) is_capable: bool,
+    /// Whether the path clears the ACE field, so that what the peer reports is to be ignored.
+    pub(crate) is_cleared: bool,
     /// The ECN field with which the SYN-ACK arrived, if accurate feedback reports it.
     pub(crate) syn_ack: Option<Ecn>,
 }
 
 impl EcnHandshake {
     pub(crate) fn new(mode: EcnMode) -> EcnHandshake {
-        EcnHandshake { mode, syns: 0, syn_acks: 0, is_capable: true }
+        EcnHandshake { mode, syns: 0, syn_acks: 0, is_capable: true, is_cleared: false }
     }
 
     /// The flags of the next SYN. Some networks drop those that ask for ECN: a retransmission is without it (RFC 3168 section
@@ -82,20 +79,33 @@ impl EcnHandshake {
         (mode.syn_ack_flags(syn.arrived), option)
     }
 
+    /// Whether the `first` SYN and a `later` one of the same handshake ask this end for different feedback, by which both ends could
+    /// end up in different modes.
+    pub(crate) fn is_contradicted(&self, first: &PeerEcn, later: &PeerEcn) -> bool {
+        let [first, later] = [first, later].map(|syn| self.mode.answering(syn.flags));
+        first != later && first != EcnMode::Off && later != EcnMode::Off
+    }
+
     /// Notes a SYN of the peer that repeats the first one.
     pub(crate) fn on_repeated_syn(&mut self, later: &PeerEcn) {
         self.is_capable &= later.flags.ace() != 0;
     }
 
     /// Processes the acknowledgement of the SYN-ACK. A pure one reports the ECN field of the SYN-ACK in its ACE field (RFC 9768
-    /// section 3.2.2.1); cleared, it shows that the path clears the flags. Returns its flags with the ACE field as a counter.
+    /// section 3.2.2.1). Neither that nor a counter is zero, since no other packet of ours can have been marked: a zero shows that the
+    /// path clears the flags (section 3.2.2.4). Returns its flags with the ACE field as a counter.
     pub(crate) fn on_first_ack(&mut self, syn: &PeerEcn, segment: &Segment) -> Flags {
         let flags = segment.flags;
-        let reports = segment.seq_len() == 0 && segment.sack.is_empty();
-        if !reports || self.mode.answering(syn.flags) != EcnMode::Accurate {
+        if self.mode.answering(syn.flags) != EcnMode::Accurate {
             return flags;
         }
-        self.is_capable &= flags.ace() != 0 && is_unchanged(flags);
+        self.is_cleared = flags.ace() == 0;
+        self.is_capable &= !self.is_cleared;
+        let reports = segment.seq_len() == 0 && segment.sack.is_empty();
+        if self.is_cleared || !reports {
+            return flags;
+        }
+        self.is_capable &= is_unchanged(flags);
         flags.with_ace(FIRST_ACE + u8::from(flags.ace() == code_of(Ecn::Ce)))
     }
 
@@ -108,6 +118,7 @@ impl EcnHandshake {
         EcnAgreement {
             mode,
             is_capable: !is_accurate || (self.is_capable && !is_changed),
+            is_cleared: self.is_cleared,
             syn_ack: Some(peer.arrived).filter(|_| is_answer && is_accurate),
         }
     }

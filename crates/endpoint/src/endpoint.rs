@@ -466,7 +466,7 @@ impl Endpoint {
         let flags = segment.flags;
         if flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && segment.seq == syn.irs {
             let later = PeerSyn::of(packet);
-            if syn.contradicts(&later) {
+            if handshake.is_contradicted(syn, &later) {
                 // RFC 9768 section 3.1.5.
                 handshake.reset(now, syn, outgoing);
                 return self.leave_syn_received(End::Reset);

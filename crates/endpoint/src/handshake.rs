@@ -55,11 +55,6 @@ impl PeerSyn {
         PeerSyn { irs: segment.seq, offer, ecn: PeerEcn::of(&segment, packet.ecn), window: segment.wnd }
     }
 
-    /// Whether a `later` SYN of the same handshake asks for other ECN feedback.
-    pub(crate) fn contradicts(&self, later: &PeerSyn) -> bool {
-        self.ecn.contradicts(&later.ecn)
-    }
-
     /// The next sequence number expected. Data on a SYN are ignored; the peer will retransmit them.
     pub(crate) fn rcv_nxt(&self) -> SeqNum {
         self.irs + 1
@@ -145,6 +140,11 @@ impl Handshake {
         self.is_retransmitted = true;
         self.send(now, syn, outgoing);
         true
+    }
+
+    /// Whether a `later` SYN than `syn` asks for other ECN feedback.
+    pub(crate) fn is_contradicted(&self, syn: &PeerSyn, later: &PeerSyn) -> bool {
+        self.ecn.is_contradicted(&syn.ecn, &later.ecn)
     }
 
     /// Retransmits the SYN-ACK in response to a retransmitted SYN, which is the `later` one of `syn`.

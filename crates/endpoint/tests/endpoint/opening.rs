@@ -309,16 +309,19 @@ fn accurate_ecn_is_negotiated_by_the_server() {
 }
 
 /// The first pure ACK reports how the SYN-ACK arrived, and is no counter; cleared or changed, it stops ECN-capable packets, and a mark
-/// is counted (RFC 9768 sections 3.2.2.2, 3.2.2.3).
+/// is counted (RFC 9768 sections 3.2.2.2, 3.2.2.3). Where the path clears the field, which may show on data first, it is no counter
+/// (section 3.2.2.4).
 // Rule: as accurate_ecn_is_negotiated_by_the_client
 #[test]
 fn the_first_ack_tells_whether_the_path_changes_ecn() {
-    for (code, field, marks) in [
-        (0b010, Ecn::Ect0, 0),
-        (0b111, Ecn::Ect0, 0),
-        (0b000, Ecn::NotEct, 0),
-        (0b100, Ecn::NotEct, 0),
-        (0b110, Ecn::NotEct, 1),
+    for (code, first, field, next, marks) in [
+        (0b010, &b""[..], Ecn::Ect0, 5, 0),
+        (0b111, b"", Ecn::Ect0, 5, 0),
+        (0b000, b"", Ecn::NotEct, 0, 0),
+        (0b000, b"data", Ecn::NotEct, 0, 0),
+        (0b101, b"data", Ecn::Ect0, 6, 1),
+        (0b100, b"", Ecn::NotEct, 5, 0),
+        (0b110, b"", Ecn::NotEct, 6, 1),
     ] {
         let mut peer = Peer::listening(accurate());
         let header = full(&mut peer, SYN.with_ace(0b111));
@@ -327,12 +330,12 @@ fn the_first_ack_tells_whether_the_path_changes_ecn() {
         peer.expect_syn(SYN_ACK);
         peer.timestamp = Some(7001);
         let header = peer.header(ACK.with_ace(code));
-        peer.deliver(header, b"");
+        peer.deliver(header, first);
+        peer.seq += first.len() as u32;
         peer.sent();
         peer.endpoint.send(peer.now, b"data");
         assert_eq!(peer.only().ecn, field, "{code:03b}");
-        // The next acknowledgement has the counter.
-        let header = peer.header(ACK.with_ace(5 + marks as u8));
+        let header = peer.header(ACK.with_ace(next));
         let ack = header.segment.ack + 4;
         peer.deliver(TcpHeader { segment: Segment { ack, ..header.segment }, ..header }, b"");
         assert_eq!(peer.endpoint.sender().expect("synchronised").stats().marks, marks, "{code:03b}");
@@ -351,6 +354,17 @@ fn contradicting_syns_reset_the_connection() {
     peer.deliver(header, b"");
     assert!(peer.only().header.segment.flags.has(RST));
     assert_eq!(peer.state(), StateName::Listen);
+    // To this end they ask for the same.
+    for ecn in [EcnMode::Off, EcnMode::Classic] {
+        let config = modern();
+        let mut peer = Peer::listening(Config { settings: Settings { ecn, ..config.settings }, ..config });
+        for flags in [SYN.with_ace(0b111), SYN | ASKS] {
+            let header = full(&mut peer, flags);
+            peer.deliver(header, b"");
+            let answer = SYN_ACK | if ecn == EcnMode::Off { Flags::default() } else { Flags::ECE };
+            assert_eq!(peer.only().header.segment.flags, answer, "{ecn:?}");
+        }
+    }
 }
 
 /// Marks on data are reported by the ACE field and the option of the acknowledgement, and on data of our own by the field alone.

@@ -124,6 +124,11 @@ impl Sender {
         self.state.stop_marking();
     }
 
+    /// Ignores all marks that the peer reports, because the path clears the ACE field (RFC 9768 section 3.2.2.1).
+    pub fn ignore_reports(&mut self) {
+        self.state.ignore_reports();
+    }
+
     /// Limits the maximum payload that reactions may [set](SenderState::set_mss) to `mss` bytes: that of the peer or of the
     /// path. Simulations have no limit.
     pub fn limit_mss(&mut self, mss: u32) {

@@ -81,6 +81,11 @@ impl SenderState {
         self.ecn.is_capable = false;
     }
 
+    /// Ignores all that the peer reports, because the path clears the ACE field (RFC 9768 section 3.2.2.1).
+    pub(in crate::tcp) fn ignore_reports(&mut self) {
+        self.ecn.reported.on_cleared_field();
+    }
+
     /// Records a packet of the peer.
     #[inline]
     pub(in crate::tcp) fn note_ecn(&mut self, ecn: Ecn, segment: &Segment) {
@@ -127,7 +132,7 @@ impl SenderState {
         if segment.flags.has(Flags::SYN) {
             return false;
         }
-        let marked = self.ecn.reported.on_ack(segment, delivered);
+        let marked = self.ecn.reported.on_ack(now, segment, delivered);
         self.ecn.newly_marked = marked;
         self.stats.echoes += u64::from(marked > 0);
         self.stats.marks += u64::from(marked);
