@@ -239,7 +239,9 @@ impl Controller for Prague {
         let recent = |&(at, _): &(Time, f64)| loss.now.since(at) < self.virtual_rtt();
         let credit = self.reduction.filter(recent).map_or(0.0, |(_, bytes)| bytes);
         (self.reduction, self.is_pending) = (None, false);
-        self.shrink_to((self.exact + credit) * factor.unwrap_or(HALF));
+        let reduced = (self.exact + credit) * factor.unwrap_or(HALF);
+        // A timeout may have taken more than the mark.
+        self.shrink_to(reduced.min(self.exact));
     }
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
@@ -416,6 +418,19 @@ mod tests {
             path.control.on_loss(&path.loss(), None);
             assert_eq!(path.control.exact, expected * MSS, "after {after_ms} ms");
         }
+    }
+
+    /// What a mark took does not come back after a timeout.
+    #[test]
+    fn a_loss_never_widens_the_window() {
+        let mut path = Path::new(50, 0.0);
+        path.round();
+        path.control.exact = 100.0 * MSS;
+        path.control.share = Some(MarkedShare::new(1.0, SeqNum(0)));
+        path.control.on_mark(&path.loss(), None);
+        path.control.on_timeout(&path.loss(), None);
+        path.control.on_loss(&path.loss(), None);
+        assert_eq!(path.control.exact, MSS);
     }
 
     /// Without accurate feedback a mark is answered like a loss, and the window grows by one segment per round.
