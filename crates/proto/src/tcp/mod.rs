@@ -35,6 +35,7 @@ pub use ecn::{EcnMode, code_of, is_unchanged};
 pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;
+pub(crate) use receiver::blocks_beside;
 pub use receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 pub use recovery::{LossReport, LossStage};
 pub use rtt::{RttEstimator, Ticks};

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Time};
 
 use self::autotuning::{Autotuning, OutOfOrder};
+pub(crate) use self::report::blocks_beside;
 use super::action::Action;
 use super::delayed_ack::{Arrival, DelayedAck};
 use super::ecn::{EcnMode, Received};

@@ -51,7 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Installer, Scheme};
-use crate::tcp::{Action, Flavour, SackBlock, SackBlocks, SeqNum, Settings};
+use crate::tcp::{Action, Flavour, SackBlock, SackBlocks, SeqNum, Settings, blocks_beside};
 use receiver::RateControl;
 use sender::Pacer;
 
@@ -134,11 +134,17 @@ impl Scheme for Wtcp {
 const ACTIONS: &[Action] =
     &[Action::SetWindow, Action::SetRate, Action::Judge, Action::Resend, Action::RestartTimer];
 
-/// SACK blocks with a rate in bytes per second. Without room, it takes the place of the last block.
+/// SACK blocks with a rate in bytes per second. Without room, it takes the place of the last block. The counters of marks give way
+/// to two blocks, the rate among them, as in other acknowledgements.
 fn with_rate(blocks: &SackBlocks, rate: u32) -> SackBlocks {
-    // Three blocks fit beside timestamps.
+    let wanted = blocks.len().min(1) + 1;
+    let beside = |counters| blocks_beside(true, counters);
+    let counters = blocks.ecn_counters().filter(|&counters| beside(counters) >= wanted);
+    // Three blocks fit beside timestamps alone.
+    let fit = counters.map_or(3, beside);
     let mut all = SackBlocks::default();
-    blocks.iter().take(2).for_each(|block| all.push(*block));
+    all.set_ecn_counters(counters);
+    blocks.iter().take(fit - 1).for_each(|block| all.push(*block));
     all.push(SackBlock { start: SeqNum(rate), end: SeqNum(rate) });
     all
 }

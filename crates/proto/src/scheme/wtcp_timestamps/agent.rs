@@ -11,7 +11,7 @@ use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::scheme::Site;
 use crate::scheme::attachment::Attachment;
-use crate::tcp::{Connection, Flags, SackBlocks, Segment};
+use crate::tcp::{Connection, Flags, Segment};
 
 /// Buffers segments to the mobile host and retransmits lost ones.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Agent {
         let Some(state) = connections.get_mut(&connection) else { return Fate::Forwarded };
         let fate = state.on_ack(now, segment, scheme, counters, &mut |packet| sending.push(packet));
         if state.repairs(segment.ack) {
-            segment.sack = SackBlocks::default();
+            segment.sack.replace_blocks(&[]);
         }
         if state.has_ended && state.is_empty() {
             connections.remove(&connection);

@@ -66,7 +66,7 @@ impl Receiver {
 }
 
 /// The SACK blocks that fit a header beside the counters of marks, and timestamps if it `stamps`.
-fn blocks_beside(stamps: bool, counters: EcnCounters) -> usize {
+pub(crate) fn blocks_beside(stamps: bool, counters: EcnCounters) -> usize {
     let others = counters.padded_len() + if stamps { 12 } else { 0 };
     (OPTION_SPACE - 4 - others) / 8
 }

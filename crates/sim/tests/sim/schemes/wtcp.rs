@@ -1,9 +1,11 @@
 //! WTCP: the receiver that sets the rate, and the paced source, by hand.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::Component;
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp::{Congestion, Flavour, SackBlock, SackBlocks, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{
+    Congestion, EcnMode, Flavour, SackBlock, SackBlocks, Segment, SeqNum, Settings, Timestamps,
+};
+use lasthop_proto::{Component, Ecn};
 use lasthop_testing::dialogue::{Client, MSS, Server, settings};
 use lasthop_testing::schemes::{installed, schemes_of};
 
@@ -101,6 +103,34 @@ fn random_losses_leave_the_rate() {
     // Two blocks and the rate, after a quarter less.
     assert_eq!((last.len(), last[2].start.0, last[2].end.0), (3, 3_150, 3_150));
     assert_eq!(last[0].end.0.wrapping_sub(last[0].start.0), MSS);
+}
+
+/// The counters of marks leave room for one block beside the rate, or give way to it.
+#[test]
+fn the_rate_leaves_the_counters_of_marks() {
+    let schemes = schemes_of("[wtcp]\nepoch = 4");
+    let settings = Settings { ecn: EcnMode::Accurate, ..tcp() };
+    let mut tcp = Server::installed(&settings, installed(&schemes, "wtcp").receiver_reactions());
+    arrives(&mut tcp, 0, 1_000, 0);
+    for (index, (number, field, blocks, marked)) in (0..).zip([
+        (1, Ecn::Ce, 1, Some(1_000)),
+        (3, Ecn::Ce, 2, Some(2_000)),
+        // The older one of two blocks gives way.
+        (5, Ecn::Ect0, 2, Some(2_000)),
+        (2, Ecn::Ect0, 2, Some(2_000)),
+        // Beside three counters there is room for one block.
+        (4, Ecn::Ect1, 1, Some(2_000)),
+        (7, Ecn::Ce, 2, None),
+    ]) {
+        let timestamps = Some(Timestamps { value: 250_000 * index, echo: 0 });
+        let segment = Segment { timestamps, ..tcp.segment(number * MSS..(number + 1) * MSS) };
+        let at = 1_250 + 250 * u64::from(index);
+        let sack = tcp.at(at).receives_with(segment, field).answer().sack;
+        let found = (sack.len(), sack.ecn_counters().and_then(|option| option.ce()));
+        assert_eq!(found, (blocks, marked), "segment {number}");
+        let rate = sack.last().expect("the rate");
+        assert_eq!(rate.start, rate.end);
+    }
 }
 
 /// A packet that others have overtaken, and one without timestamps, say nothing about the path.

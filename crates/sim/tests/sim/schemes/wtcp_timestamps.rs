@@ -2,7 +2,9 @@
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+use lasthop_proto::tcp::{
+    EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+};
 use lasthop_proto::{
     Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
@@ -63,11 +65,15 @@ impl Station {
     }
 
     fn ack_with(&mut self, number: u32, wnd: u32, sack: SackBlocks) -> Vec<Act> {
-        let ack = SeqNum(number * LEN);
-        let segment = Segment { ack, wnd, flags: Flags::ACK, sack, ..Segment::default() };
-        let (src, dst) = (HostId(1), HostId(0));
-        self.receive(Port::RADIO, Packet { src, dst, body: Body::Tcp(segment), ..data(0, 0) })
+        self.receive(Port::RADIO, acknowledgement(number, wnd, sack))
     }
+}
+
+fn acknowledgement(number: u32, wnd: u32, sack: SackBlocks) -> Packet {
+    let ack = SeqNum(number * LEN);
+    let segment = Segment { ack, wnd, flags: Flags::ACK, sack, ..Segment::default() };
+    let (src, dst) = (HostId(1), HostId(0));
+    Packet { src, dst, body: Body::Tcp(segment), ..data(0, 0) }
 }
 
 fn data(number: u32, stamp: u32) -> Packet {
@@ -127,6 +133,29 @@ fn each_loss_of_a_window_is_repaired() {
     assert_eq!(station.at(90).ack_with(2, 100 * LEN, sack), [Sends(2, 90), Tells(2)]);
     assert_eq!(station.at(130).ack_with(3, 100 * LEN, sack), [Sends(3, 130), Tells(3)]);
     assert_eq!(station.at(170).ack(5), [Tells(5)]);
+}
+
+/// Marks are none of its business: their counters pass without the blocks.
+#[test]
+fn counters_of_marks_pass() {
+    let mut station = Station::with("");
+    for number in 0..5 {
+        station.at(u64::from(number)).data(number, number);
+    }
+    let mut sack = SackBlocks::default();
+    sack.push(SackBlock { start: SeqNum(4 * LEN), end: SeqNum(5 * LEN) });
+    let counters = Some(EcnCounters::new(FieldOrder::Ect0First, &[1, LEN]));
+    sack.set_ecn_counters(counters);
+    let mut out = Out::default();
+    station.at(50);
+    station.agent.receive(station.now, &acknowledgement(2, 100 * LEN, sack), Port::RADIO, &mut out);
+    let effects = std::iter::from_fn(|| out.take()).map(|(_, effect)| effect);
+    let told = effects.filter_map(|effect| match effect {
+        Effect::Send(Port::WIRED, packet) => packet.segment().map(|segment| segment.sack),
+        _ => None,
+    });
+    let told: Vec<_> = told.map(|sack| (sack.len(), sack.ecn_counters())).collect();
+    assert_eq!(told, [(0, counters)]);
 }
 
 /// A timeout closes the window to one segment, and the next acknowledgement opens it.
