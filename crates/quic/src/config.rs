@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lasthop_base::Stream;
+use lasthop_base::{Duration, Stream};
 use lasthop_proto::quic::Settings;
 use lasthop_proto::stack::Sender;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
@@ -12,6 +12,13 @@ use quinn_proto::{
 
 use crate::ids::{self, SequentialIds};
 use crate::sizes;
+
+/// A connection without packets for this long is given up: quinn's default.
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
+
+/// quinn's default for handshake messages that arrive out of order, and what those may exceed the certificates by.
+const CRYPTO_BUFFER: usize = 16 * 1024;
+const HANDSHAKE_REST: usize = 4 * 1024;
 
 /// Congestion controls of quinn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +82,9 @@ fn transport(control: Control, settings: &Settings) -> Arc<TransportConfig> {
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
     config.congestion_controller_factory(control.factory());
     config.stream_receive_window(window).send_window(8 * u64::from(window));
+    let handshake = usize::try_from(settings.handshake.0).unwrap_or(usize::MAX);
+    config.crypto_buffer_size(CRYPTO_BUFFER.max(handshake.saturating_add(HANDSHAKE_REST)));
+    config.max_idle_timeout(Some(VarInt::from_u32((IDLE.as_nanos() / 1_000_000) as u32).into()));
     let mtu = mtu(settings);
     if settings.mtu_discovery {
         let mut discovery = MtuDiscoveryConfig::default();

@@ -62,7 +62,9 @@ impl Host {
     pub(crate) fn server(flow: &StackFlow<'_>, seed: [u8; 32]) -> Host {
         let endpoint = config::server(flow.quic, Control::named(flow.sender), seed);
         let role = Role::Server { left: flow.transfer.bytes };
-        Host::new(flow, [flow.connection.src, flow.connection.dst], role, endpoint, Time::NEVER)
+        // A destination that has not connected by then has given up, too.
+        let patience = flow.transfer.start + config::IDLE;
+        Host::new(flow, [flow.connection.src, flow.connection.dst], role, endpoint, patience)
     }
 
     /// Their destination.
@@ -124,7 +126,9 @@ impl Host {
                     connection.handle_event(event);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
+            Some(DatagramEvent::NewConnection(incoming))
+                if self.connection.is_none() && self.aborted.is_none() =>
+            {
                 match self.endpoint.accept(incoming, instant, &mut self.buffer, None) {
                     Ok(connection) => self.connection = Some(connection),
                     Err(error) => {
@@ -206,7 +210,7 @@ impl Host {
         let instant = clock::instant(now);
         loop {
             let mut is_idle = true;
-            let Some((handle, connection)) = &mut self.connection else { return self.deadline = Time::NEVER };
+            let Some((handle, connection)) = &mut self.connection else { return };
             while let Some(event) = connection.poll_endpoint_events() {
                 is_idle = false;
                 if let Some(answer) = self.endpoint.handle_event(*handle, event) {
@@ -263,7 +267,10 @@ impl Component for Host {
                 let connection = self.endpoint.connect(instant, config, self.peer, "server");
                 self.connection = Some(connection.expect("the address and the version are valid"));
             }
-            (Role::Server { .. }, None) => {}
+            (Role::Server { .. }, None) => {
+                (self.aborted, self.deadline) = (Some(now), Time::NEVER);
+                out.signal(Signal::Finished);
+            }
         }
         self.proceed(now, out);
     }

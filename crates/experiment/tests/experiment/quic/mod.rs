@@ -156,6 +156,41 @@ fn a_connection_through_a_long_outage_is_given_up() {
     assert!((10.0..40.0).contains(&last), "{last}");
 }
 
+/// Either the source never hears of the connection, or the destination never gets an answer.
+#[test]
+fn a_handshake_that_fails_ends_the_run() {
+    for (lossy, connects) in [("radio.uplink.channel", false), ("radio.channel", true)] {
+        let lossy = format!("{lossy}.frame-loss.loss=1");
+        let scenario = read(&[
+            "sender=quinn-cubic",
+            "transfer={ size = \"1 MB\", start = \"2 s\" }",
+            "limit=600 s",
+            &lossy,
+        ]);
+        let run = run(&scenario, "basic", 0, TRACED);
+        assert!(only(&run).aborted && run.ended == Ended::Finished, "{lossy}: {:?}", run.ended);
+        assert_eq!(count(events(&run), "sent") > 0, connects, "{lossy}");
+    }
+}
+
+/// Jumbo frames, and more certificates than quinn expects, out of order.
+#[test]
+fn large_datagrams_and_handshakes_pass() {
+    for sender in ["quinn-newreno", "quinn-cubic", "quinn-bbr"] {
+        for (mtu, discovery) in [("1472 B", false), ("9000 B", false), ("9000 B", true)] {
+            let settings =
+                format!("quic={{ mtu = \"{mtu}\", mtu_discovery = {discovery}, handshake = \"60 KB\" }}");
+            let sender = format!("sender={sender}");
+            let overrides =
+                [&sender, &settings, "transfer.size=100 KB", "radio.channel.frame-loss.loss=0.05"];
+            for number in 0..4 {
+                let run = run(&read(&overrides), "basic", number, Observe::default());
+                assert!(only(&run).finished, "{overrides:?}, run {number}: {:?}", only(&run));
+            }
+        }
+    }
+}
+
 #[test]
 fn keys_of_quic_mean_what_they_say() {
     let sizes = |overrides: &[&str]| {
@@ -226,7 +261,14 @@ fn what_quic_cannot_do_is_refused_with_its_reason() {
             &["connection.a={ sender = \"quinn-bbr\", tcp = { ack_every = 1 } }"],
             "TCP settings beside the sender \"quinn-bbr\"",
         ),
+        (
+            &["sender=quinn-bbr", "connection.a.tcp.ack_every=1"],
+            "TCP settings beside the sender \"quinn-bbr\"",
+        ),
+        (&["sender=quinn-bbr", "connection.a.plain=true"], "plain TCP beside the sender \"quinn-bbr\""),
+        (&["connection.a={ sender = \"quinn-bbr\", plain = true }"], "plain TCP beside the sender"),
         (&["sender=quinn-bbr", "quic.mtu=1199 B"], "expected from \"1200 B\""),
+        (&["sender=quinn-cubic", "quic.mtu=12 KB"], "quinn begins with a window of 12 KB"),
         (&["sender=quinn-bbr", "quic.batch=0"], "expected from 1 to 64 datagrams"),
         (&["sender=quinn-bbr", "quic.window=1 KB"], "expected from \"2944 B\""),
         (&["sender=quinn-bbr", "quic.tick=1 s"], "expected at most \"100 ms\""),

@@ -103,19 +103,20 @@ impl Resolver<'_> {
         own: &ConnectionOverride,
     ) -> (tcp::Settings, Option<StackSender>) {
         let scenario = self.scenario;
-        let of_all = || scenario.sender.as_deref().and_then(|sender| scenario.stack_of_sender(sender));
-        let Some(sender) = own.sender.as_deref() else {
-            return (self.tcp(nodes, &scenario.tcp, Some((name, &own.tcp))), of_all());
-        };
-        if let Some(stack) = scenario.stack_of_sender(sender) {
-            if !own.tcp.is_none() {
-                let problem = format!(
-                    "found TCP settings beside the sender \"{sender}\", which is not TCP; remove one"
-                );
-                self.fault(&["connection", name, "tcp"], problem);
+        let of_stack = |sender| Some((sender, scenario.stack_of_sender(sender)?));
+        if let Some((sender, stack)) = own.sender.as_deref().or(scenario.sender.as_deref()).and_then(of_stack)
+        {
+            let unused = [("tcp", "TCP settings", !own.tcp.is_none()), ("plain", "plain TCP", own.plain)];
+            for (key, found, _) in unused.into_iter().filter(|(.., is_stated)| *is_stated) {
+                let problem =
+                    format!("found {found} beside the sender \"{sender}\", which is not TCP; remove one");
+                self.fault(&["connection", name, key], problem);
             }
             return (scenario.tcp.clone(), Some(stack));
         }
+        let Some(sender) = own.sender.as_deref() else {
+            return (self.tcp(nodes, &scenario.tcp, Some((name, &own.tcp))), None);
+        };
         let Some(tcp) = scenario.tcp_of_sender(sender) else {
             self.fault(&["connection", name, "sender"], scenario.unknown_sender(sender));
             return (scenario.tcp.clone(), None);
