@@ -153,11 +153,18 @@ def test_every_scenario_is_valid(path: Path) -> None:
     assert lasthop.load(path).title
 
 
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_have_targets() -> None:
     for page in (ROOT / name for name in PAGES):
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", page.read_text()):
             if "://" not in target:
-                assert (page.parent / target).exists(), (page.name, target)
+                found = page.parent / target if target else page
+                assert found.exists(), (page.name, target)
+                assert not anchor or anchor in anchors(found), (page.name, target, anchor)
 
 
 def test_files_that_pages_name_exist() -> None:
