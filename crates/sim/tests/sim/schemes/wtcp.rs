@@ -105,7 +105,8 @@ fn random_losses_leave_the_rate() {
     assert_eq!(last[0].end.0.wrapping_sub(last[0].start.0), MSS);
 }
 
-/// The counters of marks leave room for one block beside the rate, or give way to it.
+/// With two counters two blocks fit, with three one, the rate among them.
+// Rule: The counters of accurate ECN leave room for a block beside the rate, or give way. [../scheme/wtcp/mod.rs]
 #[test]
 fn the_rate_leaves_the_counters_of_marks() {
     let schemes = schemes_of("[wtcp]\nepoch = 4");
