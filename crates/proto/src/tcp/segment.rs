@@ -144,6 +144,7 @@ impl SackBlocks {
     }
 
     /// The AccECN option.
+    #[inline]
     pub fn ecn_counters(&self) -> Option<EcnCounters> {
         let OptionForm::Some(order, fields) = self.form else { return None };
         let SackBlock { start: SeqNum(first), end: SeqNum(second) } = self.blocks[SackBlocks::MAX - 1];

@@ -125,6 +125,7 @@ impl Received {
     }
 
     /// The AccECN option of the next acknowledgement, if a counter has grown since the last one: the fields that have ever grown.
+    #[inline]
     pub(in crate::tcp) fn option(&self) -> Option<EcnCounters> {
         (self.mode == EcnMode::Accurate && self.has_grown).then(|| self.counters())
     }

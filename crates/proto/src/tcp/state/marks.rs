@@ -104,6 +104,10 @@ impl SenderState {
     /// feedback is counted here only if recovery keeps no records, which count [what was delivered](Self::count_marks) exactly.
     #[inline]
     pub(in crate::tcp) fn is_marked(&mut self, now: Time, segment: &Segment) -> bool {
+        self.ecn.mode() != EcnMode::Off && self.is_marked_with_ecn(now, segment)
+    }
+
+    fn is_marked_with_ecn(&mut self, now: Time, segment: &Segment) -> bool {
         match self.ecn.mode() {
             EcnMode::Off => false,
             EcnMode::Classic if !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) => false,
