@@ -609,7 +609,7 @@ def test_the_grid_of_fidelity_has_scenarios_that_can_be_emulated() -> None:
         (["last-mile", "--pcap"], "--pcap, --trace and --record-lateness write files and need --out DIR"),
         (["last-mile", "--force"], "--force is about the interfaces of --between, which is not given"),
         (["last-mile", "--lateness", "0"], "--lateness: expected milliseconds from 0 to 1000, such as 5"),
-        (["last-mile", "--mtu", "20"], "greater than or equal to 68"),
+        (["last-mile", "--mtu", "20"], "'--mtu': 20 is not in the range 68<=x<=65535"),
         (["last-mile", "--scheme", "nonsense"], 'there is no scheme "nonsense"'),
     ],
 )
