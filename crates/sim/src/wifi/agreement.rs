@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
-use lasthop_base::{Bytes, Stream, Time};
+use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_link::queue::{Discipline, Queue, QueueLimit};
 use lasthop_link::wifi::MPDU_OVERHEAD;
 use lasthop_proto::{Out, Packet};
+
+/// How long after its last packet an agreement still pays for air time: 100 ms, as in Linux.
+const ACTIVITY: Duration = Duration::from_millis(100);
 
 /// A packet that has been sent at least once, or is about to be.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +47,8 @@ pub(super) struct Agreement {
     pub(super) is_ready: bool,
     /// The air time that it may use before the next turn of the others, in nanoseconds.
     pub(super) deficit: i64,
+    /// Arrival of the last packet; `None` before the first.
+    filled: Option<Time>,
 }
 
 impl Agreement {
@@ -51,9 +56,7 @@ impl Agreement {
         let waiting = match queue {
             Queue::DropTail(_) => Waiting::DropTail(VecDeque::new()),
             // A station has no fixed rate.
-            Queue::Managed(management) => {
-                Waiting::Managed(management.build(|_| lasthop_base::Duration::ZERO, random))
-            }
+            Queue::Managed(management) => Waiting::Managed(management.build(|_| Duration::ZERO, random)),
         };
         Agreement {
             waiting,
@@ -65,6 +68,7 @@ impl Agreement {
             requests: false,
             is_ready: false,
             deficit: 0,
+            filled: None,
         }
     }
 
@@ -76,6 +80,7 @@ impl Agreement {
         (limit, (packets, bytes)): (QueueLimit, (usize, Bytes)),
         out: &mut Out,
     ) -> bool {
+        self.filled = Some(now);
         match &mut self.waiting {
             Waiting::Managed(discipline) => {
                 discipline.enqueue(now, packet, false, out);
@@ -136,6 +141,11 @@ impl Agreement {
                 Waiting::DropTail(queue) => !queue.is_empty(),
                 Waiting::Managed(discipline) => discipline.queued().0 > 0,
             }
+    }
+
+    /// Whether it has frames, or got a packet lately.
+    pub(super) fn is_active(&self, now: Time) -> bool {
+        self.is_ready || self.filled.is_some_and(|filled| now <= filled + ACTIVITY)
     }
 
     /// The order of its oldest packet.

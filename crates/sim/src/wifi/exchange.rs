@@ -83,6 +83,7 @@ impl WifiBss {
     /// The functions that are due at `now` transmit.
     fn begin(&mut self, now: Time, out: &mut Out) {
         self.senders.clear();
+        self.losers.clear();
         // From the first category of each contender to the last.
         for place in (0..self.used.len()).rev() {
             let function = self.used[place];
@@ -92,7 +93,7 @@ impl WifiBss {
                 continue;
             }
             if self.senders.last() == Some(&sender) {
-                self.functions[function].fail(now, &mut self.contenders[sender].backoff);
+                self.losers.push(function);
             } else if self.build(function, now, None, out) {
                 self.senders.push(sender);
             }
@@ -103,6 +104,11 @@ impl WifiBss {
         for &function in &self.used {
             let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
             self.functions[function].count_down(now, idle_from);
+        }
+        // Their new backoffs begin after this busy period.
+        for &function in &self.losers {
+            let contender = &mut self.contenders[function / CATEGORIES];
+            self.functions[function].fail(now, &mut contender.backoff);
         }
         self.stats.idle_time += now.since(self.idle_from);
         match self.senders[..] {
@@ -182,7 +188,7 @@ impl WifiBss {
             self.stats.ppdus += 1;
             self.stats.unanswered += u64::from(!is_answered);
         }
-        self.charge(agreement, air_time);
+        self.charge(agreement, air_time, now);
         if is_answered {
             let response = self.ppdus[sender].response;
             self.stats.gap_time += SIFS;
@@ -195,15 +201,19 @@ impl WifiBss {
         }
     }
 
-    /// Charges a station for the air time of an exchange in either direction.
-    fn charge(&mut self, agreement: usize, air_time: Duration) {
+    /// Charges a station for the air time of an exchange in either direction. One to which nothing is sent runs up no debt, as in
+    /// Linux since 6.0: it would pay all at once when something is.
+    fn charge(&mut self, agreement: usize, air_time: Duration, now: Time) {
         let (station, up) = self.peer_of(agreement);
         self.peers[station].stats_mut(up).air_time += air_time;
         let down = match up {
             false => agreement,
             true => self.agreement(AP, station + 1, Category::ALL[agreement % CATEGORIES]),
         };
-        self.agreements[down].deficit -= air_time.as_nanos() as i64;
+        let state = &mut self.agreements[down];
+        if state.is_active(now) {
+            state.deficit -= air_time.as_nanos() as i64;
+        }
     }
 
     fn end_foreign(&mut self, sender: usize, now: Time) {

@@ -93,6 +93,8 @@ pub struct WifiBss {
     idle_from: Time,
     /// Current senders.
     senders: Vec<usize>,
+    /// Functions that were due and gave way to a later category of their contender.
+    losers: Vec<usize>,
     /// Packets that entered the BSS.
     entered: u64,
     released: Vec<Packet>,
@@ -189,6 +191,7 @@ impl WifiBss {
             used: Vec::new(),
             ppdus: contenders.iter().map(|_| Ppdu::default()).collect(),
             senders: Vec::with_capacity(contenders.len()),
+            losers: Vec::new(),
             contenders,
             agreements,
             shared: [(0, Bytes::ZERO); CATEGORIES],

@@ -114,7 +114,7 @@ impl WifiBss {
             Scheduler::Airtime => loop {
                 let agreement = *ready.front()?;
                 let deficit = &mut self.agreements[agreement].deficit;
-                if *deficit > 0 || ready.len() == 1 {
+                if *deficit > 0 {
                     return Some(agreement);
                 }
                 *deficit += QUANTUM_NS;

@@ -1,6 +1,6 @@
 //! Saturated stations beside arithmetic, Bianchi's fixed point and ns-3.
 
-use lasthop_base::{Duration, Probability, Time};
+use lasthop_base::{Duration, Probability};
 use lasthop_link::wifi::{MpduLoss, Neighbour, Scheduler, StationRadio, WifiConfig};
 use lasthop_link::wlan::RetryLimit;
 use lasthop_proto::Port;
@@ -12,19 +12,20 @@ use crate::wlan::harness::{SERVER, host, packet};
 /// Packets that each source keeps in its queue.
 const BACKLOG: u64 = 160;
 
-/// Payload of UDP that stations send or get, in Mb/s, over `seconds`. Their queues are never empty.
-fn goodput_mbps(bench: &mut Bench, stations: u16, up: bool, seconds: u64) -> Vec<f64> {
-    let end = Time::ZERO + Duration::from_secs(seconds);
-    let delivered = |bench: &Bench, index: u16| {
-        let ways = bench.bss.station(usize::from(index));
-        if up { ways.up.packets.delivered } else { ways.down.packets.delivered }
-    };
-    let mut sent = vec![0; usize::from(stations)];
-    let mut now = Time::ZERO;
+fn delivered(bench: &Bench, index: u16, up: bool) -> u64 {
+    let ways = bench.bss.station(usize::from(index));
+    if up { ways.up.packets.delivered } else { ways.down.packets.delivered }
+}
+
+/// Keeps the queues of the first stations, or those of the access point for them, from becoming empty, for `seconds` from now.
+fn saturate(bench: &mut Bench, stations: u16, up: bool, seconds: u64) {
+    let mut sent: Vec<u64> = (0..stations).map(|index| delivered(bench, index, up)).collect();
+    let mut now = bench.now;
+    let end = now + Duration::from_secs(seconds);
     while now < end {
         for index in 0..stations {
             let (port, to) = if up { (Port(1 + index), SERVER) } else { (Port::WIRED, host(index)) };
-            while sent[usize::from(index)] < delivered(bench, index) + BACKLOG {
+            while sent[usize::from(index)] < delivered(bench, index, up) + BACKLOG {
                 sent[usize::from(index)] += 1;
                 bench.send(now, port, packet(0, to, 1498));
             }
@@ -33,7 +34,12 @@ fn goodput_mbps(bench: &mut Bench, stations: u16, up: bool, seconds: u64) -> Vec
         now += Duration::from_millis(2);
         bench.until(now);
     }
-    let mbps = |index| delivered(bench, index) as f64 * 1470.0 * 8.0 / (1e6 * seconds as f64);
+}
+
+/// Payload of UDP that stations send or get, in Mb/s, over `seconds`. Their queues are never empty.
+fn goodput_mbps(bench: &mut Bench, stations: u16, up: bool, seconds: u64) -> Vec<f64> {
+    saturate(bench, stations, up, seconds);
+    let mbps = |index| delivered(bench, index, up) as f64 * 1470.0 * 8.0 / (1e6 * seconds as f64);
     (0..stations).map(mbps).collect()
 }
 
@@ -124,6 +130,29 @@ fn schedulers_divide_aggregates_or_air_time() {
     let expected = (1932.0 + 60.0) / (1932.0 + 60.0 + 228.0 + 44.0);
     assert!((turns - expected).abs() < 0.01, "{turns}");
     assert!((shares(Scheduler::Airtime) - 0.5).abs() < 0.01);
+}
+
+/// What a station did alone is not held against it: two stations share the air from the moment at which the second download
+/// begins, after a download of the first, and after its upload.
+#[test]
+fn a_late_starter_gets_its_share_at_once() {
+    for up in [false, true] {
+        let config = WifiConfig { scheduler: Scheduler::Airtime, ..ht20() };
+        let mut bench = Bench::new(config, 1, stations(1, 2, mcs7(), AboveMac::default()));
+        let air_times = |bench: &Bench| {
+            [0, 1].map(|index| {
+                let ways = bench.bss.station(index);
+                (ways.down.air_time + ways.up.air_time).as_secs_f64()
+            })
+        };
+        saturate(&mut bench, 1, up, 2);
+        let before = air_times(&bench);
+        assert!(before[0] > 1.9 && before[1] == 0.0, "{before:?}");
+        saturate(&mut bench, 2, false, 1);
+        let after = air_times(&bench);
+        let [first, second] = [0, 1].map(|index| after[index] - before[index]);
+        assert!((second / (first + second) - 0.5).abs() < 0.02, "up {up}: {first} {second}");
+    }
 }
 
 /// A neighbouring BSS takes the share of the air that it asks for, and leaves the rest.

@@ -2,8 +2,8 @@
 
 use lasthop_base::{Duration, Time};
 use lasthop_link::queue::{Queue, QueueLimit};
-use lasthop_link::wifi::{Scheduler, WifiConfig};
-use lasthop_link::wlan::RetryLimit;
+use lasthop_link::wifi::{Access, Edca, Scheduler, WifiConfig};
+use lasthop_link::wlan::{Cw, RetryLimit};
 use lasthop_proto::{DropReason, LinkOutcome, Port};
 use lasthop_sim::wlan::AboveMac;
 
@@ -126,14 +126,36 @@ fn voice_goes_first() {
     bench.finish();
     let found = bench.deliveries();
     let order: Vec<u64> = found.iter().map(|delivery| delivery.1).collect();
-    // One best-effort packet was on the air, and more may go before: voice has at most 3 slots of backoff, best effort 15.
-    let first = order.iter().position(|number| *number == 100).expect("it arrives");
-    assert!(first <= 1 + 28, "{order:?}");
-    assert_eq!(order[first + 1], 101);
+    // Both are due at 1006 µs.
+    assert_eq!(order, (100..102).chain(0..40).collect::<Vec<_>>());
     // 238 B take 8 symbols; then SIFS, an Ack of 28 µs and SIFS.
-    assert_eq!(found[first + 1].0 - found[first].0, 36.0 + 8.0 * 4.0 + 16.0 + 28.0 + 16.0);
-    let controls = micros(bench.bss.stats().control_time);
-    assert!((controls - 52.0) % 4.0 == 0.0);
+    assert_eq!(found[1].0 - found[0].0, 36.0 + 8.0 * 4.0 + 16.0 + 28.0 + 16.0);
+    // Two Acks, the CF-End, and the Block Acks of 28 and 12 MPDUs.
+    assert_eq!(micros(bench.bss.stats().control_time), 2.0 * 28.0 + 52.0 + 2.0 * 32.0);
+}
+
+/// A category that gives way to a later one of its contender draws a backoff from the doubled window, all of whose slots come after
+/// that one's access.
+#[test]
+fn an_internal_collision_costs_a_whole_backoff() {
+    let access = |window| Access { aifsn: 2, cw: Cw { min: window, max: window }, txop: Duration::ZERO };
+    let edca = Edca { voice: access(0), best_effort: access(3), ..Edca::default() };
+    let mut seen = [0; 4];
+    for seed in 0..200 {
+        let config = WifiConfig { edca, ..ht20() };
+        let mut bench = Bench::new(config, seed, stations(seed, 1, mcs7(), AboveMac::default()));
+        bench.send(us(1000), Port::WIRED, packet(1, host(0), 1498));
+        bench.send(us(1000), Port::WIRED, marked(packet(2, host(0), 1498), 46));
+        bench.finish();
+        let [(voice, 2), (best_effort, 1)] = bench.deliveries()[..] else { panic!("{:?}", bench.log) };
+        assert_eq!(voice, 1006.0 + SINGLE);
+        // SIFS and Ack, AIFS, and the backoff.
+        let slots = (best_effort - SINGLE - voice - (16.0 + 28.0) - (16.0 + 2.0 * 9.0)) / 9.0;
+        seen[slots as usize] += 1;
+        assert_eq!(slots.fract(), 0.0);
+    }
+    // Each of four values in a quarter of the cases; the standard deviation of a count is 6.
+    assert!(seen.iter().all(|&count| (25..=75).contains(&count)), "{seen:?}");
 }
 
 /// Packets of a station for another go through the access point.
