@@ -107,7 +107,7 @@ impl Table {
             entries,
             best: [0; BEST],
             reliable: 0,
-            length: 0,
+            length: share(1, 1),
             counted: (0, 0),
             chain: Chain::default(),
         }
@@ -135,13 +135,7 @@ impl Table {
 
     /// The average number of MPDUs of a PPDU.
     pub(super) fn length(&self) -> u32 {
-        match (self.length >> SCALE, self.duration(self.best[0])) {
-            (0, duration) if duration > 400_000 => 2,
-            (0, duration) if duration > 250_000 => 4,
-            (0, duration) if duration > 150_000 => 8,
-            (0, _) => 16,
-            (length, _) => length as u32,
-        }
+        (self.length >> SCALE) as u32
     }
 
     /// The throughput of a rate with success probability `probability`: none below 10 %, and as with 90 % above.
@@ -260,7 +254,7 @@ impl Table {
         self.reliable = reliable;
     }
 
-    /// The number of attempts at a rate of the chain: as many as fit into its segment.
+    /// The number of attempts at a rate of the chain: two, and as many more as end within its segment.
     fn attempts_at(&self, index: usize, is_protected: bool) -> u32 {
         if self.entries[index].probability[0] < share(20, 100) {
             return 2;
@@ -268,9 +262,12 @@ impl Table {
         let overhead = if is_protected { PROTECTED_OVERHEAD_US } else { OVERHEAD_US };
         let each = overhead + self.duration(index) * self.length() / 1_000;
         let (mut cw, mut time, mut attempts) = (15, 0, 0);
-        while attempts < 2 || (time < SEGMENT_US && attempts < MOST_ATTEMPTS) {
+        while attempts < MOST_ATTEMPTS {
             time += 9 * cw / 2 + each;
             cw = (2 * cw + 1).min(1023);
+            if attempts >= 2 && time >= SEGMENT_US {
+                break;
+            }
             attempts += 1;
         }
         attempts
@@ -309,5 +306,44 @@ impl Table {
         }
         let rate = self.entries[self.stage_rate(self.chain.stage)].rate;
         Selection { rts: self.chain.stage > 0, ..Selection::of(rate) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wifi::{GuardInterval, Standard, Width};
+
+    const HT20: PpduFormat =
+        PpduFormat { standard: Standard::N, width: Width::Mhz20, guard_interval: GuardInterval::Ns800 };
+
+    /// A table after updates in which each PPDU had `mpdus` MPDUs, all acknowledged.
+    fn table(mpdus: u32, updates: u32) -> Table {
+        let mut table = Table::new(HT20, 1);
+        for _ in 0..updates {
+            for index in 0..table.entries.len() {
+                table.count(table.entries[index].rate, mpdus, mpdus);
+            }
+            table.update(true, |entry, new| entry.probability = [new; 2]);
+        }
+        table
+    }
+
+    /// The average starts at one MPDU and moves by a quarter of the difference.
+    #[test]
+    fn the_length_is_that_of_the_ppdus() {
+        assert_eq!([0, 1, 50].map(|updates| table(1, updates).length()), [1, 1, 1]);
+        assert_eq!([0, 1, 2].map(|updates| table(17, updates).length()), [1, 5, 8]);
+    }
+
+    /// By hand: contention takes 67, 139, 283, 571, 1147 and 2299 µs, and an attempt 1584 µs at MCS 0 and 255 at MCS 7, 375
+    /// with RTS. The third at MCS 0 ends after 5241 µs and the fourth after 7396; the fifth at MCS 7 after 3482, with RTS 4082,
+    /// and the sixth after 6036, with RTS 6756. With 28 MPDUs, not even the second ends within the segment.
+    #[test]
+    fn attempts_end_within_their_segment() {
+        let single = table(1, 1);
+        let found = [(0, false), (7, false), (7, true)].map(|(mcs, rts)| single.attempts_at(mcs, rts));
+        assert_eq!(found, [3, 5, 5]);
+        assert_eq!(table(28, 50).attempts_at(7, false), 2);
     }
 }

@@ -1,10 +1,11 @@
-//! Minstrel-HT as Linux had it before 5.12, and as ns-3 has it.
+//! Minstrel-HT with the moving average that Linux had before 5.5, and that ns-3 has.
 //!
 //! *What it does.* As its [successor](super::minstrel_ht), but it averages the success of each rate by an exponentially weighted moving average, in
 //! which the past weighs 75 %, takes a rate for useless until it was tried, and probes one rate of a random order after every 16 PPDUs and two for each MPDU of the
 //! average PPDU. Slower rates than those in use are probed only if they were not for 20 updates.
 //!
-//! *Source.* Linux 5.10, `net/mac80211/rc80211_minstrel_ht.c`. That counts packets between probes, ns-3 PPDUs, and so do we.
+//! *Source.* `net/mac80211/rc80211_minstrel_ht.c`: the average of Linux 5.4, the probes of Linux 5.10. That counts packets between probes, ns-3 PPDUs,
+//! and so do we.
 
 use lasthop_base::{Duration, Stream, Time};
 

@@ -53,7 +53,7 @@ pub enum RateSelection {
     Ideal,
     /// Minstrel-HT as Linux has it since 5.12: a filter of the success at each rate, and probes every 20 ms.
     MinstrelHt,
-    /// Minstrel-HT as Linux had it before 5.12, and as ns-3 has it.
+    /// Minstrel-HT with the moving average that Linux had before 5.5, and that ns-3 has.
     MinstrelHtEwma,
 }
 
@@ -123,11 +123,12 @@ mod tests {
     }
 
     /// At a fixed signal, most PPDUs have the rate with the highest goodput. At 9 dB, half the MPDUs of the next one arrive, so
-    /// it is the second in chains.
+    /// it is the second in chains. At 18 dB it would be no less used: Minstrel takes 99 % for 90 %, and 78 % at the next rate are within 3 %
+    /// of that.
     #[test]
     fn minstrel_finds_the_best_rate() {
         for control in [RateSelection::MinstrelHt, RateSelection::MinstrelHtEwma] {
-            for (snr_db, mcs) in [(3.0, 0), (9.0, 2), (12.0, 3), (15.0, 4), (18.0, 5), (24.0, 7)] {
+            for (snr_db, mcs) in [(3.0, 0), (9.0, 2), (12.0, 3), (15.0, 4), (17.5, 5), (24.0, 7)] {
                 let shares = shares(control, 1, |_| snr_db, 1_000);
                 let share = shares.iter().find(|(rate, _)| rate.mcs == mcs).map_or(0.0, |found| found.1);
                 assert!(share > 0.6, "{control:?} at {snr_db} dB: {shares:?}");
