@@ -61,10 +61,13 @@ impl Curve {
         if place < 0.0 {
             return 1.0;
         }
+        if place >= self.losses.len() as f64 {
+            return 0.0;
+        }
         let step = place.floor();
         let at = |index: usize| self.losses.get(index).copied().unwrap_or(0.0);
         let index = step as usize;
-        at(index) + (place - step) * (at(index.saturating_add(1)) - at(index))
+        at(index) + (place - step) * (at(index + 1) - at(index))
     }
 }
 
@@ -114,6 +117,8 @@ mod tests {
             (7, 1536, 23.0, 0.0),
             (11, 100, 32.0, 0.5058),
             (11, 1536, 90.0, 0.0),
+            (11, 1536, 1e308, 0.0),
+            (0, 1536, -1e308, 1.0),
             (7, 768, 19.5, 1.0 - libm::sqrt(1.0 - 0.1296)),
         ] {
             let found = loss(mcs, bytes, snr_db);
