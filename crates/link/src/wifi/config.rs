@@ -40,6 +40,9 @@ impl Category {
     }
 }
 
+/// The largest TXOP limit: 65535 units of 32 µs (IEEE 802.11-2020 section 9.4.2.28).
+const LONGEST_TXOP: Duration = Duration::from_micros(65_535 * 32);
+
 /// How a category gets the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
@@ -51,7 +54,8 @@ pub struct Access {
     pub aifsn: u8,
     /// The contention window.
     pub cw: Cw,
-    /// The time for which it may send once it has the medium; `"0 s"` for one PPDU. An early end is announced by a CF-End.
+    /// The time for which it may send once it has the medium, at most 2.09712 s; `"0 s"` for one PPDU. An early end is announced by
+    /// a CF-End.
     pub txop: Duration,
 }
 
@@ -96,13 +100,23 @@ impl Edca {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        const FIELDS: [[&str; 3]; 4] = [
-            ["edca.background.aifsn", "edca.background.cw.min", "edca.background.cw.max"],
-            ["edca.best_effort.aifsn", "edca.best_effort.cw.min", "edca.best_effort.cw.max"],
-            ["edca.video.aifsn", "edca.video.cw.min", "edca.video.cw.max"],
-            ["edca.voice.aifsn", "edca.voice.cw.min", "edca.voice.cw.max"],
+        const FIELDS: [[&str; 4]; 4] = [
+            [
+                "edca.background.aifsn",
+                "edca.background.cw.min",
+                "edca.background.cw.max",
+                "edca.background.txop",
+            ],
+            [
+                "edca.best_effort.aifsn",
+                "edca.best_effort.cw.min",
+                "edca.best_effort.cw.max",
+                "edca.best_effort.txop",
+            ],
+            ["edca.video.aifsn", "edca.video.cw.min", "edca.video.cw.max", "edca.video.txop"],
+            ["edca.voice.aifsn", "edca.voice.cw.min", "edca.voice.cw.max", "edca.voice.txop"],
         ];
-        for (category, [aifsn, min, max]) in Category::ALL.into_iter().zip(FIELDS) {
+        for (category, [aifsn, min, max, txop]) in Category::ALL.into_iter().zip(FIELDS) {
             let access = self.access(category);
             if !(1..=15).contains(&access.aifsn) {
                 return Err(Invalid { field: aifsn, problem: "expected 1 to 15 slots" });
@@ -110,6 +124,10 @@ impl Edca {
             if let Err(invalid) = access.cw.validate() {
                 let field = if invalid.field == "cw.min" { min } else { max };
                 return Err(Invalid { field, ..invalid });
+            }
+            if access.txop > LONGEST_TXOP {
+                let problem = "expected at most \"2.09712 s\", the largest TXOP limit of the standard";
+                return Err(Invalid { field: txop, problem });
             }
         }
         Ok(())

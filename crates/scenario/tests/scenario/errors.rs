@@ -499,6 +499,11 @@ fn invalid_wifi_is_reported() {
             "streams = 2\nrate",
             "edca.voice = { aifsn = 2, cw = { min = 7, max = 16 }, txop = \"0 s\" }\nstreams = 2\nrate",
         ),
+        (
+            "a TXOP beyond the standard's field",
+            "streams = 2\nrate",
+            "edca.voice = { aifsn = 2, cw = { min = 3, max = 7 }, txop = \"2.1 s\" }\nstreams = 2\nrate",
+        ),
         ("a neighbour that takes all", "streams = 2\nrate", "neighbour.share = 1\nstreams = 2\nrate"),
         (
             "an exchange that is too long",
