@@ -24,7 +24,7 @@ pub fn packet_bound(scenario: &Scenario) -> f64 {
                     _ => false,
                 };
                 // The stations of a cell share a medium.
-                let shared = (network.bss.data_rate(), None);
+                let shared = (network.fastest_station(), None);
                 Some(link.rate(up).map_or(shared, |rate| (rate, Some((id, step[0])))))
             });
             rates.min_by_key(|&(rate, _)| rate)

@@ -112,3 +112,34 @@ fn a_worse_signal_costs_throughput() {
         assert!(near > 45e6 && far < 20e6 && far > 10e6, "{control}: {near} {far}");
     }
 }
+
+/// A scheme that orders one queue has no effect on categories, so it is refused.
+#[test]
+fn packets_cannot_go_first_in_a_category() {
+    let scenario = read(HOME, &[]);
+    let refused = scenario.run("acks-first", 1, 0, Observe::default()).expect_err("a cell has categories");
+    assert!(refused.to_string().contains("[wifi] their category does; leave the scheme out"), "{refused}");
+}
+
+/// Twice as many packets fit into a run over two streams.
+#[test]
+fn the_bound_of_packets_counts_streams() {
+    let text = r#"
+limit = "10 s"
+[topology.cell]
+stations = 1
+[traffic.flood]
+from = "server"
+to = "MH1"
+packet_size = "1500 B"
+law.constant.rate = "900 Mbps"
+[wired]
+rate = "1 Gbps"
+[wifi]
+standard = "802.11n"
+"#;
+    let bound =
+        |streams: &str| lasthop_predict::packet_bound(&read(text, &[&format!("wifi.streams={streams}")]));
+    // 65 Mb/s for each.
+    assert_eq!(["1", "2"].map(|streams| bound(streams).round()), [54_167.0, 108_333.0]);
+}

@@ -78,7 +78,7 @@ impl BssKind {
     pub fn data_rate(&self) -> BitRate {
         match self {
             BssKind::Dcf(config) => config.phy.data_rate(),
-            BssKind::Edca(config) => config.format.bit_rate(fastest(&config.format)),
+            BssKind::Edca(config) => config.format.bit_rate(fastest(&config.format, 1)),
         }
     }
 
@@ -88,7 +88,7 @@ impl BssKind {
         match self {
             BssKind::Dcf(config) => config.phy.exposed(size),
             BssKind::Edca(config) => {
-                let (mpdu, rate) = (size + MPDU_OVERHEAD, fastest(&config.format));
+                let (mpdu, rate) = (size + MPDU_OVERHEAD, fastest(&config.format, 1));
                 let air_time = config.format.air_time(rate, config.format.single(mpdu));
                 (mpdu.bits(), air_time - config.format.preamble(1))
             }
@@ -104,9 +104,9 @@ impl BssKind {
     }
 }
 
-/// The highest rate of a format with one stream.
-fn fastest(format: &PpduFormat) -> Rate {
-    format.rates(1).max_by_key(|rate| format.bits_per_symbol(*rate)).expect("every format has rates")
+/// The highest rate of a format with up to `streams` streams.
+fn fastest(format: &PpduFormat, streams: u8) -> Rate {
+    format.rates(streams).max_by_key(|rate| format.bits_per_symbol(*rate)).expect("every format has rates")
 }
 
 /// A link of a network.
@@ -338,7 +338,7 @@ impl Network {
     }
 
     /// Replaces the queues before wireless links by those that a combination of schemes uses. With a discipline, an access
-    /// point has a queue for each station, which it serves by air time, as Linux does.
+    /// point has a queue for each station, which it serves by air time, as Linux does; the target of Linux's discipline is 20 ms.
     pub fn use_queues(&mut self, queue: QueueUse) {
         if let (BssKind::Edca(config), QueueUse::FqCodel { .. }) = (&mut self.bss, queue) {
             config.queue = queue_in_use(queue, config.queue);
@@ -438,6 +438,20 @@ impl Network {
             }
         });
         delays.fold(Duration::ZERO, |sum, delay| sum + delay)
+    }
+
+    /// The highest bit rate of data frames that a station of the cells can use.
+    pub fn fastest_station(&self) -> BitRate {
+        let streams = self.links.iter().filter_map(|link| match link {
+            NetworkLink::Station(station) => Some(station.radio?.streams),
+            NetworkLink::Wired(_) | NetworkLink::Radio(_) => None,
+        });
+        match (&self.bss, streams.max()) {
+            (BssKind::Edca(config), Some(streams)) => {
+                config.format.bit_rate(fastest(&config.format, streams))
+            }
+            _ => self.bss.data_rate(),
+        }
     }
 
     /// The lowest mean rate along a path; for a cell, its data rate.

@@ -123,6 +123,12 @@ impl Network {
     }
 
     fn lacks_priority_queues(&self) -> Option<&'static str> {
+        if self.crosses_bss() {
+            return Some(
+                "lets packets go first in the queue before a wireless link, and in a cell of [wifi] their category does; \
+                 leave the scheme out",
+            );
+        }
         self.has_disciplines_without_priority().then_some(
             "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does \
              not; give these links a capacity or priority = {} as queue, or leave the scheme out",
