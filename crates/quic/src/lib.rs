@@ -1,15 +1,15 @@
 //! QUIC: the protocol code of [quinn](https://github.com/quinn-rs/quinn), as it is, between two hosts of a simulation.
 //!
 //! quinn's state machines get the time from their caller, send nothing themselves and never wait, as [components] do. A
-//! [`Host`](host::Host) translates:
+//! `Host` translates:
 //!
 //! ```text
 //! packet ──> bytes ──> Endpoint ──events──> Connection ──> datagrams ──> packets
 //! wake-up ───────────────timeout───────────────┘  └──> the next deadline
 //! ```
 //!
-//! What makes it deterministic: each instant is a constant plus the simulated time ([`clock`]), random numbers are seeded and
-//! connection ids are numbers; the handshake has the sizes of TLS 1.3 and no cryptography ([`sizes`]). quinn's BBR draws the
+//! What makes it deterministic: each instant is a constant plus the simulated time (`clock`), random numbers are seeded and
+//! connection ids are numbers; the handshake has the sizes of TLS 1.3 and no cryptography (`sizes`). quinn's BBR draws the
 //! phase in which it begins to probe from the system's random numbers, on which version 0.11 bases no packet.
 //!
 //! [components]: lasthop_proto::Component
