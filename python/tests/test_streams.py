@@ -119,7 +119,9 @@ def test_a_full_stdout_is_reported(tmp_path: Path, options: list[str]) -> None:
     with open("/dev/full", "w") as full:
         result = lasthop("study", WIDE_AREA, "--runs", "100", "--out", tmp_path, *options, stdout=full)
     assert result.returncode == 2
-    assert result.stderr == "error: standard output: No space left on device\n"
+    # What the study says of its precision may come first.
+    assert result.stderr.endswith("error: standard output: No space left on device\n")
+    assert "Traceback" not in result.stderr
     assert "results.json" in results(tmp_path)
 
 
