@@ -176,5 +176,12 @@ def exit_resumable(kept: str) -> NoReturn:
 
 
 def warn(message: str) -> None:
-    """Print a warning on stderr."""
+    """Print a warning on stderr, after what has been printed on stdout.
+
+    Raises
+    ------
+    OSError
+        If stdout cannot be written to; its `filename` is "standard output".
+    """
+    streams.finish()
     streams.notify(f"warning: {message}")
