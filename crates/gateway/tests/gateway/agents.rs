@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
@@ -11,27 +11,9 @@ use std::time::{Duration, Instant};
 use lasthop_gateway::report::rows::{self, Line, Outcome};
 use nix::net::if_::if_nametoindex;
 
-use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft};
+use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
 
 const SNOOP: &str = "scheme = \"snoop\"";
-
-/// Sends `len` bytes to a host and reads them back; returns both ends, as this host sees them.
-fn talk(host: &'static str, len: u32) -> (SocketAddr, SocketAddr) {
-    let mut stream = connect(host, 7000).expect("a listener");
-    let ends = (stream.local_addr().expect("an address"), stream.peer_addr().expect("an address"));
-    let data: Vec<u8> = (0..len).map(|number| (number / 7) as u8).collect();
-    let mut writer = stream.try_clone().expect("a socket");
-    let sent = data.clone();
-    let writing = thread::spawn(move || {
-        writer.write_all(&sent).expect("it is read");
-        writer.shutdown(Shutdown::Write).expect("it is open");
-    });
-    let mut echoed = Vec::new();
-    stream.read_to_end(&mut echoed).expect("an end after the end was sent");
-    writing.join().expect("written");
-    assert!(echoed == data, "{host}");
-    ends
-}
 
 /// Lets the radio lose each packet of data whose number is a multiple of `one_in`, in both directions.
 fn lose(network: &Network, one_in: u32) -> bool {

@@ -9,7 +9,7 @@
 use std::any::Any;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -284,4 +284,22 @@ pub(crate) fn connect(host: &str, port: u16) -> std::io::Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
+}
+
+/// Sends `len` bytes to a host and reads them back; returns both ends, as this host sees them.
+pub(crate) fn talk(host: &'static str, len: u32) -> (SocketAddr, SocketAddr) {
+    let mut stream = connect(host, 7000).expect("a listener");
+    let ends = (stream.local_addr().expect("an address"), stream.peer_addr().expect("an address"));
+    let data: Vec<u8> = (0..len).map(|number| (number / 7) as u8).collect();
+    let mut writer = stream.try_clone().expect("a socket");
+    let sent = data.clone();
+    let writing = thread::spawn(move || {
+        writer.write_all(&sent).expect("it is read");
+        writer.shutdown(Shutdown::Write).expect("it is open");
+    });
+    let mut echoed = Vec::new();
+    stream.read_to_end(&mut echoed).expect("an end after the end was sent");
+    writing.join().expect("written");
+    assert!(echoed == data, "{host}");
+    ends
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::hosts::{CLIENT, Host, Network, PATIENCE, SERVER, address, connect, echo, ip, nft};
+use super::hosts::{CLIENT, Host, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
 
 /// Closes a connection by a reset.
 fn reset(stream: TcpStream) {
@@ -20,29 +20,13 @@ fn reset(stream: TcpStream) {
 fn neither_end_sees_the_gateway() {
     let Some(network) = Network::of("splits::neither_end_sees_the_gateway") else { return };
     let gateway = network.start("");
-    let talk = |host: &'static str| {
-        let mut stream = connect(host, 7000).expect("a listener");
-        let ends = (stream.local_addr().expect("an address"), stream.peer_addr().expect("an address"));
-        let data: Vec<u8> = (0..1_000_000u32).map(|number| (number / 7) as u8).collect();
-        let mut writer = stream.try_clone().expect("a socket");
-        let sent = data.clone();
-        let writing = thread::spawn(move || {
-            writer.write_all(&sent).expect("it is read");
-            writer.shutdown(Shutdown::Write).expect("it is open");
-        });
-        let mut echoed = Vec::new();
-        stream.read_to_end(&mut echoed).expect("an end after the end was sent");
-        writing.join().expect("written");
-        assert!(echoed == data, "{host}");
-        ends
-    };
     // Connections are opened from either side of the radio.
     for (opener, listener, hosts) in
         [(&network.client, &network.server, SERVER), (&network.server, &network.client, CLIENT)]
     {
         let peers = listener.run(move || echo(hosts, 7000));
         for host in hosts {
-            let (own, peer) = opener.run(move || talk(host));
+            let (own, peer) = opener.run(move || talk(host, 1_000_000));
             assert_eq!(peer, address(host, 7000));
             assert_eq!(peers.recv_timeout(PATIENCE).expect("a connection"), own);
         }

@@ -115,7 +115,7 @@ struct RestartTimer {
 impl Reaction for RestartTimer {
     fn on_notice(&mut self, now: Time, notice: &Notice, sender: &mut SenderState) {
         if notice.code == BAD_STATE {
-            sender.restart_timer_for(now, self.timeout);
+            sender.restart_timer_times(now, self.timeout);
         }
     }
 }

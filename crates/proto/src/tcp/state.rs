@@ -193,18 +193,18 @@ impl SenderState {
     /// Restarts the retransmission timer with its current value, backoff included; does nothing if no data
     /// are outstanding.
     pub fn restart_timer(&mut self, now: Time) {
-        if self.outstanding() {
-            self.set_retransmission_timer(now + self.rtt.rto());
-            self.stats.reactions += 1;
-        }
+        self.restart_timer_for(now, self.rtt.rto());
     }
 
     /// The same with `times` its current value.
-    pub fn restart_timer_for(&mut self, now: Time, times: f64) {
-        self.restart_timer(now);
-        if times != 1.0 && self.outstanding() {
-            let rto = Duration::from_secs_f64(self.rtt.rto().as_secs_f64() * times);
-            self.set_retransmission_timer(now + rto);
+    pub fn restart_timer_times(&mut self, now: Time, times: f64) {
+        self.restart_timer_for(now, Duration::from_secs_f64(self.rtt.rto().as_secs_f64() * times));
+    }
+
+    fn restart_timer_for(&mut self, now: Time, timeout: Duration) {
+        if self.outstanding() {
+            self.set_retransmission_timer(now + timeout);
+            self.stats.reactions += 1;
         }
     }
 

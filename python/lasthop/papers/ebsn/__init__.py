@@ -133,7 +133,7 @@ PAPER = Paper(
             quick=100,
             full=_campaign(least=800, transfer=100e3),
             scenario="wide",
-            overrides=('schemes=["basic"]', f"sweep.tcp.packet_size={json.dumps([*BETWEEN, *KNOWN])}"),
+            overrides=('schemes=["basic"]', f"sweep.tcp.packet_size={json.dumps([BETWEEN, *KNOWN])}"),
         ),
         # The rivals of section 2 have no ARQ below them, as basic TCP. A split connection is closed.
         Experiment(

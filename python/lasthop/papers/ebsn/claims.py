@@ -318,8 +318,8 @@ def _lossier(axis: str, base: str, least: float, region: Region, evidence: Evide
 KNOWN = ("128 B", "576 B")
 """The MTU of the wireless link, and the default size of an IP datagram."""
 
-BETWEEN = ("256 B", "384 B", "512 B")
-"""Sizes between them."""
+BETWEEN = "384 B"
+"""A size between them: the best for a bad period of 3 s, by section 5.1."""
 
 RIVALS = ("basic + snoop", "basic + i-tcp")
 """Snoop and a split connection, over the bare link."""
@@ -329,26 +329,25 @@ TIMEOUTS = (0.1, 1.0, 1000.0)
 
 
 def _neither_size(evidence: Evidence) -> Finding:
-    """Compare the best size between with both known ones, at the three bad periods where it gains most."""
+    """Compare a size between with both known ones, at the three bad periods where it gains most."""
     sweep = evidence.sweep("default-size")
     found, texts = [], []
     for bad in sweep.values("bad"):
-        means = {size: sweep.mean(THROUGHPUT, "basic", {"bad": bad, "size": size}).mean for size in BETWEEN}
-        size = max(means, key=means.__getitem__)
         over = [
             Part(
-                sweep.ratio(THROUGHPUT, *(("basic", {"bad": bad, "size": each}) for each in (size, known))),
+                sweep.ratio(
+                    THROUGHPUT, *(("basic", {"bad": bad, "size": each}) for each in (BETWEEN, known))
+                ),
                 above(text="more than with that size"),
-                f"{bad}, {size} over {known}",
+                f"{bad}, over {known}",
             )
             for known in KNOWN
         ]
         found.append(over)
-        gains = " and ".join(as_gain(part.quantity.at()) for part in over)
-        texts.append(f"{gains} with {size} (bad {bad})")
+        texts.append(f"{' and '.join(as_gain(part.quantity.at()) for part in over)} (bad {bad})")
     found.sort(key=lambda over: min(part.quantity.at().mean for part in over), reverse=True)
     parts = [part for over in found[: len(found) // 2 + 1] for part in over]
-    return Finding(parts, f"over {' and '.join(KNOWN)}: {'; '.join(texts)}")
+    return Finding(parts, f"{BETWEEN} over {' and '.join(KNOWN)}: {'; '.join(texts)}")
 
 
 def _rivals(evidence: Evidence) -> Finding:
@@ -511,7 +510,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="basic: for most bad periods the best size is neither the wireless MTU nor the default",
         printed="differs",
         experiment="default-size",
-        fails_if="at two of the four bad periods no size between is better than both 128 B and 576 B",
+        fails_if="at two of the four bad periods 384 B is not better than both 128 B and 576 B",
         evaluate=_neither_size,
     ),
     CustomClaim(
