@@ -1,10 +1,10 @@
-//! Minstrel-HT with the moving average that Linux had before 5.5, and that ns-3 has.
+//! Minstrel-HT with the moving average that earlier Linux had, and that ns-3 has.
 //!
 //! *What it does.* As its [successor](super::minstrel_ht), but it averages the success of each rate by an exponentially weighted moving average, in
 //! which the past weighs 75 %, takes a rate for useless until it was tried, and probes one rate of a random order after every 16 PPDUs and two for each MPDU of the
 //! average PPDU. Slower rates than those in use are probed only if they were not for 20 updates.
 //!
-//! *Source.* `net/mac80211/rc80211_minstrel_ht.c`: the average of Linux 5.4, the probes of Linux 5.10. That counts packets between probes, ns-3 PPDUs,
+//! *Source.* `net/mac80211/rc80211_minstrel_ht.c` before its average was a filter of two poles, and before probes had classes. That counts packets between probes, ns-3 PPDUs,
 //! and so do we.
 
 use lasthop_base::{Duration, Stream, Time};

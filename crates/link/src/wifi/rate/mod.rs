@@ -53,7 +53,7 @@ pub enum RateSelection {
     Ideal,
     /// Minstrel-HT as Linux has it since 5.12: a filter of the success at each rate, and probes every 20 ms.
     MinstrelHt,
-    /// Minstrel-HT with the moving average that Linux had before 5.5, and that ns-3 has.
+    /// Minstrel-HT with the moving average that earlier Linux had, and that ns-3 has.
     MinstrelHtEwma,
 }
 
