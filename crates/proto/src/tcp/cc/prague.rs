@@ -444,4 +444,15 @@ mod tests {
         path.control.on_mark(&path.loss(), None);
         assert!((path.control.exact / MSS - 50.5).abs() < 0.01);
     }
+
+    /// Of what is delivered, the part up to the threshold doubles the window, and the rest adds a segment a round.
+    #[test]
+    fn slow_start_ends_at_its_threshold() {
+        let mut control = Prague::new(&Profile::Linux.settings());
+        let threshold = control.exact + MSS / 2.0;
+        control.window.ssthresh = threshold;
+        control.grow(2.0 * MSS);
+        let beyond = 1.5 * MSS * MSS / threshold;
+        assert!((control.exact - threshold - beyond).abs() < 1e-6, "{}", control.exact);
+    }
 }
