@@ -146,17 +146,19 @@ counters! {
 /// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, and the AccECN option, each padded as
 /// real stacks do. ns-2 counts eight bytes per block and nothing else.
 fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
-    let blocks = segment.sack.len() as u64;
     if settings.counts_only_sack_blocks() {
-        return Bytes(8 * blocks);
+        return Bytes(8 * segment.sack.len() as u64);
     }
-    let syn = segment.flags.has(Flags::SYN);
-    let mss = if syn { 4 } else { 0 };
-    let scale = if syn && settings.window.bytes(settings.mss()).0 > 65_535 { 4 } else { 0 };
     let timestamps = if segment.timestamps.is_some() { 12 } else { 0 };
+    let opening = if segment.flags.has(Flags::SYN) { opening_bytes(timestamps > 0, settings) } else { 0 };
+    Bytes(opening + timestamps + segment.sack.padded_len())
+}
+
+/// Bytes of the options that only SYN carries.
+#[cold]
+fn opening_bytes(has_timestamps: bool, settings: &Settings) -> u64 {
+    let scale = if settings.window.bytes(settings.mss()).0 > 65_535 { 4 } else { 0 };
     // With timestamps, "SACK permitted" takes the place of their padding.
-    let permitted = if syn && settings.sack() && timestamps == 0 { 4 } else { 0 };
-    let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-    let counters = segment.sack.ecn_counters().map_or(0, |option| option.padded_len() as u64);
-    Bytes(mss + scale + timestamps + permitted + sack + counters)
+    let permitted = if settings.sack() && !has_timestamps { 4 } else { 0 };
+    4 + scale + permitted
 }

@@ -143,6 +143,16 @@ impl SackBlocks {
         other.iter().for_each(|&block| self.push(block));
     }
 
+    /// Bytes of the options that carry the blocks and the counters, padded to 32 bits.
+    #[inline]
+    pub(super) fn padded_len(&self) -> u64 {
+        if self.len == 0 && self.form == OptionForm::None {
+            return 0;
+        }
+        let sack = if self.len > 0 { 4 + 8 * u64::from(self.len) } else { 0 };
+        sack + self.ecn_counters().map_or(0, |option| option.padded_len() as u64)
+    }
+
     /// The AccECN option.
     #[inline]
     pub fn ecn_counters(&self) -> Option<EcnCounters> {

@@ -503,6 +503,7 @@ impl SenderState {
     }
 
     /// Takes the round-trip sample of an acknowledgement, if any.
+    #[inline]
     pub(super) fn sample(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let sent = self.samples.on_ack(segment.ack);
         let sent = self.echoed_at(now, segment).or(sent)?;
@@ -592,6 +593,7 @@ impl SenderState {
     }
 
     /// Grows the congestion window for `acked` bytes.
+    #[inline]
     pub(super) fn open_window(&mut self, now: Time, acked: u32, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
             self.note_rtt(now, rtt);

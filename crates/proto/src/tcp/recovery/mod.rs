@@ -169,6 +169,7 @@ fn retransmit_or_inflate(tcp: &mut SenderState, now: Time, out: &mut Out) {
 }
 
 /// Sends after an acknowledgement as Reno does: an early duplicate ACK releases only limited transmit.
+#[inline]
 fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out: &mut Out) {
     if !tcp.is_early_duplicate() {
         tcp.send_window(now, burst, out);
@@ -176,6 +177,7 @@ fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out
 }
 
 /// Processes a new acknowledgement outside recovery, which grows the window.
+#[inline]
 fn acknowledge_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
     let rtt = tcp.acknowledge(now, segment);
     if !tcp.echoes_mark(segment) {

@@ -26,6 +26,7 @@ impl SenderState {
     }
 
     /// Whether there are duplicate ACKs, but too few to indicate a loss.
+    #[inline]
     pub(in crate::tcp) fn is_early_duplicate(&self) -> bool {
         self.duplicates.count > 0 && self.duplicates.are_early(self.dupthresh())
     }
