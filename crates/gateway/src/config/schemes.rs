@@ -72,6 +72,8 @@ fn obstacle(scheme: &Combination<'_>) -> Option<&'static str> {
         Some(
             "is a tunnel, which needs a gateway at the other end of the radio; the nearest is \"snoop\" or \"i-tcp\"",
         )
+    } else if !scheme.pairs().is_empty() {
+        Some("needs a gateway at the other end of the radio; the nearest is \"snoop\" or \"i-tcp\"")
     } else if hears_radio {
         Some("acts on events of the radio that no driver reports; the nearest is \"snoop\" or \"i-tcp\"")
     } else if is_of_the_radio {

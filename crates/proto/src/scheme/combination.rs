@@ -288,6 +288,12 @@ impl<'a> Combination<'a> {
         &self.installed.connected
     }
 
+    /// The agents that watch each other: the numbers of each two, among the [agents](Combination::agents) at a base station and
+    /// at a mobile host.
+    pub fn pairs(&self) -> &[[usize; 2]] {
+        &self.installed.pairs
+    }
+
     /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base
     /// station and at a mobile host.
     pub fn tunnel(&self) -> Option<[usize; 2]> {

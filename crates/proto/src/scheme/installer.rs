@@ -189,7 +189,9 @@ pub struct Installer<'a> {
     pub(super) connected: Vec<usize>,
     /// The scheme that brings packets to the next base station of a moving host.
     brings: Option<&'static str>,
-    /// The scheme whose agents are the ends of a tunnel, and their numbers among the agents at the two ends of a link.
+    /// The agents that watch each other: the numbers of each two among the agents at the two ends of a link.
+    pub(super) pairs: Vec<[usize; 2]>,
+    /// The scheme whose agents are the ends of a tunnel, and their numbers, which are among the `pairs`.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     /// The reactions at both ends of connections.
     pub(super) senders: Vec<InstalledReaction<'a, dyn Reaction>>,
@@ -313,7 +315,18 @@ impl<'a> Installer<'a> {
         self.at(LinkEnd::MobileHost, agent);
     }
 
-    /// Installs a tunnel over each wireless link: an agent at each end, which watch each other. Other agents cannot see the
+    /// Installs an agent at each end of each wireless link, which watch each other.
+    pub fn at_both_ends<C: Component + 'static>(
+        &mut self,
+        agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a,
+    ) {
+        self.refuse_at_one_node("has agents at both ends of the wireless links");
+        let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
+        self.pairs.push(ends.map(|end| self.agents_at(end)));
+        ends.into_iter().for_each(|end| self.at(end, agent.clone()));
+    }
+
+    /// Installs a tunnel over each wireless link: [an agent at each end](Installer::at_both_ends). Other agents cannot see the
     /// contents of the tunnel, so a second tunnel is refused, and so are agents of later schemes, which would be inside.
     pub fn tunnel<C: Component + 'static>(
         &mut self,
@@ -324,10 +337,8 @@ impl<'a> Installer<'a> {
             return self.refuse(problem);
         }
         self.refuse_at_one_node("is a tunnel over the wireless links");
-        let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
-        let numbers = ends.map(|end| self.agents_at(end));
-        ends.into_iter().for_each(|end| self.at(end, agent.clone()));
-        self.tunnel = Some((self.scheme, numbers));
+        self.at_both_ends(agent);
+        self.tunnel = self.pairs.last().map(|&numbers| (self.scheme, numbers));
     }
 
     /// The number of agents at an end of a link.

@@ -257,17 +257,20 @@ impl Layout {
 
     /// The two ends of the tunnel over each wireless link.
     pub fn tunnels(&self, combination: &Combination<'_>) -> Vec<[ComponentId; 2]> {
-        let Some([at_base_station, at_mobile_host]) = combination.tunnel() else { return Vec::new() };
+        combination.tunnel().into_iter().flat_map(|numbers| self.pairs(numbers)).collect()
+    }
+
+    /// Two agents over each wireless link, by their numbers among those at a base station and at a mobile host.
+    fn pairs(&self, [at_base_station, at_mobile_host]: [usize; 2]) -> impl Iterator<Item = [ComponentId; 2]> {
         let links = (0..).map(LinkId).zip(&self.network.links);
-        let tunnel = |(link, kind): (LinkId, &NetworkLink)| {
+        links.filter_map(move |(link, kind): (LinkId, &NetworkLink)| {
             let end = base_station_end(kind)?;
             let agents = |end| self.wiring.agents(&self.network.graph, link, end);
             let slot = Slot::Agent(LinkEnd::BaseStation, at_base_station);
             let chain = &self.chains[usize::from(link.0)][end];
             let entrance = agents(end).get(chain.iter().position(|other| *other == slot)?)?;
             Some([entrance.id, agents(1 - end).get(at_mobile_host)?.id])
-        };
-        links.filter_map(tunnel).collect()
+        })
     }
 
     /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.
@@ -435,12 +438,11 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
-        let tunnels = self.tunnels(combination);
-        for &[here, there] in &tunnels {
+        for [here, there] in combination.pairs().iter().flat_map(|&numbers| self.pairs(numbers)) {
             builder.watch(here, there);
             builder.watch(there, here);
         }
-        let ends: BTreeSet<ComponentId> = tunnels.into_iter().flatten().collect();
+        let ends: BTreeSet<ComponentId> = self.tunnels(combination).into_iter().flatten().collect();
         for &((link, _), end) in self.wiring.arrivals.iter().filter(|(_, agent)| ends.contains(agent)) {
             builder.watch_losses(link, end);
         }

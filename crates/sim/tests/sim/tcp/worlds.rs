@@ -256,10 +256,11 @@ fn world(kind: &Kind, number: u64) -> bool {
         net.connect(there, leaving);
         net.connect(arriving, back);
     };
-    let tunnel = schemes.tunnel().map(|[one, other]| [at_base_station[one], at_mobile_host[other]]);
+    let pairs: Vec<_> =
+        schemes.pairs().iter().map(|&[one, other]| [at_base_station[one], at_mobile_host[other]]).collect();
     chain(at_base_station, hop, [hop[0], hop[1], wired[0], wired[1]]);
     chain(at_mobile_host, [hop[1], hop[0]], [second, hop[0], receiver, receiver]);
-    if let Some([one, other]) = tunnel {
+    for [one, other] in pairs {
         net.watch(one, other);
         net.watch(other, one);
     }
