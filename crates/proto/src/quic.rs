@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use lasthop_base::{Bytes, Duration};
 use schemars::JsonSchema;
@@ -32,6 +33,9 @@ pub struct Settings {
     /// Flow-control window of the stream. The sender buffers eight times as much. The default is quinn's, for 100 Mb/s and
     /// 100 ms.
     pub window: Bytes,
+    /// The number of later packets whose acknowledgement declares a packet lost (RFC 9002 section 6.1.1), 3 to 1,000. With more,
+    /// packets may arrive late without harm, and losses are detected later.
+    pub packet_threshold: u32,
     /// Largest number of datagrams that one call to the stack returns, as with segmentation offload. Pacing spaces batches.
     pub batch: u32,
     /// Timers expire at multiples of this: 1 ms with quinn's usual runtime. By default they are exact.
@@ -53,6 +57,9 @@ impl Settings {
 
     const MOST_WINDOW: Bytes = Bytes(1 << 30);
 
+    /// A lower threshold than that of RFC 9002 takes usual reordering for losses.
+    const PACKET_THRESHOLDS: RangeInclusive<u32> = 3..=1_000;
+
     /// quinn's own upper bound is 10.
     const MOST_BATCH: u32 = 64;
 
@@ -70,6 +77,12 @@ impl Settings {
         let batch = (self.batch == 0 || self.batch > Settings::MOST_BATCH).then(|| {
             ("batch", format!("found {}, expected from 1 to {} datagrams", self.batch, Settings::MOST_BATCH))
         });
+        let packets = Settings::PACKET_THRESHOLDS;
+        let (least, most) = (packets.start(), packets.end());
+        let threshold = (!packets.contains(&self.packet_threshold)).then(|| {
+            let found = self.packet_threshold;
+            ("packet_threshold", format!("found {found}, expected from {least} to {most} packets"))
+        });
         let longest = Duration::from_millis(100);
         let tick = (self.tick > longest)
             .then(|| ("tick", format!("found \"{}\", expected at most \"{longest}\"", self.tick)));
@@ -81,7 +94,7 @@ impl Settings {
             bytes("window", self.window, Bytes(2 * self.mtu.0), Settings::MOST_WINDOW),
             bytes("handshake", self.handshake, Bytes(200), Bytes(60_000)),
         ];
-        sizes.into_iter().chain([batch, tick]).flatten().collect()
+        sizes.into_iter().chain([threshold, batch, tick]).flatten().collect()
     }
 }
 
@@ -91,6 +104,7 @@ impl Default for Settings {
             mtu: Bytes(1472),
             mtu_discovery: false,
             window: Bytes(1_250_000),
+            packet_threshold: 3,
             batch: 10,
             tick: Duration::ZERO,
             handshake: Bytes(2400),

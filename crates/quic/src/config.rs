@@ -80,7 +80,7 @@ pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
 fn transport(control: Control, settings: &Settings) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
-    config.congestion_controller_factory(control.factory());
+    config.congestion_controller_factory(control.factory()).packet_threshold(settings.packet_threshold);
     config.stream_receive_window(window).send_window(8 * u64::from(window));
     let handshake = usize::try_from(settings.handshake.0).unwrap_or(usize::MAX);
     config.crypto_buffer_size(CRYPTO_BUFFER.max(handshake.saturating_add(HANDSHAKE_REST)));

@@ -14,7 +14,7 @@ use lasthop_sim::Ended;
 /// 10 Mb/s, a round trip of 60 ms, and a queue of one bandwidth-delay product.
 const LAST_HOP: &str = r#"
     limit = "60 s"
-    schemes = ["basic", "snoop", "arq", "i-tcp", "packet-fec"]
+    schemes = ["basic", "snoop", "arq", "i-tcp", "packet-fec", "sidekick"]
     transfer.size = "unlimited"
     [wired]
     rate = "1 Gbps"
@@ -271,6 +271,7 @@ fn what_quic_cannot_do_is_refused_with_its_reason() {
         (&["sender=quinn-cubic", "quic.mtu=12 KB"], "quinn begins with a window of 12 KB"),
         (&["sender=quinn-bbr", "quic.batch=0"], "expected from 1 to 64 datagrams"),
         (&["sender=quinn-bbr", "quic.window=1 KB"], "expected from \"2944 B\""),
+        (&["sender=quinn-bbr", "quic.packet_threshold=2"], "found 2, expected from 3 to 1000 packets"),
         (&["sender=quinn-bbr", "quic.tick=1 s"], "expected at most \"100 ms\""),
     ];
     for (overrides, expected) in cases {
