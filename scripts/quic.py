@@ -19,7 +19,8 @@ PAGES = (DOCS / "guide" / "quic.md", DOCS / "reports" / "2026-11-quic.md")
 
 SENDERS = ("quinn-newreno", "linux-reno", "quinn-cubic", "linux", "quinn-bbr", "linux-bbr")
 LOSSES = ("0", "0.1 %", "1 %", "3 %")
-REMEDIES = ("basic", "snoop", "eln", "i-tcp", "arq", "packet-fec", "snoop + arq")
+REMEDIES = ("basic", "snoop", "eln", "i-tcp", "arq", "packet-fec", "snoop + arq", "sidekick")
+THRESHOLDS = (3, 4, 5, 6, 10)
 PAIRS = (
     ("linux", "quinn-cubic"),
     ("linux", "quinn-newreno"),
@@ -84,6 +85,17 @@ def remedies(loss: str = "1 %", runs: int = RUNS) -> list[str]:
     return rows
 
 
+def thresholds(loss: str = "1 %", runs: int = RUNS) -> list[str]:
+    """Return a row without and one with `sidekick`: the goodput of QUIC at each packet threshold."""
+    arms = [Arm("quinn-cubic", scheme) for scheme in ("basic", "sidekick")]
+    scenarios = [last_mile(loss).with_({"quic.packet_threshold": number}) for number in THRESHOLDS]
+    columns = [means(scenario, arms, [METRIC], runs) for scenario in scenarios]
+    return [
+        row([f"`{arm.scheme}`", *(f"{mean:.2f} ± {half:.2f}" for ((mean, half),) in cells)])
+        for arm, cells in zip(arms, zip(*columns, strict=True), strict=True)
+    ]
+
+
 def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
     """Return a row for each pair of a TCP and a QUIC sender: the goodput of both at each loss."""
     rows = []
@@ -99,7 +111,7 @@ def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
     return rows
 
 
-TABLES = {"goodput": goodput, "remedies": remedies, "beside": beside}
+TABLES = {"goodput": goodput, "remedies": remedies, "thresholds": thresholds, "beside": beside}
 
 
 def _table(name: str) -> re.Pattern[str]:

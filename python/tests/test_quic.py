@@ -36,24 +36,30 @@ def test_the_tables_of_the_page_are_those_of_the_script() -> None:
     for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
         assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
     pages = PAGE + quic.PAGES[1].read_text(encoding="utf-8")
-    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 5]
+    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 2, 5]
 
 
 def test_a_comparison_tells_who_is_helped_by_what(command: Command) -> None:
-    (line,) = re.findall(r"```sh\nlasthop (.*?)\n```", PAGE)
+    line, other = re.findall(r"```sh\nlasthop (.*?)\n```", PAGE)
     done = command(*line.split(), "--runs", "2:2", "--set", "limit=20 s")
     assert done.returncode == 0, done.stderr
     rates = {
         (sender, scheme): float(rate)
         for sender, scheme, rate in re.findall(r"^ +\d+ +(\S+) +(\S+) +([\d.]+)", done.stdout, re.MULTILINE)
     }
-    assert len(rates) == 6
+    assert len(rates) == 8
     assert rates["linux", "snoop"] > 3 * rates["linux", "basic"]
     assert rates["quinn-cubic", "snoop"] == rates["quinn-cubic", "basic"]
     assert rates["quinn-cubic", "arq"] > 3 * rates["quinn-cubic", "basic"]
+    assert rates["linux", "sidekick"] > 3 * rates["linux", "basic"]
+    assert rates["quinn-cubic", "sidekick"] < 1.5 * rates["quinn-cubic", "basic"]
     told = "snoop had no effect on this sender, because QUIC encrypts what it would read or change in TCP"
     assert f"quinn-cubic snoop: {told}" in done.stdout
     assert "linux snoop: snoop had no effect" not in done.stdout
+    done = command(*other.split(), "--runs", "2:2", "--set", "limit=20 s")
+    found = re.findall(r"^ +\d+ +quinn-cubic +(basic|sidekick) +(\d) +([\d.]+)", done.stdout, re.MULTILINE)
+    best = {scheme: max(float(rate) for name, _, rate in found if name == scheme) for scheme, *_ in found}
+    assert (len(found), best["sidekick"] > 3 * best["basic"]) == (6, True)
 
 
 def test_processes_and_threads_give_the_same_bytes() -> None:

@@ -6,7 +6,7 @@ use lasthop_base::Time;
 
 use crate::application::Request;
 use crate::arq::FrameSizes;
-use crate::packet::{DropReason, HostId, Packet};
+use crate::packet::{DropReason, FlowId, HostId, Packet};
 use crate::report::EndReport;
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
@@ -176,6 +176,9 @@ pub enum Signal {
     /// An encoder has added a packet to a block. Packets have no contents, so the decoder takes the source
     /// packet from this signal.
     Encoded(Encoded),
+    /// An agent sends a report of the packets that have arrived. Packets have no contents, so the other end of the link takes
+    /// the report from this signal.
+    Quack(Quack),
     /// A link has dropped a packet of a code across packets. For accounting at the decoder only; no protocol
     /// action may follow from it.
     Lost(Packet),
@@ -191,6 +194,26 @@ pub struct Encoded {
     pub packet: Packet,
     /// The number of the block. The source packets of a block are signalled in the order of their indices.
     pub block: u32,
+}
+
+/// A report of the packets of one flow that have arrived over a link: a quACK (Yuan and others, NSDI 2024).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quack {
+    /// The number in the packet that carries the report: the mobile host in its upper half, and a count of the agent.
+    pub number: u32,
+    /// The identifier of the packet that arrived last.
+    pub last: u32,
+    /// Power sums of the identifiers of all packets that have arrived.
+    pub sums: [u32; Quack::MOST_SUMS],
+    /// The number of these packets, modulo 2¹⁶.
+    pub count: u16,
+    /// The flow.
+    pub flow: FlowId,
+}
+
+impl Quack {
+    /// The maximum number of power sums.
+    pub const MOST_SUMS: usize = 20;
 }
 
 /// A change of the radio signal, as a mobile host and its base station observe it.
@@ -405,7 +428,7 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Body, Datagram, Dscp, Ecn, FlowId, Handle, HostId};
+    use crate::packet::{Body, Datagram, Dscp, Ecn, Handle, HostId};
     use lasthop_base::Bytes;
 
     fn packet(seq: u64) -> Packet {
@@ -421,6 +444,12 @@ mod tests {
             handle: Handle::NONE,
             body,
         }
+    }
+
+    /// Signals are copied with the effects of a component.
+    #[test]
+    fn a_signal_is_small() {
+        assert_eq!(core::mem::size_of::<Signal>(), 104);
     }
 
     /// The owner rewrites effects of an embedded component in order: sent through another port, or dropped.

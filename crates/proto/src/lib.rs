@@ -33,7 +33,7 @@ pub mod traffic;
 
 pub use component::{
     Component, ComponentId, Effect, Encoded, FrameEvent, LinkEvent, LinkOutcome, Out, Outcomes, Port, Probe,
-    Reach, Signal, Tally,
+    Quack, Reach, Signal, Tally,
 };
 pub use packet::{
     Body, Coded, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet, Symbol,

@@ -33,6 +33,7 @@ impl Attachment {
             | Signal::Reach(_)
             | Signal::Request(_)
             | Signal::Encoded(_)
+            | Signal::Quack(_)
             | Signal::Lost(_)
             | Signal::Finished => return false,
         };

@@ -17,6 +17,7 @@ mod arrivals;
 mod attachment;
 mod combination;
 mod connections;
+mod directions;
 mod external;
 mod forwarder;
 mod holes;
@@ -65,6 +66,7 @@ registry::register! {
     wtcp: Wtcp,
     fq_codel: FqCodel,
     acks_first: AcksFirst,
+    sidekick: Sidekick,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.

@@ -615,6 +615,7 @@ impl From<&Signal> for PySignal {
             Signal::Reach(reach) => PySignal { reach: Some(reach_name(reach)), ..kind("reach") },
             Signal::Request(_) => kind("request"),
             Signal::Encoded(_) => kind("encoded"),
+            Signal::Quack(_) => kind("quack"),
             Signal::Lost(_) => kind("lost"),
             Signal::Finished => kind("finished"),
         }

@@ -985,13 +985,18 @@ fn errors_have_kinds_and_keys() {
 
 #[test]
 fn codes_of_packets_that_cannot_be_are_refused() {
-    for (set, message) in [
-        ("k=0", "scheme.packet-fec.k: found 0, expected at least 1"),
-        ("n=7", "scheme.packet-fec.n: found 7, expected at least k = 8"),
-        ("interleave=0", "scheme.packet-fec.interleave: found 0, expected at least 1"),
+    for (scheme, set, message) in [
+        ("packet-fec", "k=0", "found 0, expected at least 1"),
+        ("packet-fec", "n=7", "found 7, expected at least k = 8"),
+        ("packet-fec", "interleave=0", "found 0, expected at least 1"),
+        ("sidekick", "every=0", "found 0, expected at least 1"),
+        ("sidekick", "wait=0 s", "found 0 s, expected more than zero"),
+        ("sidekick", "threshold=21", "found 21, expected from 1 to 20"),
+        ("sidekick", "bits=17", "found 17, expected 16, 24 or 32"),
     ] {
-        let overrides = [String::from("schemes=[\"packet-fec\"]"), format!("scheme.packet-fec.{set}")];
+        let (key, _) = set.split_once('=').expect("a setting");
+        let overrides = [format!("schemes=[{scheme:?}]"), format!("scheme.{scheme}.{set}")];
         let error = Scenario::parse(SCENARIO, "test.toml", &overrides).expect_err(set).to_string();
-        assert!(error.contains(message), "{set}: {error}");
+        assert!(error.contains(&format!("scheme.{scheme}.{key}: {message}")), "{set}: {error}");
     }
 }

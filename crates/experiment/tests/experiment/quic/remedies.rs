@@ -1,9 +1,9 @@
 //! What schemes do for QUIC: those that read TCP nothing, and links, codes and queues what they do for any packet.
 
-use lasthop_experiment::Observe;
+use lasthop_experiment::{Observe, Run};
 use lasthop_proto::scheme::Schemes;
 
-use super::{TRACED, events, only, read, run};
+use super::{TRACED, count, events, only, read, run};
 
 const LOSSY: &str = "radio.channel.frame-loss.loss=0.01";
 
@@ -56,4 +56,27 @@ fn a_scheme_for_tcp_has_effect_beside_quic() {
     assert!(snoop.connections[0].metrics.throughput_bps > 2.0 * basic.connections[0].metrics.throughput_bps);
     assert!(snoop.without_effect.is_empty());
     assert_eq!(split.connections.iter().map(|each| each.parts.len()).collect::<Vec<_>>(), [2, 1]);
+}
+
+/// Packets are repaired unread, whatever their transport. The repairs arrive after three later packets or more, by which TCP of Linux
+/// learns how far packets are reordered, and QUIC with its usual threshold takes them for lost.
+#[test]
+fn a_sidekick_helps_those_who_wait_for_its_repairs() {
+    let of = |overrides: &[&str], scheme| {
+        run(&read(&[&[LOSSY, "limit=20 s"], overrides].concat()), scheme, 0, TRACED)
+    };
+    let rate = |run: &Run| run.metrics.connections.throughput_bps;
+    for (overrides, least, most) in [
+        (&["sender=linux"][..], 4.0, 6.0),
+        (&["sender=quinn-cubic"], 0.8, 1.4),
+        (&["sender=quinn-cubic", "quic.packet_threshold=10"], 3.5, 6.0),
+    ] {
+        let [basic, helped] = ["basic", "sidekick"].map(|scheme| of(overrides, scheme));
+        let gain = rate(&helped) / rate(&basic);
+        assert!((least..most).contains(&gain), "{overrides:?}: {gain}");
+        assert!(helped.without_effect.is_empty());
+        let counter = |name| helped.counters.iter().find(|each| each.counter == name).map(|each| each.value);
+        let repairs = counter("repairs").expect("it is counted");
+        assert_eq!(count(events(&helped), "copied"), repairs, "copies are in the trace");
+    }
 }

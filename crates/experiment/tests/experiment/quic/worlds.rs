@@ -29,7 +29,18 @@ fn world(random: &mut Stream) -> (String, &'static str) {
     );
     let scheme = pick(
         random,
-        &["basic", "arq", "snoop", "multicast", "forwarding", "packet-fec", "i-tcp", "snoop + arq"],
+        &[
+            "basic",
+            "arq",
+            "snoop",
+            "multicast",
+            "forwarding",
+            "packet-fec",
+            "i-tcp",
+            "snoop + arq",
+            "sidekick",
+            "sidekick + arq",
+        ],
     );
     let channel =
         pick(random, &["\"perfect\"", "{ frame-loss = { loss = 0.03 } }", "{ iid = { ber = 2e-6 } }"]);

@@ -44,6 +44,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::decoder::Decoder;
 use self::encoder::Encoder;
+use super::directions::Directions;
 use super::{Deployment, Installer, LinkEnd, Products, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{HostId, Packet};
@@ -95,18 +96,6 @@ pub struct PacketFec {
     pub header: Bytes,
 }
 
-/// Directions of a wireless link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Directions {
-    /// Both.
-    Both,
-    /// Towards the mobile host.
-    Down,
-    /// From the mobile host.
-    Up,
-}
-
 impl Default for PacketFec {
     fn default() -> PacketFec {
         PacketFec {
@@ -142,14 +131,6 @@ impl PacketFec {
     /// Transmission time of `packets` full packets of each open block.
     fn time_for(&self, packets: u8, rate: BitRate) -> Duration {
         rate.time_for(FULL_PACKET + self.header) * (u64::from(packets) * u64::from(self.interleave))
-    }
-
-    fn protects_from(&self, end: LinkEnd) -> bool {
-        match self.directions {
-            Directions::Both => true,
-            Directions::Down => end == LinkEnd::BaseStation,
-            Directions::Up => end == LinkEnd::MobileHost,
-        }
     }
 }
 
@@ -217,7 +198,7 @@ impl Scheme for PacketFec {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.tunnel(|site| Agent {
             end: site.end,
-            encoder: self.protects_from(site.end).then(|| Encoder::new(self, site)),
+            encoder: self.directions.include_from(site.end).then(|| Encoder::new(self, site)),
             decoder: Decoder::new(self, site),
         });
     }

@@ -13,6 +13,7 @@ mod multicast;
 mod nack;
 mod packet_fec;
 mod selective_fec;
+mod sidekick;
 mod smart;
 mod snoop;
 mod split;

@@ -1,0 +1,381 @@
+//! Sidekick: local retransmission of packets that nobody can read.
+//!
+//! **What it does.** The base station keeps a copy of each packet that it sends to the mobile host, with an identifier: some bits
+//! of the encrypted packet. The mobile host adds up the powers of the identifiers of what arrives, flow by flow, and sends these
+//! sums to the base station: a quACK. The difference from the sums of what was sent tells which packets are missing, and
+//! the base station sends these again. Packets are neither read nor changed: QUIC is served as TCP is, and so is a VPN.
+//! **Source.** Yuan, Sotoudeh, Zhang, Welzl, Mazières and Winstein, "Sidekick: In-Network Assistance for Secure End-to-End
+//! Transport Protocols", NSDI 2024, for the quACK; Yuan, Zhang, Sotoudeh, Welzl and Winstein, "Sidecar: In-Network Performance
+//! Enhancements in the Age of Paranoid Transport Protocols", HotNets 2022, for retransmission between two proxies. Their abstracts and
+//! the authors' code (github.com/ygina/sidekick) were at hand.
+//! **Parameters.**
+//! - `every`: packets per quACK, 2, as in the authors' experiment with retransmissions.
+//! - `wait`: maximum time from the arrival of a packet to its quACK, 10 ms: our choice.
+//! - `threshold`: power sums in a quACK, the maximum number of missing packets that it can tell; 8, as in that experiment.
+//! - `bits`: width of identifiers, 32.
+//! - `attempts`: maximum number of repairs of a packet, 10 as of `snoop`.
+//! - `buffer`: maximum number of packets kept per flow and direction, 1024 as of `snoop`.
+//! - `expedite`: whether repairs and quACKs go first in the queues before the link.
+//! - `directions`: `"down"` (towards the mobile host, default), `"up"` or `"both"`.
+//!
+//! **quACKs.** A UDP datagram of 28 B of headers, 2 B of the count, the identifier that arrived last, and the power sums: 66 B by
+//! default. It is lost, delayed and queued as any packet. Of the sums, those up to the packet named last are compared; packets
+//! sent later are in flight. A repaired packet is due again when a packet that was sent after the repair has arrived.
+//!
+//! **Differences from the papers.**
+//! - In NSDI 2024 the proxy sends quACKs to the sender, which retransmits and adapts its window; here it is the receiver
+//!   that sends them, and the proxy retransmits. ACK reduction and the division of congestion control need changes of the
+//!   transport at the ends.
+//! - A quACK that cannot be decoded (too many packets are missing, or one that was taken for lost has arrived) makes its sums
+//!   the base station's own, and what was missing is not repaired. The authors' sender sends a reset instead.
+//! - A loss is noticed by the arrival of a later packet. The ends' own probes find the losses of the last packets.
+//! - Repairs arrive out of order. A transport that takes three later packets for the sign of a loss
+//!   retransmits and reduces its window in vain if as many overtake the repair.
+//! - Packets are kept before they enter the queue, so that a packet dropped by a full queue is repaired as one lost on the air, as
+//!   with `snoop`. The source then learns of congestion by delay only.
+
+mod identifier;
+mod power_sums;
+mod repairer;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use lasthop_base::{Bytes, Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::power_sums::{Code, MOST, PowerSums};
+use self::repairer::{Counters, Limits, Repairer};
+use super::directions::Directions;
+use super::{Deployment, Installer, LinkEnd, QueueUse, Scheme, Site};
+use crate::component::{Component, LinkOutcome, Out, Port, Quack, Signal, Tally};
+use crate::packet::{Body, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet};
+use crate::tcp::{Connection, SeqNum, Settings};
+
+/// Marks a quACK among the packets between the two ends.
+const QUACK: NoticeCode = NoticeCode { kind: 41, code: 6 };
+
+/// Headers of IP and UDP, and the count.
+const QUACK_HEADER: Bytes = Bytes(30);
+
+/// Maximum number of quACKs under way to an agent whose contents it remembers.
+const UNDER_WAY: usize = 1024;
+
+/// Local retransmission of packets that nobody can read.
+///
+/// For any transport, encrypted or not: the mobile host reports by power sums of opaque identifiers (a quACK) which packets have
+/// arrived, and the base station sends the missing ones again. Repairs arrive out of order, behind as many packets as the
+/// link carries in a round trip.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sidekick {
+    /// Packets per quACK.
+    pub every: u32,
+    /// Maximum time from the arrival of a packet to its quACK.
+    pub wait: Duration,
+    /// Maximum number of missing packets that a quACK can tell, 1 to 20: the power sums in it.
+    pub threshold: u8,
+    /// Width of identifiers and power sums in bits: 16, 24 or 32.
+    pub bits: u8,
+    /// Maximum number of repairs of a packet.
+    pub attempts: u32,
+    /// Maximum number of packets kept per flow and direction.
+    pub buffer: u32,
+    /// Whether repairs and quACKs have the Expedited Forwarding code point, and the queues before the link send them first. The
+    /// scenario's queues must then be ones with a capacity, or with priority.
+    pub expedite: bool,
+    /// `"both"`, `"down"` (towards the mobile host) or `"up"`.
+    pub directions: Directions,
+}
+
+impl Default for Sidekick {
+    fn default() -> Sidekick {
+        Sidekick {
+            every: 2,
+            wait: Duration::from_millis(10),
+            threshold: 8,
+            bits: 32,
+            attempts: 10,
+            buffer: 1024,
+            expedite: true,
+            directions: Directions::Down,
+        }
+    }
+}
+
+impl Sidekick {
+    fn quack_size(&self) -> Bytes {
+        QUACK_HEADER + Bytes(u64::from(self.bits) / 8 * (u64::from(self.threshold) + 1))
+    }
+
+    fn dscp(&self, own: Dscp) -> Dscp {
+        if self.expedite && own == Dscp::DEFAULT { Dscp::EXPEDITED } else { own }
+    }
+}
+
+impl Scheme for Sidekick {
+    fn name(&self) -> &'static str {
+        "sidekick"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the base station retransmits encrypted packets that the mobile host's quACKs show missing"
+    }
+
+    fn source(&self) -> &'static str {
+        "Yuan et al., NSDI 2024 and HotNets 2022"
+    }
+
+    fn deployment(&self) -> Option<Deployment> {
+        Some(Deployment {
+            place: "base station and mobile host",
+            products: None,
+            cost: "quACKs take bandwidth of the other direction; repairs arrive out of order, which QUIC may take for losses",
+            variants: &[&[]],
+        })
+    }
+
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        let numbers = [("every", self.every), ("attempts", self.attempts), ("buffer", self.buffer)];
+        let zero = numbers.into_iter().filter(|&(_, number)| number == 0);
+        let mut faults: Vec<_> = zero.map(|(key, _)| (key, "found 0, expected at least 1".into())).collect();
+        if self.wait.is_zero() {
+            faults.push(("wait", "found 0 s, expected more than zero".into()));
+        }
+        if self.threshold == 0 || usize::from(self.threshold) > MOST {
+            faults.push(("threshold", format!("found {}, expected from 1 to {MOST}", self.threshold)));
+        }
+        if !Code::is_valid(self.bits) {
+            faults.push(("bits", format!("found {}, expected 16, 24 or 32", self.bits)));
+        }
+        faults.into_iter().map(|(key, fault)| (String::from(key), fault)).collect()
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        if self.expedite {
+            installer.queue(QueueUse::ExpeditedFirst);
+        }
+        installer.at_both_ends(|site| Agent::new(self, site));
+    }
+}
+
+/// One end of the link: repairs what it sends, and reports what arrives.
+#[derive(Debug)]
+struct Agent {
+    scheme: Sidekick,
+    code: Code,
+    end: LinkEnd,
+    /// The mobile hosts that are served here; `None` at a base station, which serves all.
+    hosts: Option<BTreeSet<HostId>>,
+    repairers: BTreeMap<Connection, Repairer>,
+    reporters: BTreeMap<Connection, Reporter>,
+    /// The contents of quACKs that are under way to this end.
+    under_way: VecDeque<Quack>,
+    /// Lower bound of the deadlines of reporters.
+    deadline: Time,
+    quacks_sent: u64,
+    counters: Counters,
+}
+
+/// What has arrived of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reporter {
+    sums: PowerSums,
+    /// The identifier that arrived last.
+    last: u32,
+    /// Packets that no quACK has reported, and when one is due at the latest.
+    unreported: u32,
+    due: Time,
+}
+
+fn connection_of(packet: &Packet) -> Connection {
+    let Packet { src, dst, flow, .. } = *packet;
+    Connection { src, dst, flow }
+}
+
+/// The number of a quACK, if the packet is one.
+fn number_of(packet: &Packet) -> Option<u32> {
+    match packet.body {
+        Body::Notice(Notice { code: QUACK, seq }) if packet.flow == FlowId::NONE => Some(seq.0),
+        _ => None,
+    }
+}
+
+/// The mobile host in the number of a quACK.
+fn host_of(number: u32) -> HostId {
+    HostId((number >> 16) as u16)
+}
+
+impl Agent {
+    fn new(scheme: &Sidekick, site: &Site<'_>) -> Agent {
+        Agent {
+            scheme: scheme.clone(),
+            code: Code::new(scheme.bits, scheme.threshold),
+            end: site.end,
+            hosts: site.hosts.cloned(),
+            repairers: BTreeMap::new(),
+            reporters: BTreeMap::new(),
+            under_way: VecDeque::new(),
+            deadline: Time::NEVER,
+            quacks_sent: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    fn other_end(&self) -> LinkEnd {
+        match self.end {
+            LinkEnd::BaseStation => LinkEnd::MobileHost,
+            LinkEnd::MobileHost => LinkEnd::BaseStation,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { attempts: self.scheme.attempts, buffer: self.scheme.buffer as usize }
+    }
+
+    /// A packet is sent over the link.
+    fn on_sent(&mut self, packet: &Packet) {
+        let (code, limits) = (self.code, self.limits());
+        let id = code.identifier(identifier::hash(packet));
+        let repairer = self.repairers.entry(connection_of(packet)).or_default();
+        repairer.send(packet, id, code, limits, &mut self.counters);
+    }
+
+    /// A packet has arrived over the link.
+    fn on_arrived(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        let id = self.code.identifier(identifier::hash(packet));
+        let connection = connection_of(packet);
+        let reporter = self.reporters.entry(connection).or_default();
+        self.code.add(&mut reporter.sums, id);
+        reporter.last = id;
+        if reporter.unreported == 0 {
+            reporter.due = now + self.scheme.wait;
+        }
+        reporter.unreported += 1;
+        if reporter.unreported >= self.scheme.every {
+            self.report(connection, out);
+        } else {
+            self.deadline = self.deadline.min(reporter.due);
+        }
+    }
+
+    /// Sends a quACK of a flow.
+    fn report(&mut self, connection: Connection, out: &mut Out) {
+        let Some(reporter) = self.reporters.get_mut(&connection) else { return };
+        reporter.unreported = 0;
+        let Connection { src, dst, flow } = connection;
+        let mobile = if self.end == LinkEnd::MobileHost { dst } else { src };
+        let number = u32::from(mobile.0) << 16 | (self.quacks_sent & 0xffff) as u32;
+        self.quacks_sent += 1;
+        let Reporter { sums: PowerSums { count, sums }, last, .. } = *reporter;
+        out.signal(Signal::Quack(Quack { number, last, sums, count, flow }));
+        let packet = Packet {
+            src: dst,
+            dst: src,
+            flow: FlowId::NONE,
+            size: self.scheme.quack_size(),
+            dscp: self.scheme.dscp(Dscp::DEFAULT),
+            ecn: Ecn::NotEct,
+            handle: Handle::NONE,
+            body: Body::Notice(Notice { code: QUACK, seq: SeqNum(number) }),
+        };
+        out.send(Port::RADIO, packet);
+    }
+
+    /// A quACK has arrived.
+    fn on_quack(&mut self, number: u32, packet: &Packet, out: &mut Out) {
+        let Some(place) = self.under_way.iter().position(|quack| quack.number == number) else { return };
+        let quack = self.under_way[place];
+        // The link keeps the order of quACKs, so earlier ones of the same host were lost.
+        let mut index = 0;
+        self.under_way.retain(|other| {
+            index += 1;
+            index > place + 1 || host_of(other.number) != host_of(number)
+        });
+        let connection = Connection { src: packet.dst, dst: packet.src, flow: quack.flow };
+        let (code, limits) = (self.code, self.limits());
+        let Agent { repairers, scheme, counters, .. } = self;
+        if let Some(repairer) = repairers.get_mut(&connection) {
+            repairer.read(&quack, code, limits, counters, |packet| {
+                out.send(Port::RADIO, Packet { dscp: scheme.dscp(packet.dscp), ..packet });
+            });
+        }
+    }
+}
+
+impl Component for Agent {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        if port == Port::RADIO
+            && let Some(number) = number_of(packet)
+        {
+            return self.on_quack(number, packet, out);
+        }
+        out.send(port.across(), *packet);
+        // Packets between agents concern no flow.
+        if packet.flow == FlowId::NONE {
+            return;
+        }
+        match port {
+            Port::WIRED if self.scheme.directions.include_from(self.end) => self.on_sent(packet),
+            Port::RADIO if self.scheme.directions.include_from(self.other_end()) => {
+                self.on_arrived(now, packet, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        let is_due = |reporter: &Reporter| reporter.unreported > 0 && reporter.due <= now;
+        let reporters = self.reporters.iter().filter(|(_, reporter)| is_due(reporter));
+        let due: Vec<Connection> = reporters.map(|(connection, _)| *connection).collect();
+        due.into_iter().for_each(|connection| self.report(connection, out));
+        let waiting = self.reporters.values().filter(|reporter| reporter.unreported > 0);
+        self.deadline = waiting.map(|reporter| reporter.due).min().unwrap_or(Time::NEVER);
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.deadline
+    }
+
+    fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
+        let Signal::Quack(quack) = signal else { return };
+        if self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&host_of(quack.number))) {
+            self.under_way.push_back(*quack);
+            if self.under_way.len() > UNDER_WAY {
+                self.under_way.pop_front();
+            }
+        }
+    }
+
+    fn needs_outcome(&self, _outcome: LinkOutcome) -> bool {
+        false
+    }
+
+    fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.repairers.values().for_each(|repairer| repairer.visit(visit));
+    }
+
+    /// quACKs sent, received and decoded or not, repairs, packets given up, and packets of which it is not known whether they
+    /// are missing. Levels: packets kept, and their peak.
+    fn count(&self, tally: &mut dyn Tally) {
+        let Counters { quacks_read, undecodable, repairs, given_up, ambiguous, kept, kept_peak } =
+            self.counters;
+        tally.total("quacks_sent", self.quacks_sent);
+        tally.total("quacks_read", quacks_read);
+        tally.total("undecodable_quacks", undecodable);
+        tally.total("repairs", repairs);
+        tally.total("given_up_packets", given_up);
+        tally.total("ambiguous_packets", ambiguous);
+        tally.level("kept_packets", kept);
+        tally.peak("kept_packets_peak", kept_peak);
+    }
+}
