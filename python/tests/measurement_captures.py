@@ -85,7 +85,7 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
     packets = packets_of(path)
     # What the source sends has a payload, or is one of the few other segments.
     outward = [packet for packet in packets if packet.data[12:16] == packets[0].data[12:16]]
-    carrying = [packet for packet in outward if _payload(packet) > 0]
+    carrying = [packet for packet in outward if payload(packet) > 0]
     assert len(carrying) == len(keys)
     at_mobile = [
         Packet(round(arrived_s[row] * 1e9), packet.data, packet.wire)
@@ -106,7 +106,7 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
     # The SYN-ACK and other segments without data.
     bare = events[(events["packet"] < 0) & (events["event"] == "delivered")]
     arrivals_s = dict(zip(bare["transmission"], bare["time_s"], strict=True))
-    empty = [packet for packet in outward if _payload(packet) == 0]
+    empty = [packet for packet in outward if payload(packet) == 0]
     at_mobile += [
         Packet(round(arrivals_s[number] * 1e9), packet.data, packet.wire)
         for number, packet in enumerate(empty, start=1)
@@ -126,7 +126,8 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
     )
 
 
-def _payload(packet: Packet) -> int:
+def payload(packet: Packet) -> int:
+    """Return the bytes of payload of a TCP segment."""
     data = packet.data
     return int.from_bytes(data[2:4], "big") - 20 - (data[32] >> 4) * 4 if data[9] == 6 else 0
 
@@ -221,13 +222,13 @@ def joined(packets: list[Packet]) -> list[Packet]:
     found: list[Packet] = []
     for packet in packets:
         last = found[-1] if found else None
-        if last is not None and last.time_ns == packet.time_ns and _payload(last) and _payload(packet):
+        if last is not None and last.time_ns == packet.time_ns and payload(last) and payload(packet):
             (length, seq), (_, following) = _length_and_seq(last), _length_and_seq(packet)
-            is_next = last.data[12:16] == packet.data[12:16] and seq + _payload(last) == following
-            if is_next and length + _payload(last) < 60_000:
-                total = (length + _payload(packet)).to_bytes(2, "big")
+            is_next = last.data[12:16] == packet.data[12:16] and seq + payload(last) == following
+            if is_next and length + payload(last) < 60_000:
+                total = (length + payload(packet)).to_bytes(2, "big")
                 data = last.data[:2] + total + last.data[4:]
-                found[-1] = Packet(last.time_ns, data, last.wire + _payload(packet))
+                found[-1] = Packet(last.time_ns, data, last.wire + payload(packet))
                 continue
         found.append(packet)
     return found

@@ -540,6 +540,32 @@ def test_probes_of_windows_and_keep_alives_are_no_data(
         assert any(f"{count} probes of a closed window" in note for note in measurement.notes)
 
 
+def test_keep_alives_between_losses_shift_none(faded: Transfer, reading: Reading) -> None:
+    """Their numbers are the connection's, but they are no data."""
+    packets: list[Packet] = []
+    sent: list[Packet] = []
+    probes = 0
+    for packet in captures.read_back(faded.mobile):
+        if captures.payload(packet) == 0:
+            packets.append(packet)
+            continue
+        sent.append(packet)
+        number = captures.identification(packet) + probes
+        packets.append(captures.numbered(packet, number))
+        if 50 <= len(sent) < 60:
+            length = packet.wire - captures.payload(packet) + 1
+            early = captures.edited(packet, 24, sent[0].data[24:28], later_ns=1000)
+            probe = captures.edited(early, 2, length.to_bytes(2, "big"))
+            probes += 1
+            packets.append(captures.numbered(Packet(probe.time_ns, probe.data, length), number + 1))
+    measurement = reading(captures.written(packets))
+    assert any("10 probes of a closed window" in note for note in measurement.notes)
+    assert any("gaps in the IP identifications" in note for note in measurement.notes)
+    found = down(measurement)
+    assert (int(found.lost.sum()), len(found.lost)) == (int(faded.lost.sum()), len(faded.lost))
+    assert lost_s(found) == pytest.approx(lost_s(down(reading(faded.mobile))), abs=1e-6)
+
+
 @pytest.mark.parametrize("step_s", [-3600.0, -2.0, -0.2, 2.0, 3600.0])
 @pytest.mark.parametrize("sender", ["linux", "newreno"])
 def test_a_clock_that_was_set_is_taken_out(

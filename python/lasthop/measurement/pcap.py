@@ -453,7 +453,7 @@ def _read_connections(
                 # Half a round trip: reordered packets are less late, retransmissions take a whole round trip.
                 window_s = max(least_s / 2, 1e-4)
                 longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
-                clock = tcp.Clock.of(packets, stream, there, least_s)
+                clock = tcp.Clock.of(packets, stream, least_s)
                 outcomes = tcp.by_holes(stream, clock, window_s)
                 arrived.append((direction, stream, clock, there, outcomes, window_s, longest_s))
                 if place != "between" and len(echo_s):

@@ -11,7 +11,7 @@ import numpy as np
 
 from lasthop.measurement.model import Flags, Floats
 from lasthop.measurement.packets import Packets
-from lasthop.measurement.tcp.stream import Rows, Stream, difference, unwrap
+from lasthop.measurement.tcp.stream import Stream, difference, unwrap
 
 _RECENT = 32
 """Arrivals whose median round-trip time is that of the sender."""
@@ -99,11 +99,11 @@ class Clock:
     asked_s: Floats
 
     @classmethod
-    def of(cls, packets: Packets, stream: Stream, forward: Rows, least_s: float) -> Clock:
-        """Return the clock of the data, which are among the rows `forward`."""
+    def of(cls, packets: Packets, stream: Stream, least_s: float) -> Clock:
+        """Return the clock of the data."""
         time_s, ack_s = stream.time_s, stream.ack_s
         stamps = packets.timestamp[stream.ack_rows]
-        echo = packets.echo[forward[packets.payload[forward] > 0]]
+        echo = packets.echo[stream.rows]
         if len(stamps) and (stamps > 0).all() and (echo > 0).all():
             counted = np.maximum.accumulate(unwrap(stamps))
             heard = np.searchsorted(counted, counted[0] + difference(echo, stamps[0]), side="right")

@@ -38,8 +38,8 @@ class Stream:
         Capture time of each acknowledgement, and the largest acknowledgement number so far.
     own_ack : array of int64
         The number of each acknowledgement itself, which is smaller than `ack` if it was reordered.
-    ack_rows : array
-        The row of each acknowledgement among the packets.
+    rows, ack_rows : arrays
+        The row of each data packet and of each acknowledgement among the packets.
     mss : int
         The payload of a full-sized packet.
     largest : int
@@ -60,6 +60,7 @@ class Stream:
     ack_s: Floats
     ack: Counters
     own_ack: Counters
+    rows: Rows
     ack_rows: Rows
     mss: int
     largest: int
@@ -108,6 +109,7 @@ class Stream:
             ack_s=packets.time_s[acks],
             ack=np.maximum.accumulate(ack) if len(ack) else ack,
             own_ack=ack,
+            rows=data,
             ack_rows=acks,
             mss=max(mss, _SMALLEST),
             largest=max(largest, _SMALLEST),

@@ -199,9 +199,10 @@ def by_identifications(
     present |= elsewhere
     order = np.argsort(place, kind="stable")
     arrival_s = np.maximum.accumulate(packets.time_s[forward[owner[order]]])
-    carrying = payload[owner] > 0
+    # Probes of a closed window have a payload, and are no data.
+    carrying = np.isin(forward, stream.rows, assume_unique=True)[owner]
     # The row of each packet among those with data, or of the last one before it.
-    row = (np.cumsum(payload > 0) - 1)[owner[order]]
+    row = (np.searchsorted(stream.rows, forward, side="right") - 1)[owner[order]]
     evidence = _Evidence(stream, clock, flight)
     explained, disagreeing, agreeing = [], 0, 0
     gaps: list[Gap] = []
