@@ -149,8 +149,12 @@ impl Draw {
     /// A fixed rate or one that varies.
     fn any_rate(&mut self, text: &mut String, table: &str) {
         let rate = self.rate();
-        let line = match self.0.below(6) {
+        let line = match self.0.below(7) {
             0 => format!("rate.lognormal = {{ median = \"{rate}\", {} }}", self.variation()),
+            1 => {
+                let (burst, peak) = (self.size(), self.rate());
+                format!("rate.token-bucket = {{ rate = \"{rate}\", burst = \"{burst}\", peak = \"{peak}\" }}")
+            }
             _ => format!("rate = \"{rate}\""),
         };
         writeln!(text, "{table}{line}").expect("text grows");
@@ -159,10 +163,19 @@ impl Draw {
     /// A fixed delay or one that varies.
     fn any_delay(&mut self, text: &mut String, table: &str) {
         let (delay, least) = (self.span(), self.span());
-        let line = match self.0.below(6) {
+        let line = match self.0.below(7) {
             0 => {
                 let keys = self.variation();
                 format!("delay.lognormal = {{ least = \"{least}\", median = \"{delay}\", {keys} }}")
+            }
+            1 => {
+                let [reorder, correlation] =
+                    [(); 2].map(|()| self.value(&["0", "0.02"], &["1", "0.5", "-1"]));
+                let (gap, in_order) = (self.count(), self.chance(0.2));
+                format!(
+                    "delay.netem = {{ delay = \"{delay}\", jitter = \"{least}\", correlation = {correlation}, \
+                     reorder = {reorder}, gap = {gap}, in_order = {in_order} }}"
+                )
             }
             _ => format!("delay = \"{delay}\""),
         };

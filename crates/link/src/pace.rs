@@ -13,8 +13,11 @@ pub struct OnAir {
     pub time: Duration,
 }
 
-/// Rate and delay of one direction of a link. Times do not go back.
+/// Rate and delay of one direction of a link. Times at which bits are sent do not go back.
 pub trait Pace: Send {
+    /// Whether packets always arrive in the order in which they are sent.
+    const KEEPS_ORDER: bool;
+
     /// Nothing has waited for the link before `now`.
     fn idle(&mut self, now: Time);
 
@@ -25,7 +28,8 @@ pub trait Pace: Send {
     /// Sends `bits` from `start` on, which take `time` at the nominal rate.
     fn transmit(&mut self, start: Time, bits: u64, time: Duration) -> OnAir;
 
-    /// The arrival of a packet whose transmission ends at `end`, no earlier than that of those before it.
+    /// The arrival of a packet whose transmission ends at `end`; if the pace keeps the order, no earlier than that of those before
+    /// it.
     fn arrival(&mut self, end: Time) -> Time;
 }
 
@@ -37,6 +41,8 @@ pub struct Fixed {
 }
 
 impl Pace for Fixed {
+    const KEEPS_ORDER: bool = true;
+
     #[inline(always)]
     fn idle(&mut self, _now: Time) {}
 

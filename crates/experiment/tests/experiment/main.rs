@@ -21,6 +21,7 @@ mod queues;
 mod quic;
 mod radio;
 mod reactions;
+mod reordering;
 mod runs;
 mod shared_radio;
 mod split;

@@ -161,7 +161,7 @@ fn faults_name_the_key() {
         ),
         (
             &["radio.rate.lognormla={}"],
-            "radio.rate: found \"lognormla\", expected \"mahimahi\", \"series\", \"signal\" or \"lognormal\"; did you mean \"lognormal\"?",
+            "radio.rate: found \"lognormla\", expected \"mahimahi\", \"series\", \"signal\", \"lognormal\" or \"token-bucket\"; did you mean \"lognormal\"?",
         ),
         (&["radio.rate.mahimahi.file=none.down"], "radio.rate.mahimahi.file: cannot read none.down"),
         (

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use lasthop_base::{
-    Columns, Contents, Duration, Invalid, LineError, Steps, StepsReader, Time, Unread, inline_schema, number,
-    schema,
+    Columns, Contents, Duration, Invalid, LineError, Steps, StepsReader, Stream, Time, Unread, inline_schema,
+    number, schema,
 };
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -14,16 +14,17 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::lognormal::{Fluctuation, LognormalDelay};
+use super::netem::{Netem, NetemReader};
 use super::rate::{OfFile, UNREAD};
 
 /// The names of a column of delays, each with the factor to seconds.
 const NAMES: [(&str, f64); 2] = [("delay_ms", 1e-3), ("delay_s", 1.0)];
 
 /// The maximum of a delay: an hour. Longer ones are refused in a file, and capped if they are random.
-const MOST_S: f64 = 3600.0;
+pub(super) const MOST_S: f64 = 3600.0;
 
-/// The propagation delay of a link, fixed or varying. Packets are not reordered: one that would overtake
-/// another arrives at the same time.
+/// The propagation delay of a link, fixed or varying. Only `netem` reorders packets; otherwise one that would
+/// overtake another arrives at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delay {
     /// Fixed.
@@ -32,8 +33,8 @@ pub enum Delay {
     Varying(VaryingDelay),
 }
 
-/// Propagation delays from traces, or generated at random: `series`, `per-packet` or `lognormal`. Packets
-/// arrive in order: a packet that would overtake another arrives at the same time.
+/// Propagation delays from traces, or generated at random: `series`, `per-packet`, `lognormal` or `netem`. Packets
+/// arrive in order, except with `netem`: a packet that would overtake another arrives at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaryingDelay {
@@ -49,6 +50,16 @@ pub enum VaryingDelay {
     PerPacket(OfFile<DelayList>),
     /// A constant delay `least` plus a random delay with the keys of `[radio.rate.lognormal]`.
     Lognormal(LognormalDelay),
+    /// Jitter and reordering, with the meanings of `tc netem`: `delay 30ms 5ms reorder 2% gap 5` is
+    ///
+    /// ```toml
+    /// [radio]
+    /// delay.netem = { delay = "30 ms", jitter = "5 ms", reorder = 0.02, gap = 5 }
+    /// ```
+    ///
+    /// Packets that skip the delay overtake, and so do packets with less jitter unless `in_order` is set. With an
+    /// ARQ, this happens after the link has restored the order.
+    Netem(Netem),
 }
 
 /// Delays over time: CSV with the columns `time_s` (or `time_ms`) and `delay_ms` (or `delay_s`).
@@ -112,6 +123,7 @@ impl Delay {
                 delays.iter().map(|delay| delay.as_secs_f64()).sum::<f64>() / delays.len() as f64
             }
             Delay::Varying(VaryingDelay::Lognormal(law)) => law.mean_s().min(MOST_S),
+            Delay::Varying(VaryingDelay::Netem(netem)) => netem.mean_s(),
         };
         Duration::from_secs_f64(mean)
     }
@@ -127,7 +139,7 @@ impl Delay {
     /// If the delay is not [valid](Delay::validate).
     pub fn mean_step(&self) -> Option<Duration> {
         match self {
-            Delay::Fixed(_) | Delay::Varying(VaryingDelay::PerPacket(_)) => None,
+            Delay::Fixed(_) | Delay::Varying(VaryingDelay::PerPacket(_) | VaryingDelay::Netem(_)) => None,
             Delay::Varying(VaryingDelay::Series(series)) => {
                 let DelaySteps(steps) = &**series.file.contents().expect("the file has been read");
                 Some(Duration::from_nanos((steps.period().as_nanos() / steps.len() as u64).max(1)))
@@ -153,6 +165,7 @@ impl Delay {
                 read(list.file.contents().is_some(), "per-packet.file")
             }
             Delay::Varying(VaryingDelay::Lognormal(law)) => law.validate(),
+            Delay::Varying(VaryingDelay::Netem(netem)) => netem.validate(),
         }
     }
 
@@ -161,7 +174,7 @@ impl Delay {
         match self {
             Delay::Varying(VaryingDelay::Series(series)) => Some((&["series", "file"], &mut series.file)),
             Delay::Varying(VaryingDelay::PerPacket(list)) => Some((&["per-packet", "file"], &mut list.file)),
-            Delay::Fixed(_) | Delay::Varying(VaryingDelay::Lognormal(_)) => None,
+            Delay::Fixed(_) | Delay::Varying(VaryingDelay::Lognormal(_) | VaryingDelay::Netem(_)) => None,
         }
     }
 }
@@ -222,13 +235,13 @@ pub(super) enum DelayReader {
     Steps(StepsReader),
     List { delays: Arc<[Duration]>, next: usize },
     Lognormal { least: Duration, median_s: f64, fluctuation: Box<Fluctuation> },
+    Netem(Box<NetemReader>),
 }
 
 impl DelayReader {
-    pub(super) fn new(
-        delay: &Delay,
-        fluctuation: impl FnOnce(&LognormalDelay) -> Fluctuation,
-    ) -> DelayReader {
+    /// A reader with the `random` streams of the delay, and the `phase` of its slots.
+    pub(super) fn new(delay: &Delay, random: [Stream; 2], phase: f64) -> DelayReader {
+        let [steps, slots] = random;
         match delay {
             Delay::Fixed(delay) => DelayReader::Fixed(*delay),
             Delay::Varying(VaryingDelay::Series(series)) => {
@@ -242,9 +255,17 @@ impl DelayReader {
             Delay::Varying(VaryingDelay::Lognormal(law)) => DelayReader::Lognormal {
                 least: law.least,
                 median_s: law.median_s(),
-                fluctuation: Box::new(fluctuation(law)),
+                fluctuation: Box::new(Fluctuation::new(law.shape(), steps, slots, phase)),
             },
+            Delay::Varying(VaryingDelay::Netem(netem)) => {
+                DelayReader::Netem(Box::new(NetemReader::new(*netem, steps, slots)))
+            }
         }
+    }
+
+    /// Whether packets keep their order.
+    pub(super) fn keeps_order(&self) -> bool {
+        !matches!(self, DelayReader::Netem(netem) if !netem.keeps_order())
     }
 
     /// The delay at `at`, and until when it holds, exclusive; `None` if it belongs to a packet.
@@ -255,7 +276,7 @@ impl DelayReader {
                 let (seconds, until) = steps.at(at);
                 Some((Duration::from_secs_f64(seconds), until))
             }
-            DelayReader::List { .. } => None,
+            DelayReader::List { .. } | DelayReader::Netem(_) => None,
             DelayReader::Lognormal { least, median_s, fluctuation } => {
                 let (factor, until) = fluctuation.at(at);
                 Some((*least + Duration::from_secs_f64((*median_s * factor).min(MOST_S)), until))
@@ -265,11 +286,14 @@ impl DelayReader {
 
     /// The delay of the next packet, whose transmission ends at `end`.
     pub(super) fn of_packet(&mut self, end: Time) -> Duration {
-        if let DelayReader::List { delays, next } = self {
-            let delay = delays[*next];
-            *next = (*next + 1) % delays.len();
-            return delay;
+        match self {
+            DelayReader::List { delays, next } => {
+                let delay = delays[*next];
+                *next = (*next + 1) % delays.len();
+                delay
+            }
+            DelayReader::Netem(netem) => netem.next(),
+            _ => self.at(end).expect("it is a delay over time").0,
         }
-        self.at(end).expect("it is not a list").0
     }
 }

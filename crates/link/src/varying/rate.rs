@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lognormal::{Fluctuation, LognormalRate};
 use super::mahimahi::Opportunities;
+use super::token_bucket::TokenBucket;
 
 /// The maximum of a rate: 1 Tb/s. Higher ones are refused in a file, and capped if they are random.
 const MOST_BPS: f64 = 1e12;
@@ -31,10 +32,10 @@ pub enum Rate {
     Varying(VaryingRate),
 }
 
-/// Rates from traces, or generated at random: `mahimahi`, `series`, `signal` or `lognormal`. They apply to
+/// Rates from traces, generated at random, or shaped: `mahimahi`, `series`, `signal`, `lognormal` or `token-bucket`. They apply to
 /// wired and wireless links and to both directions; `[radio.uplink]` can have its own. Queues, ARQs, codes,
 /// fragmentation, fades and outages work as with a constant rate. A rate depends on time only, never on the
-/// traffic, and is the same for all schemes with the same seed. Computations in advance (`air_time` of RED,
+/// traffic (except `token-bucket`), and is the same for all schemes with the same seed. Computations in advance (`air_time` of RED,
 /// delays assumed by schemes) use the mean.
 ///
 /// `lasthop run --trace` plots rate and delay and writes them as CSV; in Python, use `Scenario.link_timing`.
@@ -80,6 +81,15 @@ pub enum VaryingRate {
     /// rate.lognormal = { mean = "50 Mbps", sigma = 0.4, step = "100 ms", correlation = "2 s" }
     /// ```
     Lognormal(LognormalRate),
+    /// A token-bucket shaper, as `tc tbf`: packets wait in the queue for tokens, which arrive at `rate`. A bucket of
+    /// `burst`, full at the start, lets those after a pause go at `peak`. A policer, which drops instead, is a
+    /// queue discipline.
+    ///
+    /// ```toml
+    /// [wired]
+    /// rate.token-bucket = { rate = "10 Mbps", burst = "150 kB", peak = "1 Gbps" }
+    /// ```
+    TokenBucket(TokenBucket),
 }
 
 /// A table with the key `file`.
@@ -184,6 +194,7 @@ impl Rate {
                 signal.steps().expect("the file has been read").mean()
             }
             Rate::Varying(VaryingRate::Lognormal(law)) => law.mean_bps().min(MOST_BPS),
+            Rate::Varying(VaryingRate::TokenBucket(bucket)) => return bucket.rate,
         };
         BitRate::from_bps(mean.round().max(1.0) as u64).expect("it is above zero")
     }
@@ -202,7 +213,7 @@ impl Rate {
         let mean =
             |steps: &Steps| Duration::from_nanos((steps.period().as_nanos() / steps.len() as u64).max(1));
         match self {
-            Rate::Fixed(_) | Rate::Varying(VaryingRate::Mahimahi(_)) => None,
+            Rate::Fixed(_) | Rate::Varying(VaryingRate::Mahimahi(_) | VaryingRate::TokenBucket(_)) => None,
             Rate::Varying(VaryingRate::Series(series)) => {
                 Some(mean(&series.file.contents().expect("the file has been read").0))
             }
@@ -248,6 +259,7 @@ impl Rate {
                 }
             }
             Rate::Varying(VaryingRate::Lognormal(law)) => law.validate(),
+            Rate::Varying(VaryingRate::TokenBucket(bucket)) => bucket.validate(),
         }
     }
 
@@ -257,7 +269,7 @@ impl Rate {
             Rate::Varying(VaryingRate::Mahimahi(trace)) => Some((&["mahimahi", "file"], &mut trace.file)),
             Rate::Varying(VaryingRate::Series(series)) => Some((&["series", "file"], &mut series.file)),
             Rate::Varying(VaryingRate::Signal(signal)) => Some((&["signal", "file"], &mut signal.file)),
-            Rate::Fixed(_) | Rate::Varying(VaryingRate::Lognormal(_)) => None,
+            Rate::Fixed(_) | Rate::Varying(VaryingRate::Lognormal(_) | VaryingRate::TokenBucket(_)) => None,
         }
     }
 }
@@ -314,7 +326,7 @@ pub(super) enum RateReader {
 }
 
 impl RateReader {
-    /// A reader of a rate that is not a mahimahi trace.
+    /// A reader of a rate over time.
     pub(super) fn new(rate: &Rate, fluctuation: impl FnOnce(&LognormalRate) -> Fluctuation) -> RateReader {
         match rate {
             Rate::Fixed(rate) => RateReader::Fixed(rate.as_bps()),
@@ -330,7 +342,9 @@ impl RateReader {
                 median_bps: law.median_bps(),
                 fluctuation: Box::new(fluctuation(law)),
             },
-            Rate::Varying(VaryingRate::Mahimahi(_)) => unreachable!("a trace has opportunities"),
+            Rate::Varying(VaryingRate::Mahimahi(_) | VaryingRate::TokenBucket(_)) => {
+                unreachable!("the rate depends on the traffic")
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use super::delay::{Delay, DelayReader};
 use super::lognormal::Fluctuation;
 use super::mahimahi::{OPPORTUNITY, Taker};
 use super::rate::{Rate, RateReader, VaryingRate};
+use super::token_bucket::Shaper;
 use crate::pace::{OnAir, Pace};
 
 /// The random streams of one direction of a link.
@@ -15,7 +16,7 @@ use crate::pace::{OnAir, Pace};
 pub struct TimingStreams {
     /// The steps and the slots of the rate.
     pub rate: [Stream; 2],
-    /// The steps and the slots of the delay.
+    /// The steps and the slots of the delay, or its jitter and its reordering.
     pub delay: [Stream; 2],
     /// The time of the first change of slots, which rate and delay of both directions share: copies of one
     /// stream.
@@ -37,6 +38,7 @@ pub struct Timing {
 enum Capacity {
     Steps(RateReader),
     Opportunities(Taker),
+    Tokens(Shaper),
 }
 
 impl Timing {
@@ -45,8 +47,7 @@ impl Timing {
     /// # Panics
     /// If rate or delay are not [valid](Rate::validate).
     pub fn new(rate: &Rate, delay: &Delay, streams: TimingStreams, horizon: Time) -> Timing {
-        let TimingStreams { rate: [rate_steps, rate_slots], delay: [delay_steps, delay_slots], mut phase } =
-            streams;
+        let TimingStreams { rate: [rate_steps, rate_slots], delay: delay_random, mut phase } = streams;
         // In (0, 1]: the first slot has some length.
         let phase = 1.0 - phase.uniform();
         let rate = match rate {
@@ -54,12 +55,12 @@ impl Timing {
                 let trace = trace.file.contents().expect("the file has been read");
                 Capacity::Opportunities(Taker::new(Arc::clone(trace)))
             }
+            Rate::Varying(VaryingRate::TokenBucket(bucket)) => Capacity::Tokens(Shaper::new(*bucket)),
             rate => Capacity::Steps(RateReader::new(rate, |law| {
                 Fluctuation::new(law.shape(), rate_steps, rate_slots, phase)
             })),
         };
-        let delay =
-            DelayReader::new(delay, |law| Fluctuation::new(law.shape(), delay_steps, delay_slots, phase));
+        let delay = DelayReader::new(delay, delay_random, phase);
         Timing { rate, delay, horizon, last: Time::ZERO }
     }
 
@@ -68,12 +69,17 @@ impl Timing {
         self.horizon
     }
 
-    /// The end of a transmission of `bits` from `start` on, which [`ready`](Pace::ready) returned, and the
+    /// Begin and end of a transmission of `bits` from `start` on, which [`ready`](Pace::ready) returned, and the
     /// time within it for which the rate is zero. The end is [`Time::NEVER`] if it is after the run.
-    fn send(&mut self, start: Time, bits: u64) -> (Time, Duration) {
-        let mut pauses = Duration::ZERO;
+    fn send(&mut self, start: Time, bits: u64) -> (Time, Time, Duration) {
+        let (mut begin, mut pauses) = (start, Duration::ZERO);
         let end = match &mut self.rate {
             Capacity::Opportunities(taker) => taker.send(start, bits, self.horizon),
+            Capacity::Tokens(shaper) => {
+                let end;
+                (begin, end) = shaper.send(start, bits);
+                if end <= self.horizon { end } else { Time::NEVER }
+            }
             Capacity::Steps(reader) => 'sent: {
                 let mut at = start;
                 // In billionths of a bit, so that the sums are exact.
@@ -93,7 +99,7 @@ impl Timing {
                 Time::NEVER
             }
         };
-        (end, pauses)
+        (begin, end, pauses)
     }
 
     /// The times in milliseconds of all transmission opportunities before `until`, as a mahimahi trace. It
@@ -103,7 +109,7 @@ impl Timing {
         let mut at = Time::ZERO;
         loop {
             let ready = self.ready(at);
-            let end = if ready == Time::NEVER { ready } else { self.send(ready, OPPORTUNITY.bits()).0 };
+            let end = if ready == Time::NEVER { ready } else { self.send(ready, OPPORTUNITY.bits()).1 };
             if end > until {
                 return times;
             }
@@ -127,6 +133,7 @@ impl Timing {
                     let end = at + bin;
                     (taker.count_until(end) as f64 * OPPORTUNITY.bits() as f64 / bin.as_secs_f64(), end)
                 }
+                Capacity::Tokens(shaper) => (shaper.bps() as f64, Time::NEVER),
             };
             let delay = self.delay.at(at);
             rows.push((at, bps, delay.map(|(delay, _)| delay)));
@@ -139,6 +146,8 @@ impl Timing {
 }
 
 impl Pace for Timing {
+    const KEEPS_ORDER: bool = false;
+
     fn idle(&mut self, now: Time) {
         if let Capacity::Opportunities(taker) = &mut self.rate {
             taker.idle(now);
@@ -151,6 +160,7 @@ impl Pace for Timing {
         }
         let ready = match &mut self.rate {
             Capacity::Opportunities(taker) => taker.ready(start),
+            Capacity::Tokens(_) => start,
             Capacity::Steps(reader) => {
                 let mut at = start;
                 loop {
@@ -166,15 +176,15 @@ impl Pace for Timing {
     }
 
     fn transmit(&mut self, start: Time, bits: u64, nominal: Duration) -> OnAir {
-        let begin = self.ready(start);
-        let never = (Time::NEVER, Duration::ZERO);
-        let (end, pauses) = if begin == Time::NEVER { never } else { self.send(begin, bits) };
+        let ready = self.ready(start);
+        let never = (Time::NEVER, Time::NEVER, Duration::ZERO);
+        let (begin, end, pauses) = if ready == Time::NEVER { never } else { self.send(ready, bits) };
         // A transmission that does not end within the run need not start: nothing depends on its outcome.
         let begin = if end == Time::NEVER { end } else { begin };
         let time = match self.rate {
             // Opportunities are instants without a duration.
             Capacity::Opportunities(_) => nominal,
-            Capacity::Steps(_) => end.since(begin).saturating_sub(pauses),
+            Capacity::Steps(_) | Capacity::Tokens(_) => end.since(begin).saturating_sub(pauses),
         };
         OnAir { begin, end, time }
     }
@@ -183,7 +193,11 @@ impl Pace for Timing {
         if end > self.horizon {
             return Time::NEVER;
         }
-        self.last = self.last.max(end + self.delay.of_packet(end));
+        let at = end + self.delay.of_packet(end);
+        if !self.delay.keeps_order() {
+            return at;
+        }
+        self.last = self.last.max(at);
         self.last
     }
 }

@@ -1,7 +1,7 @@
 //! Lines: links that decide what becomes of a packet as soon as it enters.
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_link::pace::Fixed;
+use lasthop_link::pace::{Fixed, Pace};
 use lasthop_link::queue::QueueLimit;
 use lasthop_proto::{Component, DropReason, Out, Packet, Port, Probe};
 
@@ -153,6 +153,16 @@ impl Arrivals {
         debug_assert!(self.0.back().is_none_or(|last| last.at <= at), "packets arrive in order");
         self.0.push(Arrival { at, packet: *packet, end });
         was_empty
+    }
+
+    /// Adds a packet of a link with the pace `P`.
+    #[inline]
+    pub(super) fn add<P: Pace>(&mut self, at: Time, end: End, packet: &Packet) {
+        if P::KEEPS_ORDER {
+            self.push(at, end, packet);
+        } else {
+            self.0.push_sorted(Arrival { at, packet: *packet, end }, |arrival| arrival.at);
+        }
     }
 
     /// The packet that arrives next. Not removed by the same call, which would copy it twice.

@@ -13,7 +13,7 @@ pub(crate) trait Medium: Send {
     const IS_RADIO: bool;
 
     /// Sends a packet from `start` on.
-    fn send(&mut self, pace: &mut impl Pace, packet: &Packet, start: Time) -> Passage;
+    fn send<P: Pace>(&mut self, pace: &mut P, packet: &Packet, start: Time) -> Passage;
 
     /// Counts the packets that had arrived before `now`, and at `now` itself if `inclusive`.
     fn settle(&mut self, _now: Time, _inclusive: bool) {}

@@ -60,6 +60,19 @@ impl<T: Copy> NarrowingDeque<T> {
         }
     }
 
+    /// Adds a value before all those whose key is greater, which takes time linear in their number. Values are in the order of
+    /// their keys.
+    pub(crate) fn push_sorted<K: PartialOrd>(&mut self, value: T, key: impl Fn(&T) -> K) {
+        self.push(value);
+        for place in (1..self.len).rev() {
+            let [before, here] = [place - 1, place].map(|place| (self.head + place) & (self.width - 1));
+            if key(&self.slots[before]) <= key(&self.slots[here]) {
+                break;
+            }
+            self.slots.swap(before, here);
+        }
+    }
+
     /// Removes the oldest value, if any.
     #[inline]
     pub(crate) fn pop(&mut self) {
@@ -111,6 +124,24 @@ mod tests {
     use lasthop_base::Streams;
 
     use super::*;
+
+    /// As a stable sort of all values, wherever the ring begins.
+    #[test]
+    fn sorts_values_as_they_are_added() {
+        let mut random = Streams::new(2, 0).stream("sorted");
+        let (mut narrowing, mut sorted) = (NarrowingDeque::default(), Vec::new());
+        for number in 0..5_000_u64 {
+            let value = (number / 4 + random.below(30), number);
+            narrowing.push_sorted(value, |&(key, _)| key);
+            let place = sorted.partition_point(|&(key, _)| key <= value.0);
+            sorted.insert(place, value);
+            if random.below(20) < 19 && sorted.len() > 40 {
+                narrowing.pop();
+                sorted.remove(0);
+            }
+            assert!(narrowing.iter().eq(&sorted), "{number}");
+        }
+    }
 
     /// Bursts of a few hundred values widen it, and quiet times make it narrow.
     #[test]

@@ -167,7 +167,7 @@ impl<Q: Discipline, P: Pace, M: Medium> Service for QueuedLink<Q, P, Once<M>> {
         self.recovery.is_busy = next.is_some();
         self.due = next.map_or(Time::NEVER, |packet| {
             let Passage { end, arrival, is_lost } = self.recovery.medium.send(&mut self.pace, &packet, now);
-            self.arrivals.push(arrival, if is_lost { End::Lost } else { End::Intact }, &packet);
+            self.arrivals.add::<P>(arrival, if is_lost { End::Lost } else { End::Intact }, &packet);
             if end == Time::NEVER { end } else { self.pace.ready(end) }
         });
     }

@@ -69,7 +69,7 @@ impl Medium for Radio {
     const IS_RADIO: bool = true;
 
     #[inline(always)]
-    fn send(&mut self, pace: &mut impl Pace, packet: &Packet, start: Time) -> Passage {
+    fn send<P: Pace>(&mut self, pace: &mut P, packet: &Packet, start: Time) -> Passage {
         let mut sent = Transmission { air_time: Duration::ZERO, bits_on_air: 0, units: 0, lost_units: 0 };
         let mut end = start;
         if self.fragmenter.sends_whole() {
@@ -81,7 +81,11 @@ impl Medium for Radio {
             }
         }
         let arrival = pace.arrival(end);
-        self.uncounted.push((arrival, sent));
+        if P::KEEPS_ORDER {
+            self.uncounted.push((arrival, sent));
+        } else {
+            self.uncounted.push_sorted((arrival, sent), |&(arrival, _)| arrival);
+        }
         Passage { end, arrival, is_lost: sent.lost_units > 0 }
     }
 

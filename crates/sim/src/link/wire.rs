@@ -40,7 +40,7 @@ impl Medium for Wire {
     const IS_RADIO: bool = false;
 
     #[inline(always)]
-    fn send(&mut self, pace: &mut impl Pace, packet: &Packet, start: Time) -> Passage {
+    fn send<P: Pace>(&mut self, pace: &mut P, packet: &Packet, start: Time) -> Passage {
         let end = pace.transmit(start, packet.size.bits(), self.time_for(packet.size)).end;
         Passage { end, arrival: pace.arrival(end), is_lost: false }
     }

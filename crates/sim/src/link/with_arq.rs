@@ -380,7 +380,7 @@ impl<Q: Discipline, P: Pace> QueuedLink<Q, P, WithArq> {
             let completed = self.recovery.packets.pop_front().expect("a packet in transmission");
             self.recovery.first += 1;
             if outcome != Reassembled::Abandoned {
-                self.arrivals.push(self.pace.arrival(now), End::Intact, &completed.packet);
+                self.arrivals.add::<P>(self.pace.arrival(now), End::Intact, &completed.packet);
             }
         }
     }

@@ -1,6 +1,9 @@
 //! Links whose rate or delay varies: beside an independent model of mahimahi's link, beside links with a fixed rate, and
 //! against closed forms. Seeds are fixed; each statistic must lie within 5 standard errors of its expectation.
 
+mod reordering;
+mod shaper;
+
 use std::collections::VecDeque;
 
 use lasthop_base::{BitRate, Bytes, Contents, Duration, Probability, Stream, Streams, Time};
@@ -576,6 +579,23 @@ fn impossible_rates_and_delays_are_refused() {
         ("delay.lognormal = { sigma = 1 }", "lognormal"),
         ("delay.series.file = \"t\"", "series.file"),
         ("delay.per-packet.file = \"t\"", "per-packet.file"),
+        ("delay.netem = { delay = \"2 h\" }", "netem.delay"),
+        ("delay.netem = { delay = \"1 s\", jitter = \"2 h\" }", "netem.jitter"),
+        ("delay.netem = { delay = \"1 s\", reorder = 0.1, gap = 0 }", "netem.gap"),
+        ("delay.netem = { delay = \"0 s\", reorder = 0.1 }", "netem.reorder"),
+        ("delay.netem = { delay = \"1 s\", reorder = 0.1, in_order = true }", "netem.in_order"),
+        (
+            "rate.token-bucket = { rate = \"1 Mbps\", burst = \"0 B\", peak = \"2 Mbps\" }",
+            "token-bucket.burst",
+        ),
+        (
+            "rate.token-bucket = { rate = \"1 Mbps\", burst = \"2 GB\", peak = \"2 Mbps\" }",
+            "token-bucket.burst",
+        ),
+        (
+            "rate.token-bucket = { rate = \"2 Mbps\", burst = \"2 kB\", peak = \"1 Mbps\" }",
+            "token-bucket.peak",
+        ),
     ] {
         let Stated { rate, delay } = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let invalid = rate.validate().and(delay.validate()).expect_err(text);
@@ -590,6 +610,7 @@ fn a_packet_may_outlast_the_run() {
         ("rate.mahimahi.file = \"t\"", &["500000000\n"][..]),
         ("rate.series.file = \"t\"", &["time_s,rate_bps\n0,3\n1,0\n"]),
         ("rate.lognormal = { median = \"1 bps\", sigma = 0.1 }", &[]),
+        ("rate.token-bucket = { rate = \"1 bps\", burst = \"1 B\", peak = \"1 Gbps\" }", &[]),
     ] {
         let (rate, delay) = stated(text, files);
         let mut link = Link::wired_varying(
