@@ -212,6 +212,23 @@ fn a_mark_on_the_next_flight_reduces_the_window_again() {
     echo(&mut tcp, 11_000).ssthresh(2000.0).sent();
 }
 
+/// An acknowledgement that covers the rest of the marked flight and echoes a mark of the next one ends the first reduction and begins
+/// the second, as in Linux: `tcp_fastretrans_alert` leaves CWR above its `high_seq` before it enters it again.
+// Rule: as marks_reduce_the_window_once_per_flight
+#[test]
+fn an_ack_across_two_flights_answers_the_mark_of_the_second() {
+    let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
+    tcp.sends_full(0..10).at(100);
+    echo(&mut tcp, 1000).ssthresh(5000.0).sent();
+    for acked in 2..=9 {
+        tcp.ack(acked * 1000).sent();
+    }
+    tcp.at(200);
+    echo(&mut tcp, 11_000).ssthresh(2000.0).sent();
+    // Once for that window, too.
+    echo(&mut tcp, 12_000).ssthresh(2000.0);
+}
+
 /// A mark on data sent before a timeout reduces the window no further.
 // Rule: as marks_reduce_the_window_once_per_flight
 #[test]

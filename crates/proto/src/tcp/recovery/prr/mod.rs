@@ -219,7 +219,7 @@ impl Prr {
         }
         let delivered = Delivered { packets: news.segments, bytes: news.bytes };
         if tcp.count_marks(now, segment, delivered) {
-            self.respond_to_counted_marks(tcp, now);
+            self.on_mark(tcp, now);
         }
         let rtt = self.measure(tcp, now, segment, &news);
         if let Some(probe) = self.probe {
@@ -233,14 +233,6 @@ impl Prr {
             tcp.rearm(now);
             self.probe_is_due = true;
         }
-    }
-
-    /// Responds to marks that accurate feedback reports, once per window of data: the reduction for an earlier window has ended.
-    fn respond_to_counted_marks(&mut self, tcp: &mut SenderState, now: Time) {
-        if matches!(self.stage, Stage::Reduced(_)) && tcp.snd_una >= self.high {
-            self.end_recovery(tcp);
-        }
-        self.on_mark(tcp, now);
     }
 
     /// Whether the reported segments were sent before the last transmission of the first outstanding segment:
@@ -640,6 +632,10 @@ impl Recovery for Prr {
     /// As in Linux, a mark during recovery causes no further reduction, and a response to a mark ends the
     /// possibility of an undo.
     fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
+        // A mark is answered once per window of data: the acknowledgement is beyond that of the last response, and ends it.
+        if matches!(self.stage, Stage::Reduced(_)) {
+            self.end_recovery(tcp);
+        }
         if !self.stage.is_calm() {
             return tcp.note_reduction();
         }
