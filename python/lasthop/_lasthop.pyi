@@ -458,6 +458,7 @@ class Scenario:
         overrides: Sequence[str] = ...,
         python_schemes: Sequence[PythonScheme] = ...,
     ) -> Scenario: ...
+    def lost_in_black_hole(self, /) -> tuple[int, int] | None: ...
     def mahimahi(
         self,
         /,

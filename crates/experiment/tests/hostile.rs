@@ -222,6 +222,9 @@ impl Draw {
                 line(text, format!("protect = \"{}\"", pick(&mut self.0, &["all", "repeats", "scheme"])));
             }
         }
+        if self.chance(0.1) {
+            line(text, format!("black_hole = \"{}\"", self.size()));
+        }
         if self.chance(0.15) {
             let (first, every, lasts) = (self.span(), self.span(), self.span());
             let table =
@@ -249,15 +252,33 @@ impl Draw {
                 writeln!(text, "{key} = \"{}\"", self.span()).expect("text");
             }
         }
-        for key in ["max_burst", "dupthresh", "ack_every", "quick_acks", "sack_blocks", "backoff_max", "iss"]
-        {
+        for key in [
+            "max_burst",
+            "dupthresh",
+            "ack_every",
+            "quick_acks",
+            "sack_blocks",
+            "backoff_max",
+            "syn_linear_timeouts",
+            "iss",
+        ] {
             if self.chance(0.07) {
                 writeln!(text, "{key} = {}", self.count()).expect("text");
             }
         }
-        for key in
-            ["ecn", "pacing", "tlp", "frto", "undo", "timestamps", "dsack", "handshake", "limited_transmit"]
-        {
+        for key in [
+            "ecn",
+            "pacing",
+            "tlp",
+            "frto",
+            "undo",
+            "timestamps",
+            "dsack",
+            "handshake",
+            "limited_transmit",
+            "mtu_probing",
+            "thin_linear_timeouts",
+        ] {
             if self.chance(0.15) {
                 writeln!(text, "{key} = {}", coin(&mut self.0)).expect("text");
             }

@@ -101,7 +101,7 @@ pub struct LinkCounters {
     pub marked: u64,
     /// Packets lost by errors on the air.
     pub lost_on_air: u64,
-    /// Packets discarded by the ARQ.
+    /// Packets discarded by the ARQ, or in a black hole.
     pub link_discards: u64,
     /// Packets for a mobile host at another base station.
     pub unreachable: u64,
@@ -156,7 +156,7 @@ fn reason_index(reason: DropReason) -> Option<usize> {
         DropReason::QueueFull => Some(0),
         DropReason::ActiveQueue => Some(1),
         DropReason::Corrupted => Some(2),
-        DropReason::AttemptsExhausted => Some(3),
+        DropReason::AttemptsExhausted | DropReason::TooLarge => Some(3),
         DropReason::Unreachable => Some(4),
         DropReason::Suppressed | DropReason::Unrecovered | DropReason::Scripted => None,
     }

@@ -231,6 +231,7 @@ impl Recorder {
             DropReason::Corrupted => (&mut drops.corrupted, "corrupted"),
             DropReason::AttemptsExhausted => (&mut drops.discarded, "attempts-exhausted"),
             DropReason::Unreachable => (&mut drops.discarded, "unreachable"),
+            DropReason::TooLarge => (&mut drops.discarded, "too-large"),
             DropReason::Unrecovered => (&mut drops.corrupted, "unrecovered"),
             DropReason::Suppressed | DropReason::Scripted => return Ok(()),
         };

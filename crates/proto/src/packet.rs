@@ -238,6 +238,8 @@ pub enum DropReason {
     AttemptsExhausted,
     /// The mobile host is not at the base station of the link.
     Unreachable,
+    /// Larger than what the link carries.
+    TooLarge,
     /// Withheld by an agent at a base station.
     Suppressed,
     /// Lost on a link, and the code across packets could not recover it.
@@ -254,6 +256,7 @@ impl fmt::Display for DropReason {
             DropReason::Corrupted => "corrupted on the air",
             DropReason::AttemptsExhausted => "link attempts exhausted",
             DropReason::Unreachable => "mobile host not there",
+            DropReason::TooLarge => "larger than the link carries",
             DropReason::Suppressed => "suppressed by an agent",
             DropReason::Unrecovered => "lost on the link and not recovered",
             DropReason::Scripted => "scripted loss",

@@ -1054,6 +1054,17 @@ impl Scenario {
         self.0.fragmented_by_options().map(|[packet, mtu, fits]| (packet.0, mtu.0, fits.0))
     }
 
+    /// Return whether full packets vanish in a path-MTU black hole.
+    ///
+    /// Returns
+    /// -------
+    /// (int, int) or None
+    ///     The size of a full packet with its options, and the smallest `black_hole` of a link, which is less; None if full packets
+    ///     pass all links, or with `tcp.mtu_probing`.
+    fn lost_in_black_hole(&self) -> Option<(u64, u64)> {
+        self.0.lost_in_black_hole().map(|[packet, largest]| (packet.0, largest.0))
+    }
+
     /// Return the schemes of a combination that act only by reactions of TCP.
     ///
     /// Parameters

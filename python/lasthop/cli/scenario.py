@@ -43,6 +43,12 @@ def describe(path: Path, scenario: Scenario) -> None:
             f"full packets have {size} B with their TCP options, and cross the MTU of {mtu} B in two "
             f'fragments; Linux takes the options from the payload: --set tcp.packet_size="{fits} B"'
         )
+    if vanishing := scenario.lost_in_black_hole():
+        size, largest = vanishing
+        warn(
+            f"full packets have {size} B with their TCP options, and those above {largest} B vanish in a black "
+            "hole: set tcp.mtu_probing=true, or a smaller tcp.packet_size"
+        )
     points = prod(map(len, scenario.sweep.values()))
     detail(f"lasthop {lasthop.__version__}, {Path(lasthop.__file__).parent}")
     what = f"worked scenario {name}" if name else f"scenario file {path}"

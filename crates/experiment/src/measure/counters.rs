@@ -173,7 +173,9 @@ impl Tap for DropTap {
             DropReason::QueueFull => flow.queue_full += 1,
             DropReason::ActiveQueue => flow.active_queue += 1,
             DropReason::Corrupted => flow.corrupted += 1,
-            DropReason::AttemptsExhausted | DropReason::Unreachable => flow.discarded += 1,
+            DropReason::AttemptsExhausted | DropReason::Unreachable | DropReason::TooLarge => {
+                flow.discarded += 1
+            }
             DropReason::Unrecovered => return flow.unrecovered += 1,
             // No loss: the agent has taken charge of what it reports.
             DropReason::Suppressed | DropReason::Scripted => return,

@@ -236,6 +236,7 @@ impl Tracer {
             DropReason::ActiveQueue => PacketEvent::Lost("active-queue"),
             DropReason::AttemptsExhausted => PacketEvent::Lost("attempts-exhausted"),
             DropReason::Unreachable => PacketEvent::Lost("unreachable"),
+            DropReason::TooLarge => PacketEvent::Lost("too-large"),
             DropReason::Unrecovered => PacketEvent::Lost("unrecovered"),
             DropReason::Scripted => PacketEvent::Lost("scripted"),
             DropReason::Suppressed => {

@@ -2,6 +2,7 @@
 //! random scenario that takes too long ends its own.
 
 mod applications;
+mod black_holes;
 mod calls;
 mod cells;
 mod combinations;

@@ -2,6 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Stream};
 
+use super::black_hole::BlackHole;
 use super::{Discipline, DropTail, Queue, QueueLimit};
 
 /// An empty queue for a link. Drop-tail is a value of its own, because some links need no discipline for it.
@@ -27,6 +28,16 @@ impl LinkQueue {
         match queue {
             Queue::DropTail(limit) => LinkQueue::DropTail(*limit),
             Queue::Managed(management) => LinkQueue::Managed(management.build(air_time, random())),
+        }
+    }
+
+    /// The queue, which no packet above `largest` enters.
+    pub fn in_black_hole(self, largest: Option<Bytes>) -> LinkQueue {
+        match largest {
+            None => self,
+            Some(largest) => {
+                LinkQueue::Managed(Box::new(BlackHole { largest, queue: self.into_discipline() }))
+            }
         }
     }
 

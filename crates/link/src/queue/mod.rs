@@ -3,6 +3,7 @@
 //! Drop-tail is [`QueueLimit`] and built into the links. Each other discipline is a module here that
 //! implements [`Discipline`]; a link with a discipline is served packet by packet.
 
+mod black_hole;
 mod drop_tail;
 mod fifo;
 mod limit;

@@ -492,6 +492,7 @@ impl Sender {
         } else if probes {
             self.probe(now, out);
         } else {
+            tcp.suspect_black_hole(now);
             self.recovery.on_timeout(tcp, now);
             self.recovery.send(&mut self.state, now, out);
         }

@@ -26,11 +26,11 @@ pub(super) const FIRST_WINDOW: u32 = 65_536;
 /// How long Linux waits for a silent peer: 15 retransmissions from an RTO of 0.2 s on, up to 120 s each (`tcp_retries2`).
 const LINUX_PATIENCE: Duration = Duration::from_millis(924_600);
 
-/// The same for the first answer: `tcp_syn_retries`, 6, after those that do not back off.
-const LINUX_SYN_PATIENCE: Duration = Duration::from_secs(131);
+/// The same for the first answer: `tcp_syn_retries`, 6, after those that do not back off, each of a second.
+const LINUX_SYN_PATIENCE_S: u64 = 127;
 
 /// So many timeouts of SYN do not double the RTO, since Linux 6.5 (`tcp_syn_linear_timeouts`).
-const LINUX_LINEAR_SYN_TIMEOUTS: u64 = 4;
+const LINUX_LINEAR_SYN_TIMEOUTS: u32 = 4;
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -464,10 +464,23 @@ settings! {
     /// for the undoubled one.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     late_backoff: bool,
+    /// Number of timeouts of SYN that do not double the RTO. By default none, but with the profiles of Linux 4, as since Linux 6.5
+    /// (`tcp_syn_linear_timeouts`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    syn_linear_timeouts: Option<u32>,
+    /// The first six timeouts in a row of a thin stream, which has fewer than four segments in flight after its initial slow start, do
+    /// not double the RTO (Linux `tcp_thin_linear_timeouts`, off by default).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    thin_linear_timeouts: bool,
+    /// Detection of path-MTU black holes: after three seconds of timeouts, segments have at most 1024 B of payload, and half of that after
+    /// each further timeout (Linux `tcp_mtu_probing = 1`, off by default; RFC 4821). Unlike Linux, it does not search for a larger
+    /// size afterwards.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    mtu_probing: bool,
     /// User timeout: maximum silence of the peer while data, SYN or FIN are outstanding or a closed window is
     /// probed. The connection is then aborted when the next timer expires. RFC 9293 recommends at least 100
     /// s. By default none, but with the profiles of Linux 924.6 s, which its 15 retransmissions come to
-    /// (`tcp_retries2`), and 131 s for SYN.
+    /// (`tcp_retries2`), and 131 s for SYN, which are 127 s before Linux 6.5, with `syn_linear_timeouts = 0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_timeout: Option<Duration>,
 
@@ -533,6 +546,9 @@ impl Default for Settings {
             rto_max: Duration::from_secs(60),
             backoff_max: 0,
             late_backoff: false,
+            syn_linear_timeouts: None,
+            thin_linear_timeouts: false,
+            mtu_probing: false,
             user_timeout: None,
             ack_every: 2,
             quick_acks: 0,
@@ -681,13 +697,19 @@ impl Profile {
 impl Settings {
     /// How long the peer may be silent; before the connection is open if `opens`.
     pub(super) fn patience(&self, opens: bool) -> Option<Duration> {
-        let usual = if opens { LINUX_SYN_PATIENCE } else { LINUX_PATIENCE };
+        let for_syn = LINUX_SYN_PATIENCE_S + u64::from(self.linear_syn_timeouts());
+        let usual = if opens { Duration::from_secs(for_syn) } else { LINUX_PATIENCE };
         self.user_timeout.or(self.profile.is_linux().then_some(usual))
     }
 
     /// Whether the RTO doubles at this timeout of SYN, from 1.
     pub(super) fn backs_off_syn(&self, timeout: u64) -> bool {
-        !self.profile.is_linux() || timeout > LINUX_LINEAR_SYN_TIMEOUTS
+        timeout > u64::from(self.linear_syn_timeouts())
+    }
+
+    fn linear_syn_timeouts(&self) -> u32 {
+        let usual = if self.profile.is_linux() { LINUX_LINEAR_SYN_TIMEOUTS } else { 0 };
+        self.syn_linear_timeouts.unwrap_or(usual)
     }
 
     /// Maximum payload of a segment in bytes.

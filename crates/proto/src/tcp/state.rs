@@ -6,6 +6,7 @@ mod output;
 mod pacing;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,6 +15,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use self::marks::Marks;
 use self::pacing::Pace;
+use self::timeouts::TimeoutRow;
 use super::action::Action;
 use super::cc::{AckInfo, Controller, Demand, Limit, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates, Repeat};
@@ -98,8 +100,7 @@ pub struct SenderState {
     pub(super) records: Records,
     pace: Pace,
     pub(super) timers: Timers,
-    /// `snd_una` at the last timeout.
-    timed_out_at: Option<SeqNum>,
+    row: TimeoutRow,
     pub(super) ecn: Marks,
     last_sent: Time,
     /// Arrival time of the last acceptable segment of the peer.
@@ -167,7 +168,7 @@ impl SenderState {
             records: Records::default(),
             pace: Pace::default(),
             timers: Timers::STOPPED,
-            timed_out_at: None,
+            row: TimeoutRow::default(),
             ecn: Marks::new(settings.first_ecn_mode(), settings.codepoint()),
             last_sent: Time::ZERO,
             last_received: Time::ZERO,
@@ -712,7 +713,7 @@ impl SenderState {
         if let Some(rtt) = self.acknowledge(now, segment) {
             self.note_handshake(now, rtt);
         }
-        if self.timed_out_at.is_some() {
+        if self.row.at.is_some() {
             self.rtt.restart_after_lost_syn();
         }
     }

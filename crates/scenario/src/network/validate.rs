@@ -9,7 +9,7 @@ use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Sche
 use lasthop_proto::tcp::{Override, Settings};
 use toml::Table;
 
-use super::Network;
+use super::{Network, NetworkLink};
 use crate::diagnostics::alternatives;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::schema::{LinkProtection, Radio, Scenario};
@@ -241,6 +241,19 @@ impl Scenario {
         let network = self.resolve().ok()?;
         let mtus = network.radios().filter_map(|radio| radio.mtu).map(|mtu| mtu.get());
         mtus.filter(|&mtu| bare <= mtu && mtu < whole).min().map(|mtu| [whole, mtu, mtu - (whole - bare)])
+    }
+
+    /// The size of a full packet, and the size above which packets vanish in a black hole on its network, if that is smaller and
+    /// senders do not detect it.
+    pub fn lost_in_black_hole(&self) -> Option<[Bytes; 2]> {
+        let network = self.resolve().ok()?;
+        let wired = network.links.iter().filter_map(|link| match link {
+            NetworkLink::Wired(wired) => wired.black_hole,
+            NetworkLink::Radio(_) | NetworkLink::Station(_) => None,
+        });
+        let largest = wired.chain(network.radios().filter_map(|radio| radio.black_hole)).min()?;
+        let packet = self.tcp.full_packet();
+        (packet > largest && !self.tcp.mtu_probing).then_some([packet, largest])
     }
 
     /// The schemes of the combination `name` that act only by reactions, each with the reason why it has no effect in a run in

@@ -45,6 +45,10 @@ pub struct Wired {
     /// `"50 packets"` or `"64 KiB"`. Or a queue discipline.
     #[serde(default)]
     pub queue: Queue,
+    /// A path-MTU black hole: packets above this size vanish, and no message tells their sender (`link_discards` in metrics). See
+    /// `tcp.mtu_probing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub black_hole: Option<Bytes>,
 }
 
 /// Defines [`Radio`]; [`LinkOverride`], in which every key is optional; and the application of one to the other.
@@ -92,7 +96,7 @@ macro_rules! radio_schema {
         }
 
         /// Overrides of `[wired]` or `[radio]` for one link, or of `[cell]` or `[wifi]` for one station. `NAME`
-        /// is the name of the link, such as `R1-R2`. A wired link has only the first three keys. A link of a
+        /// is the name of the link, such as `R1-R2`. A wired link has only the first three keys and `black_hole`. A link of a
         /// cell, such as `ap-MH1`, has only `channel`, `drop` and, with `[wifi]`, `station`; other links have
         /// none of the last two.
         ///
@@ -184,13 +188,16 @@ radio_schema! {
         queue: Queue;
     }
     rest {
+        /// A path-MTU black hole: packets above this size vanish, as in `[wired]`. Unlike `mtu`, nothing fragments them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        black_hole: Option<Bytes>;
         /// Which bits are exposed to errors: `"on-air"`, all of them, or `"payload"`, only as many as before
         /// expansion.
         errors_on: Exposed;
         /// The loss model: `"perfect"`, or a table such as `[radio.channel.two-state]`.
         channel: Model;
         /// Overrides for the direction from the mobile host to the base station: `rate`, `delay`, `queue`,
-        /// `expansion`, `mtu`, `unit`, `errors_on`, `channel`, `arq`, `fec` and `protect`, each as in
+        /// `black_hole`, `expansion`, `mtu`, `unit`, `errors_on`, `channel`, `arq`, `fec` and `protect`, each as in
         /// `[radio]`. Keys that are not stated are the same as downlink. A `channel` stated here has
         /// independent fades. `[link.NAME.uplink]` replaces this table for one link.
         ///
@@ -284,7 +291,7 @@ pub enum LinkProtection {
 impl Wired {
     /// A link with this rate and default parameters.
     pub(crate) fn new(rate: Rate) -> Wired {
-        Wired { rate, delay: Delay::default(), queue: Queue::default() }
+        Wired { rate, delay: Delay::default(), queue: Queue::default(), black_hole: None }
     }
 }
 
@@ -381,6 +388,7 @@ impl LinkOverride {
             rate: self.rate.clone().unwrap_or(usual.rate),
             delay: self.delay.clone().unwrap_or(usual.delay),
             queue: self.queue.unwrap_or(usual.queue),
+            black_hole: self.black_hole.unwrap_or(usual.black_hole),
         })
     }
 
@@ -388,14 +396,14 @@ impl LinkOverride {
     pub(crate) fn first_strange_key(&self, edge: &Edge) -> Option<(&'static str, &'static str)> {
         let stated = self.keys().into_iter().filter_map(|(key, stated)| stated.then_some(key));
         let home = |key: &str| match key {
-            "rate" | "delay" | "queue" => "wired and wireless ones",
+            "rate" | "delay" | "queue" | "black_hole" => "wired and wireless ones",
             "channel" => "wireless ones and those of cells",
             "drop" | "station" => "those of cells",
             _ => "wireless ones",
         };
         let fits = |key: &str| match (edge.in_cell, edge.mobile) {
             (true, _) => matches!(key, "channel" | "drop" | "station"),
-            (false, None) => matches!(key, "rate" | "delay" | "queue"),
+            (false, None) => matches!(key, "rate" | "delay" | "queue" | "black_hole"),
             (false, Some(_)) => !matches!(key, "drop" | "station"),
         };
         stated.filter(|key| !fits(key)).map(|key| (key, home(key))).next()

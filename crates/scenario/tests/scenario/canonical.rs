@@ -16,7 +16,14 @@ fn the_canonical_form_contains_every_key() {
     let stated = canonical["tcp"].as_table().expect("a table");
     // What the profile leaves off has no value.
     let off: Vec<_> = settings().into_iter().filter(|key| !stated.contains_key(key)).collect();
-    assert_eq!(off, ["late_backoff", "user_timeout"]);
+    let own = [
+        "late_backoff",
+        "syn_linear_timeouts",
+        "thin_linear_timeouts",
+        "mtu_probing",
+        "user_timeout",
+    ];
+    assert_eq!(off, own);
 }
 
 /// Every alternative of every choice round-trips, and so do awkward numbers.

@@ -19,7 +19,8 @@ impl Layout {
         let ends = self.network.graph.ends(link);
         let [here, there] = [from, 1 - from].map(|end| &self.network.names[usize::from(ends[end].0)]);
         let random = || streams.stream(&["queue:", here, "-", there].concat());
-        let queue = LinkQueue::new(&wired.queue, |size| rate.time_for(size), random);
+        let queue =
+            LinkQueue::new(&wired.queue, |size| rate.time_for(size), random).in_black_hole(wired.black_hole);
         if wired.rate.varies() || wired.delay.varies() {
             let timing = self.network.timing(link, from == 1, streams).expect("a wired link has a rate");
             Link::wired_varying(timing, queue)
@@ -62,7 +63,7 @@ pub(super) fn direction(
     let config = RadioConfig { arq: hop.arq(from, link), ..config(radio, link) };
     let (bits, backoff) = (stream("bits"), stream("backoff"));
     let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
-    let queue = LinkQueue::new(&radio.queue, air_time, || stream("queue"));
+    let queue = LinkQueue::new(&radio.queue, air_time, || stream("queue")).in_black_hole(radio.black_hole);
     let link = if radio.rate.varies() || radio.delay.varies() {
         let timing = hop.timing(up, streams, network.limit);
         Link::radio_varying(config, timing, queue, channel, bits, backoff)

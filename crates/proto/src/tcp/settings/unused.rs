@@ -67,6 +67,9 @@ impl Settings {
             "tlp" => (records || !self.tlp, ONLY_PRR),
             "frto" => (records || !self.frto, ONLY_PRR),
             "undo" => (records || !self.undo, ONLY_PRR),
+            "syn_linear_timeouts" => {
+                (self.handshake || self.syn_linear_timeouts == Some(0), "without a handshake no SYN is sent")
+            }
             "cwnd_validation" => (records || !self.cwnd_validation, ONLY_PRR),
             "pacing" => (records || !self.pacing, ONLY_PRR),
             "delay_growth" => (ns2_aimd || !self.delay_growth, ONLY_NS2_AIMD),

@@ -114,9 +114,10 @@ impl SenderState {
     /// goes back to the left edge (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
         let interrupts = self.cut && self.duplicates.is_partial(self.snd_una);
-        let again = self.note_timeout();
+        let again = self.note_timeout(now);
         self.answer_timeout(now, again, interrupts);
-        self.start_over(now, true);
+        let backs_off = !self.keeps_rto();
+        self.start_over(now, backs_off);
     }
 
     /// `interrupts` if the window was already reduced for this data.
@@ -140,14 +141,18 @@ impl SenderState {
     /// Processes a timeout after the records have marked the losses: lets the reactions classify it,
     /// reduces the window accordingly unless it was already reduced for this data (`again`), and backs off.
     pub(in crate::tcp) fn time_out_records(&mut self, now: Time, again: bool) {
-        self.note_timeout();
+        self.note_timeout(now);
         self.answer_timeout(now, again, false);
-        self.back_off(now);
+        if self.keeps_rto() {
+            self.rearm(now);
+        } else {
+            self.back_off(now);
+        }
     }
 
     /// Processes a timeout of SYN: no data were lost, so the threshold stays as it is, except in ns-2.
     pub(in crate::tcp) fn time_out_syn(&mut self, now: Time) {
-        let again = self.note_timeout();
+        let again = self.note_timeout(now);
         if self.settings.syn_is_like_data() {
             let loss = self.loss(now, again);
             self.cc.on_timeout(&loss, None);
@@ -158,7 +163,7 @@ impl SenderState {
     }
 
     /// Counts a timeout; returns whether the timer expired for this data before.
-    fn note_timeout(&mut self) -> bool {
+    fn note_timeout(&mut self, now: Time) -> bool {
         self.stats.timeouts += 1;
         self.duplicates.note_timeout(self.snd_max);
         self.cut = true;
@@ -169,7 +174,7 @@ impl SenderState {
             let mss = self.mss;
             self.window_mut().set_initial(mss);
         }
-        self.timed_out_at.replace(self.snd_una) == Some(self.snd_una)
+        self.count_timeout(now)
     }
 
     /// Doubles the RTO and restarts the timer, in the order of the settings.

@@ -25,6 +25,7 @@ mod receiver;
 mod receiver_sack;
 mod records;
 mod reset;
+mod rows_of_timeouts;
 mod sack_recovery;
 mod supply;
 mod ticks;

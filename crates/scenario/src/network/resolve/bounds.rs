@@ -177,7 +177,7 @@ impl Resolver<'_> {
             let name = self.name_of_link(index);
             match link {
                 NetworkLink::Wired(wired) => {
-                    let Wired { rate, delay, queue } = &**wired;
+                    let Wired { rate, delay, queue, .. } = &**wired;
                     let scenario = self.scenario;
                     let path = |key| {
                         let own = scenario.link.get(&name).is_some_and(|link| link.states(key));

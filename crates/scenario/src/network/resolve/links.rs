@@ -237,6 +237,11 @@ impl Resolver<'_> {
             (down.rate.varies(), "rate", fixed),
             (down.delay.varies(), "delay", fixed),
             (
+                down.black_hole.is_some(),
+                "black_hole",
+                "found it on a link that shares a radio, expected none",
+            ),
+            (
                 dispatch.has_one_queue() && matches!(down.queue, Queue::Managed(_)),
                 "queue",
                 "found a discipline, expected a capacity for links whose packets wait in one queue; \

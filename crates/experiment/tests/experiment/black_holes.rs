@@ -1,0 +1,61 @@
+//! Path-MTU black holes: what senders do where large packets vanish without a message.
+
+use lasthop_experiment::{ConnectionMetrics, Experiment, Observe};
+use lasthop_scenario::Scenario;
+
+const SCENARIO: &str = r#"
+limit = "30 s"
+schemes = ["basic"]
+[transfer]
+size = "1 MB"
+[wired]
+rate = "100 Mbps"
+delay = "5 ms"
+[radio]
+rate = "10 Mbps"
+delay = "10 ms"
+"#;
+
+fn read(overrides: &[&str]) -> Result<Scenario, String> {
+    Scenario::parse(SCENARIO, "s.toml", overrides).map_err(|error| error.to_string())
+}
+
+fn run(overrides: &[&str]) -> (u64, ConnectionMetrics) {
+    let scenario = read(overrides).unwrap_or_else(|error| panic!("{error}"));
+    let metrics = scenario.run("basic", 1, 0, Observe::default()).expect("a run").metrics;
+    (metrics.connections.link_discards, metrics.connections)
+}
+
+/// Packets have 1512 B with their timestamps. SYN and ACKs pass; no segment does. With black-hole detection, the timeout after three seconds
+/// sends 1024 B, and so does all that follows: 1 MB in 977 segments.
+#[test]
+fn a_sender_goes_on_only_with_shorter_segments() {
+    for link in ["wired", "radio", "link.fixed-base", "link.base-mobile"] {
+        let hole = |bytes: u64| format!("{link}.black_hole={bytes} B");
+        let (discards, lost) = run(&[&hole(1511)]);
+        assert_eq!((lost.completion_time_s, lost.delivered_bytes), (None, 0), "{link}");
+        assert!(discards > 10, "{link}: {discards}");
+        let (discards, probing) = run(&[&hole(1511), "tcp.mtu_probing=true"]);
+        let time_s = probing.completion_time_s.unwrap_or_else(|| panic!("{link}: {probing:?}"));
+        assert!((3.0..8.0).contains(&time_s) && discards > 10, "{link}: {time_s} s, {discards}");
+        assert!(probing.timeouts >= Some(4), "{link}: {:?}", probing.timeouts);
+        let (discards, whole) = run(&[&hole(1512)]);
+        assert!(whole.completion_time_s.is_some_and(|s| s < 2.0) && discards == 0, "{link}: {whole:?}");
+    }
+    // A packet of 1,076 B carries 1,024 B; below that the next timeouts halve it.
+    assert!(run(&["wired.black_hole=1076 B", "tcp.mtu_probing=true"]).1.completion_time_s < Some(8.0));
+    let halved = run(&["wired.black_hole=1075 B", "tcp.mtu_probing=true"]).1.completion_time_s;
+    assert!(halved > Some(8.0), "{halved:?}");
+}
+
+/// Only the direction in which large packets go has to carry them.
+#[test]
+fn the_uplink_has_a_black_hole_of_its_own() {
+    let (discards, download) = run(&["radio.uplink.black_hole=100 B"]);
+    assert!(discards == 0 && download.completion_time_s < Some(2.0), "{download:?}");
+    let lost = read(&["radio.black_hole=1400 B"]).expect("a scenario").lost_in_black_hole();
+    assert_eq!(lost.map(|sizes| sizes.map(|size| size.0)), Some([1512, 1400]));
+    let probing = read(&["radio.black_hole=1400 B", "tcp.mtu_probing=true"]).expect("a scenario");
+    assert_eq!(probing.lost_in_black_hole(), None);
+    assert_eq!(read(&["radio.black_hole=1512 B"]).expect("a scenario").lost_in_black_hole(), None);
+}
