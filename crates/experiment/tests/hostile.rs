@@ -277,6 +277,7 @@ impl Draw {
             "handshake",
             "limited_transmit",
             "mtu_probing",
+            "ecn_fallback",
             "thin_linear_timeouts",
         ] {
             if self.chance(0.15) {

@@ -46,8 +46,8 @@ def describe(path: Path, scenario: Scenario) -> None:
     if vanishing := scenario.lost_in_black_hole():
         size, largest = vanishing
         warn(
-            f"full packets have {size} B with their TCP options, and those above {largest} B vanish in a black "
-            "hole: set tcp.mtu_probing=true, or a smaller tcp.packet_size"
+            f"full packets have {size} B with their TCP options, and those above {largest} B vanish in a "
+            "black hole: set tcp.mtu_probing=true, or a smaller tcp.packet_size"
         )
     points = prod(map(len, scenario.sweep.values()))
     detail(f"lasthop {lasthop.__version__}, {Path(lasthop.__file__).parent}")

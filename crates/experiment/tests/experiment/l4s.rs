@@ -37,6 +37,47 @@ fn coupled_signals_share_the_link() {
     }
 }
 
+/// Packets in the L queue of DualPI2 wait for about half of its step of 1 ms, those in the other one for the target of 15 ms.
+#[test]
+fn packets_wait_in_the_shallow_queue_for_less_than_its_step() {
+    let scenario =
+        Scenario::parse(SCENARIO, "l4s.toml", &["limit=40 s"]).unwrap_or_else(|error| panic!("{error}"));
+    let run = scenario.run("basic", 1, 0, Observe { delays: true, ..Observe::default() }).expect("a run");
+    let delays = run.delays.expect("they were asked for");
+    let mean_ms = |flow: &str| {
+        let is_radio =
+            |way: u32| delays.ways[way as usize].is_link && delays.ways[way as usize].to == "mobile";
+        let rows = (0..delays.time_s.len()).filter(|&row| {
+            is_radio(delays.way[row])
+                && delays.flows[usize::from(delays.flow[row])] == flow
+                && delays.time_s[row] > 10.0
+        });
+        let waits: Vec<f64> = rows.map(|row| 1e3 * delays.queueing_s[row]).collect();
+        waits.iter().sum::<f64>() / waits.len() as f64
+    };
+    let [classic, scalable] = ["cubic", "prague"].map(mean_ms);
+    assert!(
+        (10.0..20.0).contains(&classic) && (0.2..0.8).contains(&scalable),
+        "{classic} ms and {scalable} ms"
+    );
+}
+
+/// One queue marks Prague where it drops CUBIC's packets, and Prague has nearly everything. With the fall-back it recognises CoDel, PIE
+/// and RED, and has less than 1.5 times CUBIC's rate. DualPI2 it does not take for one of them: nothing changes.
+#[test]
+fn a_classic_queue_is_recognised() {
+    let with = |queue: &str, fallback: bool| {
+        let fallback = format!("connection.prague.tcp.ecn_fallback={fallback}");
+        run(&[&format!("radio.queue={{{queue}={{}}}}"), &fallback])
+    };
+    for queue in ["codel", "pie", "red"] {
+        let ratio = |[cubic, prague]: [ConnectionMetrics; 2]| prague.throughput_bps / cubic.throughput_bps;
+        let [without, with] = [false, true].map(|fallback| ratio(with(queue, fallback)));
+        assert!(without > 10.0 && (1.0..1.5).contains(&with), "{queue}: {without}, and {with} with it");
+    }
+    assert_eq!(with("dualpi2", true), with("dualpi2", false));
+}
+
 /// DCTCP has ECT(0), as in Linux: DualPI2 takes it for classic traffic, and it leaves little to CUBIC, since it shrinks by half the
 /// share of marks where CUBIC loses packets.
 #[test]

@@ -438,6 +438,10 @@ settings! {
     /// counts marked packets and the bytes in them (AccECN, RFC 9768), which `"dctcp"` and `"prague"` need and always ask for; others
     /// respond as with `true`. Linux: `tcp_ecn` 1 and 3.
     ecn: EcnMode,
+    /// Prague recognises a classic queue with ECN by how much round-trip times vary and exceed their minimum, and answers its marks nearly
+    /// like a classic control (`prague_ecn_fallback = 1` in the kernel of its authors, off by default).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    ecn_fallback: bool,
     /// Pacing: spread segments over the round-trip time. Flavour `prr` only. BBR and Prague always pace.
     pacing: bool,
 
@@ -537,6 +541,7 @@ impl Default for Settings {
             undo: true,
             cwnd_validation: true,
             ecn: EcnMode::Off,
+            ecn_fallback: false,
             pacing: false,
             rtt_arithmetic: RttArithmetic::Exact,
             rtt_samples: RttSamples::OneAtATime,

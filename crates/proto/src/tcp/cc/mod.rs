@@ -3,6 +3,7 @@
 //! Each control is a file, or a few in a directory, with a [`Controller`], which owns its [`Window`] and is notified of
 //! events by the sender, and with the [`Control`] that describes it. It is registered by one line below.
 
+mod classic_queue;
 mod hystart;
 mod marked_share;
 mod ns2;

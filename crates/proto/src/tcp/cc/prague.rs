@@ -9,8 +9,10 @@
 //!
 //! **Without accurate feedback** from the peer, no packet is ECN-capable, and it is Reno with pacing.
 //!
-//! **Differences.** From the draft: a classic queue with ECN is not recognised, as in the kernel of its authors. From this kernel,
-//! 0.7: the share begins with 1 at the first mark, as in the draft, where the kernel halves the window and begins with 0; a
+//! **A classic queue** with ECN is [recognised](super::classic_queue) if `tcp.ecn_fallback` is set, which it is not by default, as in the
+//! kernel of its authors.
+//!
+//! **Differences.** From this kernel, 0.7: the share begins with 1 at the first mark, as in the draft, where the kernel halves the window and begins with 0; a
 //! reduction for marks counts towards that for a loss; neither does the rate vary by 3 %, nor do segments become
 //! shorter below 1 Mb/s.
 
@@ -18,6 +20,7 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
+use super::classic_queue::ClassicQueue;
 use super::marked_share::MarkedShare;
 use super::{AckInfo, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window};
 use crate::packet::Ecn;
@@ -72,6 +75,8 @@ struct Prague {
     reduction: Option<(Time, f64)>,
     /// Whether a mark came too early after it: the next one that does not is answered.
     is_pending: bool,
+    /// Evidence of a classic queue, if it is looked for.
+    classic: Option<Box<ClassicQueue>>,
 }
 
 impl Prague {
@@ -90,6 +95,7 @@ impl Prague {
             marked: 0,
             reduction: None,
             is_pending: false,
+            classic: settings.ecn_fallback.then(|| Box::new(ClassicQueue::new())),
         }
     }
 
@@ -134,9 +140,17 @@ impl Prague {
 
     /// Reduces the window by half the share of marks.
     fn answer_marks(&mut self, now: Time, share: MarkedShare) {
-        let reduction = self.exact * share.alpha() / 2.0;
+        let least = self.classic.as_ref().map_or(0.0, |classic| classic.least_share());
+        let reduction = self.exact * share.alpha().max(least) / 2.0;
         self.shrink_to(self.exact - reduction);
         (self.reduction, self.is_pending) = (Some((now, reduction)), false);
+    }
+
+    /// Adapts the averages for a classic queue before a reduction.
+    fn adapt_to_window(&mut self) {
+        if let Some(classic) = &mut self.classic {
+            classic.set_gain(self.window.ssthresh / self.mss);
+        }
     }
 
     /// The least exact window, at which the rate has its minimum.
@@ -184,6 +198,9 @@ impl Controller for Prague {
         let rtt = info.rtt.as_nanos();
         let srtt = self.srtt.map_or(rtt, |srtt| srtt.as_nanos() - srtt.as_nanos() / 8 + rtt / 8);
         self.srtt = Some(Duration::from_nanos(srtt));
+        if let Some(classic) = &mut self.classic {
+            classic.on_rtt(info.now, info.rtt);
+        }
         true
     }
 
@@ -198,6 +215,9 @@ impl Controller for Prague {
         if let Some(share) = &mut self.share {
             if share.on_feedback(feedback, may_end) {
                 self.averaged_at = now;
+                if let Some(classic) = &mut self.classic {
+                    classic.on_round();
+                }
             }
             let share = *share;
             if self.is_pending && feedback.marked > 0 && !self.is_early(now) {
@@ -212,6 +232,7 @@ impl Controller for Prague {
     fn on_mark(&mut self, loss: &Loss, factor: Option<f64>) {
         self.sync();
         let (Some(share), None) = (self.share, factor) else { return self.on_loss(loss, factor) };
+        self.adapt_to_window();
         if self.is_early(loss.now) {
             self.is_pending = true;
         } else {
@@ -236,6 +257,7 @@ impl Controller for Prague {
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
         self.sync();
+        self.adapt_to_window();
         let recent = |&(at, _): &(Time, f64)| loss.now.since(at) < self.virtual_rtt();
         let credit = self.reduction.filter(recent).map_or(0.0, |(_, bytes)| bytes);
         (self.reduction, self.is_pending) = (None, false);
@@ -402,6 +424,29 @@ mod tests {
         assert!((rate - control.exact / 0.02).abs() < 1e-6 && rate >= LEAST_RATE, "{rate} B/s");
         path.control.exact = 1.0;
         assert_eq!(path.control.pacing_rate(path.rtt), LEAST_RATE);
+    }
+
+    /// With the fall-back, a path whose round-trip time varies by milliseconds while it marks takes nearly a third of the window for a
+    /// mark, however few there are, and one that varies by less takes half the share.
+    #[test]
+    fn a_classic_queue_is_answered_like_one() {
+        for (high_ms, classic) in [(62, true), (51, false)] {
+            let settings = Settings { ecn_fallback: true, ..Profile::Linux.settings() };
+            let mut path = Path { control: Prague::new(&settings), ..Path::new(50, 0.0) };
+            path.control.window.ssthresh = path.control.exact;
+            path.share = 0.001;
+            for round in 0..600 {
+                path.rtt = Duration::from_millis(if round % 2 == 0 { 50 } else { high_ms });
+                path.round();
+            }
+            path.control.exact = 100.0 * MSS;
+            let alpha = path.control.share.expect("it was marked").alpha();
+            assert!(alpha < 0.1, "{alpha}");
+            path.control.on_mark(&path.loss(), None);
+            let left = path.control.exact / MSS;
+            let expected = 100.0 - if classic { 31.25 } else { 50.0 * alpha };
+            assert!((left - expected).abs() < 0.01, "{high_ms} ms: {left} segments, not {expected}");
+        }
     }
 
     /// A loss halves the window. What a mark took less than a round-trip time ago counts towards it.

@@ -67,6 +67,10 @@ impl Settings {
             "tlp" => (records || !self.tlp, ONLY_PRR),
             "frto" => (records || !self.frto, ONLY_PRR),
             "undo" => (records || !self.undo, ONLY_PRR),
+            "ecn_fallback" => (
+                self.congestion == Congestion::Prague || !self.ecn_fallback,
+                "only congestion \"prague\" uses it",
+            ),
             "syn_linear_timeouts" => {
                 (self.handshake || self.syn_linear_timeouts == Some(0), "without a handshake no SYN is sent")
             }
