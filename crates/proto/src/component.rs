@@ -86,6 +86,12 @@ pub trait Component: Send {
     /// have none.
     fn kept(&self, _visit: &mut dyn FnMut(&Packet)) {}
 
+    /// The number of packets of a flow that this agent has sent again, each because it was lost. Those of other traffic than TCP
+    /// then do not count as lost.
+    fn repaired(&self, _flow: FlowId) -> u64 {
+        0
+    }
+
     /// What an end of a connection reports of itself; `None` from any other component.
     fn report(&self) -> Option<EndReport> {
         None

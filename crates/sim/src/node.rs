@@ -5,7 +5,7 @@ use lasthop_proto::application::{Client, Server};
 use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
-use lasthop_proto::{Component, EndReport, LinkOutcome, Out, Packet, Port, Probe, Signal, Tally};
+use lasthop_proto::{Component, EndReport, FlowId, LinkOutcome, Out, Packet, Port, Probe, Signal, Tally};
 
 use crate::link::{Link, SharedRadio};
 use crate::network::Router;
@@ -144,6 +144,11 @@ impl Node {
     /// [`Component::kept`].
     pub fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
         dispatch!(self, component => component.kept(visit));
+    }
+
+    /// [`Component::repaired`].
+    pub fn repaired(&self, flow: FlowId) -> u64 {
+        dispatch!(self, component => component.repaired(flow))
     }
 
     /// [`Component::report`].

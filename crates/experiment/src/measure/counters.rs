@@ -4,10 +4,10 @@ use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_proto::split::Relay;
 use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
 use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
-use lasthop_proto::{Body, ComponentId, DropReason, EndReport, Packet};
+use lasthop_proto::{Body, ComponentId, DropReason, EndReport, FlowId, Packet};
 use lasthop_sim::wifi::WifiBss;
 use lasthop_sim::wlan::{Bss, DirectionStats};
-use lasthop_sim::{LinkStats, Tap};
+use lasthop_sim::{LinkStats, Node, Tap};
 
 use super::agents::AgentCounters;
 use super::applications::ApplicationCounters;
@@ -137,12 +137,21 @@ pub(super) struct DropCounters {
     pub(super) coded: u64,
     /// Packets lost beyond recovery by a code across packets.
     pub(super) unrecovered: u64,
+    /// Lost packets that an agent has sent again.
+    pub(super) repaired: u64,
 }
 
 impl DropTap {
     /// Counters for `flows` flows.
     pub(crate) fn new(flows: usize) -> DropTap {
         DropTap { flows: vec![DropCounters::default(); flows] }
+    }
+
+    /// With the packets that an agent has sent again.
+    pub(crate) fn add_repairs(&mut self, agent: &Node) {
+        for (flow, counters) in (0..).map(FlowId).zip(&mut self.flows) {
+            counters.repaired += agent.repaired(flow);
+        }
     }
 }
 
@@ -161,6 +170,7 @@ impl DropCounters {
             discarded: self.discarded - earlier.discarded,
             coded: self.coded - earlier.coded,
             unrecovered: self.unrecovered - earlier.unrecovered,
+            repaired: self.repaired - earlier.repaired,
         }
     }
 }
@@ -272,10 +282,11 @@ mod tests {
             active_queue: 7 * factor,
             coded: 4 * factor,
             unrecovered: 11 * factor,
+            repaired: 13 * factor,
         };
         let found = drops(10).since(&drops(3));
         assert_eq!((found.queue_full, found.corrupted, found.discarded), (14, 21, 35));
         assert_eq!((found.active_queue, found.coded, found.unrecovered), (49, 28, 77));
-        assert_eq!(found.lost(), 119 - 28 + 77);
+        assert_eq!((found.repaired, found.lost()), (91, 119 - 28 + 77));
     }
 }

@@ -83,7 +83,9 @@ impl Measured<'_> {
         let end = &self.end.traffic[index];
         let since = self.warmup.traffic.get(index).map(|before| end.since(before));
         let TrafficCounters { source, sink, delays, playout } = since.as_ref().unwrap_or(end);
-        let lost_packets = self.drops(self.end.connections.len() + index).lost();
+        let drops = self.drops(self.end.connections.len() + index);
+        // The loss may have come before the warm-up ended.
+        let lost_packets = drops.lost().saturating_sub(drops.repaired);
         let mean = |total: Duration| (sink.packets > 0).then(|| total.as_secs_f64() / sink.packets as f64);
         let quantile = |q| delays.quantile(q).map(|delay| delay.as_secs_f64());
         let stop = config.stop.max(sink.last_arrival).min(self.end.at);

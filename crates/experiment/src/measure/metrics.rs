@@ -376,7 +376,7 @@ metrics! {
         sent_packets: u64, Count => Depends,
         /// Packets delivered.
         delivered_packets: u64, Count => Higher,
-        /// Packets lost anywhere and not recovered by `packet-fec`.
+        /// Packets lost anywhere, and neither recovered by `packet-fec` nor sent again by `sidekick`.
         lost_packets: u64, Count => Lower,
         /// Bits delivered, headers included, divided by time: from the source's start, or the end of the
         /// warm-up if that is later, until the source had stopped and its last packet arrived, or the run

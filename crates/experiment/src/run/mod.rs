@@ -642,6 +642,8 @@ impl CountedComponents<'_> {
             Node::Wifi(bss) => BssCounters::of_wifi(bss, stations),
             _ => unreachable!("the component is a BSS"),
         });
+        let mut drops = engine.tap().0.clone();
+        self.layout.agents().for_each(|agent| drops.add_repairs(engine.node(agent.id)));
         Counters {
             at: engine.now(),
             connections: connections.collect(),
@@ -651,7 +653,7 @@ impl CountedComponents<'_> {
             marked: wired.sum(),
             bsses: bsses.collect(),
             agents: self.agents(engine),
-            drops: engine.tap().0.clone(),
+            drops,
         }
     }
 

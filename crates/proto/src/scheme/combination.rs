@@ -294,6 +294,11 @@ impl<'a> Combination<'a> {
         &self.installed.pairs
     }
 
+    /// Whether agents at the two ends of a link send each other packets of their own, for which the link needs both directions.
+    pub fn exchanges_packets(&self) -> bool {
+        self.installed.pairs.len() > usize::from(self.installed.tunnel.is_some())
+    }
+
     /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base
     /// station and at a mobile host.
     pub fn tunnel(&self) -> Option<[usize; 2]> {

@@ -11,7 +11,7 @@ use lasthop_scenario::network::{
     self, Ahead, BssKind, Flow, Network, NetworkLink, Slot, StationConfig, Workload, base_station_end,
 };
 use lasthop_sim::network::{
-    AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, MovingHosts, PortRef, Wiring,
+    AgentPlace, BssId, ComponentKind, FlowEnds, FlowPath, LinkId, MovingHosts, PortRef, Wiring,
 };
 use lasthop_sim::wifi::{BssStreams, WifiBss, WifiStation, WifiStreams};
 use lasthop_sim::wlan::{Bss, Station, StationStreams};
@@ -105,7 +105,11 @@ impl Layout {
             .map(|end| combination.agents(end).collect::<Vec<_>>());
         let chains = network::chains(&network, combination);
         let numbers: Vec<_> = chains.iter().map(|ends| ends.each_ref().map(Vec::len)).collect();
-        let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
+        let path = |flow: &Flow| FlowPath {
+            one_way: flow.path.one_way && !combination.exchanges_packets(),
+            ..flow.path.clone()
+        };
+        let paths: Vec<_> = network.flows.iter().map(path).collect();
         let is_joint = combination.splitter().is_some() && combination.split_node().is_none();
         // Where agents are connected, all base stations of moving hosts have the same.
         let of_moving_host = (0..).map(LinkId).zip(&network.links).find_map(|(link, kind)| match kind {

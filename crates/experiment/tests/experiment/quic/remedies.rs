@@ -2,6 +2,7 @@
 
 use lasthop_experiment::{Observe, Run};
 use lasthop_proto::scheme::Schemes;
+use lasthop_scenario::Scenario;
 
 use super::{TRACED, count, events, only, read, run};
 
@@ -79,4 +80,33 @@ fn a_sidekick_helps_those_who_wait_for_its_repairs() {
         let repairs = counter("repairs").expect("it is counted");
         assert_eq!(count(events(&helped), "copied"), repairs, "copies are in the trace");
     }
+}
+
+/// Traffic without answers, for whose quACKs there is a way back nevertheless. What was lost and repaired is not lost.
+#[test]
+fn a_sidekick_repairs_one_way_traffic() {
+    let text = r#"
+        limit = "60 s"
+        schemes = ["basic", "sidekick"]
+        [traffic.film]
+        from = "fixed"
+        to = "mobile"
+        packet_size = "1 KB"
+        law.constant = { rate = "800 kbps" }
+        stop = "50 s"
+        [wired]
+        rate = "10 Mbps"
+        delay = "5 ms"
+        [radio]
+        rate = "2 Mbps"
+        delay = "5 ms"
+        channel.frame-loss.loss = 0.1
+    "#;
+    let scenario = Scenario::parse::<&str>(text, "film.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let [basic, helped] =
+        ["basic", "sidekick"].map(|scheme| run(&scenario, scheme, 0, Observe::default()).traffic.remove(0).1);
+    assert!(basic.lost_packets > basic.sent_packets / 12);
+    assert_eq!(helped.sent_packets, basic.sent_packets);
+    assert_eq!(helped.delivered_packets + helped.lost_packets, helped.sent_packets);
+    assert!(helped.lost_packets < helped.sent_packets / 500, "{}", helped.lost_packets);
 }

@@ -364,15 +364,19 @@ impl Component for Agent {
         self.repairers.values().for_each(|repairer| repairer.visit(visit));
     }
 
+    fn repaired(&self, flow: FlowId) -> u64 {
+        let of_flow = self.repairers.iter().filter(|(connection, _)| connection.flow == flow);
+        of_flow.map(|(_, repairer)| repairer.repairs).sum()
+    }
+
     /// quACKs sent, received and decoded or not, repairs, packets given up, and packets of which it is not known whether they
     /// are missing. Levels: packets kept, and their peak.
     fn count(&self, tally: &mut dyn Tally) {
-        let Counters { quacks_read, undecodable, repairs, given_up, ambiguous, kept, kept_peak } =
-            self.counters;
+        let Counters { quacks_read, undecodable, given_up, ambiguous, kept, kept_peak } = self.counters;
         tally.total("quacks_sent", self.quacks_sent);
         tally.total("quacks_read", quacks_read);
         tally.total("undecodable_quacks", undecodable);
-        tally.total("repairs", repairs);
+        tally.total("repairs", self.repairers.values().map(|repairer| repairer.repairs).sum());
         tally.total("given_up_packets", given_up);
         tally.total("ambiguous_packets", ambiguous);
         tally.level("kept_packets", kept);

@@ -25,6 +25,8 @@ pub(super) struct Repairer {
     unsettled: Vec<Unsettled>,
     /// Number of packets sent, without repairs.
     sent: u64,
+    /// Number of repairs.
+    pub(super) repairs: u64,
 }
 
 /// A packet and its identifier.
@@ -48,7 +50,6 @@ struct Unsettled {
 pub(super) struct Counters {
     pub(super) quacks_read: u64,
     pub(super) undecodable: u64,
-    pub(super) repairs: u64,
     pub(super) given_up: u64,
     pub(super) ambiguous: u64,
     pub(super) kept: u64,
@@ -138,14 +139,14 @@ impl Repairer {
         counters: &mut Counters,
         repair: &mut dyn FnMut(Packet),
     ) {
-        let Repairer { sums, in_flight, unsettled, sent } = self;
+        let Repairer { sums, in_flight, unsettled, sent, repairs } = self;
         let named = *sent - in_flight.len() as u64;
         let mut fates = fates.iter();
         unsettled.retain_mut(|each| match fates.next() {
             Some(Fate::Missing) if each.repairs > 0 && named <= each.repaired_at => true,
             Some(Fate::Missing) if each.repairs < limits.attempts => {
                 (each.repairs, each.repaired_at) = (each.repairs + 1, *sent);
-                counters.repairs += 1;
+                *repairs += 1;
                 repair(each.packet);
                 true
             }

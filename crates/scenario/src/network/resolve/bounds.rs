@@ -104,6 +104,7 @@ impl Resolver<'_> {
         if 7 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
             return;
         }
+        let exchange = self.combinations.iter().any(|(_, combination)| combination.exchanges_packets());
         let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
         let mut visits = vec![0; graph.nodes()];
         for flow in flows {
@@ -118,7 +119,7 @@ impl Resolver<'_> {
                 let in_bss = graph.station(link).is_some();
                 let direction = |away: bool| (if is_shared && !away { link } else { medium }, away || in_bss);
                 directions.insert(direction(forth));
-                if !flow.path.one_way {
+                if exchange || !flow.path.one_way {
                     directions.insert(direction(!forth));
                 }
             }
