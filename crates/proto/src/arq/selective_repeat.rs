@@ -100,6 +100,22 @@ impl SelectiveRepeat {
         slots.map_or(Time::NEVER, Time::from_nanos)
     }
 
+    /// An attempt that [ended](Arq::ended) as if it had arrived, since its outcome was not known then, is lost: a link whose
+    /// receiving end is another machine learns that from its reports. The unit may be retransmitted at once.
+    pub fn report_lost(&mut self, now: Time, attempt: Attempt) -> Verdict {
+        self.fail(attempt, now)
+    }
+
+    fn fail(&mut self, attempt: Attempt, not_before: Time) -> Verdict {
+        if !self.params.retransmissions.allow_after(attempt.number) {
+            self.give_up(attempt.packet);
+            return Verdict::GiveUp;
+        }
+        let next = Attempt { number: attempt.number + 1, ..attempt };
+        self.failed.push_back(Failed { next, not_before });
+        Verdict::Again
+    }
+
     /// Forgets all units of a packet. Scans all pending units; since these precede new ones, there are at
     /// most as many as attempts within one feedback delay.
     fn give_up(&mut self, packet: u64) {
@@ -140,13 +156,7 @@ impl Arq for SelectiveRepeat {
         if arrived {
             return Verdict::Delivered;
         }
-        if !self.params.retransmissions.allow_after(attempt.number) {
-            self.give_up(attempt.packet);
-            return Verdict::GiveUp;
-        }
-        let next = Attempt { number: attempt.number + 1, ..attempt };
-        self.failed.push_back(Failed { next, not_before: now + self.params.feedback_delay });
-        Verdict::Again
+        self.fail(attempt, now + self.params.feedback_delay)
     }
 
     fn give_up_all(&mut self) {
@@ -199,6 +209,25 @@ mod tests {
         assert_eq!(arq.next(at(80), false), Next::Wait(at(85)));
         assert_eq!(send(&mut arq, (85, 95), attempt(0, 1, 3), true), Verdict::Delivered);
         assert_eq!(arq.next(at(95), false), Next::Wait(Time::NEVER));
+    }
+
+    /// A link that learns outcomes from reports: each attempt ends as if it had arrived.
+    #[test]
+    fn losses_that_are_reported_later_are_retransmitted_at_once_and_before_new_units() {
+        let mut arq = scheme(Retransmissions::AtMost(1), 25, 0);
+        for packet in 0..3 {
+            arq.begin(packet, 1);
+            assert_eq!(send(&mut arq, (0, 0), attempt(packet, 0, 1), true), Verdict::Delivered);
+        }
+        assert_eq!(arq.next(at(60), false), Next::Wait(Time::NEVER));
+        assert_eq!(arq.report_lost(at(60), attempt(2, 0, 1)), Verdict::Again);
+        assert_eq!(arq.report_lost(at(60), attempt(0, 0, 1)), Verdict::Again);
+        arq.begin(3, 1);
+        for sent in [attempt(2, 0, 2), attempt(0, 0, 2), attempt(3, 0, 1)] {
+            assert_eq!(send(&mut arq, (60, 60), sent, true), Verdict::Delivered);
+        }
+        assert_eq!(arq.report_lost(at(120), attempt(2, 0, 2)), Verdict::GiveUp);
+        assert_eq!(arq.next(at(120), false), Next::Wait(Time::NEVER));
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub use combination::{Combination, CombinationError};
 pub use external::{ExternalSchemes, SchemeFailure};
 pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, QueueUse, Site};
 pub use need::Need;
+pub use packet_fec::TunnelEnd;
 
 use crate::tcp::Settings;
 

@@ -67,6 +67,10 @@ impl Encoder {
         (self.sources, self.repairs)
     }
 
+    pub(super) fn set_n(&mut self, n: u8) {
+        self.code.n = n.max(self.code.k);
+    }
+
     pub(super) fn deadline(&self) -> Time {
         self.deadlines.front().map_or(Time::NEVER, |(at, ..)| *at)
     }

@@ -45,7 +45,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use self::decoder::Decoder;
 use self::encoder::Encoder;
 use super::directions::Directions;
-use super::{Deployment, Installer, LinkEnd, Products, Scheme};
+use super::{Deployment, Installer, LinkEnd, Products, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{HostId, Packet};
 use crate::tcp::Settings;
@@ -124,13 +124,22 @@ impl PacketFec {
     }
 
     /// Maximum time for which packets wait behind a gap on a link of `rate`.
-    fn hold(&self, rate: BitRate) -> Duration {
+    pub fn hold(&self, rate: BitRate) -> Duration {
         self.hold.unwrap_or_else(|| MIN_HOLD.max(self.time_for(self.n, rate) * 2))
     }
 
     /// Transmission time of `packets` full packets of each open block.
     fn time_for(&self, packets: u8, rate: BitRate) -> Duration {
         rate.time_for(FULL_PACKET + self.header) * (u64::from(packets) * u64::from(self.interleave))
+    }
+
+    /// An end of the tunnel, at one end of the wireless link.
+    pub fn end(&self, site: &Site<'_>) -> TunnelEnd {
+        TunnelEnd {
+            end: site.end,
+            encoder: self.directions.include_from(site.end).then(|| Encoder::new(self, site)),
+            decoder: Decoder::new(self, site),
+        }
     }
 }
 
@@ -196,11 +205,7 @@ impl Scheme for PacketFec {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.tunnel(|site| Agent {
-            end: site.end,
-            encoder: self.directions.include_from(site.end).then(|| Encoder::new(self, site)),
-            decoder: Decoder::new(self, site),
-        });
+        installer.tunnel(|site| self.end(site));
     }
 }
 
@@ -250,15 +255,28 @@ fn mobile_host(packet: &Packet, from: LinkEnd) -> HostId {
 }
 
 /// One end of the tunnel: the ingress of one direction and the egress of the other.
+///
+/// Packets that it is to protect enter by [`Port::WIRED`]. For each, it signals [`Encoded`](crate::Encoded) and sends a
+/// [`Coded`](crate::Coded) packet by [`Port::RADIO`]; repair packets follow when a block closes. The other end needs the
+/// signals in their order: in a simulation it watches this one, and over a real link they are inferred from headers.
 #[derive(Debug)]
-struct Agent {
+pub struct TunnelEnd {
     end: LinkEnd,
     /// `None` if the direction is not protected.
     encoder: Option<Encoder>,
     decoder: Decoder,
 }
 
-impl Component for Agent {
+impl TunnelEnd {
+    /// Changes the number of source and repair packets of full blocks that close from now on. At least `k` are sent.
+    pub fn set_n(&mut self, n: u8) {
+        if let Some(encoder) = &mut self.encoder {
+            encoder.set_n(n);
+        }
+    }
+}
+
+impl Component for TunnelEnd {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         match (port, &mut self.encoder) {
             (Port::WIRED, Some(encoder)) => encoder.receive(now, packet, mobile_host(packet, self.end), out),
