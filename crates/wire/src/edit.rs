@@ -122,6 +122,27 @@ pub fn set_tcp_sack(bytes: &mut [u8], sack: &SackBlocks) -> Result<(), Error> {
     Ok(())
 }
 
+/// Lowers the maximum segment size in the options of a SYN to `largest`. Other packets are unchanged.
+///
+/// # Errors
+/// If the packet cannot be read.
+pub fn clamp_tcp_mss(bytes: &mut [u8], largest: u16) -> Result<(), Error> {
+    let packet = IpPacket::parse(bytes)?;
+    let Some(tcp) = packet.tcp().filter(|tcp| tcp.header.segment.flags.has(Flags::SYN)) else {
+        return Ok(());
+    };
+    let header = packet.header_len;
+    let places = option::places(&bytes[header..header + tcp.header_len], option::MSS);
+    let places: Vec<_> = places.filter(|place| place.len() == 4).collect();
+    for place in places {
+        let at = header + place.start + 2;
+        if be16(bytes, at) > largest {
+            replace(bytes, at, header + 16, &largest.to_be_bytes());
+        }
+    }
+    Ok(())
+}
+
 /// Replaces the bytes from `at` on, and updates the checksum at `checksum_at`. Options may begin at odd
 /// offsets.
 fn replace(bytes: &mut [u8], at: usize, checksum_at: usize, new: &[u8]) {

@@ -62,7 +62,7 @@ pub(crate) mod option {
 
     pub(super) const END: u8 = 0;
     pub(crate) const NOP: u8 = 1;
-    pub(super) const MSS: u8 = 2;
+    pub(crate) const MSS: u8 = 2;
     pub(super) const WINDOW_SCALE: u8 = 3;
     pub(super) const SACK_PERMITTED: u8 = 4;
     pub(crate) const SACK: u8 = 5;

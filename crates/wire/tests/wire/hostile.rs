@@ -112,6 +112,7 @@ pub(crate) fn change(bytes: &[u8], random: &mut Stream) {
     edit::set_dscp(&mut changed, Dscp::new(random.below(64) as u8)).expect("it can be read");
     edit::set_tcp_numbers(&mut changed, seq, ack).expect("it can be read");
     edit::set_tcp_window(&mut changed, random.below(1 << 16) as u16).expect("it can be read");
+    edit::clamp_tcp_mss(&mut changed, random.below(1 << 16) as u16).expect("it can be read");
     let timestamps = Timestamps { value: number(random), echo: number(random) };
     edit::set_tcp_timestamps(&mut changed, timestamps).expect("it can be read");
     let mut sack = SackBlocks::default();

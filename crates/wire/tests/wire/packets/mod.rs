@@ -389,6 +389,29 @@ fn edits_keep_checksums_right() {
     }
 }
 
+#[test]
+fn only_larger_segments_of_a_syn_are_clamped() {
+    for (flags, offered, expected) in [
+        (Flags::SYN, 1460, 1240),
+        (Flags::SYN | Flags::ACK, 1241, 1240),
+        (Flags::SYN, 1240, 1240),
+        (Flags::SYN, 536, 536),
+    ] {
+        for ip in [V4, V6] {
+            let header = TcpHeader {
+                segment: Segment { flags, ..Segment::default() },
+                mss: Some(offered),
+                ..TcpHeader::default()
+            };
+            let mut bytes = write::tcp(&ip, &header, &[]).expect("short enough");
+            edit::clamp_tcp_mss(&mut bytes, 1240).expect("well-formed");
+            let packet = IpPacket::parse(&bytes).expect("well-formed");
+            assert_eq!(packet.transport_checksum(), Checksum::Correct);
+            assert_eq!(packet.tcp().and_then(|tcp| tcp.header.mss), Some(expected));
+        }
+    }
+}
+
 /// Whether the options are aligned or not, and there is another unknown one between them.
 #[test]
 fn options_are_edited_where_they_are() {
