@@ -1,0 +1,171 @@
+//! What was sent, and what became of it: the record of datagrams, round-trip times, and the loss of the path.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::arq::Attempt;
+
+use crate::window::Report;
+
+/// A datagram counts as lost when this many later ones have arrived (RFC 9002 section 6.1.1).
+const REORDERING: u64 = 3;
+
+/// The most datagrams on record.
+const LEN: usize = 16_384;
+
+/// The shortest wait for a report before it is asked for.
+const LEAST_WAIT: Duration = Duration::from_millis(20);
+
+/// The number of latest datagrams of which the loss is measured.
+const MEASURED: u64 = 2000;
+
+/// A datagram of which the outcome is unknown, or known and not yet in order.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    sent: Time,
+    /// The class and the attempt, of one with ARQ.
+    attempt: Option<(u8, Attempt)>,
+    is_settled: bool,
+}
+
+/// The record of one session.
+#[derive(Debug)]
+pub(crate) struct SentRecord {
+    /// The counter of the first.
+    first: u64,
+    records: VecDeque<Record>,
+    /// Number of attempts without an outcome, and the time of the last one, or of the last poll.
+    open: usize,
+    asked: Time,
+    /// Number of polls since the last report.
+    polls: u32,
+    rtt: Option<Duration>,
+    loss: Loss,
+}
+
+/// The losses of the latest datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Loss {
+    sent: u64,
+    lost: u64,
+    /// Those of the time before, which count as long as there are few of this one.
+    before: (u64, u64),
+}
+
+impl Loss {
+    fn note(&mut self, is_lost: bool) {
+        self.sent += 1;
+        self.lost += u64::from(is_lost);
+        if self.sent == MEASURED {
+            *self = Loss { before: (self.sent, self.lost), ..Loss::default() };
+        }
+    }
+
+    fn counts(&self) -> (u64, u64) {
+        (self.sent + self.before.0, self.lost + self.before.1)
+    }
+}
+
+impl SentRecord {
+    /// The first datagram will have this counter.
+    pub(crate) fn new(first: u64) -> SentRecord {
+        SentRecord {
+            first,
+            records: VecDeque::new(),
+            open: 0,
+            asked: Time::ZERO,
+            polls: 0,
+            rtt: None,
+            loss: Loss::default(),
+        }
+    }
+
+    /// The smoothed round-trip time, once known.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// How many of the latest datagrams were sent and lost, as far as the other end has reported.
+    pub(crate) fn losses(&self) -> (u64, u64) {
+        self.loss.counts()
+    }
+
+    /// The next datagram was sent. `forget` gets the attempt of one that is too old to be recorded further.
+    pub(crate) fn note(
+        &mut self,
+        now: Time,
+        attempt: Option<(u8, Attempt)>,
+        mut forget: impl FnMut(u8, Attempt),
+    ) {
+        if self.records.len() == LEN {
+            self.first += 1;
+            let oldest = self.records.pop_front().filter(|record| !record.is_settled);
+            if let Some((class, attempt)) = oldest.and_then(|record| record.attempt) {
+                self.open -= 1;
+                forget(class, attempt);
+            }
+        }
+        if attempt.is_some() {
+            self.open += 1;
+            self.asked = now;
+        }
+        self.records.push_back(Record { sent: now, attempt, is_settled: false });
+    }
+
+    /// The next datagram was a hello, which may be for another end.
+    pub(crate) fn note_hello(&mut self, now: Time) {
+        self.note(now, None, |_, _| {});
+        self.records.iter_mut().next_back().into_iter().for_each(|record| record.is_settled = true);
+    }
+
+    /// The other end has reported; `learn` gets the outcomes of attempts.
+    pub(crate) fn report(&mut self, now: Time, report: &Report, mut learn: impl FnMut(u8, Attempt, bool)) {
+        let Some(last) = report.highest.checked_sub(self.first) else { return };
+        // Nobody else could have sent a datagram that was not sent yet.
+        let Some(newest) = usize::try_from(last).ok().and_then(|last| self.records.get(last)) else { return };
+        self.polls = 0;
+        if !newest.is_settled {
+            let delay = Duration::from_micros(report.delay_us.into());
+            let sample = now.since(newest.sent).max(delay) - delay;
+            let smooth = |rtt: Duration| Duration::from_nanos((rtt.as_nanos() * 7 + sample.as_nanos()) / 8);
+            self.rtt = Some(self.rtt.map_or(sample, smooth));
+        }
+        let patience = self.patience();
+        for (counter, record) in (self.first..=report.highest).zip(&mut self.records) {
+            if record.is_settled {
+                continue;
+            }
+            let has_arrived = report.has(counter) == Some(true);
+            let is_late = report.highest - counter >= REORDERING || now >= record.sent + patience;
+            if has_arrived || is_late {
+                record.is_settled = true;
+                self.loss.note(!has_arrived);
+                if let Some((class, attempt)) = record.attempt {
+                    self.open -= 1;
+                    learn(class, attempt, has_arrived);
+                }
+            }
+        }
+        while self.records.front().is_some_and(|record| record.is_settled) {
+            self.records.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// How long an outcome may take.
+    fn patience(&self) -> Duration {
+        let rtt = self.rtt.unwrap_or(Duration::from_millis(100));
+        LEAST_WAIT.max(rtt + Duration::from_nanos(rtt.as_nanos() / 2))
+    }
+
+    /// When the other end is to be asked what has arrived; never while no attempt is without an outcome.
+    pub(crate) fn asks_at(&self) -> Time {
+        if self.open == 0 { Time::NEVER } else { self.asked + self.patience() * (1 << self.polls.min(6)) }
+    }
+
+    /// It was asked.
+    pub(crate) fn asked(&mut self, now: Time) {
+        self.asked = now;
+        self.polls += 1;
+    }
+}

@@ -1,0 +1,356 @@
+//! What the two ends share from a hello on, until one of them starts anew.
+
+use std::net::SocketAddr;
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::arq::Attempt;
+use lasthop_proto::scheme::parameters::PacketFec;
+
+use crate::arq::{ArqCounters, ArqReceiver, ArqSender};
+use crate::cipher::{Cipher, Salt};
+use crate::fec::{FecCounters, FecReceiver, FecSender};
+use crate::message::{self, ArqHeader, ClassForm, CodedHeader, DATA_HEADER, Header, Hello};
+use crate::plan;
+use crate::sent::SentRecord;
+use crate::tunnel::{Event, Exits, Help, Settings};
+use crate::window::{Report, Window};
+
+/// The longest delay of a report: while an ARQ waits for it, and otherwise.
+const REPORT_SOON: Duration = Duration::from_millis(10);
+const REPORT_LATE: Duration = Duration::from_millis(100);
+
+/// Messages with packets after which a report is due, while an ARQ waits for it.
+const REPORT_EVERY: u32 = 16;
+
+/// The shortest time between reports of gaps.
+const REPORT_LEAST: Duration = Duration::from_millis(2);
+
+/// The way of datagrams out of an end.
+pub(crate) struct Wire<'a> {
+    pub(crate) now: Time,
+    /// The counter of the next one.
+    pub(crate) counter: &'a mut u64,
+    pub(crate) datagram: &'a mut Vec<u8>,
+    pub(crate) exits: &'a mut dyn Exits,
+}
+
+/// What it takes to send a datagram to the other end.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    sealing: Cipher,
+    pub(crate) address: SocketAddr,
+    pub(crate) record: SentRecord,
+    /// The time of the last datagram.
+    pub(crate) sent: Time,
+    /// Attempts that are too old to be on record.
+    forgotten: Vec<(u8, Attempt, bool)>,
+}
+
+impl Outbound {
+    /// Sends a message.
+    fn seal(
+        &mut self,
+        wire: &mut Wire<'_>,
+        attempt: Option<(u8, Attempt)>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let Wire { now, counter, datagram, exits } = wire;
+        Header::Data { counter: **counter }.write(datagram);
+        write(datagram);
+        self.sealing.seal(**counter, datagram, DATA_HEADER);
+        **counter += 1;
+        self.record.note(*now, attempt, |class, attempt| self.forgotten.push((class, attempt, false)));
+        self.sent = *now;
+        exits.datagram(self.address, datagram);
+    }
+}
+
+/// The sending state of a class.
+#[derive(Debug)]
+enum Sender {
+    Plain,
+    Fec { sender: Box<FecSender>, scheme: PacketFec },
+    Arq(Box<ArqSender>),
+}
+
+/// The receiving state of a class.
+#[derive(Debug)]
+enum Receiver {
+    Plain,
+    Fec(Box<FecReceiver>),
+    Arq(Box<ArqReceiver>),
+}
+
+/// What is shared with one start of the other end.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// The other end's salt.
+    pub(crate) salt: Salt,
+    pub(crate) opening: Cipher,
+    pub(crate) window: Window,
+    pub(crate) outbound: Outbound,
+    pub(crate) heard: Time,
+    pub(crate) is_silent: bool,
+    /// The share of flows without help that the other end states.
+    pub(crate) unhelped: u16,
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    /// The arrival of the highest counter.
+    arrived: Time,
+    /// When the next report is due, when the last one was, and the packets since then.
+    pub(crate) report_at: Time,
+    reported: Time,
+    unreported: u32,
+    /// Whether an ARQ there waits for reports.
+    is_awaited: bool,
+}
+
+impl Session {
+    /// A session with the start of the other end that has sent `hello`. Its counters, and this end's, begin with `counters`:
+    /// this end's, and that of the hello, before which all is refused.
+    pub(crate) fn new(
+        now: Time,
+        settings: &Settings,
+        (salt, [sealing, opening]): (Salt, [Cipher; 2]),
+        counters: (u64, u64),
+        hello: &Hello,
+        address: SocketAddr,
+    ) -> Session {
+        let senders = settings.classes.iter().map(|help| match help {
+            Help::None => Sender::Plain,
+            Help::Fec(scheme) => {
+                let sender = Box::new(FecSender::new(scheme, settings.rate()));
+                Sender::Fec { sender, scheme: scheme.clone() }
+            }
+            Help::Arq { retransmissions, .. } => Sender::Arq(Box::new(ArqSender::new(*retransmissions))),
+        });
+        let receivers = hello.classes.iter().map(|form| match *form {
+            ClassForm::Plain => Receiver::Plain,
+            ClassForm::Fec { k, interleave, in_order, hold } => {
+                Receiver::Fec(Box::new(FecReceiver::new(k, interleave, in_order, hold)))
+            }
+            ClassForm::Arq { in_order } => Receiver::Arq(Box::new(ArqReceiver::new(in_order))),
+        });
+        let record = SentRecord::new(counters.0);
+        Session {
+            salt,
+            opening,
+            window: Window::from(counters.1),
+            outbound: Outbound { sealing, address, record, sent: now, forgotten: Vec::new() },
+            heard: now,
+            is_silent: false,
+            unhelped: hello.unhelped,
+            senders: senders.collect(),
+            receivers: receivers.collect(),
+            arrived: now,
+            report_at: Time::NEVER,
+            reported: Time::ZERO,
+            unreported: 0,
+            is_awaited: hello.classes.iter().any(|form| matches!(form, ClassForm::Arq { .. })),
+        }
+    }
+
+    /// An authentic datagram with a new counter has come. The other end is where the newest came from.
+    pub(crate) fn hear(&mut self, now: Time, counter: u64, from: SocketAddr) -> Option<Event> {
+        let is_newest = counter > self.window.highest();
+        // Lost or overtaken: an ARQ is told at once.
+        let leaves_gap = counter > self.window.highest() + 1;
+        self.window.note(counter);
+        self.heard = now;
+        if leaves_gap && self.is_awaited {
+            self.report_at = self.report_at.min(now.max(self.reported + REPORT_LEAST));
+        }
+        if is_newest {
+            self.arrived = now;
+        }
+        if is_newest && std::mem::replace(&mut self.outbound.address, from) != from {
+            self.is_silent = false;
+            return Some(Event::Moved(from));
+        }
+        std::mem::take(&mut self.is_silent).then_some(Event::Heard)
+    }
+
+    pub(crate) fn counters(&self) -> (FecCounters, ArqCounters) {
+        let (mut fec, mut arq) = <(FecCounters, ArqCounters)>::default();
+        for receiver in &self.receivers {
+            if let Receiver::Fec(receiver) = receiver {
+                fec.add(receiver.counters());
+            }
+        }
+        for sender in &self.senders {
+            if let Sender::Arq(sender) = sender {
+                arq.add(sender.counters());
+            }
+        }
+        (fec, arq)
+    }
+
+    /// The largest number of packets of a class.
+    pub(crate) fn most_sent(&self) -> u64 {
+        let sent = |sender: &Sender| match sender {
+            Sender::Plain => 0,
+            Sender::Fec { sender, .. } => sender.sent().into(),
+            Sender::Arq(sender) => sender.sent(),
+        };
+        self.senders.iter().map(sent).max().unwrap_or(0)
+    }
+
+    pub(crate) fn next_wakeup(&self) -> Time {
+        let senders = self.senders.iter().map(|sender| match sender {
+            Sender::Fec { sender, .. } => sender.next_wakeup(),
+            Sender::Plain | Sender::Arq(_) => Time::NEVER,
+        });
+        let receivers = self.receivers.iter().map(|receiver| match receiver {
+            Receiver::Plain => Time::NEVER,
+            Receiver::Fec(receiver) => receiver.next_wakeup(),
+            Receiver::Arq(receiver) => receiver.next_wakeup(),
+        });
+        senders.chain(receivers).fold(self.report_at.min(self.outbound.record.asks_at()), Time::min)
+    }
+
+    /// A packet of a class enters; of an unknown one, it has no help.
+    pub(crate) fn send(&mut self, class: usize, packet: &[u8], wire: &mut Wire<'_>) {
+        let Session { senders, outbound, .. } = self;
+        let code = class as u8;
+        match senders.get_mut(class) {
+            Some(Sender::Fec { sender, .. }) => sender.send(wire.now, packet, &mut |header, body| {
+                outbound.seal(wire, None, |to| write_coded(code, header, body, to));
+            }),
+            Some(Sender::Arq(sender)) => sender.send(wire.now, packet, &mut |header, body, attempt| {
+                let attempt = attempt.map(|attempt| (code, attempt));
+                outbound.seal(wire, attempt, |to| write_arq(code, header, body, to));
+            }),
+            Some(Sender::Plain) | None => outbound.seal(wire, None, |to| {
+                to.push(if class < senders.len() { code } else { 0 });
+                to.extend(packet);
+            }),
+        }
+        self.settle_forgotten(wire);
+    }
+
+    /// A message of a class has come. Returns whether it makes sense.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        class: u8,
+        rest: &[u8],
+        deliver: &mut dyn FnMut(&[u8]),
+    ) -> bool {
+        self.unreported += 1;
+        let is_read =
+            match self.receivers.get_mut(usize::from(class)) {
+                Some(Receiver::Plain) => {
+                    deliver(rest);
+                    Some(())
+                }
+                Some(Receiver::Fec(receiver)) => CodedHeader::parse(rest)
+                    .map(|(header, rest)| receiver.receive(now, header, rest, deliver)),
+                Some(Receiver::Arq(receiver)) => ArqHeader::parse(rest)
+                    .map(|(header, packet)| receiver.receive(now, header, packet, deliver)),
+                None => None,
+            };
+        is_read.is_some()
+    }
+
+    /// The other end tells what has arrived.
+    pub(crate) fn learn(&mut self, report: &Report, wire: &mut Wire<'_>) {
+        let mut outcomes = Vec::new();
+        self.outbound.record.report(wire.now, report, |class, attempt, has_arrived| {
+            outcomes.push((class, attempt, has_arrived));
+        });
+        self.settle(outcomes, wire);
+        self.settle_forgotten(wire);
+    }
+
+    fn settle(&mut self, outcomes: Vec<(u8, Attempt, bool)>, wire: &mut Wire<'_>) {
+        let Session { senders, outbound, .. } = self;
+        for (code, attempt, has_arrived) in outcomes {
+            if let Some(Sender::Arq(sender)) = senders.get_mut(usize::from(code)) {
+                sender.learn(wire.now, attempt, has_arrived, &mut |header, body, attempt| {
+                    let attempt = attempt.map(|attempt| (code, attempt));
+                    outbound.seal(wire, attempt, |to| write_arq(code, header, body, to));
+                });
+            }
+        }
+    }
+
+    /// Attempts that are no longer on record count as lost.
+    fn settle_forgotten(&mut self, wire: &mut Wire<'_>) {
+        while !self.outbound.forgotten.is_empty() {
+            let forgotten = std::mem::take(&mut self.outbound.forgotten);
+            self.settle(forgotten, wire);
+        }
+    }
+
+    /// Lets codes have the redundancy that the measured loss takes.
+    pub(crate) fn adapt(&mut self) {
+        let losses = self.outbound.record.losses();
+        for sender in &mut self.senders {
+            if let Sender::Fec { sender, scheme } = sender {
+                sender.set_n(plan::block_size(scheme.k, scheme.n, losses));
+            }
+        }
+    }
+
+    /// Decides when to report, after something has come.
+    pub(crate) fn plan_report(&mut self, now: Time) {
+        if self.unreported == 0 {
+            return;
+        }
+        let delay = match self.is_awaited {
+            true if self.unreported >= REPORT_EVERY => Duration::ZERO,
+            true => REPORT_SOON,
+            false => REPORT_LATE,
+        };
+        self.report_at = self.report_at.min(now + delay);
+    }
+
+    /// Reports what has arrived, and the share of flows without help that this end states.
+    pub(crate) fn report(&mut self, unhelped: u16, wire: &mut Wire<'_>) {
+        let delay = wire.now.since(self.arrived).as_nanos() / 1000;
+        let report = self.window.report(delay.try_into().unwrap_or(u32::MAX));
+        self.outbound.seal(wire, None, |to| message::write_report(unhelped, &report, to));
+        (self.report_at, self.reported, self.unreported) = (Time::NEVER, wire.now, 0);
+    }
+
+    /// Does what is due, but for reports.
+    pub(crate) fn wake(&mut self, wire: &mut Wire<'_>, left: &mut u64) {
+        let Session { senders, receivers, outbound, .. } = self;
+        let now = wire.now;
+        for (code, sender) in (0..).zip(senders) {
+            if let Sender::Fec { sender, .. } = sender {
+                sender.wake(now, &mut |header, body| {
+                    outbound.seal(wire, None, |to| write_coded(code, header, body, to));
+                });
+            }
+        }
+        let mut deliver = |packet: &[u8]| {
+            *left += 1;
+            wire.exits.packet(packet);
+        };
+        for receiver in receivers {
+            match receiver {
+                Receiver::Plain => {}
+                Receiver::Fec(receiver) => receiver.wake(now, &mut deliver),
+                Receiver::Arq(receiver) => receiver.wake(now, &mut deliver),
+            }
+        }
+        if outbound.record.asks_at() <= now {
+            outbound.record.asked(now);
+            outbound.seal(wire, None, message::write_poll);
+        }
+        self.settle_forgotten(wire);
+    }
+}
+
+fn write_coded(class: u8, header: CodedHeader, body: &[u8], to: &mut Vec<u8>) {
+    to.push(class);
+    header.write(to);
+    to.extend(body);
+}
+
+fn write_arq(class: u8, header: ArqHeader, body: &[u8], to: &mut Vec<u8>) {
+    to.push(class);
+    header.write(to);
+    to.extend(body);
+}

@@ -1,0 +1,439 @@
+//! The tunnel: an end of it, between packets and datagrams.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use lasthop_base::{BitRate, Duration, Time};
+use lasthop_proto::arq::Retransmissions;
+use lasthop_proto::scheme::parameters::PacketFec;
+
+use crate::arq::ArqCounters;
+use crate::cipher::{Cipher, Key, Salt};
+use crate::fec::FecCounters;
+use crate::message::{self, ClassForm, DATA_HEADER, HELLO_HEADER, Header, Hello, Message};
+use crate::session::{Session, Wire};
+
+/// The time between two hellos while the other end is silent.
+const HELLO: Duration = Duration::from_secs(1);
+
+/// How long a challenge holds: up to twice this time.
+const CHALLENGE: Duration = Duration::from_secs(10);
+
+/// Starts of the other end that were succeeded, and cannot come back by a repeated hello while its challenge holds.
+const RETIRED: usize = 256;
+
+/// Numbers of packets above which an end should be started anew: they have 32 bits.
+const WORN: u64 = 1 << 31;
+
+/// The help that packets of a class get.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Help {
+    /// None: they pass the tunnel alone.
+    None,
+    /// A code across packets, with these parameters.
+    Fec(PacketFec),
+    /// Retransmission of lost packets.
+    Arq {
+        /// Maximum number of retransmissions of a packet.
+        retransmissions: Retransmissions,
+        /// Whether packets leave in the order in which they have entered.
+        in_order: bool,
+    },
+}
+
+/// An end of the tunnel.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The help of each class of packets that enter here. The first is that of packets without help.
+    pub classes: Vec<Help>,
+    /// The share of flows without help that this end states, in thousandths.
+    pub unhelped: u16,
+    /// The other end, if this one is to find it.
+    pub peer: Option<SocketAddr>,
+    /// The rate of the path, from which times of the code follow that are not stated.
+    pub rate: Option<BitRate>,
+    /// Whether codes adapt to the loss that is measured: their `n` is then the most that blocks have.
+    pub adapts: bool,
+    /// The time without a datagram from the other end after which it is taken for dead.
+    pub patience: Duration,
+}
+
+/// The rate of a path of which nothing is known.
+const UNKNOWN_RATE: u64 = 100_000_000_000;
+
+impl Settings {
+    pub(crate) fn rate(&self) -> BitRate {
+        self.rate.or_else(|| BitRate::from_bps(UNKNOWN_RATE)).expect("not zero")
+    }
+}
+
+/// Where things leave.
+pub trait Exits {
+    /// A datagram to another end.
+    fn datagram(&mut self, to: SocketAddr, bytes: &[u8]);
+    /// A packet that has passed the tunnel.
+    fn packet(&mut self, bytes: &[u8]);
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The other end was found, or has started anew, at this address.
+    Found(SocketAddr),
+    /// It is silent.
+    Silent,
+    /// It is heard again.
+    Heard,
+    /// It has another address.
+    Moved(SocketAddr),
+}
+
+/// Totals since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that have entered here, and that have left here.
+    pub entered: u64,
+    /// Packets that have left here.
+    pub left: u64,
+    /// Packets that have entered while the other end was unknown or silent, and were dropped.
+    pub dropped: u64,
+    /// Datagrams that were not authentic, of whatever kind.
+    pub forged: u64,
+    /// Authentic datagrams that had come before, or too late.
+    pub replayed: u64,
+    /// Authentic datagrams that make no sense.
+    pub malformed: u64,
+    /// The work of the codes.
+    pub fec: FecCounters,
+    /// The work of the ARQ.
+    pub arq: ArqCounters,
+}
+
+/// One end of the tunnel, which does no I/O: packets and datagrams enter by calls, and leave by [`Exits`].
+#[derive(Debug)]
+pub struct Tunnel {
+    settings: Settings,
+    key: Key,
+    salt: Salt,
+    hellos: Cipher,
+    /// The counter of the next datagram.
+    counter: u64,
+    session: Option<Session>,
+    /// The challenge of the other end that is to be echoed.
+    echo: Salt,
+    hello_at: Time,
+    retired: VecDeque<(Time, Salt)>,
+    events: VecDeque<Event>,
+    counters: Counters,
+    /// The totals of former sessions.
+    former: (FecCounters, ArqCounters),
+    datagram: Vec<u8>,
+}
+
+impl Tunnel {
+    /// An end. The salt must be random, and another one for every end that is ever made with the key.
+    ///
+    /// # Panics
+    /// If there are no classes, or more than [`CLASSES`](crate::CLASSES).
+    pub fn new(settings: Settings, key: Key, salt: Salt) -> Tunnel {
+        assert!(
+            (1..=message::CLASSES).contains(&settings.classes.len()),
+            "1 to {} classes",
+            message::CLASSES
+        );
+        Tunnel {
+            hellos: Cipher::of_hellos(&key, &salt),
+            counter: 0,
+            session: None,
+            echo: Salt::default(),
+            hello_at: if settings.peer.is_some() { Time::ZERO } else { Time::NEVER },
+            retired: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            former: Default::default(),
+            datagram: Vec::new(),
+            settings,
+            key,
+            salt,
+        }
+    }
+
+    /// Whether packets that enter reach the other end.
+    pub fn is_up(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| !session.is_silent)
+    }
+
+    /// The address of the other end, once found.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.session.as_ref().map(|session| session.outbound.address)
+    }
+
+    /// The round-trip time through the tunnel, once known.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.session.as_ref().and_then(|session| session.outbound.record.rtt())
+    }
+
+    /// How many of the latest datagrams from here were sent and lost, as the other end has reported.
+    pub fn losses(&self) -> (u64, u64) {
+        self.session.as_ref().map_or((0, 0), |session| session.outbound.record.losses())
+    }
+
+    /// The share of flows without help, in thousandths: the larger one of those that the two ends state.
+    pub fn unhelped(&self) -> u16 {
+        let of_peer = self.session.as_ref().map_or(0, |session| session.unhelped);
+        self.settings.unhelped.max(of_peer)
+    }
+
+    /// States another share of flows without help, with the next report.
+    pub fn set_unhelped(&mut self, unhelped: u16) {
+        self.settings.unhelped = unhelped;
+    }
+
+    /// The totals.
+    pub fn counters(&self) -> Counters {
+        let (mut fec, mut arq) = self.former;
+        let of_session = self.of_classes();
+        fec.add(of_session.0);
+        arq.add(of_session.1);
+        Counters { fec, arq, ..self.counters }
+    }
+
+    fn of_classes(&self) -> (FecCounters, ArqCounters) {
+        self.session.as_ref().map_or_else(Default::default, Session::counters)
+    }
+
+    /// The next event.
+    pub fn event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether numbers run out, and another end should take the place of this one. That takes days.
+    pub fn is_worn(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.most_sent() > WORN)
+    }
+
+    /// When [`wake`](Tunnel::wake) is to be called, unless something enters before.
+    pub fn next_wakeup(&self) -> Time {
+        let Some(session) = &self.session else { return self.hello_at };
+        if session.is_silent {
+            return self.hello_at;
+        }
+        let own = [session.outbound.sent + self.heartbeat(), session.heard + self.settings.patience];
+        own.into_iter().fold(session.next_wakeup(), Time::min)
+    }
+
+    /// The longest time without a datagram to the other end.
+    fn heartbeat(&self) -> Duration {
+        Duration::from_nanos(self.settings.patience.as_nanos() / 4)
+    }
+
+    /// A packet of a class enters. It is dropped while the other end is unknown or silent.
+    pub fn send(&mut self, now: Time, class: usize, packet: &[u8], exits: &mut dyn Exits) {
+        self.counters.entered += 1;
+        let is_up = self.is_up();
+        let Some(session) = self.session.as_mut().filter(|_| is_up) else {
+            self.counters.dropped += 1;
+            return;
+        };
+        let mut wire = Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits };
+        session.send(class, packet, &mut wire);
+    }
+
+    /// A datagram has arrived from `from`.
+    pub fn receive(&mut self, now: Time, datagram: &mut [u8], from: SocketAddr, exits: &mut dyn Exits) {
+        match Header::parse(datagram) {
+            Some(Header::Hello { salt, counter }) => {
+                self.receive_hello(now, (salt, counter), datagram, from, exits)
+            }
+            Some(Header::Data { counter }) => self.receive_data(now, counter, datagram, from, exits),
+            None => self.counters.forged += 1,
+        }
+    }
+
+    fn receive_data(
+        &mut self,
+        now: Time,
+        counter: u64,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        exits: &mut dyn Exits,
+    ) {
+        let Some(session) = &mut self.session else {
+            self.counters.forged += 1;
+            return;
+        };
+        let Some(body) = session.opening.open(counter, datagram, DATA_HEADER) else {
+            self.counters.forged += 1;
+            return;
+        };
+        if !session.window.is_new(counter) {
+            self.counters.replayed += 1;
+            return;
+        }
+        if let Some(event) = session.hear(now, counter, from) {
+            self.events.push_back(event);
+        }
+        let mut wire = Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits };
+        match Message::parse(body) {
+            Some(Message::OfClass(class, rest)) => {
+                let left = &mut self.counters.left;
+                let is_read = session.receive(now, class, rest, &mut |packet| {
+                    *left += 1;
+                    wire.exits.packet(packet);
+                });
+                self.counters.malformed += u64::from(!is_read);
+            }
+            Some(Message::Report(unhelped, report)) => {
+                session.unhelped = unhelped;
+                session.learn(&report, &mut wire);
+                if self.settings.adapts {
+                    session.adapt();
+                }
+            }
+            Some(Message::Poll) => session.report_at = now,
+            None => self.counters.malformed += 1,
+        }
+        session.plan_report(now);
+        if session.report_at <= now {
+            session.report(self.settings.unhelped, &mut wire);
+        }
+    }
+
+    fn receive_hello(
+        &mut self,
+        now: Time,
+        (salt, counter): (Salt, u64),
+        datagram: &mut [u8],
+        from: SocketAddr,
+        exits: &mut dyn Exits,
+    ) {
+        let is_own = salt == self.salt;
+        let opened =
+            Cipher::of_hellos(&self.key, &salt).open(counter, datagram, HELLO_HEADER).filter(|_| !is_own);
+        let Some(body) = opened else {
+            self.counters.forged += 1;
+            return;
+        };
+        let Some(hello) = Hello::parse(body) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let is_fresh = [now, Time::from_nanos(now.as_nanos().saturating_sub(CHALLENGE.as_nanos()))]
+            .iter()
+            .any(|time| self.challenge(*time) == hello.echo);
+        if !is_fresh {
+            // Maybe a recorded one: whoever has sent it must echo this end's challenge.
+            return self.answer(hello.challenge, from, now, exits);
+        }
+        self.retired.retain(|(until, _)| *until > now);
+        if self.retired.iter().any(|(_, retired)| *retired == salt) {
+            self.counters.replayed += 1;
+            return;
+        }
+        self.echo = hello.challenge;
+        let known = self.session.as_mut().filter(|session| session.salt == salt);
+        if let Some(session) = known {
+            if !session.window.is_new(counter) {
+                self.counters.replayed += 1;
+            } else {
+                session.unhelped = hello.unhelped;
+                let event = session.hear(now, counter, from);
+                self.events.extend(event);
+            }
+            return;
+        }
+        self.establish(now, salt, counter, &hello, from);
+        self.answer(hello.challenge, from, now, exits);
+    }
+
+    /// Begins a session with a start of the other end.
+    fn establish(&mut self, now: Time, salt: Salt, counter: u64, hello: &Hello, from: SocketAddr) {
+        let (fec, arq) = self.of_classes();
+        self.former.0.add(fec);
+        self.former.1.add(arq);
+        if let Some(before) = self.session.take() {
+            if self.retired.len() == RETIRED {
+                self.retired.pop_front();
+            }
+            self.retired.push_back((now + CHALLENGE * 3, before.salt));
+        }
+        let ciphers =
+            [Cipher::of_data(&self.key, &self.salt, &salt), Cipher::of_data(&self.key, &salt, &self.salt)];
+        self.session =
+            Some(Session::new(now, &self.settings, (salt, ciphers), (self.counter, counter), hello, from));
+        self.events.push_back(Event::Found(from));
+    }
+
+    /// Does what is due.
+    pub fn wake(&mut self, now: Time, exits: &mut dyn Exits) {
+        let heartbeat = self.heartbeat();
+        if let Some(session) = self.session.as_mut().filter(|session| !session.is_silent) {
+            let mut wire =
+                Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits: &mut *exits };
+            if session.heard + self.settings.patience <= now {
+                session.is_silent = true;
+                self.events.push_back(Event::Silent);
+                if self.settings.peer.is_some() {
+                    self.hello_at = now;
+                }
+            } else {
+                let left = &mut self.counters.left;
+                session.wake(&mut wire, left);
+                if session.report_at <= now || session.outbound.sent + heartbeat <= now {
+                    session.report(self.settings.unhelped, &mut wire);
+                }
+            }
+        }
+        if !self.is_up() && self.hello_at <= now {
+            self.hello_at = now + HELLO;
+            // The other end may have moved back.
+            let known = self.peer().filter(|known| Some(*known) != self.settings.peer);
+            for address in self.settings.peer.into_iter().chain(known) {
+                self.send_hello(address, now, exits);
+            }
+        }
+    }
+
+    /// What the other end must echo, to show that it has sent a hello now.
+    fn challenge(&self, now: Time) -> Salt {
+        let epoch = now.as_nanos() / CHALLENGE.as_nanos();
+        self.key.derive(&[b"challenge", &self.salt, &epoch.to_be_bytes()])
+    }
+
+    fn answer(&mut self, challenge: Salt, to: SocketAddr, now: Time, exits: &mut dyn Exits) {
+        let before = std::mem::replace(&mut self.echo, challenge);
+        self.send_hello(to, now, exits);
+        if self.session.is_some() {
+            // Whoever was answered may not be the other end.
+            self.echo = before;
+        }
+    }
+
+    fn send_hello(&mut self, to: SocketAddr, now: Time, exits: &mut dyn Exits) {
+        let form = |help: &Help| match help {
+            Help::None => ClassForm::Plain,
+            Help::Fec(scheme) => ClassForm::Fec {
+                k: scheme.k,
+                interleave: scheme.interleave,
+                in_order: scheme.in_order,
+                hold: scheme.hold(self.settings.rate()),
+            },
+            Help::Arq { in_order, .. } => ClassForm::Arq { in_order: *in_order },
+        };
+        let hello = Hello {
+            challenge: self.challenge(now),
+            echo: self.echo,
+            unhelped: self.settings.unhelped,
+            classes: self.settings.classes.iter().map(form).collect(),
+        };
+        let counter = self.counter;
+        self.counter += 1;
+        Header::Hello { salt: self.salt, counter }.write(&mut self.datagram);
+        hello.write(&mut self.datagram);
+        self.hellos.seal(counter, &mut self.datagram, HELLO_HEADER);
+        exits.datagram(to, &self.datagram);
+        if let Some(session) = &mut self.session {
+            session.outbound.record.note_hello(now);
+        }
+    }
+}
