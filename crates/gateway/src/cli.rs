@@ -4,9 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
+#[cfg(target_os = "linux")]
+use crate::kernel::tunnel_routes::TunnelRoutes;
 use crate::report::{self, Evidence, Report};
 #[cfg(target_os = "linux")]
-use crate::{agents, control, process, setup};
+use crate::{agents, control, process, setup, tunnel};
 
 const HELP: &str = "\
 Usage: lasthop-gateway COMMAND
@@ -23,6 +25,7 @@ Commands:
   report [FILE] [--json]            Print what help gains, compared with the share of flows that is left alone.
   reload [FILE]                     Let the running gateway read its file again.
   remove FILE                       Remove the routes and interfaces of a gateway that was killed.
+  key                               Print a new key for a tunnel.
   schema                            Print the JSON Schema of files.
 
 Without FILE, the running gateway is asked at /run/lasthop-gateway.sock.
@@ -69,9 +72,9 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
         "check" | "rules" | "remove" => (&[], Some(true)),
         "status" | "report" => (&["--json"], Some(false)),
         "reload" => (&[], Some(false)),
-        "schema" => (&[], None),
+        "schema" | "key" => (&[], None),
         other => {
-            let commands = ["run", "check", "rules", "status", "report", "reload", "remove", "schema"];
+            let commands = ["run", "check", "rules", "status", "report", "reload", "remove", "key", "schema"];
             let expected = lasthop_scenario::alternatives(other, commands);
             return Err(wrong(format!("found the command \"{other}\", {expected}")));
         }
@@ -155,7 +158,8 @@ fn on_linux(
             let rules = setup::rules_of(&config, 0, true).text();
             let note = "# The running gateway has a secret seed in place of 0.\n";
             let diversions = setup::diversions_of(&config);
-            Ok(format!("{note}{rules}{diversions}\n# Routes:\n{}", setup::routes_of(&config).text()))
+            let tunnel = TunnelRoutes::of(&config).map_or_else(String::new, |routes| routes.text());
+            Ok(format!("{note}{rules}{diversions}\n# Routes:\n{}{tunnel}", setup::routes_of(&config).text()))
         }
         ("remove", _, Some(_)) if control::ask(&control, "status").is_ok() => {
             let remedy = "stop it, which removes all by itself";
@@ -163,9 +167,11 @@ fn on_linux(
         }
         ("remove", _, Some(config)) => {
             setup::routes_of(&config).remove()?;
+            tunnel::remove_rules(&config)?;
             agents::remove_interfaces(&config)?;
             Ok(String::new())
         }
+        ("key", ..) => Ok(tunnel::new_key()?.to_hex() + "\n"),
         ("reload", ..) => control::ask(&control, "reload").map(|_| String::new()).map_err(Failure::from),
         _ => {
             let status = control::ask(&control, "status")?;
@@ -196,6 +202,20 @@ fn summary(status: &serde_json::Value) -> String {
     }
     for (name, value) in status["counters"].as_object().into_iter().flatten() {
         lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));
+    }
+    if let Some(tunnel) = status["tunnel"].as_object() {
+        let state = match (tunnel["is_up"] == true, tunnel["peer"].as_str()) {
+            (true, Some(peer)) => format!("reaches the gateway at {peer}"),
+            (false, Some(peer)) => format!("the gateway at {peer} is silent: packets take other routes"),
+            _ => String::from("has not found the other gateway: packets take other routes"),
+        };
+        lines.push_str(&format!("tunnel {}: {state}\n", tunnel["interface"].as_str().unwrap_or_default()));
+        if let (Some(rtt), Some(loss)) = (tunnel["rtt_s"].as_f64(), tunnel["loss"].as_f64()) {
+            lines.push_str(&format!("{:>17.1} ms  round trip\n{:>18.1} %  lost\n", rtt * 1e3, loss * 1e2));
+        }
+        for (name, value) in tunnel["counters"].as_object().into_iter().flatten() {
+            lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));
+        }
     }
     for (name, value) in status["agents"].as_object().into_iter().flatten() {
         lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));

@@ -31,6 +31,7 @@ use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables;
 use crate::log;
 use crate::observe::Shared;
+use crate::tunnel::Board;
 
 /// How long whoever asks may take to read or write.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -73,6 +74,7 @@ pub(crate) struct Control {
     pub(crate) config: Mutex<Config>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) evidence: Shared,
+    pub(crate) board: Board,
     pub(crate) commands: Commands,
     pub(crate) is_observing: bool,
     pub(crate) began: Instant,
@@ -166,8 +168,12 @@ impl Control {
         result
     }
 
-    /// The flows that were left alone to compare with, as the kernel has counted them since the rules were installed.
+    /// The flows that were left alone to compare with. Without a tunnel the kernel has counted them since the rules were
+    /// installed.
     fn unhelped(&self) -> Option<u64> {
+        if self.config().tunnel.is_some() {
+            return Some(self.counters.unhelped.get());
+        }
         let mut netlink = Netlink::open(SockProtocol::NetlinkNetFilter).ok()?;
         nftables::counted(&mut netlink, nftables::UNHELPED).ok()
     }
@@ -183,13 +189,14 @@ impl Control {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "running_s": self.began.elapsed().as_secs_f64(),
-            "radio": config.gateway.radio,
+            "radio": config.radios(),
             "is_observing": self.is_observing,
             "stopped_s": self.evidence.lock().stopped_s(),
             "unhelped_share": config.gateway.unhelped.get(),
             "unhelped_flows": self.unhelped(),
             "counters": counters.collect::<Map<_, _>>(),
             "agents": self.counters.schemes(),
+            "tunnel": self.board.read(),
         })
     }
 
@@ -260,6 +267,9 @@ impl Control {
         }
         for (name, value) in self.counters.schemes() {
             metric(&name.replace(['.', '-'], "_"), "A total of a scheme's agents.", value, true);
+        }
+        for (name, value) in self.board.read().into_iter().flat_map(|tunnel| tunnel.counters) {
+            metric(&format!("tunnel_{name}"), "A total of the tunnel.", value, true);
         }
         if let Some(count) = self.unhelped() {
             metric(

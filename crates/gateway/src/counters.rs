@@ -52,6 +52,10 @@ counters! {
         split,
         /// Flows that got agents.
         given_agents,
+        /// Flows whose packets have help in the tunnel, as far as they enter it.
+        tunnelled,
+        /// Flows left alone to compare with, chosen by the tunnel's key. Without a tunnel the kernel counts them.
+        unhelped,
         /// Packets that agents saw.
         agent_packets,
         /// Packets that agents kept back or discarded.

@@ -32,6 +32,8 @@ use crate::setup::{
 };
 use crate::split::Split;
 use crate::split::worker::Worker;
+use crate::tunnel::arms::Arms;
+use crate::tunnel::{Board, Tunnel};
 
 /// What the kernel keeps for the gateway, and a successor takes over.
 #[derive(Debug)]
@@ -78,6 +80,9 @@ pub(crate) struct Gateway {
     workers: Vec<Worker>,
     /// `None` if no flow may have agents.
     agents: Option<Agents>,
+    tunnel: Option<Tunnel>,
+    /// Who chooses the flows that are left alone, if that is not the kernel.
+    arms: Option<Arms>,
     counters: Arc<Counters>,
     epoll: OwnedFd,
     commands: Receiver<Command>,
@@ -85,6 +90,7 @@ pub(crate) struct Gateway {
     is_observing: bool,
     /// Whether harm was found is known here alone.
     evidence: Shared,
+    board: Board,
     observer: Option<Observer>,
     /// The connections for which the process has descriptors.
     most: u32,
@@ -109,7 +115,7 @@ impl Gateway {
         inheritance: Option<Inheritance>,
         is_observing: bool,
         most: u32,
-        (counters, evidence): (Arc<Counters>, Shared),
+        (counters, evidence, board): (Arc<Counters>, Shared, Board),
         (commands, bell): (Receiver<Command>, OwnedFd),
     ) -> io::Result<Gateway> {
         let marks = Marks::new(config.gateway.mark_bit);
@@ -154,18 +160,22 @@ impl Gateway {
             openings,
             workers: Vec::new(),
             agents: None,
+            tunnel: None,
+            arms: Arms::of(&config)?,
             counters,
             epoll,
             commands,
             bell,
             is_observing,
             evidence,
+            board,
             observer,
             most,
             config,
         };
         // Without its predecessor, others rely on this one.
         gateway.agents = if has_predecessor { gateway.agents_if_possible() } else { gateway.new_agents()? };
+        gateway.tunnel = gateway.new_tunnel()?;
         gateway.configure()?;
         Ok(gateway)
     }
@@ -174,6 +184,14 @@ impl Gateway {
     fn new_agents(&self) -> io::Result<Option<Agents>> {
         let has_agents = self.config.has_agents() && !self.is_observing;
         has_agents.then(|| Agents::start(&self.config, self.marks, &self.counters)).transpose()
+    }
+
+    /// The tunnel of the file's settings, if it has one.
+    fn new_tunnel(&self) -> io::Result<Option<Tunnel>> {
+        match self.is_observing {
+            true => Ok(None),
+            false => Tunnel::start(&self.config, &self.evidence, &self.board),
+        }
     }
 
     /// The agents, unless they cannot start: the gateway then goes on without.
@@ -275,7 +293,13 @@ impl Gateway {
             None => self.counters.flows.one(),
         }
         let help = self.policy.help(opening);
+        let Flow { client, server } = opening.flow;
+        let share = self.config.gateway.unhelped_permille() as u16;
         match help {
+            _ if self.arms.as_ref().is_some_and(|arms| arms.is_unhelped([client, server], share)) => {
+                self.counters.unhelped.one();
+                return pass;
+            }
             Help::None(Reason::Rule) => {
                 self.counters.passed_by_rule.one();
                 return pass;
@@ -290,6 +314,10 @@ impl Gateway {
             }
             _ if self.evidence.lock().stopped_s().is_some() => {
                 self.counters.passed_by_harm.one();
+                return pass;
+            }
+            Help::Tunnel => {
+                self.counters.tunnelled.one();
                 return pass;
             }
             Help::Agents(scheme) => {
@@ -315,7 +343,6 @@ impl Gateway {
             }
             Ok(()) => {}
         }
-        let Flow { client, server } = opening.flow;
         let tcp = self.side_of(interface).other().tcp(&self.config);
         match socket::connect(client, server, self.marks.to_server(), &tcp) {
             Ok(socket) => {
@@ -351,7 +378,12 @@ impl Gateway {
         interface: u32,
         now: Instant,
     ) -> u32 {
-        let radio = self.config.gateway.radio_of(interface);
+        // Agents are before radios, and not before the tunnel.
+        let radio = self.config.radio_of(interface);
+        if radio.is_some_and(|radio| radio >= self.config.gateway.radio.len()) {
+            self.counters.passed_by_rule.one();
+            return mark;
+        }
         let admitted = self.agents.as_ref().map(|agents| agents.admit(opening, scheme, radio, now));
         match admitted {
             Some(Ok(())) if radio.is_none() => mark & !self.marks.mask() | self.marks.for_agents(),
@@ -369,7 +401,7 @@ impl Gateway {
 
     /// The side from which a packet came.
     fn side_of(&self, interface: u32) -> Side {
-        if self.config.gateway.radio_of(interface).is_some() { Side::Radio } else { Side::Wired }
+        if self.config.radio_of(interface).is_some() { Side::Radio } else { Side::Wired }
     }
 
     /// The mark of a SYN that goes to the listener.
@@ -474,9 +506,10 @@ impl Gateway {
             self.observer = observer_of(&config, self.is_observing, &self.evidence, &self.counters)?;
         }
         let before = std::mem::replace(&mut self.config, config);
-        if let Err(error) = self.reload_agents(&before).and_then(|()| self.configure()) {
+        let reloaded = self.reload_agents(&before).and_then(|()| self.reload_tunnel(&before));
+        if let Err(error) = reloaded.and_then(|()| self.configure()) {
             let refused = std::mem::replace(&mut self.config, before);
-            let _ = self.reload_agents(&refused);
+            let _ = self.reload_agents(&refused).and_then(|()| self.reload_tunnel(&refused));
             // What was refused must not be left half done.
             if !was_observed && let Some(observer) = self.observer.take() {
                 observer.end();
@@ -513,6 +546,20 @@ impl Gateway {
         Ok(())
     }
 
+    /// Takes over the settings of the tunnel, if they differ from those `before`: it starts anew.
+    fn reload_tunnel(&mut self, before: &Config) -> io::Result<()> {
+        let about = |config: &Config| {
+            let share = config.gateway.unhelped_permille();
+            (config.tunnel.clone(), config.tunnel_classes(), config.rules.clone(), share)
+        };
+        self.arms = Arms::of(&self.config)?;
+        if about(&self.config) != about(before) || self.tunnel.is_none() {
+            self.tunnel = None;
+            self.tunnel = self.new_tunnel()?;
+        }
+        Ok(())
+    }
+
     /// Completes what is being opened, and gives up everything that a successor needs.
     fn bequeath(&mut self) -> io::Result<Inheritance> {
         const PATIENCE: Duration = Duration::from_secs(1);
@@ -535,7 +582,7 @@ impl Gateway {
             self.give_up(opening)?;
         }
         // The successor's have the same names. Flows that have agents go on without.
-        self.agents = None;
+        (self.agents, self.tunnel) = (None, None);
         if let Some(observer) = self.observer.take() {
             observer.end();
         }
@@ -558,12 +605,15 @@ impl Gateway {
         if self.agents.is_none() {
             self.agents = self.agents_if_possible();
         }
+        if self.tunnel.is_none() {
+            self.tunnel = self.new_tunnel()?;
+        }
         Ok(())
     }
 
     /// Removes the rules and the routes. Split connections end with the process.
     pub(crate) fn remove(mut self) -> io::Result<()> {
-        self.agents = None;
+        (self.agents, self.tunnel) = (None, None);
         nftables::remove(&mut self.rules)?;
         routes_of(&self.config).remove()
     }

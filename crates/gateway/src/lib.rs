@@ -4,7 +4,7 @@
 //! file ──> Config ──> Policy: opening packet ──> Help
 //!             │                    ^                ├ split ──> openings ──> workers: two sockets of the kernel, pipes
 //!             v                    │                └ agents ──> agents: packets before the radio's interface
-//!          kernel: rules ──> queue of SYNs
+//!          kernel: rules ──> queue of SYNs            tunnel: packets to another gateway
 //!                      └───> log of headers ──> observer ──> rows ──> report: what help gains
 //! ```
 //!
@@ -45,3 +45,5 @@ pub mod report;
 mod setup;
 #[cfg(target_os = "linux")]
 mod split;
+#[cfg(target_os = "linux")]
+mod tunnel;

@@ -10,6 +10,8 @@ pub enum Help {
     None(Reason),
     /// The connection is split between two sockets of the kernel.
     Split,
+    /// It passes; in the tunnel its packets have help, each by its own rule.
+    Tunnel,
     /// Agents of the scheme with this number in [`AGENTS`](crate::config::AGENTS) see its packets.
     Agents(usize),
 }
@@ -55,6 +57,8 @@ impl Policy {
         let rule = self.rule(opening).map(|index| &self.rules[index]);
         match rule.map_or(self.otherwise, |rule| rule.scheme) {
             SchemeName::Basic => Help::None(Reason::Rule),
+            // What neither splits nor agents could carry over, a tunnel does.
+            SchemeName::Tunnel(_) => Help::Tunnel,
             _ if opening.obstacle.is_some() => Help::None(Reason::Obstacle),
             SchemeName::ITcp => Help::Split,
             SchemeName::Agents(number) => Help::Agents(number),

@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::gateway::{Command, End, Gateway};
 use crate::log;
 use crate::observe::{self, Shared};
+use crate::tunnel::Board;
 
 /// Runs the gateway of `config`, which was read from `file`, until a signal ends it or a successor takes over.
 ///
@@ -52,14 +53,15 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
             path.display()
         )));
     }
-    let facts = json!({"file": file, "radio": config.gateway.radio, "is_observing": is_observing, "replaces": replaces});
-    let evidence = Shared::default();
+    let facts =
+        json!({"file": file, "radio": config.radios(), "is_observing": is_observing, "replaces": replaces});
+    let (evidence, board) = (Shared::default(), Board::default());
     let mut gateway = Gateway::start(
         config.clone(),
         inheritance,
         is_observing,
         most,
-        (Arc::clone(&counters), evidence.clone()),
+        (Arc::clone(&counters), evidence.clone(), board.clone()),
         (commands, bell),
     )?;
     let control = Arc::new(Control {
@@ -67,6 +69,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         config: Mutex::new(config),
         counters,
         evidence,
+        board,
         commands: told,
         is_observing,
         began: Instant::now(),

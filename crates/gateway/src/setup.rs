@@ -84,13 +84,14 @@ pub(crate) fn observer_of(
 /// The rules of a file; those by which flows are observed only with `is_observed`, if they are to be.
 pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool) -> Rules {
     let Config { gateway, .. } = config;
-    let bumps = agents::bumps(config);
+    let (bumps, radios) = (agents::bumps(config), config.radios());
     Rules::new(&Parameters {
-        radio: &gateway.radio,
+        radio: &radios,
         marks: Marks::new(gateway.mark_bit),
         number: gateway.number,
         ports: Side::BOTH.map(|side| side.port(config)),
-        unhelped: gateway.unhelped_permille(),
+        // With a tunnel, both gateways must know the arm of a flow.
+        unhelped: if config.tunnel.is_some() { 0 } else { gateway.unhelped_permille() },
         seed,
         observed: if is_observed && gateway.is_observed() { gateway.observed_permille() } else { 0 },
         bumps: &bumps,

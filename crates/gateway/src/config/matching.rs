@@ -5,13 +5,14 @@ use std::fs;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use lasthop_base::{inline_schema, schema};
+use lasthop_base::{Bytes, inline_schema, schema};
+use lasthop_proto::scheme::parameters::PacketFec;
 use lasthop_scenario::Fault;
 use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::SchemeName;
+use super::schemes::{SchemeName, TunnelScheme, code_faults};
 
 /// A rule. It matches a flow that meets all its conditions; without any, every flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,8 +30,18 @@ pub struct Match {
     /// DSCP of the first packet, from 0 to 63.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
+    /// The largest packet, IP header included. Such a rule is for packets in the tunnel, and not for flows: what a user types
+    /// can be told from what a server sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<Bytes>,
     /// The scheme of these flows.
     pub scheme: SchemeName,
+    /// Parameters of `packet-fec` for them, in place of `[scheme.packet-fec]`. What is not stated has the scheme's default.
+    #[serde(default, rename = "packet-fec", skip_serializing_if = "Option::is_none")]
+    pub packet_fec: Option<PacketFec>,
+    /// With `arq`: whether their packets leave the tunnel in the order in which they have entered. By default they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_order: Option<bool>,
 }
 
 impl Match {
@@ -39,14 +50,45 @@ impl Match {
             let problem = format!("found {dscp}, expected 0 to 63, such as 46 for expedited forwarding");
             faults.push(Fault::new(&format!("{path}.dscp.{index}"), problem));
         }
+        let is_of = |scheme| self.scheme == SchemeName::Tunnel(scheme);
+        let mut fault = |key: &str, problem: &str| faults.push(Fault::new(&format!("{path}.{key}"), problem));
+        if self.max_size.is_some() && !matches!(self.scheme, SchemeName::Tunnel(_) | SchemeName::Basic) {
+            fault(
+                "max_size",
+                "found a size, expected none: only schemes of the tunnel, and \"basic\", tell packets apart",
+            );
+        }
+        if self.packet_fec.is_some() && !is_of(TunnelScheme::PacketFec) {
+            fault("packet-fec", "found parameters, expected none: the scheme of this rule is another");
+        }
+        if self.in_order.is_some() && !is_of(TunnelScheme::Arq) {
+            fault(
+                "in_order",
+                "found an order, expected none: it is for \"arq\"; that of packet-fec is among its parameters",
+            );
+        }
+        if let Some(code) = &self.packet_fec {
+            faults.extend(code_faults(code, &format!("{path}.packet-fec")));
+        }
     }
 
     /// Whether a flow from `client` to port `port` of `server` matches.
     pub(crate) fn matches(&self, client: IpAddr, server: IpAddr, port: u16, dscp: u8) -> bool {
-        let ends = [client, server];
-        (self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(port)))
-            && (self.prefixes.is_empty()
-                || self.prefixes.iter().any(|prefix| ends.iter().any(|end| prefix.contains(*end))))
+        self.max_size.is_none() && self.has_hosts([client, server], dscp) && self.has_port(&[port])
+    }
+
+    /// Whether a packet between these hosts matches, whichever of them has opened its flow. A packet without ports has none.
+    pub(crate) fn matches_packet(&self, ends: [IpAddr; 2], ports: &[u16], dscp: u8, size: u64) -> bool {
+        self.max_size.is_none_or(|most| size <= most.0) && self.has_hosts(ends, dscp) && self.has_port(ports)
+    }
+
+    fn has_port(&self, ports: &[u16]) -> bool {
+        self.ports.is_empty() || self.ports.iter().any(|each| ports.iter().any(|port| each.contains(*port)))
+    }
+
+    fn has_hosts(&self, ends: [IpAddr; 2], dscp: u8) -> bool {
+        (self.prefixes.is_empty()
+            || self.prefixes.iter().any(|prefix| ends.iter().any(|end| prefix.contains(*end))))
             && (self.hosts.is_empty()
                 || self.hosts.iter().any(|host| ends.iter().any(|end| host.addresses.contains(end))))
             && (self.dscp.is_empty() || self.dscp.contains(&dscp))
@@ -150,6 +192,12 @@ fn bits(address: IpAddr) -> u128 {
 }
 
 impl Prefix {
+    /// Its address, and the number of its bits that count.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn parts(&self) -> (IpAddr, u8) {
+        (self.address, self.len)
+    }
+
     /// Whether `address` is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         let differing = bits(self.address) ^ bits(address);

@@ -5,6 +5,7 @@
 
 mod matching;
 mod schemes;
+mod tunnel;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -16,7 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use matching::{Host, Match, Ports, Prefix};
-pub use schemes::{AGENTS, AgentScheme, ITcp, SchemeName, Schemes};
+pub use schemes::{AGENTS, AgentScheme, ITcp, SchemeName, Schemes, TunnelScheme};
+pub use tunnel::{Class, Tunnel};
 
 /// The table that makes a TOML file one of the gateway's.
 pub const TABLE: &str = "gateway";
@@ -39,6 +41,9 @@ pub struct Config {
     /// The parameters of schemes.
     #[serde(default)]
     pub scheme: Schemes,
+    /// The tunnel to another gateway, at the other end of the radio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<Tunnel>,
     /// Rules for flows, by the host that opens the connection and the host that it opens it to. The first that matches
     /// applies; others get `gateway.scheme`.
     #[serde(default, rename = "match")]
@@ -49,7 +54,9 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Gateway {
-    /// The interfaces that face the radio. Flows between them and all other interfaces may be helped.
+    /// The interfaces that face the radio. Flows between them and all other interfaces may be helped. That of a tunnel is one of
+    /// them by itself.
+    #[serde(default)]
     pub radio: Vec<String>,
     /// The scheme of flows that no rule matches.
     #[serde(default)]
@@ -238,6 +245,11 @@ impl Config {
 
     fn faults(&self) -> Vec<Fault> {
         let mut faults = self.gateway.faults();
+        if self.gateway.radio.is_empty() && self.tunnel.is_none() {
+            let problem = "found no interface, expected those that face the radio, such as [\"wlan0\"]";
+            faults.push(Fault::new("gateway.radio", problem));
+        }
+        self.tunnel_faults(&mut faults);
         self.tcp.faults("tcp", &mut faults);
         self.scheme.faults(&mut faults);
         for (index, rule) in self.rules.iter().enumerate() {
@@ -267,6 +279,12 @@ impl Config {
         if names.is_empty() { SchemeName::Basic.name().to_owned() } else { names.join(" or ") }
     }
 
+    /// The interfaces across which flows may be helped: those that face the radio, and that of the tunnel.
+    pub fn radios(&self) -> Vec<String> {
+        let tunnel = self.tunnel.iter().map(|tunnel| tunnel.interface.clone());
+        self.gateway.radio.iter().cloned().chain(tunnel).collect()
+    }
+
     /// Whether some flows may have agents.
     pub fn has_agents(&self) -> bool {
         !self.used_agents().is_empty()
@@ -284,6 +302,7 @@ impl Config {
     /// The key in which `other` differs although a running gateway cannot change it, if any.
     pub fn fixed_difference(&self, other: &Config) -> Option<&'static str> {
         let (own, other_buffer) = (&self.gateway, other.scheme.i_tcp.buffer);
+        let interface = other.tunnel_interface();
         let other = &other.gateway;
         let differs = [
             ("gateway.port", own.port != other.port),
@@ -293,6 +312,7 @@ impl Config {
             ("gateway.control", own.control != other.control),
             ("gateway.flows", own.flows != other.flows),
             ("gateway.metrics", own.metrics != other.metrics),
+            ("tunnel.interface", self.tunnel_interface() != interface),
             ("scheme.i-tcp.buffer", self.scheme.i_tcp.buffer != other_buffer),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
@@ -310,7 +330,14 @@ impl Config {
 
     /// The keys on which the gain of helped flows depends, as JSON.
     pub(crate) fn effects(&self) -> String {
-        serde_json::json!([self.gateway.scheme, self.tcp, self.scheme, self.rules]).to_string()
+        serde_json::json!([self.gateway.scheme, self.tcp, self.scheme, self.rules, self.tunnel]).to_string()
+    }
+
+    /// The number in [`radios`](Config::radios) of the interface with this number of the kernel.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn radio_of(&self, interface: u32) -> Option<usize> {
+        let name = nix::net::if_::if_indextoname(interface).unwrap_or_default();
+        self.radios().iter().position(|radio| radio.as_bytes() == name.to_bytes())
     }
 
     /// TCP of the wired part of split connections.
@@ -345,23 +372,10 @@ impl Gateway {
         self.observed_permille() > 0 && (is_compared || self.flows.is_some())
     }
 
-    /// The number in [`radio`](Gateway::radio) of the interface with this number of the kernel.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn radio_of(&self, interface: u32) -> Option<usize> {
-        let name = nix::net::if_::if_indextoname(interface).unwrap_or_default();
-        self.radio.iter().position(|radio| radio.as_bytes() == name.to_bytes())
-    }
-
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault =
             |key: &str, problem: String| faults.push(Fault::new(&format!("gateway.{key}"), problem));
-        if self.radio.is_empty() {
-            fault(
-                "radio",
-                String::from("found no interface, expected those that face the radio, such as [\"wlan0\"]"),
-            );
-        }
         for (index, name) in self.radio.iter().enumerate() {
             if !is_word(name, 15) {
                 let expected = "expected the name of an interface, such as \"wlan0\"";
@@ -382,9 +396,12 @@ impl Gateway {
         if self.mark_bit > 29 {
             fault("mark_bit", format!("found {}, expected 0 to 29", self.mark_bit));
         }
-        if (253..=255).contains(&self.number) || self.number == 0 {
-            let problem =
-                format!("found {}, which is a table of the kernel, expected another number", self.number);
+        // The next one is that of the tunnel's routes.
+        if (252..=255).contains(&self.number) || self.number == 0 {
+            let problem = format!(
+                "found {}, which is a table of the kernel, or next to one, expected another number",
+                self.number
+            );
             fault("number", problem);
         }
         for (key, count) in [("connections", self.connections), ("opening", self.opening)] {

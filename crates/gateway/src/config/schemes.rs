@@ -3,9 +3,13 @@
 use std::fmt::{self, Formatter};
 
 use lasthop_base::{Bytes, inline_schema, schema};
-use lasthop_proto::scheme::parameters::{Eln, Snoop, WtcpTimestamps};
-use lasthop_proto::scheme::{self as registry, Combination, CombinationError, LinkEnd, LinkUse};
+use lasthop_proto::arq::{self, Retransmissions};
+use lasthop_proto::scheme::parameters::{Arq, Eln, PacketFec, Snoop, WtcpTimestamps};
+use lasthop_proto::scheme::{
+    self as registry, ArqUse, Combination, CombinationError, LinkEnd, LinkUse, Scheme,
+};
 use lasthop_scenario::{Fault, alternatives};
+use lasthop_tunnel::INTERLEAVE;
 use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -22,6 +26,32 @@ pub enum SchemeName {
     ITcp,
     /// A scheme whose agents see the packets of the flow, by its number in [`AGENTS`].
     Agents(usize),
+    /// A scheme of the tunnel to another gateway.
+    Tunnel(TunnelScheme),
+}
+
+/// A scheme of the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TunnelScheme {
+    /// `packet-fec`: a code across packets.
+    PacketFec,
+    /// `arq`: retransmission of lost packets.
+    Arq,
+}
+
+impl TunnelScheme {
+    /// Both.
+    pub const ALL: [TunnelScheme; 2] = [TunnelScheme::PacketFec, TunnelScheme::Arq];
+
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            TunnelScheme::PacketFec => (
+                "packet-fec",
+                "In the tunnel, repair packets follow, from which the other gateway recovers lost packets.",
+            ),
+            TunnelScheme::Arq => ("arq", "In the tunnel, lost packets are retransmitted."),
+        }
+    }
 }
 
 /// A scheme whose agents the gateway has.
@@ -68,12 +98,10 @@ fn obstacle(scheme: &Combination<'_>) -> Option<&'static str> {
             "needs another TCP than the kernel's at the gateway; the nearest is \"i-tcp\", with \
              scheme.i-tcp.wireless.packet_size for the size of segments",
         )
-    } else if scheme.tunnel().is_some() {
-        Some(
-            "is a tunnel, which needs a gateway at the other end of the radio; the nearest is \"snoop\" or \"i-tcp\"",
-        )
+    } else if matches!(scheme.link().arq, ArqUse::Supplied(_) | ArqUse::Replaced(_)) {
+        Some("is an ARQ of the radio's driver; the nearest is \"arq\", in a [tunnel] to another gateway")
     } else if !scheme.pairs().is_empty() {
-        Some("needs a gateway at the other end of the radio; the nearest is \"snoop\" or \"i-tcp\"")
+        Some("has agents at both ends of the radio; the nearest is \"arq\", in a [tunnel] to another gateway")
     } else if hears_radio {
         Some("acts on events of the radio that no driver reports; the nearest is \"snoop\" or \"i-tcp\"")
     } else if is_of_the_radio {
@@ -88,7 +116,9 @@ fn obstacle(scheme: &Combination<'_>) -> Option<&'static str> {
 impl SchemeName {
     /// All of them.
     pub fn all() -> impl Iterator<Item = SchemeName> {
-        [SchemeName::Basic, SchemeName::ITcp].into_iter().chain((0..AGENTS.len()).map(SchemeName::Agents))
+        let others =
+            (0..AGENTS.len()).map(SchemeName::Agents).chain(TunnelScheme::ALL.map(SchemeName::Tunnel));
+        [SchemeName::Basic, SchemeName::ITcp].into_iter().chain(others)
     }
 
     /// The name in files.
@@ -97,6 +127,7 @@ impl SchemeName {
             SchemeName::Basic => "basic",
             SchemeName::ITcp => "i-tcp",
             SchemeName::Agents(number) => AGENTS[number].name,
+            SchemeName::Tunnel(scheme) => scheme.words().0,
         }
     }
 
@@ -152,6 +183,7 @@ inline_schema!(SchemeName, |_generator| schema::described(
     ]
     .into_iter()
     .chain(AGENTS.map(|scheme| (scheme.name, scheme.meaning)))
+    .chain(TunnelScheme::ALL.map(TunnelScheme::words))
 ));
 
 /// The parameters of schemes. Those of agents are as in scenarios.
@@ -166,6 +198,31 @@ pub struct Schemes {
     pub wtcp_timestamps: WtcpTimestamps,
     /// Explicit Loss Notification.
     pub eln: Eln,
+    /// The code across packets of the tunnel, for what enters it here. Both directions have one if both gateways' files say so.
+    pub packet_fec: PacketFec,
+    /// The ARQ of the tunnel, for what enters it here: `protocol.selective-repeat`, whose feedback is real.
+    pub arq: Arq,
+}
+
+/// What is wrong with the parameters of a code, called `path`.
+pub(super) fn code_faults(code: &PacketFec, path: &str) -> Vec<Fault> {
+    let default = PacketFec::default();
+    let mut faults: Vec<(String, String)> = Scheme::faults(code, &Default::default());
+    let mut fault = |key: &str, problem: String| faults.push((key.to_owned(), problem));
+    if code.interleave > INTERLEAVE {
+        fault("interleave", format!("found {}, expected at most {INTERLEAVE}", code.interleave));
+    }
+    if code.directions != default.directions {
+        let expected = "expected \"both\": each gateway's file is for what enters there";
+        fault("directions", format!("found another, {expected}"));
+    }
+    if code.header != default.header {
+        fault(
+            "header",
+            format!("found {}, expected none stated: a tunnel's header is as it is", code.header),
+        );
+    }
+    faults.into_iter().map(|(key, problem)| Fault::new(&format!("{path}.{key}"), problem)).collect()
 }
 
 /// Indirect TCP (Bakre and Badrinath 1995): the gateway answers in the name of the server, and sends the data on in a second
@@ -210,6 +267,11 @@ impl Schemes {
                 faults.push(Fault::new(&format!("scheme.{}.{key}", scheme.name()), problem));
             }
         }
+        faults.extend(code_faults(&self.packet_fec, "scheme.packet-fec"));
+        if self.retransmissions().is_none() {
+            let problem = "found another, expected selective-repeat, which is that of the tunnel";
+            faults.push(Fault::new("scheme.arq.protocol", problem));
+        }
         let none = "each flow has agents of its own here; gateway.connections limits the flows";
         let connections = [
             ("snoop", self.snoop.connections, Snoop::default().connections),
@@ -219,6 +281,14 @@ impl Schemes {
         {
             let problem = format!("found {found}, expected {default}: {none}");
             faults.push(Fault::new(&format!("scheme.{scheme}.connections"), problem));
+        }
+    }
+
+    /// How often the tunnel retransmits a packet; `None` if that is not of its ARQ.
+    pub fn retransmissions(&self) -> Option<Retransmissions> {
+        match self.arq.protocol {
+            arq::Config::SelectiveRepeat(params) => Some(params.retransmissions),
+            _ => None,
         }
     }
 

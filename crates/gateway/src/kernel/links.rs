@@ -76,6 +76,61 @@ fn named(kind: u16, flags: u16, name: &str) -> Message {
     Message::new(kind, ACK | flags, &header(0, 0)).text(3, name)
 }
 
+/// Whether an interface is up; `None` if it is not there.
+pub(crate) fn is_up(name: &str) -> io::Result<Option<bool>> {
+    let found = getifaddrs()?.find(|each| each.interface_name == name);
+    Ok(found.map(|each| each.flags.contains(InterfaceFlags::IFF_UP)))
+}
+
+/// Lets the kernel receive packets by an interface that come from hosts to which other routes lead.
+fn receive_anywhere(netlink: &mut Netlink, name: &str, index: u32) -> io::Result<()> {
+    let wrong = |what: &str, error: io::Error| {
+        io::Error::new(error.kind(), format!("the interface {name}: {what} ({error})"))
+    };
+    // Checks of the source are loose.
+    const FORWARDING: u16 = 1;
+    const SOURCE_CHECK: u16 = 8;
+    let settings =
+        Attributes::default().put(FORWARDING, &1u32.to_ne_bytes()).put(SOURCE_CHECK, &2u32.to_ne_bytes());
+    let ipv4 = Attributes::default().nest(INET, &Attributes::default().nest(1, &settings));
+    netlink
+        .request(named(SET_LINK, 0, name).nest(26, &ipv4))
+        .map_err(|error| wrong("IPv4 cannot be set up", error))?;
+    const WHOLE: u8 = 32;
+    const SCOPE_LINK: u8 = 253;
+    let [a, b, c, d] = index.to_ne_bytes();
+    let place = [INET as u8, WHOLE, 0, SCOPE_LINK, a, b, c, d];
+    let address = Message::new(NEW_ADDRESS, ACK | CREATE, &place).put(2, &ADDRESS).put(1, &ADDRESS);
+    match netlink.request(address) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(wrong("it gets no address", error)),
+        _ => Ok(()),
+    }
+}
+
+/// Sets an interface up, with further flags, and without addresses of its own.
+fn set_up(netlink: &mut Netlink, name: &str, flags: u32) -> io::Result<()> {
+    // Without IPv6 in the kernel there are none.
+    let none = Attributes::default().nest(INET6, &Attributes::default().put(8, &[1]));
+    let _ = netlink.request(named(SET_LINK, 0, name).nest(26, &none));
+    let up = Message::new(SET_LINK, ACK, &header(0, UP | flags)).text(3, name);
+    netlink.request(up).map_err(|error| {
+        io::Error::new(error.kind(), format!("the interface {name}: it cannot be set up ({error})"))
+    })
+}
+
+/// Sets up the interface of a tunnel; returns its number.
+///
+/// # Errors
+/// If it is not there, or the kernel refuses.
+pub(crate) fn set_up_tunnel(name: &str, mtu: u16) -> io::Result<u32> {
+    let mut netlink = Netlink::open(SockProtocol::NetlinkRoute)?;
+    let index = nix::net::if_::if_nametoindex(name)?;
+    netlink.request(named(SET_LINK, 0, name).put(4, &u32::from(mtu).to_ne_bytes()))?;
+    receive_anywhere(&mut netlink, name, index)?;
+    set_up(&mut netlink, name, 0)?;
+    Ok(index)
+}
+
 impl Pair {
     /// That of radio interface number `radio` in the file.
     pub(crate) fn of(radio: usize) -> Pair {
@@ -99,27 +154,9 @@ impl Pair {
             _ => wrong("the kernel makes no pair of kind veth", error),
         })?;
         let index = nix::net::if_::if_nametoindex(self.outer.as_str())?;
-        // Packets come from hosts to which other routes lead: checks of the source are loose.
-        const FORWARDING: u16 = 1;
-        const SOURCE_CHECK: u16 = 8;
-        let settings =
-            Attributes::default().put(FORWARDING, &1u32.to_ne_bytes()).put(SOURCE_CHECK, &2u32.to_ne_bytes());
-        let ipv4 = Attributes::default().nest(INET, &Attributes::default().nest(1, &settings));
-        netlink
-            .request(named(SET_LINK, 0, &self.outer).nest(26, &ipv4))
-            .map_err(|error| wrong("IPv4 cannot be set up", error))?;
-        const WHOLE: u8 = 32;
-        const SCOPE_LINK: u8 = 253;
-        let [a, b, c, d] = index.to_ne_bytes();
-        let place = [INET as u8, WHOLE, 0, SCOPE_LINK, a, b, c, d];
-        let address = Message::new(NEW_ADDRESS, ACK | CREATE, &place).put(2, &ADDRESS).put(1, &ADDRESS);
-        netlink.request(address).map_err(|error| wrong("it gets no address", error))?;
+        receive_anywhere(&mut netlink, &self.outer, index)?;
         for name in [&self.outer, &self.inner] {
-            // No addresses of its own. Without IPv6 in the kernel there are none.
-            let none = Attributes::default().nest(INET6, &Attributes::default().put(8, &[1]));
-            let _ = netlink.request(named(SET_LINK, 0, name).nest(26, &none));
-            let up = Message::new(SET_LINK, ACK, &header(0, UP | NO_ARP)).text(3, name);
-            netlink.request(up).map_err(|error| wrong("it cannot be set up", error))?;
+            set_up(&mut netlink, name, NO_ARP)?;
         }
         Ok(index)
     }

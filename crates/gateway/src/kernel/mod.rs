@@ -9,6 +9,7 @@ pub(crate) mod queue;
 pub(crate) mod routes;
 pub(crate) mod socket;
 mod statements;
+pub(crate) mod tunnel_routes;
 
 /// The values of the three bits of packet marks that the gateway uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,11 @@ impl Marks {
     /// Packets that open flows with agents.
     pub(crate) fn for_agents(self) -> u32 {
         4 << self.shift
+    }
+
+    /// Datagrams of the tunnel.
+    pub(crate) fn of_tunnel(self) -> u32 {
+        6 << self.shift
     }
 
     /// Packets that agents have passed.

@@ -5,7 +5,8 @@
 //!                                                       └──> evidence ──> harm: the gateway stops helping
 //! ```
 //!
-//! What opens a flow comes from the rule by which the kernel has chosen its arm, with the arm's name.
+//! What opens a flow comes from the rule by which the kernel has chosen its arm, with the arm's name. With a tunnel, the function
+//! tells the arm by which the tunnel chooses it.
 
 mod file;
 mod track;
@@ -32,6 +33,7 @@ use crate::log;
 use crate::policy::{Help, Policy};
 use crate::report::rows::{Arm, End, FlowRow, Line, Settings};
 use crate::report::{Evidence, OBSERVED_S};
+use crate::tunnel::arms::Arms;
 use file::Rows;
 use track::Track;
 
@@ -105,6 +107,7 @@ impl Observer {
             all: HashMap::new(),
             order: VecDeque::new(),
             policy: Policy::new(config),
+            arms: Arms::of(config)?,
             config: config.clone(),
             clock: Clock::default(),
             next: 0,
@@ -194,6 +197,8 @@ struct Flows {
     /// Those that began within the time of one observation, in the order of their beginnings, with their numbers.
     order: VecDeque<(u64, Flow, u64)>,
     policy: Policy,
+    /// Who chooses arms, if not the kernel.
+    arms: Option<Arms>,
     config: Config,
     clock: Clock,
     next: u64,
@@ -220,6 +225,7 @@ impl Flows {
                         Request::End => return Ok(()),
                         Request::Reload(config, done) => {
                             self.policy = Policy::new(&config);
+                            self.arms = Arms::of(&config)?;
                             self.config = *config;
                             self.note(Line::Reload(self.settings()));
                             // The gateway waits, unless it has ended.
@@ -315,6 +321,12 @@ impl Flows {
         if matches!(self.policy.help(&opening), Help::None(_)) {
             return;
         }
+        let Flow { client, server } = opening.flow;
+        let share = self.config.gateway.unhelped_permille();
+        let arm = match &self.arms {
+            Some(arms) if arms.is_unhelped([client, server], share as u16) => Arm::Unhelped,
+            _ => arm,
+        };
         let began_ns = self.clock.of_stamp(logged.at_ns);
         if let Some(known) = self.all.get(&opening.flow) {
             if known.track.may_resend(opening.seq) {
@@ -327,7 +339,7 @@ impl Flows {
             return;
         }
         self.counters.watched.one();
-        let is_behind = self.config.gateway.radio_of(logged.interface).is_some();
+        let is_behind = self.config.radio_of(logged.interface).is_some();
         let mut coin = [0];
         // Without random numbers it is no fair one, and comparisons among unhelped flows mean nothing.
         let _ = rustix::rand::getrandom(&mut coin[..], rustix::rand::GetRandomFlags::empty());
@@ -419,6 +431,7 @@ mod tests {
             all: HashMap::new(),
             order: VecDeque::new(),
             policy: Policy::new(&config),
+            arms: None,
             config,
             clock: Clock::default(),
             next: 0,

@@ -1,6 +1,8 @@
 //! Files: what they mean, and their errors.
 
-use lasthop_gateway::config::{Config, SchemeName};
+use lasthop_gateway::config::{Class, Config, SchemeName};
+use lasthop_proto::arq::Retransmissions;
+use lasthop_tunnel::Help;
 
 fn error(text: &str) -> String {
     Config::parse(text, "gateway.toml").expect_err("an invalid file").to_string()
@@ -56,14 +58,15 @@ fn errors_have_place_cause_and_remedy() {
         ("conections = 9", "did you mean \"connections\"?"),
         (
             "scheme = \"itcp\"",
-            "gateway.scheme: found \"itcp\", expected \"basic\", \"i-tcp\", \"snoop\", \"wtcp-timestamps\" or \"eln\"; did you mean",
+            "gateway.scheme: found \"itcp\", expected \"basic\", \"i-tcp\", \"snoop\", \"wtcp-timestamps\", \"eln\", \"packet-fec\" or \"arq\"; did",
         ),
         (
             "scheme = \"ebsn\"",
             "acts on events of the radio that no driver reports; the nearest is \"snoop\" or \"i-tcp\"",
         ),
         ("scheme = \"eln\"", "or set scheme.eln.holes = true, which infers losses from the packets alone"),
-        ("scheme = \"packet-fec\"", "is a tunnel, which needs a gateway at the other end of the radio"),
+        ("scheme = \"packet-fec\"", "which needs a [tunnel] to a gateway at the other end of the radio"),
+        ("scheme = \"airmail\"", "is an ARQ of the radio's driver; the nearest is \"arq\", in a [tunnel]"),
         ("scheme = \"delayed-dupacks\"", "is part of the radio"),
         ("scheme = \"vs-tcp\"", "needs another TCP than the kernel's"),
         ("scheme = \"i-tcp + snoop\"", "is a combination"),
@@ -81,6 +84,8 @@ fn errors_have_place_cause_and_remedy() {
         ("prefixes = [\"10.0.0.1/8\"]", "match[0].prefixes[0]: found \"10.0.0.1/8\", expected a network"),
         ("hosts = [\"no-such.example\"]", "expected the address of a host, or its name in /etc/hosts"),
         ("dscp = [64]", "match[0].dscp[0]: found 64, expected 0 to 63"),
+        ("in_order = true", "match[0].in_order: found an order, expected none"),
+        ("packet-fec = { k = 2 }", "match[0].packet-fec: found parameters, expected none"),
     ] {
         let message = of(rule);
         assert!(message.contains(expected) && message.contains("--> gateway.toml:5:"), "{rule}: {message}");
@@ -108,6 +113,93 @@ fn errors_have_place_cause_and_remedy() {
         wireless.contains("scheme.i-tcp.wireless.rto_min: found 1 s, expected 1 ms to 200 ms"),
         "{wireless}"
     );
+}
+
+#[test]
+fn tunnels_have_a_class_for_each_rule() {
+    const TEXT: &str = r#"
+        [gateway]
+        scheme = "packet-fec"
+        [tunnel]
+        key = "/etc/lasthop/tunnel.key"
+        peer = "192.0.2.1:9332"
+        routes = ["0.0.0.0/0", "2001:db8::/32"]
+        [scheme.packet-fec]
+        k = 20
+        n = 24
+        [scheme.arq.protocol.selective-repeat]
+        retransmissions = 2
+        [[match]]
+        ports = [22]
+        scheme = "arq"
+        [[match]]
+        dscp = [46]
+        max_size = "300 B"
+        scheme = "packet-fec"
+        packet-fec = { k = 2, n = 3 }
+        [[match]]
+        ports = [80]
+        scheme = "i-tcp"
+    "#;
+    let config = Config::parse(TEXT, "gateway.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(config.radios(), ["lasthop-tun"]);
+    let classes = config.tunnel_classes();
+    let names: Vec<&str> = classes.iter().map(|class| &*class.name).collect();
+    assert_eq!(names, ["basic", "packet-fec", "match[0]", "match[1]"]);
+    let code = |class: &Class| match &class.help {
+        Help::Fec(code) => Some((code.k, code.n)),
+        _ => None,
+    };
+    assert_eq!((code(&classes[1]), code(&classes[3])), (Some((20, 24)), Some((2, 3))));
+    let retransmissions = Retransmissions::AtMost(2);
+    assert_eq!(classes[2].help, Help::Arq { retransmissions, in_order: true });
+    let canonical = config.to_toml();
+    let again = Config::parse(&canonical, "canonical").unwrap_or_else(|error| panic!("{error}\n{canonical}"));
+    assert_eq!(again, config);
+
+    for (change, expected) in [
+        (["20\n", "0\n"], "scheme.packet-fec.k: found 0, expected at least 1"),
+        (
+            ["n = 24", "n = 24\ninterleave = 65"],
+            "scheme.packet-fec.interleave: found 65, expected at most 64",
+        ),
+        (
+            ["n = 24", "n = 24\ndirections = \"up\""],
+            "scheme.packet-fec.directions: found another, expected \"both\"",
+        ),
+        (["n = 24", "n = 24\nheader = \"1 B\""], "scheme.packet-fec.header: found 1 B, expected none stated"),
+        (["k = 2,", "k = 9,"], "match[1].packet-fec.n: found 3, expected at least k = 9"),
+        (
+            [
+                "[scheme.arq.protocol.selective-repeat]\n        retransmissions = 2",
+                "[scheme.arq]\nprotocol.rlp = {}",
+            ],
+            "scheme.arq.protocol: found another, expected selective-repeat",
+        ),
+        (
+            ["scheme = \"arq\"", "scheme = \"snoop\"\nmax_size = \"9 B\""],
+            "match[0].max_size: found a size, expected none",
+        ),
+        (["/etc/lasthop", "etc"], "tunnel.key: found \"etc/tunnel.key\", expected an absolute path"),
+        (
+            ["peer", "packet_size = \"100 B\"\npeer"],
+            "tunnel.packet_size: found 100 B, expected 576 B to 9000 B",
+        ),
+        (["peer", "patience = \"1 ms\"\npeer"], "tunnel.patience: found 1 ms, expected 500 ms to 60 s"),
+        (
+            ["[gateway]", "[gateway]\nradio = [\"lasthop-tun\"]"],
+            "gateway.radio[0]: found the tunnel's interface",
+        ),
+        (
+            ["[gateway]", "[gateway]\nnumber = 252"],
+            "gateway.number: found 252, which is a table of the kernel",
+        ),
+    ] {
+        let [from, to] = change;
+        assert!(TEXT.contains(from), "{from}");
+        let message = error(&TEXT.replacen(from, to, 1));
+        assert!(message.contains(expected) && message.contains("--> gateway.toml:"), "{to}: {message}");
+    }
 }
 
 /// Every scheme of scenarios has a reason, or is one of the gateway's.

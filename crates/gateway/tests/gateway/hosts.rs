@@ -157,23 +157,7 @@ impl Network {
     }
 
     pub(crate) fn start_with(&self, keys: &str, options: &[&str]) -> Gateway {
-        let file = self.write(keys);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"))
-            .arg("run")
-            .arg(&file)
-            .args(options)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the gateway runs");
-        GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
-        let mut log = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut all = String::new();
-        while !all.contains("\"event\":\"started\"") {
-            let before = all.len();
-            log.read_line(&mut all).expect("a log");
-            assert!(all.len() > before, "the gateway has ended: {all}");
-        }
-        Gateway { child, file, log }
+        Gateway::run(self.write(keys), options)
     }
 
     /// Writes the file of the gateway.
@@ -200,6 +184,26 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
+    /// One with this file, at the host where this is called.
+    pub(crate) fn run(file: PathBuf, options: &[&str]) -> Gateway {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"))
+            .arg("run")
+            .arg(&file)
+            .args(options)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the gateway runs");
+        GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
+        let mut log = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut all = String::new();
+        while !all.contains("\"event\":\"started\"") {
+            let before = all.len();
+            log.read_line(&mut all).expect("a log");
+            assert!(all.len() > before, "the gateway has ended: {all}");
+        }
+        Gateway { child, file, log }
+    }
+
     pub(crate) fn ask(&self, command: &str, options: &[&str]) -> (bool, String) {
         let mut line = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
         let output = line.arg(command).arg(&self.file).args(options).output().expect("it runs");

@@ -12,3 +12,5 @@ mod report;
 mod splits;
 #[cfg(target_os = "linux")]
 mod succession;
+#[cfg(target_os = "linux")]
+mod tunnel;

@@ -22,13 +22,13 @@ from lasthop.core.names import unknown
 
 def gateway(
     command: Annotated[
-        Literal["run", "check", "rules", "status", "report", "reload", "remove"],
+        Literal["run", "check", "rules", "status", "report", "reload", "remove", "key"],
         typer.Argument(
             show_default=False,
             help="run: help flows across the radio until SIGTERM; check: check the file; rules: print the "
             "rules of nft and the routes that run installs; status, reload: of the running gateway; report: "
             "what help gains over the flows that are left alone; remove: remove the routes of a gateway that "
-            "was killed.",
+            "was killed; key: print a new key for a tunnel.",
         ),
     ],
     file: Annotated[

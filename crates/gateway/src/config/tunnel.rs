@@ -1,0 +1,171 @@
+//! The tunnel to another gateway.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use lasthop_base::{BitRate, Bytes, Duration};
+use lasthop_scenario::Fault;
+use lasthop_tunnel::{CLASSES, Help, OVERHEAD};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Config, Prefix, SchemeName, TunnelScheme, is_word};
+
+/// Headers of IPv6 and UDP, the longer ones.
+const OUTER_HEADERS: u64 = 48;
+
+/// A tunnel between two gateways, over UDP, with one shared key. Packets that the kernel routes to its interface reach the other
+/// gateway, and leave its interface there. What help they have on the way, the rules say: `packet-fec`, `arq`, or none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct Tunnel {
+    /// The file of the key, which both gateways have: `lasthop-gateway key` makes one.
+    pub key: PathBuf,
+    /// Address and port of the other gateway. One of the two must know it; the other one learns it, and may be anywhere.
+    #[serde(default)]
+    pub peer: Option<SocketAddr>,
+    /// The UDP port of this gateway.
+    #[serde(default = "default_port")]
+    pub port: u16,
+    /// The name of the interface.
+    #[serde(default = "default_interface")]
+    pub interface: String,
+    /// Networks to which packets go through the tunnel, while the other gateway answers, such as `"0.0.0.0/0"` for all that have
+    /// no nearer route. By default there are none, and the host's own routes lead to the interface.
+    #[serde(default)]
+    pub routes: Vec<Prefix>,
+    /// The largest packet of UDP over the path, its IP header included: what the path carries without fragments.
+    #[serde(default = "default_packet_size")]
+    pub packet_size: Bytes,
+    /// The rate of the path. The times of `packet-fec` that are not stated follow from it; without, they have their shortest
+    /// values.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// Whether `packet-fec` sends only as many repair packets as the loss takes that the other gateway reports: `n` is then the
+    /// most that a block has.
+    #[serde(default)]
+    pub adapt: bool,
+    /// How long the other gateway may be silent. Packets then take the routes that they have without the tunnel.
+    #[serde(default = "default_patience")]
+    pub patience: Duration,
+}
+
+fn default_port() -> u16 {
+    9332
+}
+
+fn default_interface() -> String {
+    String::from("lasthop-tun")
+}
+
+fn default_packet_size() -> Bytes {
+    Bytes(1400)
+}
+
+fn default_patience() -> Duration {
+    Duration::from_secs(3)
+}
+
+impl Tunnel {
+    /// The largest packet that enters the tunnel.
+    pub fn mtu(&self) -> u16 {
+        (self.packet_size.0 - OUTER_HEADERS - OVERHEAD as u64) as u16
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut fault =
+            |key: &str, problem: String| faults.push(Fault::new(&format!("tunnel.{key}"), problem));
+        if !is_word(&self.interface, 15) {
+            let expected = "expected a name for an interface, such as \"lasthop-tun\"";
+            fault("interface", format!("found \"{}\", {expected}", self.interface));
+        }
+        if self.port == 0 {
+            fault("port", String::from("found 0, expected 1 to 65535"));
+        }
+        if !self.key.is_absolute() {
+            let expected = "expected an absolute path, such as \"/etc/lasthop/tunnel.key\"";
+            fault("key", format!("found \"{}\", {expected}", self.key.display()));
+        }
+        if !(576..=9000).contains(&self.packet_size.0) {
+            fault("packet_size", format!("found {}, expected 576 B to 9000 B", self.packet_size));
+        }
+        if !(Duration::from_millis(500)..=Duration::from_secs(60)).contains(&self.patience) {
+            fault("patience", format!("found {}, expected 500 ms to 60 s", self.patience));
+        }
+        faults
+    }
+}
+
+/// A class of packets in the tunnel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// The rule that makes it, as in reports; of the first class `basic`.
+    pub name: String,
+    /// The rule's index, if it has one.
+    pub(crate) rule: Option<usize>,
+    /// The help of its packets.
+    pub help: Help,
+}
+
+impl Config {
+    /// The name of the tunnel's interface.
+    pub(super) fn tunnel_interface(&self) -> Option<&str> {
+        self.tunnel.as_ref().map(|tunnel| &*tunnel.interface)
+    }
+
+    pub(super) fn tunnel_faults(&self, faults: &mut Vec<Fault>) {
+        let Some(tunnel) = &self.tunnel else {
+            for (place, scheme) in self.used_schemes() {
+                if matches!(scheme, SchemeName::Tunnel(_)) {
+                    let problem = format!(
+                        "found \"{}\", which needs a [tunnel] to a gateway at the other end of the radio; the nearest \
+                         without one is \"snoop\" or \"i-tcp\"",
+                        scheme.name()
+                    );
+                    faults.push(Fault::new(&place, problem));
+                }
+            }
+            return;
+        };
+        faults.extend(tunnel.faults());
+        let radio = self.gateway.radio.iter().position(|radio| *radio == tunnel.interface);
+        if let Some(index) = radio {
+            let problem = "found the tunnel's interface, expected others: it is one of the radios by itself";
+            faults.push(Fault::new(&format!("gateway.radio.{index}"), problem));
+        }
+        let classes = self.tunnel_classes().len();
+        if classes > CLASSES {
+            let problem = format!(
+                "found {} rules with schemes of the tunnel, expected at most {}",
+                classes - 1,
+                CLASSES - 1
+            );
+            faults.push(Fault::new("match", problem));
+        }
+    }
+
+    /// The classes of packets that enter the tunnel here. Each rule has its own, so that no packet waits for one of another
+    /// rule; the first is that of all packets without help.
+    pub fn tunnel_classes(&self) -> Vec<Class> {
+        let code = self.scheme.packet_fec.clone();
+        let retransmissions = self.scheme.retransmissions();
+        let help = |scheme, code, in_order: Option<bool>| match (scheme, retransmissions) {
+            (SchemeName::Tunnel(TunnelScheme::PacketFec), _) => Some(Help::Fec(code)),
+            (SchemeName::Tunnel(TunnelScheme::Arq), Some(retransmissions)) => {
+                Some(Help::Arq { retransmissions, in_order: in_order.unwrap_or(true) })
+            }
+            _ => None,
+        };
+        let named = |name: &str, rule, help| Class { name: name.to_owned(), rule, help };
+        let mut classes = vec![named(SchemeName::Basic.name(), None, Help::None)];
+        let otherwise = help(self.gateway.scheme, code.clone(), None);
+        classes.extend(otherwise.map(|help| named(self.gateway.scheme.name(), None, help)));
+        for (index, rule) in self.rules.iter().enumerate() {
+            let own = rule.packet_fec.clone().unwrap_or_else(|| code.clone());
+            let help = help(rule.scheme, own, rule.in_order);
+            classes.extend(help.map(|help| named(&format!("match[{index}]"), Some(index), help)));
+        }
+        classes
+    }
+}

@@ -1,0 +1,370 @@
+//! The loop of a tunnel.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_base::{Duration, Time};
+use lasthop_tun::Tun;
+use lasthop_tunnel::{Counters, Event, Exits, Help, Key, Settings, Tunnel};
+use lasthop_wire::edit;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+
+use super::arms::Arms;
+use super::classes::Classes;
+use super::{Board, Status, random};
+use crate::config::{Config, SchemeName, TunnelScheme};
+use crate::kernel::tunnel_routes::TunnelRoutes;
+use crate::kernel::{Marks, links, socket};
+use crate::log;
+use crate::observe;
+
+/// How often the status is written, and how often interface and routes are looked for.
+const TICK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Packets, and datagrams, that are handled before it is looked for the others.
+const BATCH: usize = 64;
+
+/// The longest packet of IP.
+const LONGEST: usize = 1 << 16;
+
+/// The monotonic clock.
+fn now() -> Time {
+    let now = clock_gettime(ClockId::Monotonic);
+    Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+/// What could not be handed on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unsent {
+    /// Datagrams that the kernel did not take: no route, or a full queue.
+    unsent: u64,
+    /// Datagrams that were longer than the first link of the path carries.
+    oversized: u64,
+    /// Packets that the kernel did not take.
+    refused: u64,
+}
+
+/// The two sides of a tunnel.
+struct Ports {
+    tun: Tun,
+    socket: UdpSocket,
+    is_ipv6: bool,
+    mtu: u16,
+    unsent: Unsent,
+    packet: Vec<u8>,
+}
+
+impl Ports {
+    /// Lowers the largest segment that a SYN offers to what the tunnel carries.
+    fn clamp(&self, packet: &mut [u8]) {
+        let headers = if packet.first().is_some_and(|byte| byte >> 4 == 4) { 40 } else { 60 };
+        // What cannot be read has no such option.
+        let _ = edit::clamp_tcp_mss(packet, self.mtu.saturating_sub(headers));
+    }
+}
+
+impl Exits for Ports {
+    fn datagram(&mut self, to: SocketAddr, bytes: &[u8]) {
+        let to = match (to, self.is_ipv6) {
+            (SocketAddr::V4(to), true) => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
+            (to, _) => to,
+        };
+        match self.socket.send_to(bytes, to) {
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(nix::libc::EMSGSIZE) => self.unsent.oversized += 1,
+            Err(_) => self.unsent.unsent += 1,
+        }
+    }
+
+    fn packet(&mut self, bytes: &[u8]) {
+        let mut packet = std::mem::take(&mut self.packet);
+        packet.clear();
+        packet.extend_from_slice(bytes);
+        self.clamp(&mut packet);
+        // An interface that is gone is noticed when it is read.
+        self.unsent.refused += u64::from(!self.tun.send(&packet).unwrap_or(false));
+        self.packet = packet;
+    }
+}
+
+/// The tunnel, and what it needs to be made anew.
+pub(super) struct Carrier {
+    config: Config,
+    key: Key,
+    routes: TunnelRoutes,
+    evidence: observe::Shared,
+    board: Board,
+    classes: Classes,
+    tunnel: Tunnel,
+    ports: Ports,
+    /// The number of the interface.
+    index: u32,
+    /// Whether the routes lead into the tunnel.
+    is_led: bool,
+    buffer: Vec<u8>,
+    written: Time,
+    looked: Time,
+    /// What ends before this one have counted.
+    former: Counters,
+}
+
+impl Carrier {
+    pub(super) fn open(
+        config: &Config,
+        key: Key,
+        routes: TunnelRoutes,
+        evidence: observe::Shared,
+        board: Board,
+    ) -> io::Result<Carrier> {
+        let settings = config.tunnel.clone().ok_or_else(|| io::Error::other("the file has no tunnel"))?;
+        let tun = Tun::open(&settings.interface)?;
+        let mark = Marks::new(config.gateway.mark_bit).of_tunnel();
+        let (socket, is_ipv6) = socket::datagrams(settings.port, mark).map_err(|error| {
+            io::Error::new(error.kind(), format!("tunnel.port {}: {error}", settings.port))
+        })?;
+        let mtu = settings.mtu();
+        let index = links::set_up_tunnel(&settings.interface, mtu)?;
+        routes.install()?;
+        let unsent = Unsent::default();
+        Ok(Carrier {
+            classes: Classes::new(config, Arms::new(&key)),
+            tunnel: new_tunnel(config, &key)?,
+            ports: Ports { tun, socket: socket.into(), is_ipv6, mtu, unsent, packet: Vec::new() },
+            config: config.clone(),
+            key,
+            routes,
+            evidence,
+            board,
+            index,
+            is_led: false,
+            buffer: vec![0; LONGEST],
+            written: Time::ZERO,
+            looked: now(),
+            former: Counters::default(),
+        })
+    }
+
+    /// Works until it is told to end. If something fails, packets take other routes until it works again.
+    pub(super) fn run(&mut self, bell: &OwnedFd, must_end: &AtomicBool) {
+        let mut has_failed = false;
+        while !must_end.load(Ordering::Relaxed) {
+            let outcome = if has_failed { self.mend() } else { self.turn(bell) };
+            match outcome {
+                Ok(()) => has_failed = false,
+                Err(error) => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        let meaning = "packets take other routes until this works; it is tried every second";
+                        log::event(
+                            "tunnel has failed",
+                            json!({"error": error.to_string(), "meaning": meaning}),
+                        );
+                    }
+                    self.is_led = false;
+                    let _ = poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&timespec(LOOK)));
+                }
+            }
+        }
+        let _ = self.routes.lead(self.index, false);
+        let _ = self.routes.remove();
+    }
+
+    /// Makes the interface anew, which has gone.
+    fn mend(&mut self) -> io::Result<()> {
+        let name = self.config.tunnel.iter().map(|tunnel| &*tunnel.interface).next().unwrap_or_default();
+        if nix::net::if_::if_nametoindex(name).is_err() {
+            self.ports.tun = Tun::open(name)?;
+        }
+        self.index = links::set_up_tunnel(name, self.ports.mtu)?;
+        self.routes.install()
+    }
+
+    fn turn(&mut self, bell: &OwnedFd) -> io::Result<()> {
+        let at = now();
+        let until = self.tunnel.next_wakeup().min(self.written + TICK).max(at);
+        let wait = timespec(until.since(at));
+        let mut ready = [self.ports.tun.as_fd(), self.ports.socket.as_fd(), bell.as_fd()]
+            .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+        match poll(&mut ready, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [has_packets, has_datagrams] = [&ready[0], &ready[1]].map(|each| !each.revents().is_empty());
+        if has_datagrams {
+            self.receive()?;
+        }
+        if has_packets {
+            self.send()?;
+        }
+        let at = now();
+        if self.tunnel.next_wakeup() <= at {
+            self.tunnel.wake(at, &mut self.ports);
+        }
+        self.tell_events();
+        if self.tunnel.is_up() != self.is_led {
+            self.is_led = !self.is_led;
+            self.routes.lead(self.index, self.is_led)?;
+        }
+        if at >= self.written + TICK {
+            self.tick(at)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the datagrams that have arrived.
+    fn receive(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            match self.ports.socket.recv_from(&mut self.buffer) {
+                Ok((len, from)) => {
+                    let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+                    self.tunnel.receive(now(), &mut self.buffer[..len], from, &mut self.ports);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => break,
+                    // A router, or the other host, had an error for what was sent.
+                    ErrorKind::ConnectionRefused
+                    | ErrorKind::HostUnreachable
+                    | ErrorKind::NetworkUnreachable => {}
+                    ErrorKind::Interrupted => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the packets that enter.
+    fn send(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let Some(len) = self.ports.tun.receive(&mut self.buffer)? else { break };
+            let packet = &mut self.buffer[..len];
+            self.ports.clamp(packet);
+            let class = self.classes.of(packet, self.tunnel.unhelped());
+            self.tunnel.send(now(), class, packet, &mut self.ports);
+        }
+        Ok(())
+    }
+
+    fn tell_events(&mut self) {
+        while let Some(event) = self.tunnel.event() {
+            let (name, facts) = match event {
+                Event::Found(peer) => ("tunnel is up", json!({"peer": peer})),
+                Event::Heard => ("tunnel is up", json!({"peer": self.tunnel.peer()})),
+                Event::Moved(peer) => ("tunnel has moved", json!({"peer": peer})),
+                Event::Silent => {
+                    let meaning = "packets take other routes until the other gateway answers";
+                    ("tunnel is silent", json!({"peer": self.tunnel.peer(), "meaning": meaning}))
+                }
+            };
+            log::event(name, facts);
+        }
+    }
+
+    fn tick(&mut self, at: Time) -> io::Result<()> {
+        self.written = at;
+        let is_stopped = self.evidence.lock().stopped_s().is_some();
+        let unhelped = if is_stopped { 1000 } else { self.config.gateway.unhelped_permille() as u16 };
+        self.tunnel.set_unhelped(unhelped);
+        if self.tunnel.is_worn() {
+            self.former = add(self.former, self.tunnel.counters());
+            self.tunnel = new_tunnel(&self.config, &self.key)?;
+        }
+        self.board.write(Some(self.status()));
+        if at >= self.looked + LOOK {
+            self.looked = at;
+            self.look()?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether interface and routes are still there.
+    fn look(&mut self) -> io::Result<()> {
+        let name = self.config.tunnel.iter().map(|tunnel| &*tunnel.interface).next().unwrap_or_default();
+        match links::is_up(name)? {
+            Some(true) => {}
+            Some(false) => self.index = links::set_up_tunnel(name, self.ports.mtu)?,
+            None => return Err(io::Error::new(ErrorKind::NotFound, format!("the interface {name} is gone"))),
+        }
+        self.routes.install()?;
+        if self.is_led { self.routes.lead(self.index, true) } else { Ok(()) }
+    }
+
+    fn status(&self) -> Status {
+        let tunnel = &self.tunnel;
+        let Counters { entered, left, dropped, forged, replayed, malformed, fec, arq } =
+            add(self.former, tunnel.counters());
+        let Unsent { unsent, oversized, refused } = self.ports.unsent;
+        let (sent, lost) = tunnel.losses();
+        let schemes = self.config.tunnel_classes().into_iter().filter_map(|class| {
+            let scheme = match class.help {
+                Help::None => return None,
+                Help::Fec(_) => TunnelScheme::PacketFec,
+                Help::Arq { .. } => TunnelScheme::Arq,
+            };
+            Some((class.name, SchemeName::Tunnel(scheme).name()))
+        });
+        Status {
+            interface: self.config.tunnel.as_ref().map(|tunnel| tunnel.interface.clone()).unwrap_or_default(),
+            mtu: self.ports.mtu,
+            peer: tunnel.peer(),
+            is_up: tunnel.is_up(),
+            rtt_s: tunnel.rtt().map(Duration::as_secs_f64),
+            loss: (sent > 0).then(|| lost as f64 / sent as f64),
+            unhelped_share: f64::from(tunnel.unhelped()) / 1000.0,
+            classes: schemes.collect(),
+            counters: BTreeMap::from([
+                ("entered", entered),
+                ("left", left),
+                ("dropped", dropped),
+                ("forged", forged),
+                ("replayed", replayed),
+                ("malformed", malformed),
+                ("recovered", fec.recovered),
+                ("unrecovered", fec.unrecovered),
+                ("retransmitted", arq.retransmitted),
+                ("given_up", arq.given_up),
+                ("unsent", unsent),
+                ("oversized", oversized),
+                ("refused", refused),
+            ]),
+        }
+    }
+}
+
+fn add(mut former: Counters, now: Counters) -> Counters {
+    former.entered += now.entered;
+    former.left += now.left;
+    former.dropped += now.dropped;
+    former.forged += now.forged;
+    former.replayed += now.replayed;
+    former.malformed += now.malformed;
+    former.fec.recovered += now.fec.recovered;
+    former.fec.unrecovered += now.fec.unrecovered;
+    former.arq.retransmitted += now.arq.retransmitted;
+    former.arq.given_up += now.arq.given_up;
+    former
+}
+
+/// A start of this end.
+fn new_tunnel(config: &Config, key: &Key) -> io::Result<Tunnel> {
+    let tunnel = config.tunnel.as_ref();
+    let settings = Settings {
+        classes: config.tunnel_classes().into_iter().map(|class| class.help).collect(),
+        unhelped: config.gateway.unhelped_permille() as u16,
+        peer: tunnel.and_then(|tunnel| tunnel.peer),
+        rate: tunnel.and_then(|tunnel| tunnel.rate),
+        adapts: tunnel.is_some_and(|tunnel| tunnel.adapt),
+        patience: tunnel.map_or(LOOK, |tunnel| tunnel.patience),
+    };
+    Ok(Tunnel::new(settings, key.clone(), random()?))
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    let nanos = duration.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
+}
