@@ -2,8 +2,9 @@
 
 PROGRAM is `lasthop-gateway`. Server, gateway and client are network namespaces of this machine with its
 Linux; the wire and the radio between them are links of `lasthop emulate`. The server sends to the client for
-some seconds by iperf3, with help and without, in turn. The same transfers are simulated on the same links,
-and both gains are printed with 95 % intervals, as a Markdown table. Needs root and iperf3.
+some seconds by iperf3, with help and without, in turn. Schemes of the tunnel have a second gateway at the
+client. The same transfers are simulated on the same links, and both gains are printed with 95 % intervals,
+as a Markdown table. Needs root and iperf3.
 """
 
 from __future__ import annotations
@@ -11,17 +12,24 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gateway_network import Network, needed
+from gateway_network import BEHIND, Network, needed
 from scipy.stats import t as student
 
 import lasthop
 
 SENDERS = {"reno": "linux-reno", "cubic": "linux", "bbr": "linux-bbr"}
 """The simulator's senders, by the kernel's names of their congestion control."""
+
+
+TUNNEL = {"packet-fec": 72, "arq": 62}
+"""Bytes that the tunnel adds to packets of a class: headers of IPv4 and UDP, its own, and the tag."""
+
+TUNNEL_MTU = 1306
+"""The largest packet in the tunnel, by default."""
 
 
 class Link(NamedTuple):
@@ -98,13 +106,23 @@ def measure(link: Link, sender: str, options: argparse.Namespace) -> tuple[list[
             # Both arms meet the same losses.
             with Network() as network:
                 settings = f'scheme = "{options.scheme}"\n'
+                own = ["-B", BEHIND] if arm and options.scheme in TUNNEL else []
                 wire = scenario(link, options.seconds, wired=True, radio=False)
                 radio = scenario(link, options.seconds, wired=False, radio=True)
                 network.emulated("server", "wired0", 2, wire, 100 + run)
                 network.emulated("client", "radio0", 1, radio, run)
-                with network.gateway(settings, program) if arm else nullcontext():
-                    found.append(network.transfer(line))
+                with helping(network, link, settings, program, options.scheme) if arm else nullcontext():
+                    found.append(network.transfer([*line, *own]))
     return rates
+
+
+def helping(
+    network: Network, link: Link, settings: str, program: list[str], scheme: str
+) -> AbstractContextManager[Any]:
+    """Run what helps: a gateway, or two with a tunnel."""
+    if scheme in TUNNEL:
+        return network.tunnel(settings, f'rate = "{link.rate}"\n', program)
+    return network.gateway(settings, program)
 
 
 def simulate(link: Link, sender: str, options: argparse.Namespace) -> tuple[list[float], list[float]]:
@@ -114,10 +132,25 @@ def simulate(link: Link, sender: str, options: argparse.Namespace) -> tuple[list
         f'schemes = ["basic", "{options.scheme}"]\nsender = "{SENDERS[sender]}"\n{text}'
     )
     rates = [
-        [float(both.run(scheme, run=run).metrics["throughput_bps"]) for run in range(4 * options.runs)]
-        for scheme in ("basic", options.scheme)
+        [float(each.run(scheme, run=run).metrics["throughput_bps"]) for run in range(4 * options.runs)]
+        for scheme, each in (("basic", both), (options.scheme, both.with_(*in_tunnel(link, options.scheme))))
     ]
     return rates[0], rates[1]
+
+
+def in_tunnel(link: Link, scheme: str) -> list[str]:
+    """Return the changes by which a scheme of the tunnel is simulated: its sizes, and when losses are known."""
+    if scheme not in TUNNEL:
+        return []
+    packet = f"tcp.packet_size={TUNNEL_MTU} B"
+    if scheme == "packet-fec":
+        return [packet, f"scheme.packet-fec.header={TUNNEL[scheme]} B"]
+    # The ARQ of a link adds no bytes, and hears of a loss when three later packets have arrived.
+    added = (TUNNEL_MTU + TUNNEL[scheme]) / TUNNEL_MTU
+    mbps = float(link.rate.split()[0])
+    heard_ms = 2 * link.radio_ms + 3 * (TUNNEL_MTU + TUNNEL[scheme]) * 8 / mbps / 1e3
+    repeat = "scheme.arq.protocol.selective-repeat"
+    return [packet, f"radio.rate={mbps / added:.4f} Mbps", f"{repeat}.feedback_delay={heard_ms:.2f} ms"]
 
 
 def gain(without: list[float], helped: list[float]) -> float:

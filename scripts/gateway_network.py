@@ -21,6 +21,7 @@ from typing import Any
 
 CLIENT = "10.1.0.2"
 SERVER = "10.2.0.2"
+BEHIND = "10.9.0.1"
 LASTHOP = [sys.executable, "-m", "lasthop"]
 
 
@@ -138,6 +139,30 @@ class Network:
         with self.running("gateway", [*program, "run", str(path)]) as process:
             wait(control.exists)
             yield process
+
+    @contextmanager
+    def tunnel(self, settings: str, keys: str, program: list[str]) -> Iterator[None]:
+        """Run two gateways with a tunnel over the radio, the other one at the client; `keys` are of `[tunnel]`.
+
+        Behind the client is the address `BEHIND`.
+        """
+        key = self.directory / "key"
+        key.write_text("5a" * 32, encoding="utf-8")
+        ip(f"-n {self.names['client']} address add {BEHIND}/32 dev lo")
+        ip(f"-n {self.names['gateway']} route add {BEHIND} via {CLIENT}")
+        with ExitStack() as stack:
+            for host, own in (
+                ("client", f'routes = ["{SERVER}/32"]\n'),
+                ("gateway", f'routes = ["{BEHIND}/32"]\npeer = "{CLIENT}:9332"\n'),
+            ):
+                control, path = self.directory / f"{host}-control", self.directory / f"{host}.toml"
+                text = f'[tunnel]\nkey = "{key}"\n{own}{keys}\n[gateway]\ncontrol = "{control}"\n{settings}'
+                path.write_text(text, encoding="utf-8")
+                stack.enter_context(self.running(host, [*program, "run", str(path)]))
+                wait(control.exists)
+            status = [*program, "status", str(self.directory / "gateway.toml"), "--json"]
+            wait(lambda: json.loads(self.run("gateway", status))["tunnel"]["is_up"])
+            yield
 
     def status(self, program: list[str]) -> dict[str, Any]:
         """Return the status of the gateway."""

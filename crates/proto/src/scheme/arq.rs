@@ -56,16 +56,32 @@ impl Scheme for Arq {
         Some(Deployment {
             place: "both ends of the wireless link",
             products: Some(Products {
-                names: "retries of Wi-Fi, acknowledged mode of RLC",
-                owner: "of Wi-Fi the access point and the adapter, yours at home; of LTE, 5G and satellites the operator's, \
-                        not yours to change",
+                names: "lasthop gateway at both ends; retries of Wi-Fi, acknowledged mode of RLC",
+                owner: "a Linux box at each end of the wireless link: yours, with a server beyond it that you run. Retries of the \
+                        link itself are those of the access point and the adapter, yours at home; of LTE, 5G and satellites \
+                        they are the operator's, not yours to change",
                 commands: &[
-                    "# Wi-Fi, at both ends",
+                    "cat > gateway.toml <<'END'",
+                    "[gateway]",
+                    "scheme = \"arq\"",
+                    "unhelped = \"10%\"",
+                    "",
+                    "[tunnel]",
+                    "key = \"/etc/lasthop/tunnel.key\"",
+                    "peer = \"PEER:9332\"",
+                    "routes = [\"NETWORK\"]",
+                    "END",
+                    "# at one end, and then copied to the other one",
+                    "lasthop gateway key > /etc/lasthop/tunnel.key",
+                    "# at both ends",
+                    "lasthop gateway check gateway.toml",
+                    "lasthop gateway run gateway.toml",
+                    "# or, where the link is Wi-Fi, at both ends",
                     "iw phy PHY set retry short 15 long 15",
-                    "# LTE and 5G: the operator configures acknowledged mode of RLC for each bearer",
                 ],
-                note: "losses that a measurement of packets sees lie above the retries that the link has already: they are the \
-                       frames that those gave up. Some drivers ignore the limit",
+                note: "PEER is the address of the other end, which one of the two must state; NETWORK what lies behind it, or \
+                       0.0.0.0/0. Losses that a measurement of packets sees lie above the retries that the link has already: \
+                       they are the frames that those gave up. Some drivers ignore the limit of iw",
             }),
             cost: "air time and delay that varies, for all traffic of the link",
             variants: &[&[]],

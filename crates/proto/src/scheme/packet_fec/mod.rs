@@ -160,16 +160,33 @@ impl Scheme for PacketFec {
         Some(Deployment {
             place: "both ends of the wireless link",
             products: Some(Products {
-                names: "UDPspeeder, tinyfecVPN, WFB-ng",
-                owner: "a host at each end of the wireless link: yours, with a server beyond it that you run",
+                names: "lasthop gateway at both ends; tinyfecVPN, UDPspeeder, WFB-ng",
+                owner: "a Linux box at each end of the wireless link: yours, with a server beyond it that you run",
                 commands: &[
-                    "# at the server",
-                    "tinyvpn -s -l0.0.0.0:4096 -f{k}:{n-k} -i SPREAD_MS --sub-net 10.22.22.0 -k PASSWORD",
-                    "# at your end",
-                    "tinyvpn -c -rSERVER:4096 -f{k}:{n-k} -i SPREAD_MS --sub-net 10.22.22.0 -k PASSWORD",
+                    "cat > gateway.toml <<'END'",
+                    "[gateway]",
+                    "scheme = \"packet-fec\"",
+                    "unhelped = \"10%\"",
+                    "",
+                    "[tunnel]",
+                    "key = \"/etc/lasthop/tunnel.key\"",
+                    "peer = \"PEER:9332\"",
+                    "routes = [\"NETWORK\"]",
+                    "",
+                    "[scheme.packet-fec]",
+                    "k = {k}",
+                    "n = {n}",
+                    "interleave = {interleave}",
+                    "END",
+                    "# at one end, and then copied to the other one",
+                    "lasthop gateway key > /etc/lasthop/tunnel.key",
+                    "# at both ends",
+                    "lasthop gateway check gateway.toml",
+                    "lasthop gateway run gateway.toml",
                 ],
-                note: "tinyfecVPN carries TCP, UDPspeeder UDP only (the same -f); SPREAD_MS is the time over which a block is \
-                       sent: that of {interleave} blocks, or 0 for one",
+                note: "PEER is the address of the other end, which one of the two must state; NETWORK what lies behind it, or \
+                       0.0.0.0/0; `lasthop gateway report` then shows what it gains over the tenth of the flows that it leaves \
+                       alone",
             }),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
             variants: &[
