@@ -139,7 +139,7 @@ def simulate(link: Link, sender: str, options: argparse.Namespace) -> tuple[list
 
 
 def in_tunnel(link: Link, scheme: str) -> list[str]:
-    """Return the changes by which a scheme of the tunnel is simulated: its sizes, and when losses are known."""
+    """Return the changes by which a scheme of the tunnel is simulated: sizes, and when losses are known."""
     if scheme not in TUNNEL:
         return []
     packet = f"tcp.packet_size={TUNNEL_MTU} B"

@@ -142,7 +142,7 @@ class Network:
 
     @contextmanager
     def tunnel(self, settings: str, keys: str, program: list[str]) -> Iterator[None]:
-        """Run two gateways with a tunnel over the radio, the other one at the client; `keys` are of `[tunnel]`.
+        """Run two gateways with a tunnel over the radio, one of them at the client, and `keys` of `[tunnel]`.
 
         Behind the client is the address `BEHIND`.
         """
