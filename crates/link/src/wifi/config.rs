@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::phy::{LONGEST_PPDU, PpduFormat};
+use super::power_save::PowerSave;
 use super::rate::RateSelection;
 use crate::queue::{Queue, QueueLimit};
 use crate::wlan::{Cw, RetryLimit};
@@ -199,17 +200,20 @@ pub struct StationRadio {
     pub snr: Option<Decibels>,
     /// Losses whatever the rate.
     pub loss: MpduLoss,
+    /// Power save; `None` if it is always awake.
+    pub power_save: Option<PowerSave>,
 }
 
 impl StationRadio {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// If there is no such rate.
+    /// If there is no such rate, or a parameter is out of range.
     pub fn validate(&self, format: &PpduFormat) -> Result<(), Invalid> {
         if !(1..=4).contains(&self.streams) {
             return Err(Invalid { field: "streams", problem: "expected 1 to 4 spatial streams" });
         }
+        self.power_save.map_or(Ok(()), |power_save| power_save.validate())?;
         self.rate.validate(format, self.streams)
     }
 }

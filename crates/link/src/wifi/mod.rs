@@ -4,6 +4,7 @@
 mod config;
 mod noise;
 mod phy;
+mod power_save;
 pub mod rate;
 
 pub use config::{Access, Category, Edca, MpduLoss, Neighbour, Scheduler, StationRadio, WifiConfig};
@@ -12,3 +13,4 @@ pub use phy::{
     ControlRate, EIFS_EXTENSION, GuardInterval, LONGEST_PPDU, MPDU_OVERHEAD, PpduFormat, RESPONSE_TIMEOUT,
     Rate, SIFS, SLOT, Standard, Width,
 };
+pub use power_save::{Delivery, PowerSave};

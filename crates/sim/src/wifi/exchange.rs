@@ -29,7 +29,7 @@ impl WifiBss {
             Phase::OnAir { at, .. } => at,
             Phase::Response { until, .. } | Phase::Ending { until, .. } | Phase::Collision { until } => until,
         };
-        self.neighbour.as_ref().map_or(due, |foreign| due.min(foreign.next))
+        self.neighbour.as_ref().map_or(due, |foreign| due.min(foreign.next)).min(self.release)
     }
 
     /// Processes everything that is due by `now`.
@@ -38,6 +38,10 @@ impl WifiBss {
             let at = self.due();
             if self.neighbour.as_ref().is_some_and(|foreign| foreign.next == at) {
                 self.arrive_foreign(at);
+                continue;
+            }
+            if self.release == at {
+                self.announce(at);
                 continue;
             }
             match self.phase {
@@ -231,6 +235,8 @@ impl WifiBss {
         self.report(sender, now, out);
         self.agreements[agreement].requests = false;
         self.serve_next(function, agreement);
+        let (station, up) = self.peer_of(agreement);
+        self.keep_awake(station, up, now);
         let rest = if txop_ends > now { txop_ends.since(now).saturating_sub(SIFS) } else { Duration::ZERO };
         if rest.is_zero() {
             return self.end_access(sender, now);

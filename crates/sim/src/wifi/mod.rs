@@ -4,6 +4,7 @@
 mod agreement;
 mod contention;
 mod exchange;
+mod power_save;
 mod ppdu;
 mod station;
 mod stats;
@@ -18,6 +19,7 @@ use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 use agreement::Agreement;
 use contention::{Contender, Function};
 use exchange::Phase;
+use power_save::Doze;
 use ppdu::Ppdu;
 
 pub use station::{BssStreams, WifiStation, WifiStreams};
@@ -65,8 +67,12 @@ const FOREIGN: usize = usize::MAX;
 /// Watchers get the outcome of each attempt of the access point's MPDUs, as from a [`Link`](crate::Link), at the end of the
 /// response, or of the PPDU if there is none.
 ///
+/// # Power save
+/// What arrives for a [dozing](lasthop_link::wifi::PowerSave) station waits for a beacon, which is on time and takes no air, or for a frame of the
+/// station. A station that is served stays awake until nothing is left for it. It counts as in the access point's queue.
+///
 /// # Left out
-/// OFDMA, MU-MIMO, A-MSDU, encryption, beacons, hidden stations, capture, power save.
+/// OFDMA, MU-MIMO, A-MSDU, encryption, the air of beacons, hidden stations, capture.
 ///
 /// # Cost
 /// Two wake-ups for each PPDU, and one for each MPDU that arrives.
@@ -89,6 +95,8 @@ pub struct WifiBss {
     places: Vec<usize>,
     neighbour: Option<Foreign>,
     phase: Phase,
+    /// The next beacon that announces frames for a dozing station.
+    release: Time,
     /// End of the last busy period.
     idle_from: Time,
     /// Current senders.
@@ -110,6 +118,7 @@ struct Peer {
     bits: [Stream; 2],
     above_mac: [(f64, Stream); 2],
     rates: [Box<dyn RateControl>; 2],
+    doze: Option<Doze>,
     stats: StationWays,
 }
 
@@ -144,7 +153,7 @@ impl WifiBss {
         let (mut contenders, mut peers) = (vec![Contender::new(streams.backoff)], Vec::new());
         let (mut places, mut queues) = (Vec::new(), Vec::new());
         for (index, station) in stations.into_iter().enumerate() {
-            let WifiStation { hosts, radio, channel, above_mac, streams } = station;
+            let WifiStation { hosts, radio, channel, above_mac, mut streams } = station;
             contenders.push(Contender::new(streams.backoff));
             queues.push(streams.queue);
             let noise = radio.snr.map(NoiseErrors::new);
@@ -154,8 +163,9 @@ impl WifiBss {
             let survival = [radio.loss.down, radio.loss.up].map(|loss| 1.0 - loss.get());
             let [above_down, above_up] = streams.above_mac;
             let above_mac = [(above_mac.down.get(), above_down), (above_mac.up.get(), above_up)];
+            let doze = radio.power_save.map(|config| Doze::new(config, &mut streams.beacon));
             let (bits, stats) = (streams.bits, StationWays::default());
-            peers.push(Peer { channel, noise, survival, bits, above_mac, rates, stats });
+            peers.push(Peer { channel, noise, survival, bits, above_mac, rates, doze, stats });
             for HostId(host) in hosts {
                 let host = usize::from(host);
                 places.resize(places.len().max(host + 1), AP);
@@ -199,6 +209,7 @@ impl WifiBss {
             places,
             neighbour,
             phase: Phase::Idle { due: Time::NEVER },
+            release: Time::NEVER,
             idle_from: Time::ZERO,
             entered: 0,
             released: Vec::new(),
@@ -278,8 +289,9 @@ impl WifiBss {
             *packets += 1;
             *bytes += packet.size;
         }
-        if !agreement.is_ready && agreement.has_frames() {
-            agreement.is_ready = true;
+        let waits = !agreement.is_ready && agreement.has_frames();
+        if waits && (up || !self.is_buffered(to, now)) {
+            self.agreements[index].is_ready = true;
             self.add_ready(CATEGORIES * from + category as usize, index, now);
         }
     }

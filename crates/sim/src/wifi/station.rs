@@ -35,6 +35,8 @@ pub struct WifiStreams {
     pub rate: [Stream; 2],
     /// Choices of queue disciplines.
     pub queue: [Stream; 2],
+    /// Phase of the beacons to which it listens.
+    pub beacon: Stream,
 }
 
 impl WifiStreams {
@@ -48,6 +50,7 @@ impl WifiStreams {
             above_mac: both("above-mac"),
             rate: both("rate"),
             queue: both("queue"),
+            beacon: streams.stream_of(format_args!("beacon:{name}")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use lasthop_base::{Duration, Time};
 use lasthop_link::queue::{Queue, QueueLimit};
-use lasthop_link::wifi::{Access, Edca, Scheduler, WifiConfig};
+use lasthop_link::wifi::{Access, Delivery, Edca, PowerSave, Scheduler, StationRadio, WifiConfig};
 use lasthop_link::wlan::{Cw, RetryLimit};
 use lasthop_proto::{DropReason, LinkOutcome, Port};
 use lasthop_sim::wlan::AboveMac;
@@ -170,4 +170,73 @@ fn stations_reach_each_other_through_the_access_point() {
     to.sort_by_key(|did| format!("{did:?}"));
     assert_eq!(to, [Did::Deliver(Port::WIRED, 8), Did::Deliver(Port(2), 7)]);
     assert!(bench.now < Time::ZERO + Duration::from_millis(5));
+}
+
+/// Stations that doze.
+fn dozing(power_save: PowerSave) -> Bench {
+    let radio = StationRadio { power_save: Some(power_save), ..mcs7() };
+    Bench::new(ht20(), 1, stations(1, 1, radio, AboveMac::default()))
+}
+
+/// What arrives for a station that dozes at once waits for the next beacon to which it listens, then for the air.
+#[test]
+fn a_beacon_releases_what_is_buffered() {
+    for listen in [1, 3] {
+        let save = PowerSave { timeout: Duration::ZERO, listen, ..PowerSave::default() };
+        let mut bench = dozing(save);
+        let (interval_us, wait_us) = (102_400.0 * f64::from(listen), 43.0 + 9.0 * 16.0 + SINGLE);
+        let sent: Vec<f64> = (0..40).map(|number| f64::from(number) * 450_000.0 + 1000.0).collect();
+        for (number, at) in sent.iter().enumerate() {
+            bench.send(us(*at as u64), Port::WIRED, packet(number as u64, host(0), 1498));
+        }
+        bench.finish();
+        let found = bench.deliveries();
+        let phase = found[0].0 % interval_us;
+        let mut waits = Vec::new();
+        for ((at, number), sent) in found.iter().zip(&sent) {
+            let apart =
+                (at % interval_us - phase + interval_us / 2.0).rem_euclid(interval_us) - interval_us / 2.0;
+            assert!(apart.abs() <= wait_us, "{number} at {at}: {apart}");
+            waits.push(at - sent);
+        }
+        waits.sort_by(f64::total_cmp);
+        assert!(waits[39] <= interval_us + wait_us && waits[39] > 0.8 * interval_us, "{waits:?}");
+        assert!(waits[0] < 0.2 * interval_us, "{waits:?}");
+    }
+}
+
+/// A frame of the station releases what is buffered by U-APSD, and by the timeout of a station that then stays awake; not
+/// otherwise.
+#[test]
+fn a_frame_of_the_station_releases_what_is_buffered() {
+    let legacy =
+        PowerSave { timeout: Duration::ZERO, beacon: Duration::from_secs(1), ..PowerSave::default() };
+    let all = [
+        (PowerSave { delivery: Delivery::UApsd, ..legacy }, true),
+        (PowerSave { timeout: Duration::from_millis(5), ..legacy }, true),
+        (legacy, false),
+    ];
+    for (save, is_released) in all {
+        let mut bench = dozing(save);
+        // Behind the first beacon, wherever it is.
+        bench.send(us(3_000_000), Port::WIRED, packet(1, host(0), 1498));
+        bench.send(us(3_001_000), Port(1), packet(2, SERVER, 1498));
+        bench.finish();
+        let at = bench.deliveries().iter().find(|delivery| delivery.1 == 1).expect("it arrives").0;
+        assert_eq!(at < 3_003_000.0, is_released, "{save:?}: {at}");
+    }
+}
+
+/// Within the timeout after a frame in either direction, nothing waits for a beacon; after it, everything does.
+#[test]
+fn a_station_stays_awake_for_its_timeout() {
+    let save = PowerSave { beacon: Duration::from_secs(1), ..PowerSave::default() };
+    for (pause_us, at_once) in [(99_000, true), (110_000, false)] {
+        let mut bench = dozing(save);
+        bench.send(us(3_000_000), Port(1), packet(1, SERVER, 1498));
+        bench.send(us(3_000_000 + pause_us), Port::WIRED, packet(2, host(0), 1498));
+        bench.finish();
+        let at = bench.deliveries()[1].0;
+        assert_eq!(at < (3_002_000 + pause_us) as f64, at_once, "{pause_us}: {at}");
+    }
 }

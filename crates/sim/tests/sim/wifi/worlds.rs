@@ -6,7 +6,8 @@ use lasthop_base::{Bytes, Decibels, Duration, Probability, Stream, Streams};
 use lasthop_link::queue::{Management, Queue, QueueLimit};
 use lasthop_link::wifi::rate::{FixedRate, RateSelection};
 use lasthop_link::wifi::{
-    Category, GuardInterval, MpduLoss, PpduFormat, Scheduler, Standard, StationRadio, Width, WifiConfig,
+    Category, Delivery, GuardInterval, MpduLoss, PowerSave, PpduFormat, Scheduler, Standard, StationRadio,
+    Width, WifiConfig,
 };
 use lasthop_link::wlan::RetryLimit;
 use lasthop_proto::{Dscp, HostId, Packet, Port};
@@ -63,6 +64,17 @@ fn config(random: &mut Stream) -> WifiConfig {
     }
 }
 
+/// Half of the worlds have stations that doze.
+fn power_save(random: &mut Stream) -> Option<PowerSave> {
+    let save = PowerSave {
+        delivery: one_of(random, &[Delivery::Beacon, Delivery::UApsd]),
+        timeout: Duration::from_micros(one_of(random, &[0, 500, 100_000])),
+        beacon: Duration::from_micros(one_of(random, &[1_000, 102_400])),
+        listen: one_of(random, &[1, 3]),
+    };
+    random.bernoulli(0.5).then_some(save)
+}
+
 impl World {
     fn random(seed: u64) -> World {
         let mut random = Streams::new(seed, 0).stream("world");
@@ -81,6 +93,7 @@ impl World {
             // At 22 dB, MCS 7 loses few, and the lower ones none.
             snr: one_of(random, &[None, Decibels::new(22.0)]),
             loss: MpduLoss { down: share(random), up: share(random) },
+            power_save: power_save(&mut Streams::new(seed, 0).stream("power-save")),
         };
         let rare = Probability::new(0.1).unwrap();
         let above_mac = one_of(random, &[AboveMac::default(), AboveMac { down: rare, up: rare }]);

@@ -1,0 +1,90 @@
+//! Dozing stations: what the access point buffers, and when it releases it.
+
+use lasthop_base::{Duration, Stream, Time};
+use lasthop_link::wifi::{Category, PowerSave};
+
+use super::{AP, CATEGORIES, WifiBss};
+
+/// Whether a station dozes, and when it listens to the next beacon that announces frames for it.
+pub(super) struct Doze {
+    config: PowerSave,
+    /// The first beacon to which it listens.
+    phase: Duration,
+    /// It dozes from then on, unless the access point is sending to it.
+    awake_until: Time,
+    /// The beacon that releases what is buffered; never if nothing is.
+    pub(super) release: Time,
+}
+
+impl Doze {
+    /// A dozing station, whose beacons have a random phase.
+    pub(super) fn new(config: PowerSave, random: &mut Stream) -> Doze {
+        let phase = Duration::from_nanos(random.below(config.listen_interval().as_nanos()));
+        Doze { config, phase, awake_until: Time::ZERO, release: Time::NEVER }
+    }
+
+    /// The first beacon after `now` to which it listens.
+    fn next_beacon(&self, now: Time) -> Time {
+        let (first, interval) = (Time::ZERO + self.phase, self.config.listen_interval());
+        if now < first {
+            return first;
+        }
+        let heard = now.since(first).as_nanos() / interval.as_nanos();
+        first + interval * (heard + 1)
+    }
+}
+
+impl WifiBss {
+    /// Whether frames for the station at place `to` must wait for a beacon; then the beacon is scheduled.
+    pub(super) fn is_buffered(&mut self, to: usize, now: Time) -> bool {
+        let Some(doze) = &self.peers[to - 1].doze else { return false };
+        let is_served =
+            || Category::ALL.iter().any(|&each| self.agreements[self.agreement(AP, to, each)].is_ready);
+        if now < doze.awake_until || is_served() {
+            return false;
+        }
+        let release = doze.next_beacon(now).min(doze.release);
+        self.schedule_release(to, release);
+        true
+    }
+
+    fn schedule_release(&mut self, to: usize, release: Time) {
+        if let Some(doze) = &mut self.peers[to - 1].doze {
+            doze.release = release;
+        }
+        let due = self.peers.iter().filter_map(|peer| peer.doze.as_ref()).map(|doze| doze.release);
+        self.release = due.min().unwrap_or(Time::NEVER);
+    }
+
+    /// The beacon at `now` announces frames for stations.
+    pub(super) fn announce(&mut self, now: Time) {
+        for to in 1..=self.peers.len() {
+            if self.peers[to - 1].doze.as_ref().is_some_and(|doze| doze.release == now) {
+                self.release_buffered(to, now);
+            }
+        }
+    }
+
+    /// An exchange with a station has ended: it stays awake for a while, and one that it began may release what is buffered.
+    pub(super) fn keep_awake(&mut self, station: usize, up: bool, now: Time) {
+        let Some(doze) = &mut self.peers[station].doze else { return };
+        doze.awake_until = now + doze.config.timeout;
+        if up && doze.config.is_triggered() && doze.release < Time::NEVER {
+            self.release_buffered(station + 1, now);
+        }
+    }
+
+    fn release_buffered(&mut self, to: usize, now: Time) {
+        self.schedule_release(to, Time::NEVER);
+        if let Some(doze) = &mut self.peers[to - 1].doze {
+            doze.awake_until = now + doze.config.timeout;
+        }
+        for category in Category::ALL {
+            let index = self.agreement(AP, to, category);
+            if !self.agreements[index].is_ready && self.agreements[index].has_frames() {
+                self.agreements[index].is_ready = true;
+                self.add_ready(CATEGORIES * AP + category as usize, index, now);
+            }
+        }
+    }
+}
