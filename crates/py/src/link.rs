@@ -3,7 +3,7 @@
 use lasthop_scenario::Preset;
 use pyo3::prelude::*;
 
-/// A preset of a wireless link.
+/// A preset of a wireless link or of Wi-Fi.
 ///
 /// Attributes
 /// ----------
@@ -15,14 +15,17 @@ use pyo3::prelude::*;
 ///     Where its numbers come from.
 /// choice : str
 ///     The values that its sources leave open, as Lasthop chooses them.
+/// table : {"radio", "wifi"}
+///     The table of a scenario that may name it.
 /// toml : str
-///     Its keys, as in the table ``[radio]`` of a scenario.
+///     Its keys, as in that table.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]
 pub(crate) struct Link {
     name: String,
     summary: String,
     source: String,
     choice: String,
+    table: &'static str,
     toml: String,
 }
 
@@ -51,6 +54,9 @@ impl Link {
 /// '2g'
 #[pyfunction]
 pub(crate) fn links() -> Vec<Link> {
-    let link = |Preset { name, summary, source, choice, toml }| Link { name, summary, source, choice, toml };
+    let link = |Preset { name, summary, source, choice, table, toml }| {
+        let table = table.name();
+        Link { name, summary, source, choice, table, toml }
+    };
     Preset::all().into_iter().map(link).collect()
 }

@@ -26,7 +26,7 @@ pub use lasthop_proto::tcp::Profile;
 
 pub use diagnostics::alternatives;
 pub use error::{ErrorKind, Fault, ScenarioError};
-pub use presets::Preset;
+pub use presets::{Preset, PresetTable};
 pub use schema::{
     Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
     LinkProtection, MobileHosts, Mobility, Move, Moves, Path, Periodic, Point, Radio, RadioPower, Random,

@@ -1,4 +1,4 @@
-//! Presets of wireless links: keys that a table [radio] or [link.NAME] takes over if it does not state them.
+//! Presets of wireless links: keys that a table [radio], [link.NAME] or [wifi] takes over if it does not state them.
 //!
 //! The table of all presets is `presets.toml` beside this file.
 
@@ -23,8 +23,36 @@ pub struct Preset {
     pub source: String,
     /// Values that its sources do not give, and are our choice.
     pub choice: String,
-    /// Its keys, as in the table `[radio]`.
+    /// The table that may name it.
+    pub table: PresetTable,
+    /// Its keys, as in that table.
     pub toml: String,
+}
+
+/// The tables whose keys a preset has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PresetTable {
+    /// `[radio]`, and `[link.NAME]` of wireless links.
+    Radio,
+    /// `[wifi]`.
+    Wifi,
+}
+
+impl PresetTable {
+    const ALL: [PresetTable; 2] = [PresetTable::Radio, PresetTable::Wifi];
+
+    /// The name of the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            PresetTable::Radio => "radio",
+            PresetTable::Wifi => "wifi",
+        }
+    }
+
+    /// That of the table at `path` of a scenario.
+    pub(crate) fn at(path: &[&str]) -> PresetTable {
+        if path == ["wifi"] { PresetTable::Wifi } else { PresetTable::Radio }
+    }
 }
 
 impl Preset {
@@ -37,8 +65,11 @@ impl Preset {
                 _ => panic!("the preset {name} has no {key}"),
             };
             let (summary, source, choice) = (text("summary"), text("source"), text("choice"));
-            let link = preset["link"].as_table().expect("a preset has a link");
-            Preset { summary, source, choice, toml: link.to_string(), name: name.clone() }
+            let (table, keys) = PresetTable::ALL
+                .iter()
+                .find_map(|table| Some((*table, preset.get(table.name())?.as_table()?)))
+                .expect("a preset has the keys of a table");
+            Preset { summary, source, choice, table, toml: keys.to_string(), name: name.clone() }
         };
         table.iter().map(preset).collect()
     }
@@ -49,18 +80,25 @@ fn document() -> &'static Table {
     DOCUMENT.get_or_init(|| table_of(DeTable::parse(TEXT).expect("the presets are TOML").into_inner()))
 }
 
-/// The keys of the preset `name`.
+/// The keys of the preset `name` of a table.
 ///
 /// # Errors
-/// If there is no such preset: what was found and what was expected.
-pub(crate) fn keys_of_preset(name: &str) -> Result<&'static Table, String> {
-    let preset = document().get(name).and_then(|(_, preset)| preset.kind.as_table()?.get("link"));
-    match preset.map(|(_, link)| &link.kind) {
-        Some(Kind::Table(link)) => Ok(link),
-        _ => {
-            let all = Preset::all();
-            let alternatives = alternatives(name, all.iter().map(|preset| preset.name.as_str()));
-            Err(format!("found \"{name}\", {alternatives}; lasthop links shows them"))
-        }
+/// If that table has no such preset: what was found and what was expected.
+pub(crate) fn keys_of_preset(name: &str, table: PresetTable) -> Result<&'static Table, String> {
+    let preset = document().get(name).and_then(|(_, preset)| preset.kind.as_table()?.get(table.name()));
+    if let Some((_, keys)) = preset
+        && let Kind::Table(keys) = &keys.kind
+    {
+        return Ok(keys);
     }
+    let all = Preset::all();
+    if let Some(other) = all.iter().find(|preset| preset.name == name) {
+        let (of, expected) = (other.table.name(), table.name());
+        return Err(format!(
+            "found \"{name}\", which is a preset of [{of}], expected one of [{expected}]; lasthop links shows them"
+        ));
+    }
+    let own = all.iter().filter(|preset| preset.table == table);
+    let alternatives = alternatives(name, own.map(|preset| preset.name.as_str()));
+    Err(format!("found \"{name}\", {alternatives}; lasthop links shows them"))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lasthop_experiment::{Experiment, Observe};
 use lasthop_predict::LinkAsked;
-use lasthop_scenario::{Preset, Scenario};
+use lasthop_scenario::{Preset, PresetTable, Scenario};
 
 const SCENARIO: &str = r#"
 limit = "20 s"
@@ -245,14 +245,19 @@ fn presets_are_swept() {
 fn every_preset_runs() {
     let all = Preset::all();
     assert!(all.len() > 10);
-    for Preset { name, summary, source, choice, toml } in all {
+    for Preset { name, summary, source, choice, table, toml } in all {
         assert!(
             [&summary, &source, &choice].iter().all(|text| text.len() > 8 && !text.contains('\n')),
             "{name}"
         );
         assert!(toml.contains("rate"), "{name}");
+        let topology = match table {
+            PresetTable::Radio => "",
+            PresetTable::Wifi => "[topology.cell]\nstations = 1\n",
+        };
+        let table = table.name();
         let text = format!(
-            "limit = \"30 s\"\n[transfer]\nsize = \"10 KB\"\n[wired]\nrate = \"1 Gbps\"\n[radio]\npreset = \"{name}\"\n"
+            "limit = \"30 s\"\n{topology}[transfer]\nsize = \"10 KB\"\n[wired]\nrate = \"1 Gbps\"\n[{table}]\npreset = \"{name}\"\n"
         );
         let scenario =
             Scenario::parse::<&str>(&text, "s.toml", &[]).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -20,7 +20,7 @@ pub(crate) use self::data::DataFiles;
 pub(crate) use self::source::{Draft, Source, Written};
 use crate::diagnostics;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
-use crate::presets::keys_of_preset;
+use crate::presets::{PresetTable, keys_of_preset};
 use crate::tree::{Change, Kind, Mark, Node, Problem, ReadError, Table, Value, deserialize, table_of};
 
 /// A document with changes and sweep values applied.
@@ -240,7 +240,7 @@ impl Document {
     /// If there is no such preset.
     pub(crate) fn with_presets(&self) -> Result<Cow<'_, Document>, ScenarioError> {
         let mut expanded = Cow::Borrowed(self);
-        for table in self.tables_of_links() {
+        for table in self.tables_with_presets() {
             let path = borrowed(&table);
             let uplink = [&path[..], &["uplink", "preset"]].concat();
             if let Some((_, value)) = self.find(&uplink) {
@@ -248,7 +248,7 @@ impl Document {
                 return Err(self.error(&uplink.join("."), problem, &self.origin(&value.mark)));
             }
             let Some((name, origin)) = self.preset_of(&path) else { continue };
-            let preset = keys_of_preset(&name).map_err(|problem| {
+            let preset = keys_of_preset(&name, PresetTable::at(&path)).map_err(|problem| {
                 self.error(&[&path[..], &["preset"]].concat().join("."), &problem, &origin)
             })?;
             let Document { marks, root, .. } = expanded.to_mut();
@@ -265,10 +265,10 @@ impl Document {
         Some((name, self.origin(&value.mark)))
     }
 
-    /// The tables of wireless links: `radio`, and those of `link`.
-    fn tables_of_links(&self) -> Vec<Vec<String>> {
+    /// The tables that may name a preset: `radio`, `wifi`, and those of `link`.
+    fn tables_with_presets(&self) -> Vec<Vec<String>> {
         let own = self.keys_of("link").map(|name| vec![String::from("link"), name.to_owned()]);
-        [vec![String::from("radio")]].into_iter().chain(own).collect()
+        ["radio", "wifi"].map(|table| vec![String::from(table)]).into_iter().chain(own).collect()
     }
 
     /// The keys of the table at `path`; none if there is none.

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::scenario::{Scenario, default_tcp, names_of_senders};
-use crate::presets::Preset;
+use crate::presets::{Preset, PresetTable};
 
 impl Scenario {
     /// The JSON Schema of scenario files, of draft 7, as a document of many lines.
@@ -38,10 +38,14 @@ fn root_schema<T: JsonSchema>(title: &str) -> Schema {
 
 /// Adds what holds in files only: presets and profiles, which give keys that are not stated, and the values of a sweep.
 fn complete(definitions: &mut Map<String, Value>) {
-    let presets = Preset::all().into_iter().map(|preset| named(&preset.name, &preset.summary));
-    let presets = json!(presets.collect::<Vec<_>>());
-    for table in ["Radio", "LinkOverride"] {
-        definitions[table]["properties"]["preset"]["oneOf"] = presets.clone();
+    let presets = |table: PresetTable| {
+        let own = Preset::all().into_iter().filter(|preset| preset.table == table);
+        json!(own.map(|preset| named(&preset.name, &preset.summary)).collect::<Vec<_>>())
+    };
+    for (definition, table) in
+        [("Radio", PresetTable::Radio), ("LinkOverride", PresetTable::Radio), ("Wifi", PresetTable::Wifi)]
+    {
+        definitions[definition]["properties"]["preset"]["oneOf"] = presets(table);
     }
     let radio = definitions["Radio"].as_object_mut().expect("a table");
     radio.remove("required");

@@ -205,6 +205,9 @@ impl Scenario {
         if let Some(radio) = &mut self.radio {
             radio.preset = None;
         }
+        if let Some(wifi) = &mut self.wifi {
+            wifi.preset = None;
+        }
         for link in self.link.values_mut() {
             link.preset = None;
         }

@@ -5,8 +5,8 @@ use lasthop_channel::Model;
 use lasthop_link::queue::{Queue, QueueLimit};
 use lasthop_link::wifi::rate::RateSelection;
 use lasthop_link::wifi::{
-    Edca, GuardInterval, LONGEST_PPDU, MpduLoss, Neighbour, PpduFormat, Scheduler, Standard, StationRadio,
-    Width, WifiConfig,
+    Edca, GuardInterval, LONGEST_PPDU, MpduLoss, Neighbour, PowerSave, PpduFormat, Scheduler, Standard,
+    StationRadio, Width, WifiConfig,
 };
 use lasthop_link::wlan::{AboveMac, RetryLimit};
 use schemars::JsonSchema;
@@ -86,6 +86,23 @@ pub struct Wifi {
     /// A neighbouring BSS in the same channel, `{ share = 0.3, exchange = "2 ms" }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
+    /// Power save of the stations, `{ timeout = "100 ms" }`. By default they are always awake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_save: Option<PowerSave>,
+    /// Name of a preset of Wi-Fi, which sets the keys that are not stated.
+    ///
+    /// `lasthop links` lists the presets; those of Wi-Fi are for this table. `lasthop links NAME` shows one with all keys. As with
+    /// [`preset` of `[radio]`](#radio), keys stated beside it take precedence, and a study may sweep `wifi.preset`.
+    ///
+    /// ```toml
+    /// [topology.cell]
+    /// stations = 1
+    ///
+    /// [wifi]
+    /// preset = "wifi-ac-crowded"
+    /// ```
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
 }
 
 impl Default for Wifi {
@@ -113,6 +130,8 @@ impl Default for Wifi {
             scheduler: Scheduler::default(),
             station_queue: queue,
             neighbour: None,
+            power_save: None,
+            preset: None,
         }
     }
 }
@@ -150,6 +169,7 @@ impl Wifi {
             streams: own.streams.unwrap_or(self.streams),
             snr: own.snr.or(self.snr),
             loss: own.loss.unwrap_or(self.loss),
+            power_save: own.power_save.or(self.power_save),
         }
     }
 }
@@ -170,6 +190,9 @@ pub struct StationOverride {
     /// Shares of MPDUs lost whatever the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<MpduLoss>,
+    /// Its power save.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_save: Option<PowerSave>,
 }
 
 impl StationOverride {
@@ -180,6 +203,7 @@ impl StationOverride {
             "streams" => self.streams.is_some(),
             "snr" => self.snr.is_some(),
             "loss" => self.loss.is_some(),
+            "power_save" => self.power_save.is_some(),
             _ => false,
         }
     }

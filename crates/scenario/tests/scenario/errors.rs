@@ -510,6 +510,17 @@ fn invalid_wifi_is_reported() {
             "streams = 2\nrate",
             "neighbour = { share = 0.5, exchange = \"1 s\" }\nstreams = 2\nrate",
         ),
+        (
+            "beacons that are too frequent",
+            "streams = 2\nrate",
+            "power_save.beacon = \"10 us\"\nstreams = 2\nrate",
+        ),
+        (
+            "a station that listens to no beacon",
+            "snr = \"20 dB\"",
+            "power_save = { timeout = \"0 s\", listen = 0 }",
+        ),
+        ("a preset that is none of Wi-Fi", "streams = 2\nrate", "preset = \"geo\"\nstreams = 2\nrate"),
         ("a rate that one station does not have", "snr = \"20 dB\"", "rate.fixed.mcs = 10"),
         ("a channel with an error", "streams = 2\nrate", "channel.iid.ber = 2\nstreams = 2\nrate"),
         ("both kinds of cells", "[wifi]", "[cell]\n[wifi]"),
@@ -542,7 +553,13 @@ fn wifi_round_trips() {
             "wifi.retry_limit=unlimited",
         ],
         &["wifi.width=40 MHz", "wifi.guard_interval=400 ns", "wifi.window=32", "wifi.ampdu=0 B"],
-        &["wifi.neighbour.share=0.2", "wifi.loss.down=0.1", "wifi.channel.iid.ber=1e-6", "wifi.rts=true"],
+        &[
+            "wifi.neighbour.share=0.2",
+            "wifi.loss.down=0.1",
+            "wifi.channel.iid.ber=1e-6",
+            "wifi.rts=true",
+            "wifi.power_save={ delivery = \"u-apsd\" }",
+        ],
         &["wifi.edca.voice={aifsn=1, cw={min=3, max=7}, txop=\"1 ms\"}", "wifi.eifs=true"],
         &["link.ap-MH1.station={rate=\"minstrel-ht-ewma\", streams=1}"],
     ] {

@@ -221,8 +221,19 @@ impl Resolver<'_> {
         let (queue, station_queue, neighbour) = (config.queue, config.station_queue, config.neighbour);
         self.check_queue(&["wifi", "queue"], &queue, largest_packet);
         self.check_queue(&["wifi", "station_queue"], &station_queue, largest_packet);
-        let gap = neighbour.map(|neighbour| neighbour.exchange.as_secs_f64() / neighbour.share.get());
-        self.check_periods(&["wifi", "neighbour"], gap, Duration::ZERO);
+        let Some(neighbour) = neighbour else { return };
+        // Each is an event of its own, as a packet is.
+        let gap = neighbour.exchange.as_secs_f64() / neighbour.share.get();
+        let exchanges = self.scenario.limit.as_secs_f64() / gap;
+        if exchanges > MAX_DATAGRAMS {
+            let longest = Duration::from_secs_f64(MAX_DATAGRAMS * gap);
+            let problem = format!(
+                "found {exchanges:.0} exchanges until the limit of \"{}\", expected at most {MAX_DATAGRAMS:.0}; make them \
+                 longer, or choose a limit of at most \"{longest}\"",
+                self.scenario.limit
+            );
+            self.fault(&["wifi", "neighbour"], problem);
+        }
     }
 
     fn name_of_link(&self, index: usize) -> String {
