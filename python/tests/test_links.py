@@ -15,7 +15,7 @@ from conftest import ROOT, Command, results
 import lasthop
 import lasthop.plots
 from lasthop import ScenarioError
-from lasthop.fitting import scenario_link
+from lasthop.fitting import preset_link, scenario_link
 from lasthop.show.translations import netem, patchbay
 
 SCENARIO = """
@@ -101,16 +101,53 @@ def test_links_are_listed_with_their_sources(command: Command) -> None:
     printed = command("links").stdout
     assert all(row["name"] in printed for row in listed)
     for row in listed:
-        assert re.search(r"at [0-9a-f]{7}|#\d+|RFC \d+", row["source"]), row["name"]
+        assert re.search(
+            r"at [0-9a-f]{7}|#\d+|RFC \d+|IEEE 802|\(\d{4}|\w+ \d{4}|preset|mac80211", row["source"]
+        ), row["name"]
 
 
 @pytest.mark.parametrize("link", lasthop.links(), ids=lambda link: str(link.name))
 def test_a_shown_link_is_the_preset(command: Command, link: lasthop.Link) -> None:
     """What is shown can be pasted into a scenario in place of the preset."""
     rest = 'limit = "1 s"\n[transfer]\nsize = "1 KB"\n[wired]\nrate = "1 Gbps"\n'
+    rest += "[topology.cell]\nstations = 1\n" if link.table == "wifi" else ""
     shown = command("links", link.name).stdout
-    preset = lasthop.Scenario.parse(f'{rest}[radio]\npreset = "{link.name}"\n')
+    preset = lasthop.Scenario.parse(f'{rest}[{link.table}]\npreset = "{link.name}"\n')
     assert lasthop.Scenario.parse(rest + shown).hash == preset.hash
+
+
+def test_a_preset_runs_by_its_name(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a preset is that of a download over it; worked scenarios and files come first."""
+    found = {}
+    for name in ("geo", "wifi-ac-crowded", "wifi-ac-near"):
+        scenario = lasthop.load(name, ["limit=4 s"])
+        assert scenario.title.startswith(f"{name}: ")
+        found[name] = scenario.run().metrics["throughput_bps"]
+    assert found["wifi-ac-near"] > 1.5 * found["wifi-ac-crowded"] > 100e6
+    # By name, and by the table of the preset.
+    assert preset_link("geo").given["radio.delay"] == lasthop.load("geo")["radio.delay"]
+    assert lasthop.load("starlink").title == lasthop.scenarios()["starlink"]
+    refused = command("run", "wifi-ac-nera")
+    assert 'did you mean the preset "wifi-ac-near"?' in refused.stderr
+    monkeypatch.chdir(tmp_path)
+    Path("geo").write_text(lasthop.load("lte").to_toml())
+    assert lasthop.load("geo").title.startswith("lte: ")
+
+
+def test_presets_are_for_one_table() -> None:
+    with pytest.raises(ScenarioError, match=r"which is a preset of \[wifi\], expected one of \[radio\]"):
+        lasthop.load("geo", ["radio.preset=wifi-ac-far"])
+    with pytest.raises(ScenarioError, match=r"which is a preset of \[radio\], expected one of \[wifi\]"):
+        lasthop.load("wifi-ac-far", ["wifi.preset=geo"])
+    with pytest.raises(ScenarioError, match='did you mean "wifi-ac-far"'):
+        lasthop.load("wifi-ac-far", ["wifi.preset=wifi-ac-fra"])
+    swept = lasthop.load("wifi-ac-far", ['sweep.wifi.preset=["wifi-ac-near", "wifi-ac-far"]'])
+    assert [point.scenario["wifi.snr"] for point in swept.points()] == [40.0, 13.0]
+
+
+def test_a_preset_of_wifi_is_emulated() -> None:
+    """`lasthop emulate` carries packets over cells as well: what it needs to know is known."""
+    assert lasthop.load("wifi-ac-crowded").emulated("basic")["hosts"] == ("fixed", "mobile")
 
 
 def test_a_preset_is_written_as_a_trace(command: Command, tmp_path: Path) -> None:
@@ -132,6 +169,8 @@ def test_a_preset_is_written_as_a_trace(command: Command, tmp_path: Path) -> Non
         (["--mahimahi", "x"], "--mahimahi needs the NAME"),
         (["geo", "--mahimahi", "/none/x"], "--mahimahi: cannot write /none/x: No such file or directory"),
         (["2g", "--mahimahi", "x", "--seconds", "0.1"], "too short for one packet"),
+        (["wifi-ac-far", "--mahimahi", "x"], "wifi-ac-far is Wi-Fi, whose rate depends on what is sent"),
+        (["wifi-ac-far", "--as", "netem"], "where packets share the air in aggregates"),
     ],
 )
 def test_wrong_requests_are_refused(command: Command, arguments: list[str], message: str) -> None:

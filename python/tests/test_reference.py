@@ -140,10 +140,9 @@ def documents() -> Iterator[tuple[str, Document]]:
     for profile in PROFILES:
         yield profile, tomllib.loads(Scenario.parse(SCENARIO, overrides=[f"tcp.profile={profile}"]).to_toml())
     for link in lasthop.links():
-        yield (
-            link.name,
-            {"transfer": {"size": "1 MB"}, "wired": {"rate": "1 Gbps"}, "radio": {"preset": link.name}},
-        )
+        cell = {"topology": {"cell": {"stations": 1}}} if link.table == "wifi" else {}
+        hop: Document = {link.table: {"preset": link.name}}
+        yield link.name, {"transfer": {"size": "1 MB"}, "wired": {"rate": "1 Gbps"}, **cell, **hop}
     for page in sorted((ROOT / "docs").rglob("*.md")):
         for block in examples(page.read_text()):
             # Files of the gateway have a schema of their own.

@@ -20,11 +20,11 @@ Values = list[tuple[str, str]]
 
 
 def scenario(incomplete: str) -> Values:
-    """Complete a worked scenario or a scenario file."""
+    """Complete a worked scenario, a preset of a link, or a scenario file."""
     # Shells add a space after the name of a directory, so its files are offered instead.
     there = glob.escape(incomplete)
     files = sorted(glob.glob(f"{there}*.toml") + glob.glob(f"{there}*/*.toml"))
-    return worked_scenario(incomplete) + [(path, "") for path in files]
+    return worked_scenario(incomplete) + link(incomplete) + [(path, "") for path in files]
 
 
 def worked_scenario(incomplete: str) -> Values:

@@ -1,4 +1,4 @@
-"""The worked scenarios, which come with the package and are found by name."""
+"""The scenarios that are found by name: the worked ones of the package, and a download over each preset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 from os import PathLike, fspath
 from pathlib import Path, PurePath
 
-from lasthop._lasthop import SCENARIOS
+from lasthop._lasthop import SCENARIOS, links
 from lasthop.core.names import near, unknown
 
 
@@ -30,21 +30,67 @@ def scenarios() -> dict[str, str]:
 
 
 def found(path: str | PathLike[str]) -> str | None:
-    """Return the name of the worked scenario that `path` means; None if it means a file.
+    """Return the name of the worked scenario or preset that `path` means; None if it means a file.
 
-    A file of that name precedes the worked scenario; a directory does not.
+    A file of that name comes first; a directory does not.
     """
     name = fspath(path)
-    if name not in SCENARIOS:
+    if name not in SCENARIOS and name not in (link.name for link in links()):
         return None
     there = Path(path)
     return name if there.is_dir() or not there.exists() else None
 
 
+def text(name: str) -> str:
+    """Return the file of a worked scenario, or else of a download over the preset of that name.
+
+    Raises
+    ------
+    KeyError
+        If there is neither.
+
+    Examples
+    --------
+    >>> print(text("geo"))  # doctest: +ELLIPSIS
+    # A download over a preset of `lasthop links`; the server is 40 ms beyond the last hop.
+    <BLANKLINE>
+    title = "geo: Geostationary satellite..."
+    ...
+    [radio]
+    preset = "geo"
+    <BLANKLINE>
+    """
+    if name in SCENARIOS:
+        return SCENARIOS[name]
+    known = {link.name: link for link in links()}
+    summary = known[name].summary.replace('"', "'")
+    graph = '\n[topology.graph]\nwired = ["fixed-base"]\ncell = ["base-mobile"]\n'
+    return f"""# A download over a preset of `lasthop links`; the server is 40 ms beyond the last hop.
+
+title = "{name}: {summary}"
+limit = "30 s"
+schemes = ["basic"]
+sender = "linux"
+{graph if known[name].table == "wifi" else ""}
+[transfer]
+size = "unlimited"
+from = "fixed"
+to = "mobile"
+
+[wired]
+rate = "10 Gbps"
+delay = "20 ms"
+
+[{known[name].table}]
+preset = "{name}"
+"""
+
+
 def suggestion(path: str | PathLike[str]) -> str | None:
-    """Return what to say of a file that does not exist, if a worked scenario may have been meant."""
+    """Return what to say of a file that does not exist, if a scenario of the package may have been meant."""
     name = PurePath(path).name.removesuffix(".toml")
-    alike = near(name, SCENARIOS)
+    presets = [link.name for link in links()]
+    alike = near(name, [*SCENARIOS, *presets])
     if alike:
-        return f'did you mean the worked scenario "{alike}"?'
+        return f'did you mean the {"worked scenario" if alike in SCENARIOS else "preset"} "{alike}"?'
     return unknown("worked scenario", name, SCENARIOS) if fspath(path) == name else None

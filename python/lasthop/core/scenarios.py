@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lasthop._lasthop import SCENARIOS, Quantity, Scenario, ScenarioError
+from lasthop._lasthop import Quantity, Scenario, ScenarioError
 from lasthop.core import packaged
 
 if TYPE_CHECKING:
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 def load(
     path: str | Path, overrides: Iterable[str] = (), *, python_schemes: Iterable[PythonScheme] = ()
 ) -> Scenario:
-    """Read a scenario file, or a worked scenario of the package.
+    """Read a scenario file, or a scenario of the package.
 
     Parameters
     ----------
     path : str or Path
-        The TOML file, or one of the names of `scenarios`. A file of that name precedes the worked scenario.
+        The TOML file; or one of the names of `scenarios`; or that of a preset of `links`, for a download over
+        it. A file of that name comes first.
     overrides : iterable of str, optional
         Settings that replace those of the file, such as `"radio.rate=2 Mbps"`.
     python_schemes : iterable of PythonScheme, optional
@@ -46,7 +47,9 @@ def load(
     """
     name, overrides, python_schemes = packaged.found(path), list(overrides), list(python_schemes)
     if name is not None:
-        return Scenario.parse(SCENARIOS[name], name=name, overrides=overrides, python_schemes=python_schemes)
+        return Scenario.parse(
+            packaged.text(name), name=name, overrides=overrides, python_schemes=python_schemes
+        )
     try:
         return Scenario.load(path, overrides=overrides, python_schemes=python_schemes)
     except ScenarioError as error:

@@ -19,8 +19,14 @@ SERVER_RTT_S = 0.04
 SEEN_S = 300.0
 """The simulated time from which the mean rate and the least delay of varying links are taken."""
 
+SEEN_OF_WIFI_S = 4.0
+"""The simulated time of a transfer over Wi-Fi, the second half of which is its rate."""
+
 LAST_HOP, WIRED = "base-mobile", "fixed-base"
-"""The links of the topology `last-hop`."""
+"""The links of the topology `last-hop`, and of a Wi-Fi cell with one station."""
+
+WIFI_TOPOLOGY: Tables = {"graph": {"wired": [WIRED], "cell": [LAST_HOP]}}
+"""The topology of a Wi-Fi cell with one station, whose nodes have the names of the topology `last-hop`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -44,11 +50,16 @@ class GivenLink(FittedLink):
     @property
     def queue_packets(self) -> int:
         """The length of the queue in front of the link, in packets; a default if it is stated otherwise."""
-        queue = self.given["radio.queue"]
+        queue = self.given["wifi.queue" if self.is_wifi else "radio.queue"]
         if isinstance(queue, Quantity) and queue.unit == "packets":
             return max(int(queue.amount), 1)
         # The class is named, since slots make it anew.
         return super(GivenLink, self).queue_packets
+
+    @property
+    def is_wifi(self) -> bool:
+        """Whether its last hop is a cell of `[wifi]`."""
+        return "wifi" in self.given
 
     def toml(self, channel: Tables | str | None = None) -> str:
         """Return the file of the scenario."""
@@ -56,7 +67,8 @@ class GivenLink(FittedLink):
 
     def scenario(self, channel: Tables | str | None = None) -> Scenario:
         """Return the scenario, with another channel of the downlink if one is stated."""
-        return self.given if channel is None else self.given.with_({"radio.channel": channel})
+        key = "wifi.channel" if self.is_wifi else "radio.channel"
+        return self.given if channel is None else self.given.with_({key: channel})
 
 
 def preset_link(name: str, *, rtt_s: float | None = None) -> GivenLink:
@@ -78,8 +90,8 @@ def preset_link(name: str, *, rtt_s: float | None = None) -> GivenLink:
     known = {each.name: each for each in links()}
     if name not in known:
         raise ValueError(unknown("preset", name, list(known)))
-    radio = {"preset": name}
-    alone = _download({"wired": {"rate": FASTEST_WIRED_BPS}, "radio": radio}, name)
+    hop: Tables = {known[name].table: {"preset": name}}
+    alone = download({"wired": {"rate": FASTEST_WIRED_BPS}, **hop}, name)
     hop_s = _hop_rtt(alone)
     if rtt_s is not None and rtt_s < hop_s:
         raise ValueError(
@@ -91,16 +103,17 @@ def preset_link(name: str, *, rtt_s: float | None = None) -> GivenLink:
     if rtt_s is None:
         notes.append(
             Assumption(
-                f"the server is {formats.seconds(beyond)} of round-trip time beyond the last hop, which "
-                f"takes {formats.seconds(hop_s)}; state --rtt."
+                f"the server is {formats.seconds(beyond)} of round-trip time beyond the last hop"
+                + (f", which takes {formats.seconds(hop_s)}" if hop_s else "")
+                + "; state --rtt."
             )
         )
     wired = {"rate": max(FASTEST_WIRED_BPS, 10 * _rate(alone)), "delay": beyond / 2}
-    return _given(_download({"wired": wired, "radio": radio}, name), f"preset {name}", notes)
+    return _given(download({"wired": wired, **hop}, name), f"preset {name}", notes)
 
 
 def scenario_link(scenario: Scenario) -> GivenLink:
-    """Return the link of a scenario with a wired and a wireless link in a row.
+    """Return the link of a scenario with a wired and a wireless link, or a Wi-Fi cell of one station.
 
     Its traffic, schemes and senders are left out.
 
@@ -110,34 +123,43 @@ def scenario_link(scenario: Scenario) -> GivenLink:
         If the scenario has other links, or a sweep.
     """
     place = scenario.file
-    if scenario["topology"] != "last-hop":
+    tables = scenario.values()
+    is_wifi = "wifi" in scenario and _has_one_station(tables["topology"])
+    if scenario["topology"] != "last-hop" and not is_wifi:
         raise ValueError(
-            f'{place}: advice is for one last hop, topology = "last-hop"; this scenario has others. State '
-            "the last hop alone in a scenario of its own"
+            f'{place}: advice is for one last hop, topology = "last-hop", or a Wi-Fi cell with one station, '
+            "as of a preset; this scenario has others. State the last hop alone in a scenario of its own"
         )
     if scenario.sweep:
         raise ValueError(
             f"{place}: a sweep of {', '.join(scenario.sweep)} is several links; state one value of each in "
             "place of [sweep]"
         )
-    tables = scenario.values()
     notes = []
     if left := [each for each in scenario.schemes if each != PLAIN]:
         left_out = ", ".join(left)
         notes.append(Assumption(f"the link is without the schemes of the scenario ({left_out})."))
-    kept = {name: tables[name] for name in ("wired", "radio")}
-    return _given(_download(kept, place), place, notes)
+    kept = {name: tables[name] for name in ("wired", "wifi" if is_wifi else "radio")}
+    return _given(download(kept, place), place, notes)
 
 
-def _download(tables: Mapping[str, Any], name: str) -> Scenario:
+def _has_one_station(topology: Any) -> bool:
+    """Whether a topology is that of a Wi-Fi cell with one station."""
+    graph = topology.get("graph") if isinstance(topology, Mapping) else None
+    return graph is not None and {key: each for key, each in graph.items() if each} == WIFI_TOPOLOGY["graph"]
+
+
+def download(tables: Mapping[str, Any], name: str) -> Scenario:
     """Return the scenario of a download over the links of these tables."""
+    topology = {"topology": WIFI_TOPOLOGY} if "wifi" in tables else {}
     return Scenario.from_tables(
         {
             "title": f"A download over the link of {name}",
             "limit": Quantity(30.0, "s"),
             "sender": "linux",
             "schemes": [PLAIN],
-            "transfer": {"size": "unlimited"},
+            "transfer": {"size": "unlimited", "from": "fixed", "to": "mobile"},
+            **topology,
             **tables,
         },
         name=name,
@@ -147,8 +169,9 @@ def _download(tables: Mapping[str, Any], name: str) -> Scenario:
 def _given(scenario: Scenario, name: str, notes: Sequence[str]) -> GivenLink:
     hop_s = _hop_rtt(scenario)
     beyond_s = sum(_delay(scenario, WIRED, up=up) for up in (False, True))
+    key = "wifi.channel" if "wifi" in scenario else "radio.channel"
     # A scenario is no mapping: it has no `get`.
-    channel = scenario["radio.channel"] if "radio.channel" in scenario else PERFECT  # noqa: SIM401
+    channel = scenario[key] if key in scenario else PERFECT  # noqa: SIM401
     return GivenLink(
         files=(name,),
         down=None,
@@ -168,6 +191,8 @@ def _given(scenario: Scenario, name: str, notes: Sequence[str]) -> GivenLink:
 
 def _losses(scenario: Scenario) -> str:
     """Describe the losses of the downlink, as those of a full packet."""
+    if "wifi" in scenario:
+        return "losses on the air, which the MAC repeats"
     try:
         # At the mean rate: there is no closed form over a varying one.
         loss = scenario.with_({"radio.rate": _rate(scenario)}).packet_loss("1500 B", LAST_HOP)
@@ -177,7 +202,9 @@ def _losses(scenario: Scenario) -> str:
 
 
 def _rate(scenario: Scenario, *, up: bool = False) -> float:
-    """Return the mean rate of the last hop in a direction."""
+    """Return the mean rate of the last hop in a direction; of Wi-Fi, what a transfer by CUBIC gets now."""
+    if "wifi" in scenario:
+        return goodput(scenario, up=up)
     key = "radio.uplink.rate" if up and "radio.uplink.rate" in scenario else "radio.rate"
     rate = scenario[key]
     if isinstance(rate, Mapping) and "lognormal" in rate:
@@ -187,10 +214,21 @@ def _rate(scenario: Scenario, *, up: bool = False) -> float:
     return float(scenario.link_timing(SEEN_S, LAST_HOP, up=up)["rate_bps"].mean())
 
 
+def goodput(scenario: Scenario, *, up: bool = False) -> float:
+    """Return the throughput of a transfer by CUBIC over the link of a scenario, after its slow start."""
+    ends = {"from": "mobile", "to": "fixed"} if up else {"from": "fixed", "to": "mobile"}
+    seen = {"limit": SEEN_OF_WIFI_S, "warmup": SEEN_OF_WIFI_S / 2, "transfer": {"size": "unlimited", **ends}}
+    return float(scenario.with_(seen).run(None, seed=1).metrics["throughput_bps"])
+
+
 def _hop_rtt(scenario: Scenario) -> float:
+    """Return the least round-trip time of the last hop; zero for Wi-Fi, of which it is a fraction of a ms."""
+    if "wifi" in scenario:
+        return 0.0
     return sum(_delay(scenario, LAST_HOP, up=up) for up in (False, True))
 
 
 def _delay(scenario: Scenario, link: str, *, up: bool) -> float:
     """Return the least delay of a link in a direction."""
-    return float(scenario.link_timing(SEEN_S, link, up=up)["delay_s"].min())
+    seen_s = SEEN_OF_WIFI_S if "wifi" in scenario else SEEN_S
+    return float(scenario.link_timing(seen_s, link, up=up)["delay_s"].min())

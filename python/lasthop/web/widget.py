@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from lasthop import web
-from lasthop._lasthop import SCENARIOS, Scenario
+from lasthop._lasthop import Scenario
 from lasthop.core import packaged
 from lasthop.core.scenarios import load
 
@@ -77,7 +77,7 @@ class Explorer(anywidget.AnyWidget):
         # Refuses what the page would refuse.
         checked = load(scenario, overrides)
         name = packaged.found(scenario)
-        text = Path(scenario).read_text(encoding="utf-8") if name is None else SCENARIOS[name]
+        text = Path(scenario).read_text(encoding="utf-8") if name is None else packaged.text(name)
         super().__init__(
             html=web.page(text, str(scenario), overrides),
             state=state,

@@ -46,10 +46,11 @@ def links(
     run: RunNumber = 0,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets of wireless links with the sources of their numbers, or show one.
+    """List the presets of wireless links and of Wi-Fi with the sources of their numbers, or show one.
 
-    A scenario uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`; keys stated beside it take
-    precedence.
+    `lasthop run NAME` is a download over one, and `lasthop advise NAME` says what would help it. A scenario
+    uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`, one of Wi-Fi in `[wifi]`; keys stated beside
+    it take precedence.
     """
     known = lasthop.links()
     if emulator is not None:
@@ -82,11 +83,16 @@ def _translate(name: str | None, emulator: str) -> None:
         link = scenario_link(lasthop.load(name)) if name.endswith(".toml") else preset_link(name)
     except ValueError as error:
         raise RefusedError(str(error)) from None
+    if link.is_wifi:
+        raise RefusedError(
+            f"--as: {name} is Wi-Fi, where packets share the air in aggregates; expected a link of [radio], "
+            f"since {emulator} has fixed rates and delays. `lasthop emulate {name}` carries real packets"
+        )
     emit_document(FORMATS[emulator](link).rstrip("\n"))
 
 
 def _row(link: lasthop.Link) -> dict[str, str]:
-    return {key: getattr(link, key) for key in ("name", "summary", "source", "choice", "toml")}
+    return {key: getattr(link, key) for key in ("name", "summary", "source", "choice", "table", "toml")}
 
 
 def _list(known: list[lasthop.Link], as_json: bool) -> None:
@@ -102,7 +108,10 @@ def _list(known: list[lasthop.Link], as_json: bool) -> None:
     emit("\nTheir numbers come from:")
     for link in known:
         emit(textwrap.fill(f"{link.name}: {link.source}", 100, subsequent_indent="    "))
-    emit('\nIn a scenario: preset = "NAME" in [radio] or [link.NAME]. `lasthop links NAME` shows its keys.')
+    emit(
+        '\nIn a scenario: preset = "NAME" in [radio] or [link.NAME]; those that begin with wifi in [wifi]. '
+        "`lasthop links NAME` shows its keys, `lasthop run NAME` a download over it."
+    )
 
 
 def _show(link: lasthop.Link) -> None:
@@ -110,16 +119,17 @@ def _show(link: lasthop.Link) -> None:
     notes = [link.summary, f"Numbers: {link.source}.", f"Our choice: {link.choice}."]
     lines = [line for note in notes for line in textwrap.wrap(note, 100)]
     comments = "".join(f"# {line}\n" for line in lines)
-    emit_document(f'{comments}[radio]\n# preset = "{link.name}" is short for:\n{_of_radio(link.toml)}')
-
-
-def _of_radio(toml: str) -> str:
-    """Return keys with their tables in `[radio]`."""
-    return toml.replace("\n[", "\n[radio.")
+    keys = link.toml.replace("\n[", f"\n[{link.table}.")
+    emit_document(f'{comments}[{link.table}]\n# preset = "{link.name}" is short for:\n{keys}')
 
 
 def _write(link: lasthop.Link, path: Path, *, up: bool, seconds: float, seed: int, run: int) -> None:
     """Write the transmission opportunities of a preset."""
+    if link.table == "wifi":
+        raise RefusedError(
+            f"--mahimahi: {link.name} is Wi-Fi, whose rate depends on what is sent; expected a preset of "
+            f"[radio]. `lasthop emulate {link.name}` carries real packets over it"
+        )
     tables = {
         "limit": seconds,
         "transfer": {"size": 1000},

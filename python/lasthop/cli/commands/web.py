@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from lasthop._lasthop import SCENARIOS
 from lasthop.cli import complete
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.options import Overrides, Verbose
@@ -44,7 +43,7 @@ def web(
     scenario = load(path, overrides)
     describe(path, scenario)
     name = packaged.found(path)
-    text = path.read_text(encoding="utf-8") if name is None else SCENARIOS[name]
+    text = path.read_text(encoding="utf-8") if name is None else packaged.text(name)
     try:
         written = page(text, str(path), overrides)
     except MissingModuleError as error:
