@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lasthop._lasthop import Quantity
-from lasthop.advice import remedies
+from lasthop.advice import remedies, wifi
 from lasthop.advice.judgement import LOSSES, Change, Effect, Judgement, Limit, Remedy
 from lasthop.advice.selection import ladder
 from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
@@ -24,6 +24,12 @@ from lasthop.race import Arm, NoValuesError, Race, RaceError, Ranked
 
 VARIANTS = 32
 """Number of draws of the fitted link's parameters. Runs cycle through them, so means are over all draws."""
+
+AIR_COST = 5
+"""How many times as long a packet over Wi-Fi takes to simulate as one over another link."""
+
+NEIGHBOURS, DISTANCE = "the neighbours' share of the air", "the distance from the access point"
+"""Limiting factors of Wi-Fi."""
 
 DOWNLOAD, QUEUE_LIMIT, QUEUE_LENGTH = (
     "the download beside it",
@@ -67,7 +73,7 @@ class Judge:
         self.now: Arm = Arm(remedies.sender_named(sender).name, PLAIN)
         self.made: int = 0
         self._seed, self._jobs, self._report = seed, jobs, report
-        self._variants = VARIANTS if link.stated is None else 1
+        self._variants = 1 if link.is_certain else VARIANTS
         self._rates = remedies.Rates(link.rate_bps, link.up_rate_bps)
 
     def use(self, name: str) -> Use:
@@ -75,7 +81,9 @@ class Judge:
         use, link = USES[name], self.link
         rate_bps = link.up_rate_bps if use.upward else link.rate_bps
         # A link without a rate is refused when it is simulated.
-        return use if rate_bps is None else use.shortened(rate_bps, link.rtt_s)
+        if rate_bps is None:
+            return use
+        return use.shortened(AIR_COST * rate_bps if link.is_wifi else rate_bps, link.rtt_s)
 
     def judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
         """Try every remedy for a use.
@@ -92,7 +100,8 @@ class Judge:
             raise RaceError(reason) from error
 
     def _judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
-        tried = remedies.arms(self.sender)
+        scenario = use.scenario(self.link.scenario())
+        tried = remedies.wifi_arms(self.sender, scenario) if self.link.is_wifi else remedies.arms(self.sender)
         long = self._compare(use, use.title, tried, runs=runs)
         short = self._short(long.arms, max(VARIANTS, runs[1])) if use.name == "bulk" else {}
         without = self._compare(
@@ -167,7 +176,7 @@ class Judge:
 
     def _draws(self, use: Use) -> list[dict[str, Any]]:
         """Return changes that sample the uncertainty of the link, in the direction of the data."""
-        return [{}] if self.link.stated is not None else self.link.draws(VARIANTS, mirrored=use.upward)
+        return [{}] if self.link.is_certain else self.link.draws(VARIANTS, mirrored=use.upward)
 
     def _upward(self) -> Any:
         """Return the uplink channel assumed without measurements of the uplink: that of the downlink."""
@@ -200,27 +209,51 @@ class Judge:
 
     def _limits(self, use: Use) -> list[tuple[Arm, str]]:
         """Return arms that each remove one limiting factor, with the names of the factors."""
+        candidates = self._air(use) if self.link.is_wifi else self._losses_and_queue(use)
+        if use.beside:
+            # A download that starts as the run ends.
+            late = use.limit_s - 1e-3
+            candidates.append(((("transfer.start", late),), DOWNLOAD))
+        if self.link.rtt_s > self.link.last_hop_rtt_s:
+            candidates.append(((("wired.delay", 0),), "the delay before the last hop"))
+        return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
+
+    def _air(self, use: Use) -> list[tuple[wifi.Settings, str]]:
+        """Return the settings that remove the limiting factors of Wi-Fi, with their names."""
+        scenario = self.link.scenario()
+        candidates: list[tuple[wifi.Settings, str]] = []
+        if wifi.share_of_neighbours(scenario) > 0:
+            candidates.append(((("wifi.neighbour", None),), NEIGHBOURS))
+        if wifi.signal_db(scenario) < math.inf:
+            candidates.append(((("wifi.snr", None),), DISTANCE))
+        if "wifi.power_save" in scenario:
+            candidates.append(((("wifi.power_save", None),), "power save"))
+        if isinstance(scenario["wifi.queue"], Quantity):
+            packets = self.link.queue_packets
+            length = max(2, packets // 8) if use.beside else 8 * packets
+            candidates.append(
+                ((("wifi.queue", Quantity(length, "packets")),), QUEUE_LENGTH if use.beside else QUEUE_LIMIT)
+            )
+        return candidates
+
+    def _losses_and_queue(self, use: Use) -> list[tuple[wifi.Settings, str]]:
+        """Return the settings that remove losses, their bursts and the queue, with their names."""
         link = self.link
         loss = link.down.best.model["loss"] if link.down is not None else 0.0
         perfect = (("radio.channel", PERFECT), ("radio.uplink.channel", PERFECT))
-        candidates: list[tuple[tuple[tuple[str, Any], ...], str]] = [(perfect, LOSSES)]
+        candidates: list[tuple[wifi.Settings, str]] = [(perfect, LOSSES)]
         if link.down is not None and link.down.parameter("bad_s") is not None:
             spread = {"frame-loss": {"loss": share(loss).value}}
             candidates.append(
                 ((("radio.channel", spread),), f"bursts: independent losses of {formats.share(loss)}")
             )
         if use.beside:
-            # A download that starts as the run ends.
-            late = use.limit_s - 1e-3
-            candidates.append(((("transfer.start", late),), DOWNLOAD))
             queue = Quantity(max(2, link.queue_packets // 8), "packets")
             candidates.append((((remedies.QUEUE, queue),), QUEUE_LENGTH))
         else:
             queue = Quantity(8 * link.queue_packets, "packets")
             candidates.append((((remedies.QUEUE, queue),), QUEUE_LIMIT))
-        if link.rtt_s > link.last_hop_rtt_s:
-            candidates.append(((("wired.delay", 0),), "the delay before the last hop"))
-        return [(Arm(self.now.sender, self.now.scheme, settings), name) for settings, name in candidates]
+        return candidates
 
     def _measured(self, without: Race, use: Use, measure: Measure, now: float) -> list[Limit]:
         """Return the limiting factors; their values are gains applied to the one value of now."""
@@ -387,6 +420,7 @@ def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit], id
         return ""
     tcp = remedies.changes_only_tcp(remedy.arm)
     queue = remedies.discipline(remedy.arm) is not None
+    air = bool(wifi.within(dict(remedy.arm.settings)))
     if idle:
         return f"no effect on this sender, because {idle}"
     if not measure.tolerable(remedy.gain_high):
@@ -397,7 +431,7 @@ def _why(remedy: Remedy, use: Use, measure: Measure, limits: Sequence[Limit], id
         not_limiting.add(LOSSES)
     if tcp and not use.tcp:
         return f"it changes the download, and {use.title} are not TCP"
-    if not queue and LOSSES in not_limiting:
+    if not queue and not air and LOSSES in not_limiting:
         return "losses are not what limits it"
     if queue and not_limiting & {QUEUE_LENGTH, QUEUE_LIMIT}:
         return "the queue is not what limits it"

@@ -8,13 +8,14 @@ from typing import Any
 
 from lasthop._lasthop import (
     CongestionControl,
+    Scenario,
     Scheme,
     congestion_controls,
     queue_disciplines,
     schemes,
     stack_senders,
 )
-from lasthop.advice import steps
+from lasthop.advice import steps, wifi
 from lasthop.advice.steps import Steps
 from lasthop.core.names import PLAIN
 from lasthop.race import Arm
@@ -173,6 +174,32 @@ def arms(sender: str) -> list[Arm]:
     return found
 
 
+def wifi_arms(sender: str, scenario: Scenario) -> list[Arm]:
+    """Return the remedies to simulate over Wi-Fi.
+
+    They are the other senders; each scheme that products have, as its first variant is set up; and the
+    remedies of Wi-Fi, alone and with fair queues.
+
+    Parameters
+    ----------
+    sender : str
+        The server's sender now.
+    scenario : Scenario
+        The scenario of the use.
+    """
+    found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *peers(sender)))]
+    found += [
+        Arm(sender, name, _variants(scheme, sender)[0])
+        for name, scheme in deployable().items()
+        if scheme.products
+    ]
+    alone = wifi.settings_for(scenario)
+    found += [Arm(sender, PLAIN, settings) for settings in alone]
+    if fair := wifi.fair_queues(scenario):
+        found += [Arm(sender, PLAIN, (*settings, *fair)) for settings in alone if settings != fair]
+    return found
+
+
 def _variants(scheme: Scheme, sender: str) -> list[tuple[tuple[str, Any], ...]]:
     """Return the variants of a scheme, without that whose congestion control is the sender's own.
 
@@ -197,7 +224,8 @@ def discipline(arm: Arm) -> Discipline | None:
 def changes_only_tcp(arm: Arm) -> bool:
     """Whether an arm has no effect on traffic other than TCP."""
     scheme = deployable().get(arm.scheme)
-    return discipline(arm) is None and (scheme is None or scheme.reads_tcp)
+    changes_air = bool(wifi.within(dict(arm.settings)))
+    return discipline(arm) is None and not changes_air and (scheme is None or scheme.reads_tcp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +381,10 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates 
                 steps=steps.of_queue(queue.name, shaper.down_bps, shaper.up_bps),
             )
         )
+    parts += [
+        Part(each.title, each.place, each.how, each.cost, each.effort, available=True, steps=each.steps)
+        for each in wifi.within(dict(arm.settings))
+    ]
     return Deployment(tuple(parts), bool(scheme is not None and scheme.reads_tcp))
 
 
@@ -383,6 +415,7 @@ def title(arm: Arm, sender: str) -> str:
     parts = [] if arm.sender == sender else [with_sender]
     parts += [] if arm.scheme == PLAIN else [" ".join((arm.scheme, *_distinguishing_settings(arm)))]
     parts += [] if queue is None else [queue.title]
+    parts += [each.title for each in wifi.within(dict(arm.settings))]
     return " + ".join(parts) or with_sender
 
 
@@ -401,8 +434,9 @@ def _distinguishing_settings(arm: Arm) -> list[str]:
 
 
 def meaning(arm: Arm) -> str:
-    """Summarise an arm's scheme and its queue discipline; empty without either."""
+    """Summarise what an arm has beside its sender; empty without anything."""
     scheme, queue = deployable().get(arm.scheme), discipline(arm)
     parts = [] if scheme is None else [scheme.summary]
     parts += [] if queue is None else [queue.meaning]
+    parts += [each.meaning for each in wifi.within(dict(arm.settings))]
     return "; ".join(parts)

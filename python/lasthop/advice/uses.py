@@ -10,7 +10,7 @@ from typing import Any, Literal
 from lasthop._lasthop import Scenario
 from lasthop.core import formats
 
-DOWNLOAD = {"transfer": {"size": "unlimited"}}
+DOWNLOAD = {"transfer": {"size": "unlimited", "from": "fixed", "to": "mobile"}}
 """The table of a bulk download, which is a use itself and the cross traffic of others."""
 
 MOST_BYTES = 375e6

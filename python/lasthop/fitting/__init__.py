@@ -1,10 +1,13 @@
 """Models of a link, fitted to measurements. docs/guide/fit.md describes the method and its limits."""
 
 from lasthop.fitting.given import GivenLink, preset_link, scenario_link
-from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses, fit, stated_link
+from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses, stated_link
 from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
+from lasthop.fitting.recognition import fit
 from lasthop.fitting.timing import Timing, Variation
+from lasthop.fitting.waits import Waits
+from lasthop.fitting.wifi import Neighbours, WifiLink
 
 __all__ = [
     "Assumption",
@@ -13,12 +16,15 @@ __all__ = [
     "FittedLink",
     "FittedLosses",
     "GivenLink",
+    "Neighbours",
     "NoRateError",
     "Parameter",
     "ProbePlan",
     "StatedLosses",
     "Timing",
     "Variation",
+    "Waits",
+    "WifiLink",
     "fit",
     "fit_losses",
     "plan",

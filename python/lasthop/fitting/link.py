@@ -29,7 +29,7 @@ from lasthop.fitting.scenario import (
     values,
 )
 from lasthop.fitting.timing import Timing, Variation, timing
-from lasthop.measurement import Counts, Direction, Measurement, MeasurementError, Probes, read
+from lasthop.measurement import Counts, Direction, Measurement, MeasurementError, Probes
 
 LAST_HOP_RTT_S = 0.02
 """The default round-trip time of the last hop alone."""
@@ -130,6 +130,21 @@ class FittedLink(Shown):
     def knows_uplink_losses(self) -> bool:
         """Whether the losses of the uplink are known."""
         return self.up is not None
+
+    @property
+    def is_wifi(self) -> bool:
+        """Whether its last hop is a cell of `[wifi]`, in which packets share the air."""
+        return False
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether its scenario is one, rather than one of the `draws` that a measurement allows."""
+        return self.stated is not None
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What its round-trip times show of the kind of its last hop, as sentences."""
+        return ()
 
     @property
     def unmeasured(self) -> bool:
@@ -247,8 +262,8 @@ class FittedLink(Shown):
         return tables(self, self.rate_bps, self.up_rate_bps, channel or own)
 
 
-def fit(
-    measurements: Sequence[Measurement | str | Path] | Measurement | str | Path,
+def fit_link(
+    measurements: Sequence[Measurement],
     *,
     rate_bps: float | None = None,
     up_rate_bps: float | None = None,
@@ -258,19 +273,14 @@ def fit(
     replicates: int = REPLICATES,
     jobs: int | None = None,
 ) -> FittedLink:
-    """Fit a link to one or several measurements of it.
+    """Fit losses, rate and delay to measurements of a link, whatever its kind.
 
     Parameters
     ----------
-    measurements : Measurement, str or Path, or a sequence of them
-        Measurements, or files for `lasthop.measurement.read`.
-    rate_bps, up_rate_bps : float, optional
-        The rates of the link, which take precedence over measured ones. The uplink rate defaults to the
-        downlink rate.
-    rtt_s, last_hop_rtt_s : float, optional
-        The round-trip time without queueing, and the share of the last hop, in place of measured ones.
-    seed, replicates, jobs
-        As in `fit_losses`.
+    measurements : sequence of Measurement
+        The measurements.
+    rate_bps, up_rate_bps, rtt_s, last_hop_rtt_s, seed, replicates, jobs
+        As in `lasthop.fitting.fit`.
 
     Returns
     -------
@@ -279,13 +289,10 @@ def fit(
 
     Raises
     ------
-    MeasurementError
-        If a file cannot be read.
     ValueError
         If an interval has too many packets.
     """
-    several = [measurements] if isinstance(measurements, Measurement | str | Path) else list(measurements)
-    known = [each if isinstance(each, Measurement) else read(each) for each in several]
+    known = list(measurements)
     notes = [note for each in known for note in each.notes]
     parts = _losses(known, notes)
     counted = None if parts else _counted_once(known, notes)

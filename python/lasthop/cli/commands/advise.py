@@ -269,6 +269,8 @@ def show(advice: Advice) -> None:
     emit(f"the link: {formats.rate(link.rate_bps)}, round trip {formats.seconds(link.rtt_s)}")
     for line in losses_in_words(link):
         emit(f"  {line}")
+    for sign in link.signs:
+        emit(f"  {sign}")
     for what in advice.open_questions:
         emit(f"  undetermined: {what}")
     if advice.open_questions:

@@ -126,6 +126,10 @@ def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
     for each in measurements:
         emit(each.summary())
         emit()
+    for sign in link.signs:
+        emit(sign)
+    if link.signs:
+        emit()
     if link.stated is not None:
         emit(f"losses, {link.stated.source}: {link.stated.words}\n")
     for losses in (link.down, link.up):
@@ -187,10 +191,20 @@ def document(link: FittedLink, channel: dict[str, Any] | None = None) -> dict[st
         "rtt_p99_s": timing.rtt_p99_s,
         "last_hop_rtt_s": link.last_hop_rtt_s,
         "queue_packets": None if link.rate_bps is None else link.queue_packets,
+        "signs": list(link.signs),
+        "wifi": _wifi(link) if isinstance(link, fitting.WifiLink) else None,
         "cannot_tell": list(link.cannot_tell),
         "measure": link.measure.irtt,
         "notes": list(link.notes),
         "scenario": None if link.rate_bps is None else link.toml(channel),
+    }
+
+
+def _wifi(link: fitting.WifiLink) -> dict[str, Any]:
+    return {
+        "neighbours": [{"share": each.share, "exchange_s": each.exchange_s} for each in link.neighbours],
+        "beacon_s": link.waits.beacon_s,
+        "listen": link.waits.listen,
     }
 
 

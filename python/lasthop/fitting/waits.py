@@ -1,0 +1,261 @@
+"""What the round-trip times of a link show of its last hop: a crowded Wi-Fi, a dozing station, a satellite.
+
+On Wi-Fi a packet is seldom lost: it waits for the exchanges of others, each of milliseconds. The next probe
+meets other exchanges, while a queue, or a signal that fades, is much the same after a tenth of a second. What
+is for a dozing station arrives behind a beacon, so that replies keep its beat. Starlink assigns satellites
+anew every 15 s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lasthop.core import formats
+from lasthop.measurement import Delays, Direction, Measurement
+from lasthop.measurement.model import Floats
+
+FEWEST = 100
+"""The fewest round-trip times from which anything is told."""
+
+WORST_WAIT_S = 0.004
+"""The 95th percentile of waits from which they matter."""
+
+LONGEST_WAIT_S = 0.5
+"""The longest 95th percentile of waits for the air; queues make longer ones."""
+
+COMMON, STEADY = 0.25, 0.47
+"""The least that the upper quartile, and the most that the median may be of the 95th percentile of waits.
+
+Below the first only few probes wait, as for spikes; above the second all do, as in a queue.
+"""
+
+FLOOR, LOCAL_FLOOR = 0.018, 0.16
+"""The most that the 5th percentile of waits may be of the 90th, to a distant host and to one nearby.
+
+Air that is idle for a moment lets some probes pass at once. Uplinks of cellular networks never do: they wait
+for a grant, whose times are spread evenly.
+"""
+
+LOCAL_RTT_S = 0.01
+"""A host with a shorter round-trip time is nearby, on this side of any cellular or satellite link."""
+
+RETURNS, APART_S = 0.6, 0.1
+"""How often, at least, a short wait follows a long one that much later, compared with chance.
+
+What others send has passed by then, and a queue or a fade has not.
+"""
+
+MOST_LOST = 0.03
+"""The largest share of probes lost: what the MAC repeats is seldom lost."""
+
+BEACON_S = 0.1024
+"""The interval of beacons: 100 time units of 1024 us, as access points have it."""
+
+_CLOCKS = 2e-4
+"""How far the clocks of two devices may differ: each within 100 parts in a million."""
+
+_LATE_S = 0.01
+"""Waits from which a reply may have waited for a beacon."""
+
+_TOGETHER_S = 0.01
+_FEWEST_LATE = 20
+_COHERENT, _CHANCE = 0.6, 1e-9
+"""Least length of the mean phase of late replies, and the largest probability that it is chance."""
+
+SLOT_S = 15
+"""Length of the slots after which Starlink assigns satellites anew, in seconds."""
+
+_SHORTEST_RECORD_S, _STEP, _SHUFFLES = 150.0, 1.6, 400
+"""Shortest record, and how much larger steps at ends of slots are than others; shuffles of the test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The waits that round-trip times show, above the least of them.
+
+    Attributes
+    ----------
+    rtt_s : Floats
+        The round-trip times, in the order of sending.
+    lost : float
+        The share of probes lost.
+    floor_s : float
+        The least round-trip time.
+    median_s, p95_s : float
+        Median and 95th percentile of the waits.
+    of_air : bool
+        Whether they are those of a crowded Wi-Fi.
+    beacon_s : float or None
+        The interval of beacons whose beat replies keep; None without such a beat.
+    listen : int
+        How many beacons a station may sleep through.
+    has_slots : bool
+        Whether the times change level every 15 s.
+    """
+
+    rtt_s: Floats
+    lost: float
+    floor_s: float
+    median_s: float
+    p95_s: float
+    of_air: bool
+    beacon_s: float | None
+    listen: int
+    has_slots: bool
+
+    @property
+    def excess_s(self) -> Floats:
+        """The waits."""
+        return self.rtt_s - self.floor_s
+
+    @property
+    def is_wifi(self) -> bool:
+        """Whether they show that the last hop is Wi-Fi."""
+        return self.of_air or self.beacon_s is not None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the probes went to a host nearby."""
+        return self.floor_s < LOCAL_RTT_S
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What they show, a sentence for each sign."""
+        found = []
+        if self.of_air:
+            found.append(
+                f"Air: probes wait, half of them {formats.seconds(self.median_s)} or more, one in twenty "
+                f"{formats.seconds(self.p95_s)} or more, others not at all, each anew, and "
+                f"{formats.share(self.lost)} are lost, as in a crowded Wi-Fi."
+            )
+        if self.beacon_s is not None:
+            heard = "each beacon" if self.listen == 1 else f"one beacon in {self.listen}"
+            found.append(
+                f"Power save: late replies keep the beat of beacons, {1e3 * self.beacon_s:.1f} ms: a station "
+                f"dozes. It wakes for {heard}."
+            )
+        if self.has_slots:
+            found.append(
+                f"Satellite: round-trip times change level every {SLOT_S} s, as Starlink's do; `lasthop "
+                "links starlink` has its numbers."
+            )
+        return tuple(found)
+
+
+def waits(measurements: tuple[Measurement, ...]) -> Waits | None:
+    """Return the waits of the longest idle series of round-trip times; None without one."""
+    idle = [each for each in measurements if not any(rates.saturated for rates in each.rates)]
+    series = [
+        (delays, each)
+        for each in idle
+        for delays in each.delays
+        if delays.direction == Direction.ROUND_TRIP and len(delays.delay_s) >= FEWEST and each.probes
+    ]
+    if not series:
+        return None
+    delays, measurement = max(series, key=lambda found: len(found[0].delay_s))
+    return waits_of(delays, float(np.mean(measurement.probes[0].lost)))
+
+
+def waits_of(delays: Delays, lost: float) -> Waits:
+    """Return the waits of a series of round-trip times, of whose probes the share `lost` was lost."""
+    rtt = delays.delay_s
+    # The very least may be of a moment at which a host was faster than usual.
+    floor = float(np.quantile(rtt, 0.002))
+    excess = rtt - floor
+    p5, median, p75, p90, p95 = (float(each) for each in np.quantile(excess, [0.05, 0.5, 0.75, 0.9, 0.95]))
+    beacon = _beacon(delays, excess)
+    listen = 1 if beacon is None else max(round(float(np.quantile(excess, 0.98)) / beacon), 1)
+    is_sharp = p5 <= (LOCAL_FLOOR if floor < LOCAL_RTT_S else FLOOR) * p90
+    of_air = (
+        WORST_WAIT_S <= p95 <= LONGEST_WAIT_S
+        and p75 >= COMMON * p95
+        and median <= STEADY * p95
+        and is_sharp
+        and lost <= MOST_LOST
+        and beacon is None
+        and _returns(excess, delays) >= RETURNS
+    )
+    return Waits(rtt, lost, floor, median, p95, of_air, beacon, listen, _has_slots(delays))
+
+
+def _returns(excess: Floats, delays: Delays) -> float:
+    """Return how often a wait in the lowest third follows one in the highest, compared with chance."""
+    interval = max(float(np.median(np.diff(delays.time_s))), 1e-4)
+    later = max(round(APART_S / interval), 1)
+    if len(excess) < 2 * later:
+        return 0.0
+    low, high = np.quantile(excess, [1 / 3, 2 / 3])
+    is_long, is_short = excess[:-later] >= high, excess[later:] <= low
+    if not np.any(is_long) or not np.any(is_short):
+        return 0.0
+    return float(np.mean(is_short[is_long]) / np.mean(excess <= low))
+
+
+def _beacon(delays: Delays, excess: Floats) -> float | None:
+    """Return the interval of beacons of which late replies have the phase; None if they have none.
+
+    The phases of arrivals at multiples of the interval are compared with chance by Rayleigh's test, for each
+    interval that two clocks may show; those of the probes themselves must be less alike.
+    """
+    late = excess >= _LATE_S
+    sent = delays.time_s[late]
+    arrived = sent + delays.delay_s[late]
+    # Of replies that arrive together, one counts.
+    order = np.argsort(arrived)
+    alone = order[np.diff(arrived[order], prepend=-math.inf) > _TOGETHER_S]
+    sent, arrived = sent[alone], arrived[alone]
+    count = len(arrived)
+    if count < max(_FEWEST_LATE, 0.05 * len(excess)):
+        return None
+    lasts = max(float(arrived[-1] - arrived[0]), BEACON_S)
+    # From one interval to the next, the phase at the end moves by an eighth of a turn.
+    steps = min(math.ceil(8 * lasts * _CLOCKS / BEACON_S), 2000)
+    intervals = BEACON_S * (1 + _CLOCKS * np.arange(-steps, steps + 1) / max(steps, 1))
+    lengths = np.array([_coherence(arrived, each) for each in intervals])
+    best = int(np.argmax(lengths))
+    length, interval = float(lengths[best]), float(intervals[best])
+    by_chance = len(intervals) * math.exp(-count * length * length)
+    if length < _COHERENT or by_chance > _CHANCE or _coherence(sent, interval) > 0.7 * length:
+        return None
+    return interval
+
+
+def _coherence(times: Floats, interval: float) -> float:
+    """Return the length of the mean phase of times in an interval, from 0 to 1."""
+    return float(abs(np.mean(np.exp(2j * np.pi * times / interval))))
+
+
+def _has_slots(delays: Delays) -> bool:
+    """Whether the medians of seconds change more at one second of each slot than at the others.
+
+    The largest mean change of the seconds of a slot is compared with that of the same changes shuffled.
+    """
+    if float(delays.time_s[-1] - delays.time_s[0]) < _SHORTEST_RECORD_S:
+        return False
+    seconds = np.floor(delays.time_s - delays.time_s[0]).astype(int)
+    order = np.argsort(seconds, kind="stable")
+    known, starts = np.unique(seconds[order], return_index=True)
+    medians = np.array([np.median(part) for part in np.split(delays.delay_s[order], starts[1:])])
+    follows = np.diff(known) == 1
+    if follows.sum() < _SHORTEST_RECORD_S / 2:
+        return False
+    # Ranks, since single spikes would hide the steps.
+    changes = np.abs(np.diff(np.argsort(np.argsort(medians))))[follows].astype(float)
+    phases = known[1:][follows] % SLOT_S
+    folded = _folded(changes, phases)
+    others = float(np.median(folded))
+    if float(folded.max()) < _STEP * others:
+        return False
+    random = np.random.default_rng(1)
+    shuffled = [float(_folded(random.permutation(changes), phases).max()) for _ in range(_SHUFFLES)]
+    return float(folded.max()) > max(shuffled)
+
+
+def _folded(changes: Floats, phases: np.ndarray) -> Floats:
+    """Return the mean change at each second of a slot."""
+    counts = np.bincount(phases, minlength=SLOT_S)
+    return np.bincount(phases, weights=changes, minlength=SLOT_S) / np.maximum(counts, 1)

@@ -1,0 +1,292 @@
+"""A crowded Wi-Fi, or a station that dozes, fitted to round-trip times by simulations of the cell itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lasthop.core import formats
+from lasthop.fitting.given import SERVER_RTT_S, GivenLink, download, goodput
+from lasthop.fitting.link import Assumption, FittedLink, StatedLosses
+from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, Tables
+from lasthop.fitting.waits import Waits
+from lasthop.measurement.model import Floats
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The shares of the air that neighbours may have."""
+
+EXCHANGES_S = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01)
+"""The lengths of their exchanges."""
+
+PROBES, APART_S = 600, 0.1
+"""Probes of each simulation, and the time between them."""
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
+"""The quantiles of waits that are compared."""
+
+RESOLUTION_S = 0.0003
+"""Waits that differ by less are alike: hosts add as much."""
+
+ALSO = 0.06
+"""Neighbours are possible, too, if their quantiles differ by at most this much more than the best ones'."""
+
+DRAWS = 8
+"""The most neighbours from which advice draws."""
+
+SLOW_BPS = 1e8
+"""The rate below which a Wi-Fi is taken for 802.11n at 20 MHz, and from which on for 802.11ac at 80 MHz."""
+
+SIGNALS_DB = (2.0, 45.0)
+"""Signal-to-noise ratios from which that of a rate is searched."""
+
+_SIGNAL_STEPS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What others take of the air.
+
+    Attributes
+    ----------
+    share : float
+        Their share of it.
+    exchange_s : float
+        The length of an exchange.
+    """
+
+    share: float
+    exchange_s: float
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The table `wifi.neighbour`."""
+        return {"share": self.share, "exchange": self.exchange_s}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WifiLink(GivenLink):
+    """A Wi-Fi fitted to round-trip times.
+
+    Attributes
+    ----------
+    waits : Waits
+        The waits that show it.
+    neighbours : tuple of Neighbours
+        Those that the waits allow, the best first; empty if there are none.
+    """
+
+    waits: Waits = field(kw_only=True)
+    neighbours: tuple[Neighbours, ...] = field(kw_only=True)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether its scenario is one: if the waits allow only one kind of neighbours."""
+        return len(self.neighbours) < 2
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What its round-trip times show, as sentences."""
+        return (*self.waits.signs, *_words(self.neighbours))
+
+    @property
+    def cannot_tell(self) -> tuple[str, ...]:
+        """The questions that the measurements leave open: none, since hardly any packet is lost."""
+        return ()
+
+    def draws(self, count: int, *, mirrored: bool = False) -> list[dict[str, Any]]:
+        """Return changes of its scenario that sample the neighbours which the waits allow."""
+        several = self.neighbours[:DRAWS]
+        return [{"wifi.neighbour": several[index % len(several)].table} for index in range(count)]
+
+
+def fitted_wifi(
+    link: FittedLink, waits: Waits, *, rate_bps: float | None, rtt_s: float | None, is_measured: bool
+) -> WifiLink:
+    """Return the Wi-Fi that the waits of a link show.
+
+    Parameters
+    ----------
+    link : FittedLink
+        The link as fitted without them: its losses, and what was assumed.
+    waits : Waits
+        The waits.
+    rate_bps : float or None
+        The rate of a transfer over it; None if unknown.
+    rtt_s : float or None
+        The round-trip time to the server; None if not stated.
+    is_measured : bool
+        Whether the rate was measured in the same air, rather than stated as that of the Wi-Fi alone.
+    """
+    notes: list[str] = [note for note in link.notes if not isinstance(note, Assumption)]
+    notes.append(
+        Assumption(
+            "the last hop is Wi-Fi. Such waits also come from others on a slow wired link; "
+            + ("" if waits.is_local else "ping your own router, so that only the Wi-Fi shows; ")
+            + "`iw dev wlan0 survey dump` shows how busy the air is."
+        )
+    )
+    neighbours = nearest(waits) if waits.of_air else ()
+    wifi: Tables = {
+        "standard": "802.11n" if rate_bps is not None and rate_bps < SLOW_BPS else "802.11ac",
+        "streams": 2,
+        "rate": "minstrel-ht",
+        "longest_ppdu": "4 ms",
+        "queue": "1000 packets",
+    }
+    if neighbours:
+        wifi["neighbour"] = neighbours[0].table
+    if waits.beacon_s is not None:
+        wifi["power_save"] = {"beacon": waits.beacon_s, "timeout": 0.02, "listen": waits.listen}
+        notes.append(Assumption("the station dozes 20 ms after its last packet, which replies do not show."))
+    if waits.lost > 0:
+        wifi["drop"] = {"down": round(min(waits.lost, 0.5), 6)}
+    beyond_s = _beyond(waits, rtt_s, notes)
+    wired = {"rate": FASTEST_WIRED_BPS, "delay": beyond_s / 2}
+    name = ", ".join(link.files)
+    signal = _signal(rate_bps, wired, wifi, notes, is_measured=is_measured)
+    scenario = download({"wired": wired, "wifi": {**wifi, "snr": f"{signal:g} dB"}}, name)
+    rates = [goodput(scenario, up=up) for up in (False, True)]
+    words = f"{formats.share(waits.lost)} of the packets lost, above the repetitions of the MAC"
+    return WifiLink(
+        files=link.files,
+        down=link.down,
+        up=link.up,
+        timing=link.timing,
+        rate_bps=rates[0],
+        up_rate_bps=rates[1],
+        rate_variation=None,
+        up_rate_variation=None,
+        rtt_s=beyond_s,
+        last_hop_rtt_s=0.0,
+        notes=tuple(dict.fromkeys(notes)),
+        stated=StatedLosses(
+            PERFECT, words if waits.lost else "no losses above the repetitions of the MAC", "seen"
+        ),
+        doubts=link.doubts,
+        given=scenario,
+        waits=waits,
+        neighbours=neighbours,
+    )
+
+
+def _beyond(waits: Waits, rtt_s: float | None, notes: list[str]) -> float:
+    """Return the round-trip time beyond the Wi-Fi."""
+    if rtt_s is not None:
+        return rtt_s
+    if not waits.is_local:
+        return waits.floor_s
+    notes.append(
+        Assumption(
+            f"the server is {formats.seconds(SERVER_RTT_S)} of round-trip time beyond the Wi-Fi, since the "
+            "probes went no further; state --rtt."
+        )
+    )
+    return SERVER_RTT_S
+
+
+def _words(neighbours: tuple[Neighbours, ...]) -> list[str]:
+    if not neighbours:
+        return []
+    shares = [each.share for each in neighbours]
+    lengths = [each.exchange_s for each in neighbours]
+    return [
+        f"Neighbours that wait as these probes did have {formats.share(neighbours[0].share)} of the air "
+        f"({formats.interval(min(shares), max(shares), formats.share)}) in exchanges of "
+        f"{formats.seconds(neighbours[0].exchange_s)} "
+        f"({formats.interval(min(lengths), max(lengths), formats.seconds)})."
+    ]
+
+
+def nearest(waits: Waits) -> tuple[Neighbours, ...]:
+    """Return the neighbours beside whom simulated probes wait as long, the nearest first."""
+    seen = np.quantile(waits.excess_s, QUANTILES)
+    apart = {}
+    for share in SHARES:
+        for exchange_s in EXCHANGES_S:
+            found = Neighbours(share, exchange_s)
+            apart[found] = _apart(seen, np.quantile(simulated_waits(found), QUANTILES))
+    best = min(apart.values())
+    near = [each for each, distance in apart.items() if distance <= best + ALSO]
+    return tuple(sorted(near, key=lambda each: apart[each]))
+
+
+def _apart(seen: Floats, expected: Floats) -> float:
+    """Return how far quantiles are apart: the mean difference of their logarithms."""
+    logs = np.log(np.maximum(seen, 0.0) + RESOLUTION_S) - np.log(np.maximum(expected, 0.0) + RESOLUTION_S)
+    return float(np.mean(np.abs(logs)))
+
+
+def simulated_waits(neighbours: Neighbours, seed: int = 1) -> Floats:
+    """Return the waits of simulated probes beside neighbours."""
+    wifi = {
+        "standard": "802.11ac",
+        "streams": 2,
+        "rate": "ideal",
+        "snr": "30 dB",
+        "neighbour": neighbours.table,
+    }
+    rtt = probe({"wired": {"rate": FASTEST_WIRED_BPS}, "wifi": wifi}, APART_S, PROBES, seed)[1]
+    return rtt - float(rtt.min())
+
+
+def probe(
+    tables: Tables, apart_s: float, count: int, seed: int, *, from_server: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the times and the round-trip times of simulated probes over the links of these tables.
+
+    A probe is a request of 64 B over a connection that is open, with a response as long. The first second has
+    the handshake, and is left out.
+    """
+    ends = ("fixed", "mobile") if from_server else ("mobile", "fixed")
+    skipped = math.ceil(1.0 / apart_s)
+    user = {
+        "from": ends[0],
+        "to": ends[1],
+        "request": {"constant": "64 B"},
+        "response": {"constant": "64 B"},
+        "think": {"constant": apart_s},
+        "waits": False,
+        "requests": count + skipped,
+    }
+    scenario = download(tables, "probes").with_(
+        {
+            "transfer": tables.get("transfer"),
+            "limit": (count + skipped + 2) * apart_s + 2,
+            "application": {**tables.get("application", {}), "probes": user},
+        }
+    )
+    times = scenario.run(None, seed=seed).response_times("probes")
+    sent_s, rtt = times["since_s"][skipped:], times["time_s"][skipped:]
+    known = np.isfinite(rtt)
+    return sent_s[known], rtt[known]
+
+
+def _signal(
+    rate_bps: float | None, wired: Tables, wifi: Tables, notes: list[str], *, is_measured: bool
+) -> float:
+    """Return the signal-to-noise ratio at which a download has the rate, in the same air or in idle air."""
+    low, high = SIGNALS_DB
+    if rate_bps is None:
+        notes.append(
+            Assumption(
+                "802.11ac at 80 MHz with two streams and a signal of 25 dB, since nothing shows its rate; "
+                "state --rate, what a download gets when the air is idle."
+            )
+        )
+        return 25.0
+    air = wifi if is_measured else {key: value for key, value in wifi.items() if key != "neighbour"}
+    for _ in range(_SIGNAL_STEPS):
+        middle = (low + high) / 2
+        scenario = download({"wired": wired, "wifi": {**air, "snr": f"{middle:g} dB"}}, "the signal")
+        low, high = (middle, high) if goodput(scenario) < rate_bps else (low, middle)
+    notes.append(
+        Assumption(
+            f"{wifi['standard']} with two streams, and the signal at which a download has "
+            + formats.rate(rate_bps)
+            + ("." if is_measured else " in idle air.")
+        )
+    )
+    return round(high, 1)
