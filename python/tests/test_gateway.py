@@ -17,6 +17,8 @@ from jsonschema import Draft7Validator
 from measurement_samples import gateway_flows
 
 from lasthop._lasthop import ScenarioError, gateway, gateway_settings
+from lasthop.advice import prediction
+from lasthop.fitting import stated_link
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -147,6 +149,20 @@ def test_a_report_is_made_of_the_file_of_flows(command: Command, tmp_path: Path)
     shown = command("gateway", "report", path, "--predict").stdout
     assert shown.startswith(command("gateway", "report", path).stdout)
     assert "predicted for the link" in shown
+
+
+def test_what_takes_longer_than_minutes_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prediction, "RUNS", 8)
+    flow = gateway_flows()[1]
+    slow = {**flow, "bytes_to_client": 1_500_000, "bytes_to_server": 0}
+    group = {"class": None, "size": "above 1 MB", "gain": None}
+    settings = {"gateway": {"scheme": "i-tcp"}, "scheme": {"i-tcp": {"buffer": "262144 B"}}}
+    link = stated_link(20e3, 0.1, loss=0.0)
+    (found,) = prediction.predict(link, {"groups": [group]}, [slow], settings)
+    assert (found.size, found.bytes, found.agrees) == ("above 1 MB", 1_500_000, None)
+    # On a clean link a split gains nothing, and 1.5 MB take ten minutes at its rate.
+    assert found.low <= found.gain <= found.high
+    assert found.gain == pytest.approx(1, abs=0.05)
 
 
 def test_predictions_need_flows_and_the_laboratory(command: Command, file: Path) -> None:

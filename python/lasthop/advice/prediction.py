@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from lasthop._lasthop import Quantity, quantity
 from lasthop.core import formats
 from lasthop.core.names import PLAIN
+from lasthop.core.statistics import estimate
 from lasthop.fitting import FittedLink
 from lasthop.measurement.gateway_flows import flows
 from lasthop.race import Arm, Race
@@ -29,8 +31,17 @@ _REQUEST = "100 B"
 
 _TIME = "application.user.mean_response_time_s"
 
+_PATIENCE = 100
+"""Times that a download may take as long as at the link's rate. One that takes longer counts as that long."""
+
+_LEAST_S = 300.0
+"""The same for short ones."""
+
 _KEYS = ("congestion", "packet_size", "rto_min")
 """Keys of the gateway's TCP that scenarios have by the same names."""
+
+_SOCKETS_BYTES = 768 << 10
+"""What the buffers of the kernel's sockets hold beside the pipe of a split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,7 @@ def predict(
 
 def _typical(lines: Sequence[Any], size: str | None) -> int | None:
     """Return the geometric mean of the data of flows that have a size; None without flows."""
-    least, most = _BOUNDS.get(size, (1, math.inf))
+    least, most = _BOUNDS[size]
     data = [(line["bytes_to_client"] + line["bytes_to_server"], line["outcome"]) for line in flows(lines)]
     # As in the report, a flow that was cut off counts as long, whatever it has carried.
     found = [
@@ -122,6 +133,7 @@ def _typical(lines: Sequence[Any], size: str | None) -> int | None:
 
 
 _BOUNDS: Mapping[str | None, tuple[float, float]] = {
+    None: (1, math.inf),
     "below 100 KB": (1, 1e5 - 1),
     "100 KB to 1 MB": (1e5, 1e6 - 1),
     "above 1 MB": (1e6, math.inf),
@@ -138,10 +150,12 @@ def _scheme(settings: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, Any], ..
     if name != "i-tcp":
         stated = settings.get("scheme", {}).get(name, {})
         return name, tuple((f"scheme.{name}.{key}", value) for key, value in stated.items())
-    wireless = {**settings.get("tcp", {}), **settings.get("scheme", {}).get("i-tcp", {}).get("wireless", {})}
+    stated = settings["scheme"]["i-tcp"]
+    wireless = {**settings.get("tcp", {}), **stated.get("wireless", {})}
     found = [(f"scheme.i-tcp.wireless.{key}", wireless[key]) for key in _KEYS if key in wireless]
-    # The gateway's pipe, and the buffers of the kernel's sockets.
-    return name, (("scheme.i-tcp.buffer", "1 MiB"), *found)
+    pipe = quantity(stated["buffer"])
+    assert pipe is not None
+    return name, (("scheme.i-tcp.buffer", Quantity(pipe[0] + _SOCKETS_BYTES, "B")), *found)
 
 
 def _predicted(
@@ -162,31 +176,31 @@ def _predicted(
         "requests": 1,
     }
     without, helped = Arm(sender, PLAIN), Arm(sender, *scheme)
+    assert link.rate_bps is not None
+    limit_s = max(_LEAST_S, math.ceil(_PATIENCE * 8 * size / link.rate_bps))
     race = Race(
         link.scenario().with_({"transfer": None, "application": {"user": user}}),
         [without, helped],
         baseline=without,
         metric=_TIME,
         seed=seed,
-        overrides=[{"limit": 300}],
+        overrides=[{"limit": limit_s}],
         variants=link.draws(_DRAWS) if link.stated is None else [{}],
         runs=(RUNS, RUNS),
         precision=None,
     )
     race.run(jobs)
-    logs = [np.log(np.asarray(race.values(arm), dtype=float)) for arm in (without, helped)]
-    count = min(map(len, logs))
-    gains = logs[0][:count] - logs[1][:count]
-    gains = gains[np.isfinite(gains)]
-    half = 1.96 * float(np.std(gains, ddof=1)) / math.sqrt(len(gains))
-    mean = float(np.mean(gains))
+    times = [np.asarray(race.values(arm), dtype=float) for arm in (without, helped)]
+    before, after = (np.log(np.where(np.isfinite(each), each, limit_s)) for each in times)
+    count = min(len(before), len(after))
+    found = estimate(before[:count] - after[:count])
     measured = group["gain"] or {"ratio": None, "low": None, "high": None}
     return Prediction(
         size=group["size"] or "all",
         bytes=size,
-        gain=math.exp(mean),
-        low=math.exp(mean - half),
-        high=math.exp(mean + half),
+        gain=math.exp(found.mean),
+        low=math.exp(found.low),
+        high=math.exp(found.high),
         measured=measured["ratio"],
         measured_low=measured["low"],
         measured_high=measured["high"],

@@ -165,6 +165,7 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
     limit = _limit(document, test, own)
     if limit is not None and protocol == "TCP":
         notes.append(f"The test does not saturate the link: {limit}.")
+    general = len(notes)
     for direction in (Direction.DOWN, Direction.UP):
         # The receiver reports what arrived, the sender what it passed to its kernel.
         candidates = [
@@ -216,9 +217,8 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
             )
         rates.append(_rates(direction, rows, carried, saturated, capacity=saturated and protocol == "UDP"))
     if not rates and not counts:
-        raise source.error(
-            "; ".join(note.rstrip(".") for note in notes if "losses" in note or "rate" in note)
-        )
+        of_directions = [note.rstrip(".") for note in notes[general:]]
+        raise source.error("; ".join(of_directions) or "no direction has a rate or losses")
     if protocol == "TCP":
         notes.append(
             "TCP retransmissions are not losses, so no losses are read; use a capture or irtt for losses."

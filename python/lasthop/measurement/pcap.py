@@ -140,15 +140,15 @@ def _parse(source: Source, options: Options) -> Measurement:
         _read_connections(packets, connections, user, place, found, round_trips)
     tcp_streams = sum(one.streams for one in found.values())
     media = list(_rtp_streams(packets, user, notes))
-    for direction, one in found.items():
-        if one.lacking:
-            notes.append(
-                f"{direction.capitalize()}: the capture misses most of its packets ({one.lacking:,} of "
-                f"{one.lacking + one.present:,}), so no losses are read. A display filter or sampling leaves "
-                "such captures; save all packets."
-            )
+    lacking = [
+        f"{direction.capitalize()}: the capture misses most of its packets ({one.lacking:,} of "
+        f"{one.lacking + one.present:,}), so no losses are read. A display filter or sampling leaves "
+        "such captures; save all packets."
+        for direction, one in found.items()
+        if one.lacking
+    ]
+    notes += lacking
     if not tcp_streams and not media:
-        lacking = [note for note in notes if "misses most of its packets" in note] if place else []
         raise source.error(lacking[0].rstrip(".") if lacking else _nothing_readable(packets))
     if tcp_streams:
         _explain(found, connections, user, place, notes)
