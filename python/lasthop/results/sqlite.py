@@ -120,15 +120,15 @@ class SqliteStore(Store):
         return bool(tables)
 
     @classmethod
-    def repaired(cls, path: Path, identity: Identity) -> SqliteStore:
+    def repaired(cls, path: Path, identity: Identity, meta: dict[str, Any]) -> SqliteStore:
         """Keep what is intact of a study in a damaged file, as a new one.
 
         Parameters
         ----------
         path : Path
             The file. It is renamed, with the suffix `.damaged`.
-        identity : Identity
-            The study.
+        identity, meta
+            The study, as for `writing`.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class SqliteStore(Store):
         beside = path.with_name(path.name + ".repaired")
         beside.unlink(missing_ok=True)
         new = cls(beside)
-        with new.writing(identity, {}):
+        with new.writing(identity, meta):
             new._salvage(path, identity)
         new.close()
         path.replace(path.with_name(path.name + ".damaged"))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -179,7 +179,7 @@ class Study(Shown):
             except DamagedStoreError:
                 if not repair:
                     raise
-                self._store = file = SqliteStore.repaired(self.path, self._identity)
+                self._store = file = SqliteStore.repaired(self.path, self._identity, self._settings())
                 file.expect(self._identity)
             if file.exists():
                 lost = self._counters_that_runs_lack(file.identity())
@@ -225,12 +225,12 @@ class Study(Shown):
             precision=meta["precision"],
             runs=(meta["runs"][0], meta["runs"][1]),
             metric=meta["metric"],
-            metrics=meta.get("further", []),
-            quantiles=meta.get("quantiles", []),
-            targets=[Target(*each) for each in meta.get("targets", [])],
-            each_scheme=meta.get("each_scheme", False),
+            metrics=meta["further"],
+            quantiles=meta["quantiles"],
+            targets=[Target(*each) for each in meta["targets"]],
+            each_scheme=meta["each_scheme"],
             store=path,
-            shard=meta.get("shard"),
+            shard=meta["shard"],
         )
 
     @property
@@ -323,7 +323,29 @@ class Study(Shown):
             If another process runs this study, the file cannot be written, or a worker of the executor was
             lost. Finished runs are kept.
         """
-        meta = {
+        if isinstance(self._store, SqliteStore) and self.finished and not self._store.writable:
+            return 0
+        with self._store.writing(self._identity, self._settings()):
+            scheduler = self._scheduler()
+            if scheduler.finished:
+                return 0
+            # Import scipy now: later it would delay storing results and handling Ctrl-C.
+            statistics.prepare()
+            asked = self._identity.metrics[len(_lasthop.METRICS) :]
+            with ExitStack() as stack:
+                bar = progress_bar(self.scenario.title or "study")
+                report = stack.enter_context(chosen(progress, bar))
+                pool: _lasthop.Pool | ExecutorPool
+                if executor is None:
+                    pool = stack.enter_context(_lasthop.Pool(jobs, asked))
+                else:
+                    pool = stack.enter_context(ExecutorPool(executor, asked, jobs))
+                scheduler.run(pool, report)
+            return scheduler.progress.made
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what a store keeps beside the runs, by which `open` makes the study again."""
+        return {
             "title": self.scenario.title,
             "file": self.scenario.file,
             "hash": self.scenario.hash,
@@ -337,25 +359,6 @@ class Study(Shown):
             "each_scheme": self.each_scheme,
             "shard": None if self.shard is None else [self.shard.index, self.shard.of],
         }
-        if isinstance(self._store, SqliteStore) and self.finished and not self._store.writable:
-            return 0
-        with self._store.writing(self._identity, meta):
-            scheduler = self._scheduler()
-            if scheduler.finished:
-                return 0
-            # Import scipy now: later it would delay storing results and handling Ctrl-C.
-            statistics.prepare()
-            further = self._identity.metrics[len(_lasthop.METRICS) :]
-            with ExitStack() as stack:
-                bar = progress_bar(self.scenario.title or "study")
-                report = stack.enter_context(chosen(progress, bar))
-                pool: _lasthop.Pool | ExecutorPool
-                if executor is None:
-                    pool = stack.enter_context(_lasthop.Pool(jobs, further))
-                else:
-                    pool = stack.enter_context(ExecutorPool(executor, further, jobs))
-                scheduler.run(pool, report)
-            return scheduler.progress.made
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return every run as a row of a data frame.
