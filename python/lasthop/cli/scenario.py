@@ -35,8 +35,8 @@ def load(
 def describe(path: Path, scenario: Scenario) -> None:
     """With `--verbose`, report which scenario is used; warn if a worked one has the name of the file."""
     name = packaged.found(path)
-    if name is None and str(path) in (*lasthop.scenarios(), *(link.name for link in lasthop.links())):
-        warn(f"{path}: this file is used, and not the scenario of that name that comes with Lasthop")
+    if name is None and (own := packaged.kind(str(path))):
+        warn(f"{path}: this file is used, and not the {own} of that name")
     if found := scenario.fragmented_by_options():
         size, mtu, fits = found
         warn(
@@ -51,9 +51,7 @@ def describe(path: Path, scenario: Scenario) -> None:
         )
     points = prod(map(len, scenario.sweep.values()))
     detail(f"lasthop {lasthop.__version__}, {Path(lasthop.__file__).parent}")
-    what = f"scenario file {path}"
-    if name:
-        what = f"{'worked scenario' if name in lasthop.scenarios() else 'a download over the preset'} {name}"
+    what = f"{packaged.kind(name)} {name}" if name else f"scenario file {path}"
     detail(f"{what}: hash {scenario.hash}, {points} points, schemes {', '.join(scenario.schemes)}")
 
 

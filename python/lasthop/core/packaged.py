@@ -35,10 +35,23 @@ def found(path: str | PathLike[str]) -> str | None:
     A file of that name comes first; a directory does not.
     """
     name = fspath(path)
-    if name not in SCENARIOS and name not in (link.name for link in links()):
+    if kind(name) is None:
         return None
     there = Path(path)
     return name if there.is_dir() or not there.exists() else None
+
+
+def kind(name: str) -> str | None:
+    """Return what a name is that of: `"worked scenario"` or `"preset"`; None if it is neither.
+
+    Examples
+    --------
+    >>> kind("starlink"), kind("geo"), kind("mine")
+    ('worked scenario', 'preset', None)
+    """
+    if name in SCENARIOS:
+        return "worked scenario"
+    return "preset" if any(link.name == name for link in links()) else None
 
 
 def text(name: str) -> str:
@@ -92,5 +105,5 @@ def suggestion(path: str | PathLike[str]) -> str | None:
     presets = [link.name for link in links()]
     alike = near(name, [*SCENARIOS, *presets])
     if alike:
-        return f'did you mean the {"worked scenario" if alike in SCENARIOS else "preset"} "{alike}"?'
+        return f'did you mean the {kind(alike)} "{alike}"?'
     return unknown("worked scenario", name, SCENARIOS) if fspath(path) == name else None
