@@ -1,11 +1,11 @@
 //! A token-bucket shaper: packets wait for tokens, where a [policer](crate::queue::policer) drops them.
 //!
 //! *What it does.* A bucket of `burst`, full at the start, fills at `rate`. A packet at the head of the queue waits until there are
-//! as many tokens as it has bits, takes them, and is sent at `peak`.
+//! as many tokens as it has bits, with its `overhead`, takes them, and is sent at `peak`.
 //!
 //! *Source.* `tbf_dequeue` of Linux (net/sched/sch_tbf.c). Its `limit` is the queue of the link here, and `peak` its `peakrate`
 //! with the bucket of one packet, or the line behind it. There a packet above `burst` is dropped, here it waits for all its
-//! tokens.
+//! tokens. `overhead` is that of CAKE (net/sched/sch_cake.c) and of tc-stab.
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid, Time};
 use schemars::JsonSchema;
@@ -21,6 +21,9 @@ pub struct TokenBucket {
     pub burst: Bytes,
     /// Rate at which packets that have their tokens are sent, at least `rate`.
     pub peak: BitRate,
+    /// What each packet costs beyond its size, in tokens and at `peak`: headers that the line adds, as CAKE's `overhead`. By default zero.
+    #[serde(default)]
+    pub overhead: Bytes,
 }
 
 impl TokenBucket {
@@ -30,6 +33,9 @@ impl TokenBucket {
             Bytes(0) => wrong("token-bucket.burst", "found \"0 B\", expected the size of at least a packet"),
             Bytes(1_000_000_001..) => {
                 wrong("token-bucket.burst", "found a larger one, expected at most 1 GB")
+            }
+            _ if self.overhead > Bytes(1_000) => {
+                wrong("token-bucket.overhead", "found more than 1 kB, expected the size of headers")
             }
             _ if self.peak < self.rate => {
                 wrong("token-bucket.peak", "found a rate below token-bucket.rate, expected at least that")
@@ -61,7 +67,8 @@ impl Shaper {
 
     /// Begin and end of the transmission of `bits` that wait from `start` on.
     pub(super) fn send(&mut self, start: Time, bits: u64) -> (Time, Time) {
-        let TokenBucket { rate, burst, peak } = self.params;
+        let TokenBucket { rate, burst, peak, overhead } = self.params;
+        let bits = bits + overhead.bits();
         let cost = rate.time_for_bits(bits);
         let full = rate.time_for(burst).max(cost);
         let available = (self.tokens + start.since(self.counted)).min(full);

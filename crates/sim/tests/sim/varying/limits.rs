@@ -34,6 +34,10 @@ fn impossible_rates_and_delays_are_refused() {
             "token-bucket.burst",
         ),
         (
+            "rate.token-bucket = { rate = \"1 Mbps\", burst = \"2 kB\", peak = \"2 Mbps\", overhead = \"2 kB\" }",
+            "token-bucket.overhead",
+        ),
+        (
             "rate.token-bucket = { rate = \"2 Mbps\", burst = \"2 kB\", peak = \"1 Mbps\" }",
             "token-bucket.peak",
         ),

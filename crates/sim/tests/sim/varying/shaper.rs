@@ -18,13 +18,16 @@ fn packets_wait_for_tokens() {
     arrivals.extend([(us(7_000), 1_000); 4]);
     // A packet above the burst waits until all its tokens have arrived: 4 ms after the last one, which left none.
     arrivals.push((us(10_000), 4_000));
-    let expected = [100, 200, 300, 1_100, 2_100, 7_100, 7_200, 7_300, 8_100, 12_400].map(|at| Some(us(at)));
+    // In a longer silence they have.
+    arrivals.push((us(20_000), 4_000));
+    let expected =
+        [100, 200, 300, 1_100, 2_100, 7_100, 7_200, 7_300, 8_100, 12_400, 20_400].map(|at| Some(us(at)));
     let wired = &mut Link::wired_varying(timing(&link, 0), tail(QueueLimit::Unlimited));
     assert_eq!(drive(wired, &arrivals, true), expected);
     let radio = &mut radio(&link, Config::None, Model::default());
     assert_eq!(drive(radio, &arrivals, true), expected);
     // Waiting for tokens takes no air time.
-    assert_eq!(radio.stats().air_time, Duration::from_micros(100 * 9 + 400));
+    assert_eq!(radio.stats().air_time, Duration::from_micros(100 * 9 + 800));
 }
 
 /// As the generic cell rate algorithm, the other form of a token bucket: the theoretical arrival time instead of tokens
@@ -55,6 +58,17 @@ fn it_is_the_generic_cell_rate_algorithm() {
         let mut wired = Link::wired_varying(timing(&link, 0), tail(QueueLimit::Unlimited));
         assert_eq!(drive(&mut wired, &arrivals, true), expected, "seed {seed}");
     }
+}
+
+/// Packets of 1,000 B with an overhead of 250 B have four fifths of the rate.
+#[test]
+fn the_overhead_costs_rate() {
+    let link = stated(&TEXT.replace("peak", "overhead = \"250 B\", peak"), &[]);
+    let arrivals: Vec<_> = (0..20_000).map(|n| (us(500 * n), 1_000)).collect();
+    let mut wired = Link::wired_varying(timing(&link, 0), tail(QueueLimit::Packets(10)));
+    let found = drive(&mut wired, &arrivals, true);
+    let passed = found.iter().flatten().filter(|at| **at <= us(10_000_000)).count();
+    assert!((8_000..=8_003).contains(&passed), "{passed} packets in 10 s");
 }
 
 /// A queue that stays full gives the rate and, once, the burst.
