@@ -86,8 +86,9 @@ struct World {
     /// Datagrams under way, by arrival: the end that gets it, and where it came from.
     under_way: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
     number: u64,
-    /// Datagrams that have arrived.
+    /// Datagrams that have arrived, and the share of them that is recorded.
     recorded: Vec<Vec<u8>>,
+    record_share: f64,
     /// Packets that have entered each end, by class, and those that have left the other one.
     entered: [BTreeSet<(usize, u32)>; 2],
     left: [BTreeSet<(usize, u32)>; 2],
@@ -115,6 +116,7 @@ impl World {
             under_way: BTreeMap::new(),
             number: 0,
             recorded: Vec::new(),
+            record_share: 0.02,
             entered: Default::default(),
             left: Default::default(),
             highest: Default::default(),
@@ -183,7 +185,7 @@ impl World {
             self.now = self.now.max(next);
             if next == arrival {
                 let (_, (end, from, mut bytes)) = self.under_way.pop_first().expect("an arrival");
-                if self.draw.bernoulli(0.02) {
+                if self.draw.bernoulli(self.record_share) {
                     self.recorded.push(bytes.clone());
                 }
                 self.act(end, |tunnel, now, left| tunnel.receive(now, &mut bytes, from, left));
@@ -415,6 +417,46 @@ fn a_recorded_hello_begins_nothing() {
     let until = world.now + Duration::from_secs(1);
     world.run(until);
     assert_eq!(world.left[0].len(), 1);
+}
+
+/// All that an end has ever received is refused, also what is fresh: after the other end has started anew, and after a start that
+/// was succeeded has come back, as of two hosts with one key.
+#[test]
+fn what_was_received_is_refused_for_good() {
+    let mut world = World::new(Streams::new(28, 0).stream("starts"));
+    world.record_share = 1.0;
+    let talk = |world: &mut World, seconds: u64| {
+        (0..20).for_each(|_| world.send(0, 0));
+        let until = world.now + Duration::from_secs(seconds);
+        world.run(until);
+        assert!(world.ends.iter().all(Tunnel::is_up));
+    };
+    let until = world.now + Duration::from_secs(1);
+    world.run(until);
+    talk(&mut world, 1);
+    let first =
+        std::mem::replace(&mut world.ends[0], Tunnel::new(settings(Some(address(2))), key(), [70; 16]));
+    let until = world.now + Duration::from_secs(1);
+    world.run(until);
+    talk(&mut world, 1);
+    let repeat = |world: &mut World| {
+        let (before, now) = (world.ends[1].counters(), world.now);
+        for mut bytes in world.recorded.clone() {
+            world.act(1, |tunnel, _, left| tunnel.receive(now, &mut bytes, address(66), left));
+        }
+        let after = world.ends[1].counters();
+        assert_eq!((after.left, world.ends[1].peer()), (before.left, Some(address(1))));
+        assert!(after.replayed > before.replayed + 20, "{after:?}");
+    };
+    repeat(&mut world);
+    talk(&mut world, 40);
+    // The first start lives on, and is found again.
+    world.ends[0] = first;
+    let until = world.now + Duration::from_secs(10);
+    world.run(until);
+    talk(&mut world, 1);
+    repeat(&mut world);
+    assert_eq!(world.left[0].len(), 80);
 }
 
 /// What is authentic may still be nonsense, from a later version or a broken one: it never panics.
