@@ -285,6 +285,12 @@ impl Config {
         self.gateway.radio.iter().cloned().chain(tunnel).collect()
     }
 
+    /// Whether some flows have this scheme.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn uses(&self, scheme: SchemeName) -> bool {
+        self.used_schemes().any(|(_, used)| used == scheme)
+    }
+
     /// Whether some flows may have agents.
     pub fn has_agents(&self) -> bool {
         !self.used_agents().is_empty()

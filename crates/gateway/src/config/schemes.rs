@@ -43,6 +43,19 @@ impl TunnelScheme {
     /// Both.
     pub const ALL: [TunnelScheme; 2] = [TunnelScheme::PacketFec, TunnelScheme::Arq];
 
+    /// For whom it does nothing, or harm.
+    pub fn caveat(self) -> &'static str {
+        match self {
+            TunnelScheme::PacketFec => {
+                "repair packets take (n - k) / n of the rate whatever is lost, unless tunnel.adapt = true; downloads from senders \
+                 with BBR, or over a radio without losses, lose as much"
+            }
+            TunnelScheme::Arq => {
+                "downloads from senders with BBR, or over a radio without losses, may lose 6 %"
+            }
+        }
+    }
+
     fn words(self) -> (&'static str, &'static str) {
         match self {
             TunnelScheme::PacketFec => (

@@ -24,11 +24,12 @@ use lasthop_tunnel::Key;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Serialize;
+use serde_json::json;
 
 use self::carrier::Carrier;
-use crate::config::Config;
+use crate::config::{Config, SchemeName, TunnelScheme};
 use crate::kernel::tunnel_routes::TunnelRoutes;
-use crate::observe;
+use crate::{log, observe};
 
 /// What is known of a running tunnel, for those who ask.
 #[derive(Clone, Debug, Serialize)]
@@ -85,6 +86,11 @@ impl Tunnel {
         let (Some(key), Some(routes)) = (arms::key_of(config)?, TunnelRoutes::of(config)) else {
             return Ok(None);
         };
+        for scheme in TunnelScheme::ALL.into_iter().filter(|scheme| config.uses(SchemeName::Tunnel(*scheme)))
+        {
+            let name = SchemeName::Tunnel(scheme).name();
+            log::event("caveat", json!({"scheme": name, "caveat": scheme.caveat()}));
+        }
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let must_end = Arc::new(AtomicBool::new(false));
         let mut carrier = Carrier::open(config, key, routes, evidence.clone(), board.clone())?;
