@@ -120,7 +120,7 @@ def test_names_are_completed() -> None:
     assert completed("lasthop run ebsn-example --set transfer.si") == ["transfer.size="]
     # One that the scenario does not state.
     assert completed("lasthop run ebsn-example --set radio.outage.f") == ["radio.outage.first="]
-    assert completed("lasthop links starl") == ["starlink"]
+    assert completed("lasthop links starl") == ["starlink", "starlink-ship"]
     assert completed("lasthop paper ") == list(papers.names())
     assert completed("lasthop paper ebsn --figure 1") == ["10", "11"]
     assert "recovery=reno" in completed("lasthop paper wenp --reading recov")

@@ -46,7 +46,7 @@ def links(
     run: RunNumber = 0,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets of wireless links and of Wi-Fi with the sources of their numbers, or show one.
+    """List the presets of wireless links with the sources of their numbers, or show one.
 
     `lasthop run NAME` is a download over one, and `lasthop advise NAME` says what would help it. A scenario
     uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`, one of Wi-Fi in `[wifi]`; keys stated beside
