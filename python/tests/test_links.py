@@ -16,7 +16,7 @@ import lasthop
 import lasthop.plots
 from lasthop import ScenarioError
 from lasthop.fitting import preset_link, scenario_link
-from lasthop.show.translations import netem, patchbay
+from lasthop.show.translations import netem, patchbay, toxiproxy
 
 SCENARIO = """
 limit = "30 s"
@@ -295,6 +295,68 @@ def test_what_patchbay_lacks_is_said() -> None:
 def test_what_netem_lacks_is_said() -> None:
     link = scenario_link(lasthop.load("last-mile", ["radio.channel={ iid = { ber = 1e-6 } }"]))
     assert '# down: the losses of channel "iid" are left out' in netem(link)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words", "lost"),
+    [
+        ("", "delay 30.000ms limit", []),
+        (', jitter = "5 ms", in_order = true', "delay 30.000ms 5.000ms limit", []),
+        (
+            ', jitter = "5 ms", correlation = 0.25, reorder = 0.02, gap = 5',
+            "delay 30.000ms 5.000ms 25% reorder 2% gap 5 limit",
+            ["keeps the order", "correlation", "skips its queue"],
+        ),
+        (
+            ", reorder = 1, reorder_correlation = 0.5",
+            "delay 30.000ms reorder 100% 50% gap 1 limit",
+            ["skips"],
+        ),
+    ],
+)
+def test_jitter_and_reordering_are_those_of_netem(keys: str, words: str, lost: list[str]) -> None:
+    link = scenario_link(lasthop.load("last-mile", [f'radio.delay.netem={{ delay = "30 ms"{keys} }}']))
+    notes, (down, up) = (
+        [line for line in netem(link).splitlines() if line.startswith("#") == is_note]
+        for is_note in (True, False)
+    )
+    # The uplink has the delay of the downlink.
+    assert words in down
+    assert words in up
+    own = [note for note in notes if note.startswith("# down:")]
+    assert len(own) == len(lost)
+    assert all(each in note for each, note in zip(lost, own, strict=True))
+
+
+def test_other_emulators_say_what_they_lack_of_jitter() -> None:
+    settings = [
+        'radio.delay.netem={ delay = "30 ms", jitter = "5 ms", reorder = 0.02 }',
+        'radio.uplink.delay="10 ms"',
+    ]
+    link = scenario_link(lasthop.load("last-mile", settings))
+    # The least delay, of packets that do not skip it: 25 + 10 ms on the last hop.
+    assert link.last_hop_rtt_s == pytest.approx(0.035)
+    found = json.loads(toxiproxy(link))
+    latency = [each["attributes"] for each in found["toxics"] if each["type"] == "latency"]
+    assert latency == [{"latency": 30, "jitter": 5}, {"latency": 10, "jitter": 0}]
+    assert "Left out of the delay: reordering." in found["lost"]
+    assert "# Left out of the delay: jitter, reordering." in patchbay(link)
+
+
+def test_a_token_bucket_is_lost_aloud() -> None:
+    bucket = '{ token-bucket = { rate = "5 Mbps", burst = "1 MB", peak = "20 Mbps" } }'
+    link = scenario_link(lasthop.load("last-mile", [f"radio.rate={bucket}", 'radio.uplink.rate="1 Mbps"']))
+    said = "token bucket down is left out, its burst of 1,000,000 B at 20 Mbps"
+    for text in (netem(link), patchbay(link), toxiproxy(link)):
+        assert said in text
+        assert "token bucket up" not in text
+
+
+def test_a_list_of_delays_is_no_link_in_time(tmp_path: Path) -> None:
+    (tmp_path / "delays.csv").write_text("delay_ms\n5\n10\n")
+    listed = f"radio.delay.per-packet={{ file = '{tmp_path}/delays.csv' }}"
+    with pytest.raises(ValueError, match="the delays of base-mobile are a list by packets"):
+        scenario_link(lasthop.load("last-mile", [listed]))
 
 
 def test_a_preset_is_printed_for_toxiproxy(command: Command) -> None:

@@ -120,7 +120,7 @@ def scenario_link(scenario: Scenario) -> GivenLink:
     Raises
     ------
     ValueError
-        If the scenario has other links, or a sweep.
+        If the scenario has other links, a sweep, or a list of delays per packet.
     """
     place = scenario.file
     tables = scenario.values()
@@ -140,7 +140,15 @@ def scenario_link(scenario: Scenario) -> GivenLink:
         left_out = ", ".join(left)
         notes.append(Assumption(f"the link is without the schemes of the scenario ({left_out})."))
     kept = {name: tables[name] for name in ("wired", "wifi" if is_wifi else "radio")}
-    return _given(download(kept, place), place, notes)
+    found = download(kept, place)
+    for hop in (WIRED,) if is_wifi else (WIRED, LAST_HOP):
+        delays = (stated(found, hop, "delay", up=up) for up in (False, True))
+        if any(isinstance(delay, Mapping) and "per-packet" in delay for delay in delays):
+            raise ValueError(
+                f"{place}: the delays of {hop} are a list by packets, which has no least one in time; state "
+                "the delay, or a series"
+            )
+    return _given(found, place, notes)
 
 
 def _has_one_station(topology: Any) -> bool:
@@ -205,8 +213,7 @@ def _rate(scenario: Scenario, *, up: bool = False) -> float:
     """Return the mean rate of the last hop in a direction; of Wi-Fi, what a transfer by CUBIC gets now."""
     if "wifi" in scenario:
         return goodput(scenario, up=up)
-    key = "radio.uplink.rate" if up and "radio.uplink.rate" in scenario else "radio.rate"
-    rate = scenario[key]
+    rate = stated(scenario, LAST_HOP, "rate", up=up)
     if isinstance(rate, Mapping) and "lognormal" in rate:
         rate = rate["lognormal"]["mean"]
     if isinstance(rate, int | float):
@@ -228,7 +235,18 @@ def _hop_rtt(scenario: Scenario) -> float:
     return sum(_delay(scenario, LAST_HOP, up=up) for up in (False, True))
 
 
+def stated(scenario: Scenario, link: str, key: str, *, up: bool) -> Any:
+    """Return the value of a key of `WIRED` or `LAST_HOP` in a direction; of Wi-Fi, only of `WIRED`."""
+    if link == WIRED:
+        return scenario[f"wired.{key}"]
+    own = f"radio.uplink.{key}"
+    return scenario[own if up and own in scenario else f"radio.{key}"]
+
+
 def _delay(scenario: Scenario, link: str, *, up: bool) -> float:
-    """Return the least delay of a link in a direction."""
+    """Return the least delay of a link in a direction; of `netem`, that of packets which do not skip it."""
+    delay = None if "wifi" in scenario and link == LAST_HOP else stated(scenario, link, "delay", up=up)
+    if isinstance(delay, Mapping) and "netem" in delay:
+        return max(float(delay["netem"]["delay"]) - float(delay["netem"]["jitter"]), 0.0)
     seen_s = SEEN_OF_WIFI_S if "wifi" in scenario else SEEN_S
     return float(scenario.link_timing(seen_s, link, up=up)["delay_s"].min())

@@ -10,7 +10,7 @@ from typing import Any
 from lasthop._lasthop import Quantity
 from lasthop.core import formats
 from lasthop.fitting import GivenLink
-from lasthop.fitting.given import LAST_HOP, SEEN_S
+from lasthop.fitting.given import LAST_HOP, SEEN_S, stated
 
 PACKET_BITS = 1500 * 8
 """The packet by whose transmission time a channel in time becomes one by packets."""
@@ -27,13 +27,14 @@ def netem(link: GivenLink) -> str:
     lines = [f"# {each}" for each in _lost(link)]
     for name, up in (("DOWN", False), ("UP", True)):
         rate_bps, delay_s = _rate(link, up=up), _delay(link, up=up)
+        timing, jitter_s, notes_of_timing = _netem_timing(_reordering(link, up=up))
         # The limit of netem counts the packets that it delays, too.
-        delayed = math.ceil(rate_bps * delay_s / PACKET_BITS)
+        delayed = math.ceil(rate_bps * (delay_s + jitter_s) / PACKET_BITS)
         words, notes = _netem_loss(_channel(link, up=up), rate_bps)
-        lines += [f"# {name.lower()}: {note}" for note in notes]
+        lines += [f"# {name.lower()}: {note}" for note in [*notes_of_timing, *notes]]
         lines.append(
             f"tc qdisc replace dev {name} root netem rate {rate_bps / 1e3:.0f}kbit "
-            f"delay {1e3 * delay_s:.3f}ms limit {link.queue_packets + delayed}{words}"
+            f"delay {1e3 * delay_s:.3f}ms{timing} limit {link.queue_packets + delayed}{words}"
         )
     return "\n".join(lines) + "\n"
 
@@ -43,13 +44,15 @@ def toxiproxy(link: GivenLink) -> str:
     toxics = []
     for stream, up in (("downstream", False), ("upstream", True)):
         delay_ms, rate_bps = 1e3 * _delay(link, up=up), _rate(link, up=up)
-        latency = {"latency": max(round(delay_ms), 1), "jitter": 0}
+        reordering = _reordering(link, up=up) or {}
+        latency = {"latency": max(round(delay_ms), 1), "jitter": round(1e3 * reordering.get("jitter", 0))}
         bandwidth = {"rate": max(round(rate_bps / 8e3), 1)}
         for kind, attributes in (("latency", latency), ("bandwidth", bandwidth)):
             named = {"name": f"{kind}_{stream}", "type": kind, "stream": stream}
             toxics.append({**named, "toxicity": 1.0, "attributes": attributes})
     lost = [
         *_lost(link),
+        *_order_is_lost(link, jitter=False),
         "A proxy of byte streams loses no packets: all losses are left out, and the queue.",
         "Delays are whole milliseconds, rates whole kilobytes a second.",
     ]
@@ -63,6 +66,7 @@ def patchbay(link: GivenLink) -> str:
     """
     notes = [
         *_lost(link),
+        *_order_is_lost(link, jitter=True),
         "Losses are independent here; bursts, and the queue, are left out.",
         "Latencies are whole milliseconds, rates whole kilobits a second.",
     ]
@@ -102,6 +106,15 @@ def _lost(link: GivenLink) -> list[str]:
             found.append(
                 f"The rate {name} varies; its mean of {mean} is constant here. A Mahimahi trace varies."
             )
+        rate = stated(link.given, LAST_HOP, "rate", up=up)
+        if isinstance(rate, Mapping) and "token-bucket" in rate:
+            bucket = rate["token-bucket"]
+            peak, overhead = formats.rate(float(bucket["peak"])), int(bucket["overhead"])
+            found.append(
+                f"The token bucket {name} is left out, its burst of {int(bucket['burst']):,} B at {peak}"
+                + (f" and its overhead of {overhead} B" if overhead else "")
+                + "; its rate is constant here. `tc qdisc add ... tbf` has bursts."
+            )
         if timing["delay_s"].min() < timing["delay_s"].max():
             mean = formats.seconds(_delay(link, up=up))
             found.append(f"The delay {name} varies; its mean of {mean} is constant here.")
@@ -115,7 +128,48 @@ def _rate(link: GivenLink, *, up: bool) -> float:
     return rate_bps
 
 
+def _reordering(link: GivenLink, *, up: bool) -> Mapping[str, Any] | None:
+    """Return the keys of `delay.netem` of the last hop; None with another delay."""
+    delay = stated(link.given, LAST_HOP, "delay", up=up)
+    return delay.get("netem") if isinstance(delay, Mapping) else None
+
+
+def _order_is_lost(link: GivenLink, *, jitter: bool) -> list[str]:
+    """Return a sentence about the keys of `delay.netem` that are left out, with `jitter` that one, too."""
+    found = [_reordering(link, up=up) or {} for up in (False, True)]
+    left = [
+        *(["jitter"] if jitter and any(each.get("jitter") for each in found) else []),
+        *(["correlation"] if any(each.get("correlation") for each in found) else []),
+        *(["reordering"] if any(each.get("reorder") for each in found) else []),
+    ]
+    return [f"Left out of the delay: {', '.join(left)}."] if left else []
+
+
+def _netem_timing(keys: Mapping[str, Any] | None) -> tuple[str, float, list[str]]:
+    """Return the words after the delay for jitter and reordering, the jitter, and what they lose."""
+    if keys is None:
+        return "", 0.0, []
+    words, notes = "", []
+    jitter_s = float(keys["jitter"])
+    if jitter_s:
+        words += f" {1e3 * jitter_s:.3f}ms"
+        if not keys["in_order"]:
+            notes.append("with a rate, netem keeps the order of packets despite the jitter.")
+        if keys["correlation"]:
+            words += f" {100 * keys['correlation']:.6g}%"
+            notes.append("the correlation of delays that tc documents is not that of the kernel.")
+    if keys["reorder"]:
+        words += f" reorder {100 * keys['reorder']:.6g}%"
+        words += f" {100 * keys['reorder_correlation']:.6g}%" if keys["reorder_correlation"] else ""
+        words += f" gap {keys['gap']}"
+        notes.append("what netem reorders skips its queue and its rate, too.")
+    return words, jitter_s, notes
+
+
 def _delay(link: GivenLink, *, up: bool) -> float:
+    """Return the mean delay in time; of `delay.netem`, that of packets which do not skip it."""
+    if keys := _reordering(link, up=up):
+        return float(keys["delay"])
     return float(link.given.link_timing(SEEN_S, LAST_HOP, up=up)["delay_s"].mean())
 
 
