@@ -28,7 +28,13 @@ const HISTORY: u32 = u64::BITS;
 
 /// The most blocks, and bytes of them, that an egress keeps.
 const BLOCKS: usize = 256;
-const BYTES: usize = 2 << 20;
+const BYTES: usize = 4 << 20;
+
+/// The most packets, source and repair, of all blocks that are open at a time, by which the other end has room for those that
+/// are open and for as many that are held, with packets of `packet_size` bytes.
+pub fn most_open_packets(packet_size: usize) -> usize {
+    BYTES / (2 * packet_size)
+}
 
 /// The highest numbers of blocks and packets. The other end starts anew long before.
 const HIGHEST: u32 = u32::MAX - (1 << 16);
@@ -183,6 +189,9 @@ pub(crate) struct FecReceiver {
     /// Number of source packets that the end knows of, arrived or not.
     sent: u32,
     next_block: u32,
+    /// The first block, and the number of the first source packet, since this end last began anew.
+    first_block: u32,
+    first: u32,
     /// The block of each slot.
     slots: Vec<Option<u32>>,
     blocks: BTreeMap<u32, Block>,
@@ -241,6 +250,13 @@ impl Block {
         sources.chain(self.repairs.iter().map(|(_, symbol)| symbol)).map(Vec::len).sum()
     }
 
+    /// Whether packets are to be delivered that have arrived, or can be recovered.
+    fn has_waiting(&self) -> bool {
+        let arrived = self.sources.iter().filter(|source| source.bytes.is_some()).count();
+        let is_complete = self.size.is_some_and(|size| arrived + self.repairs.len() >= usize::from(size));
+        self.sources.iter().any(|source| !source.is_delivered && (is_complete || source.bytes.is_some()))
+    }
+
     fn is_over(&self) -> bool {
         self.size.is_some_and(|size| self.sources.len() == usize::from(size))
             && self.sources.iter().all(|source| source.is_delivered)
@@ -256,6 +272,8 @@ impl FecReceiver {
             out: Out::default(),
             sent: 0,
             next_block: 0,
+            first_block: 0,
+            first: 0,
             slots: vec![None; interleave.into()],
             blocks: BTreeMap::new(),
             bytes: 0,
@@ -276,6 +294,12 @@ impl FecReceiver {
         self.end.next_wakeup()
     }
 
+    /// The bytes of packets and repair symbols that are kept.
+    #[cfg(test)]
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.blocks.values().map(Block::bytes).sum()
+    }
+
     /// Takes a message of the class; `deliver` gets the packets that leave.
     pub(crate) fn receive(
         &mut self,
@@ -294,15 +318,23 @@ impl FecReceiver {
             return;
         }
         self.learn(now, header, is_source, deliver);
+        if block < self.first_block {
+            // What has arrived of its block before is not known any more, so that nothing can be recovered of it.
+            if is_source && header.sent > self.first {
+                deliver(rest);
+            }
+            return;
+        }
         // What was delivered or given up long ago is not known any more.
         if !self.blocks.contains_key(&block) && block < self.next_block {
             return;
         }
         self.next_block = self.next_block.max(block.saturating_add(1));
-        while self.blocks.get(&block).is_none_or(|found| found.sources.len() < usize::from(in_block)) {
-            self.register(now, block, self.sent);
-        }
-        let Some(found) = self.blocks.get_mut(&block) else { return };
+        let known = self.blocks.get(&block).map_or(0, |found| found.sources.len());
+        (known..in_block.into()).for_each(|_| self.register(now, block, self.sent));
+        // A block that is closed has no more packets.
+        let has_room = |found: &&mut Block| found.sources.len() >= usize::from(in_block);
+        let Some(found) = self.blocks.get_mut(&block).filter(has_room) else { return };
         match symbol {
             Symbol::Source { index } => {
                 let source = &mut found.sources[usize::from(index)];
@@ -316,9 +348,10 @@ impl FecReceiver {
             }
             Symbol::Repair { index, sources } => {
                 // One of another size is of another block.
-                if found.sources.len() != usize::from(sources)
-                    || found.size.is_some_and(|size| size != sources)
-                {
+                let is_of_another = found.sources.len() != usize::from(sources)
+                    || found.size.is_some_and(|size| size != sources);
+                let is_known = found.repairs.iter().any(|(known, _)| *known == index);
+                if is_of_another || is_known || rest.len() < erasure::LENGTH {
                     return;
                 }
                 found.size = Some(sources);
@@ -329,7 +362,7 @@ impl FecReceiver {
         let coded = Packet { body: Body::Coded(Coded { block, symbol }), ..packet_of(0, rest.len()) };
         self.end.receive(now, &coded, Port::RADIO, &mut self.out);
         self.carry_out(deliver);
-        self.forget();
+        self.forget(deliver);
     }
 
     /// Gives up what has waited for too long.
@@ -357,14 +390,14 @@ impl FecReceiver {
             } else if is_source && behind == 0 {
                 self.slots[slot] = Some(block);
             }
-            if let Some(block) = self.slots[slot] {
+            if let Some(block) = self.slots[slot].filter(|block| *block >= self.first_block) {
                 self.register(now, block, number);
             }
         }
         self.sent = sent;
     }
 
-    /// Too many packets were lost to tell which they were: delivers what waits, and goes on with packet `sent`.
+    /// Delivers what waits, and goes on with packet `sent`: too many were lost to tell which they were, or there is no room.
     fn begin_anew(&mut self, sent: u32, deliver: &mut dyn FnMut(&[u8])) {
         let blocks = std::mem::take(&mut self.blocks);
         let mut waiting: Vec<Source> = blocks.into_values().flat_map(|block| block.sources).collect();
@@ -380,6 +413,7 @@ impl FecReceiver {
         self.end = end_of(&self.scheme, LinkEnd::MobileHost, any_rate());
         self.slots.fill(None);
         (self.sent, self.bytes) = (sent, 0);
+        (self.first_block, self.first) = (self.next_block, sent);
     }
 
     /// A source packet of `block` was sent.
@@ -407,7 +441,7 @@ impl FecReceiver {
 
     fn deliver(&mut self, number: u32, index: u8, deliver: &mut dyn FnMut(&[u8])) {
         let Some(block) = self.blocks.get_mut(&number) else { return };
-        if block.sources[usize::from(index)].bytes.is_none() {
+        if block.sources.get(usize::from(index)).is_some_and(|source| source.bytes.is_none()) {
             let before = block.bytes();
             let mut bytes: Vec<_> = block.sources.iter_mut().map(|source| source.bytes.take()).collect();
             let missing = bytes.iter().filter(|bytes| bytes.is_none()).count() as u64;
@@ -418,7 +452,7 @@ impl FecReceiver {
             self.bytes += block.bytes() - before;
             self.recovered += if is_recovered { missing } else { 0 };
         }
-        let source = &mut block.sources[usize::from(index)];
+        let Some(source) = block.sources.get_mut(usize::from(index)) else { return };
         source.is_delivered = true;
         if let Some(bytes) = &source.bytes {
             deliver(bytes);
@@ -434,11 +468,16 @@ impl FecReceiver {
         }
     }
 
-    /// Bounds the memory.
-    fn forget(&mut self) {
+    /// Bounds the memory. Blocks of which nothing can be delivered any more are forgotten; of those that the end has use for, it
+    /// must know.
+    fn forget(&mut self, deliver: &mut dyn FnMut(&[u8])) {
+        let in_use = 2 * self.slots.len() as u32;
         while (self.blocks.len() > BLOCKS || self.bytes > BYTES)
-            && let Some((&oldest, _)) = self.blocks.first_key_value()
+            && let Some((&oldest, block)) = self.blocks.first_key_value()
         {
+            if block.has_waiting() || oldest + in_use >= self.next_block {
+                return self.begin_anew(self.sent, deliver);
+            }
             self.remove(oldest);
         }
     }

@@ -27,6 +27,6 @@ mod window;
 
 pub use arq::ArqCounters;
 pub use cipher::{Key, Salt};
-pub use fec::FecCounters;
+pub use fec::{FecCounters, most_open_packets};
 pub use message::{CLASSES, INTERLEAVE, OVERHEAD};
 pub use tunnel::{Counters, Event, Exits, Help, Settings, Tunnel};

@@ -4,6 +4,8 @@
 //! The reference is what was sent: whatever leaves an end is a packet that has entered the other one, comes once, and comes in
 //! order where that is promised. A world counts only together with the others: each named event must have happened.
 
+mod codes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
