@@ -112,9 +112,9 @@ impl SentRecord {
         self.records.push_back(Record { sent: now, attempt, is_settled: false });
     }
 
-    /// The next datagram was a hello, which may be for another end.
-    pub(crate) fn note_hello(&mut self, now: Time) {
-        self.note(now, None, |_, _| {});
+    /// The next datagram was a hello, which may be for another end. `forget` is as that of [`note`](SentRecord::note).
+    pub(crate) fn note_hello(&mut self, now: Time, forget: impl FnMut(u8, Attempt)) {
+        self.note(now, None, forget);
         self.records.iter_mut().next_back().into_iter().for_each(|record| record.is_settled = true);
     }
 
@@ -135,11 +135,20 @@ impl SentRecord {
             if record.is_settled {
                 continue;
             }
-            let has_arrived = report.has(counter) == Some(true);
-            let is_late = report.highest - counter >= REORDERING || now >= record.sent + patience;
-            if has_arrived || is_late {
+            let is_old = now >= record.sent + patience;
+            let has_arrived = report.has(counter);
+            let is_over = match has_arrived {
+                Some(true) => true,
+                Some(false) => is_old || report.highest - counter >= REORDERING,
+                // Reports that would have told were lost. An attempt may still be in an earlier one that was overtaken.
+                None => is_old || record.attempt.is_none(),
+            };
+            if is_over {
                 record.is_settled = true;
-                self.loss.note(!has_arrived);
+                if let Some(has_arrived) = has_arrived {
+                    self.loss.note(!has_arrived);
+                }
+                let has_arrived = has_arrived == Some(true);
                 if let Some((class, attempt)) = record.attempt {
                     self.open -= 1;
                     learn(class, attempt, has_arrived);

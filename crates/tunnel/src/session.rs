@@ -13,7 +13,7 @@ use crate::message::{self, ArqHeader, ClassForm, CodedHeader, DATA_HEADER, Heade
 use crate::plan;
 use crate::sent::SentRecord;
 use crate::tunnel::{Event, Exits, Help, Settings};
-use crate::window::{Report, Window};
+use crate::window::{REPORTED, Report, Window};
 
 /// The longest delay of a report: while an ARQ waits for it, and otherwise.
 const REPORT_SOON: Duration = Duration::from_millis(10);
@@ -21,6 +21,9 @@ const REPORT_LATE: Duration = Duration::from_millis(100);
 
 /// Messages with packets after which a report is due, while an ARQ waits for it.
 const REPORT_EVERY: u32 = 16;
+
+/// Counters after which a report is due in any case: two reports tell of each.
+const REPORT_COUNTERS: u64 = REPORTED / 2;
 
 /// The shortest time between reports of gaps.
 const REPORT_LEAST: Duration = Duration::from_millis(2);
@@ -101,6 +104,8 @@ pub(crate) struct Session {
     pub(crate) report_at: Time,
     reported: Time,
     unreported: u32,
+    /// The highest counter of the last report.
+    highest_reported: u64,
     /// Whether an ARQ there waits for reports.
     is_awaited: bool,
 }
@@ -146,6 +151,7 @@ impl Session {
             report_at: Time::NEVER,
             reported: Time::ZERO,
             unreported: 0,
+            highest_reported: counters.1,
             is_awaited: hello.classes.iter().any(|form| matches!(form, ClassForm::Arq { .. })),
         }
     }
@@ -274,6 +280,12 @@ impl Session {
         }
     }
 
+    /// A hello was sent, which has taken a counter.
+    pub(crate) fn note_hello(&mut self, now: Time) {
+        let Outbound { record, forgotten, .. } = &mut self.outbound;
+        record.note_hello(now, |class, attempt| forgotten.push((class, attempt, false)));
+    }
+
     /// Attempts that are no longer on record count as lost.
     fn settle_forgotten(&mut self, wire: &mut Wire<'_>) {
         while !self.outbound.forgotten.is_empty() {
@@ -298,6 +310,7 @@ impl Session {
             return;
         }
         let delay = match self.is_awaited {
+            _ if self.window.highest() - self.highest_reported >= REPORT_COUNTERS => Duration::ZERO,
             true if self.unreported >= REPORT_EVERY => Duration::ZERO,
             true => REPORT_SOON,
             false => REPORT_LATE,
@@ -311,6 +324,7 @@ impl Session {
         let report = self.window.report(delay.try_into().unwrap_or(u32::MAX));
         self.outbound.seal(wire, None, |to| message::write_report(unhelped, &report, to));
         (self.report_at, self.reported, self.unreported) = (Time::NEVER, wire.now, 0);
+        self.highest_reported = report.highest;
     }
 
     /// Does what is due, but for reports.

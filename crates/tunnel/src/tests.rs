@@ -5,6 +5,7 @@
 //! order where that is promised. A world counts only together with the others: each named event must have happened.
 
 mod codes;
+mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

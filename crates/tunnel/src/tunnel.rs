@@ -433,7 +433,7 @@ impl Tunnel {
         self.hellos.seal(counter, &mut self.datagram, HELLO_HEADER);
         exits.datagram(to, &self.datagram);
         if let Some(session) = &mut self.session {
-            session.outbound.record.note_hello(now);
+            session.note_hello(now);
         }
     }
 }
