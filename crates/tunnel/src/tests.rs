@@ -5,6 +5,7 @@
 //! order where that is promised. A world counts only together with the others: each named event must have happened.
 
 mod codes;
+mod hellos;
 mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -393,33 +394,6 @@ fn who_has_not_the_key_is_not_answered() {
     }
     assert_eq!(world.ends[1].counters().forged, 20_000);
     assert_eq!((world.ends[1].is_up(), world.ends[1].peer()), (true, Some(address(1))));
-}
-
-/// A recorded hello gets an answer as long as itself, and begins nothing.
-#[test]
-fn a_recorded_hello_begins_nothing() {
-    let mut world = World::new(Streams::new(25, 0).stream("hello"));
-    let mut recorded = Left::default();
-    let now = world.now;
-    world.ends[0].wake(now, &mut recorded);
-    let hello = recorded.datagrams.remove(0).1;
-    world.ends[0] = Tunnel::new(settings(Some(address(2))), key(), [50; 16]);
-    world.run(now + Duration::from_secs(1));
-    assert!(world.ends.iter().all(Tunnel::is_up));
-    for _ in 0..100 {
-        let mut left = Left::default();
-        let now = world.now;
-        world.ends[1].receive(now, &mut hello.clone(), address(66), &mut left);
-        assert_eq!(left.datagrams.len(), 1);
-        assert_eq!((left.datagrams[0].0, left.datagrams[0].1.len()), (address(66), hello.len()));
-        let until = world.now + Duration::from_millis(500);
-        world.run(until);
-        assert_eq!((world.ends[1].is_up(), world.ends[1].peer()), (true, Some(address(1))));
-    }
-    world.send(0, 0);
-    let until = world.now + Duration::from_secs(1);
-    world.run(until);
-    assert_eq!(world.left[0].len(), 1);
 }
 
 /// All that an end has ever received is refused, also what is fresh: after the other end has started anew, and after a start that

@@ -22,6 +22,12 @@ const CHALLENGE: Duration = Duration::from_secs(10);
 /// Starts of the other end that were succeeded, and cannot come back by a repeated hello while its challenge holds.
 const RETIRED: usize = 256;
 
+/// Starts whose hellos were answered, though they may be recorded ones; the time that an answer takes, and how much of it may
+/// be taken at once.
+const ANSWERED: usize = 1024;
+const ANSWER: Duration = Duration::from_millis(200);
+const ANSWERS: Duration = Duration::from_secs(1);
+
 /// Numbers of packets above which an end should be started anew: they have 32 bits.
 const WORN: u64 = 1 << 31;
 
@@ -99,7 +105,7 @@ pub struct Counters {
     pub dropped: u64,
     /// Datagrams that were not authentic, of whatever kind.
     pub forged: u64,
-    /// Authentic datagrams that had come before, or too late.
+    /// Authentic datagrams that had come before, or too late, and hellos without proof that were too many to be answered.
     pub replayed: u64,
     /// Authentic datagrams that make no sense.
     pub malformed: u64,
@@ -122,7 +128,12 @@ pub struct Tunnel {
     /// The challenge of the other end that is to be echoed.
     echo: Salt,
     hello_at: Time,
-    retired: VecDeque<(Time, Salt)>,
+    /// Each with the highest counter that has come from it, and until when it is refused below.
+    retired: VecDeque<(Time, Salt, u64)>,
+    /// Each with the highest counter of a hello that was answered.
+    answered: VecDeque<(Salt, u64)>,
+    /// Until when answers have taken all the time that they may.
+    answers_until: Time,
     events: VecDeque<Event>,
     counters: Counters,
     /// The totals of former sessions.
@@ -148,6 +159,8 @@ impl Tunnel {
             echo: Salt::default(),
             hello_at: if settings.peer.is_some() { Time::ZERO } else { Time::NEVER },
             retired: VecDeque::new(),
+            answered: VecDeque::new(),
+            answers_until: Time::ZERO,
             events: VecDeque::new(),
             counters: Counters::default(),
             former: Default::default(),
@@ -323,10 +336,15 @@ impl Tunnel {
             .any(|time| self.challenge(*time) == hello.echo);
         if !is_fresh {
             // Maybe a recorded one: whoever has sent it must echo this end's challenge.
-            return self.answer(hello.challenge, from, now, exits);
+            match self.may_answer(now, salt, counter) {
+                true => self.answer(hello.challenge, from, now, exits),
+                false => self.counters.replayed += 1,
+            }
+            return;
         }
-        self.retired.retain(|(until, _)| *until > now);
-        if self.retired.iter().any(|(_, retired)| *retired == salt) {
+        self.retired.retain(|(until, ..)| *until > now);
+        // A start that was succeeded may still live, and then sends what has not come before.
+        if self.retired.iter().any(|(_, retired, highest)| *retired == salt && counter <= *highest) {
             self.counters.replayed += 1;
             return;
         }
@@ -352,10 +370,11 @@ impl Tunnel {
         self.former.0.add(fec);
         self.former.1.add(arq);
         if let Some(before) = self.session.take() {
+            self.retired.retain(|(_, retired, _)| *retired != before.salt);
             if self.retired.len() == RETIRED {
                 self.retired.pop_front();
             }
-            self.retired.push_back((now + CHALLENGE * 3, before.salt));
+            self.retired.push_back((now + CHALLENGE * 3, before.salt, before.window.highest()));
         }
         let ciphers =
             [Cipher::of_data(&self.key, &self.salt, &salt), Cipher::of_data(&self.key, &salt, &self.salt)];
@@ -398,6 +417,27 @@ impl Tunnel {
     fn challenge(&self, now: Time) -> Salt {
         let epoch = now.as_nanos() / CHALLENGE.as_nanos();
         self.key.derive(&[b"challenge", &self.salt, &epoch.to_be_bytes()])
+    }
+
+    /// Whether to answer a hello without proof: once each, as far as starts are remembered, and only so many a second, since
+    /// each answer takes a counter.
+    fn may_answer(&mut self, now: Time, salt: Salt, counter: u64) -> bool {
+        let known = self.answered.iter().position(|(answered, _)| *answered == salt);
+        let is_repeated = known.is_some_and(|known| counter <= self.answered[known].1);
+        if is_repeated || self.answers_until > now + ANSWERS {
+            return false;
+        }
+        match known {
+            Some(known) => self.answered[known].1 = counter,
+            None => {
+                if self.answered.len() == ANSWERED {
+                    self.answered.pop_front();
+                }
+                self.answered.push_back((salt, counter));
+            }
+        }
+        self.answers_until = self.answers_until.max(now) + ANSWER;
+        true
     }
 
     fn answer(&mut self, challenge: Salt, to: SocketAddr, now: Time, exits: &mut dyn Exits) {
