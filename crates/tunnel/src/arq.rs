@@ -16,7 +16,7 @@ use crate::message::ArqHeader;
 /// a gap.
 const BYTES: usize = 4 << 20;
 
-/// How long packets wait behind a gap: about five round trips of a satellite.
+/// How long packets wait behind a gap, and how old one may be that is retransmitted: about five round trips of a satellite.
 const HOLD: Duration = Duration::from_secs(3);
 
 /// Takes a message of the class: its header, the packet, and the attempt, whose outcome is to be told. Without a packet, it
@@ -28,7 +28,8 @@ pub(crate) type Emit<'a> = &'a mut dyn FnMut(ArqHeader, &[u8], Option<Attempt>);
 pub(crate) struct ArqSender {
     arq: SelectiveRepeat,
     next: u64,
-    packets: BTreeMap<u64, Vec<u8>>,
+    /// Those without an outcome, each with the time when it has entered.
+    packets: BTreeMap<u64, (Time, Vec<u8>)>,
     bytes: usize,
     counters: ArqCounters,
 }
@@ -74,12 +75,11 @@ impl ArqSender {
         while self.bytes + packet.len() > BYTES
             && let Some((&oldest, _)) = self.packets.first_key_value()
         {
-            self.counters.given_up += 1;
-            self.remove(oldest);
+            self.give_up(oldest);
         }
         self.arq.begin(self.next, 1);
         self.bytes += packet.len();
-        self.packets.insert(self.next, packet.to_vec());
+        self.packets.insert(self.next, (now, packet.to_vec()));
         self.next += 1;
         self.pump(now, emit);
     }
@@ -89,10 +89,18 @@ impl ArqSender {
         if has_arrived {
             self.remove(attempt.packet);
         } else if self.packets.contains_key(&attempt.packet) {
+            let before = self.packets.len();
             if self.arq.report_lost(now, attempt) == Verdict::GiveUp {
-                self.counters.given_up += 1;
-                self.remove(attempt.packet);
-                // Packets that wait behind it need not.
+                self.give_up(attempt.packet);
+            }
+            // After an outage nobody waits for what was sent before it.
+            while let Some((&oldest, _)) =
+                self.packets.first_key_value().filter(|(_, (entered, _))| *entered + HOLD <= now)
+            {
+                self.give_up(oldest);
+            }
+            if self.packets.len() < before {
+                // Packets that wait behind those need not.
                 let oldest = self.oldest();
                 emit(ArqHeader { attempt: 0, number: oldest, oldest }, &[], None);
             }
@@ -105,8 +113,13 @@ impl ArqSender {
         self.packets.first_key_value().map_or(self.next, |(&oldest, _)| oldest) as u32
     }
 
+    fn give_up(&mut self, number: u64) {
+        self.counters.given_up += 1;
+        self.remove(number);
+    }
+
     fn remove(&mut self, number: u64) {
-        if let Some(packet) = self.packets.remove(&number) {
+        if let Some((_, packet)) = self.packets.remove(&number) {
             self.bytes -= packet.len();
         }
     }
@@ -117,7 +130,7 @@ impl ArqSender {
             // How it ended is known later.
             self.arq.ended(now, attempt, true);
             // One that was given up for want of room may still be due.
-            let Some(packet) = self.packets.get(&attempt.packet) else { continue };
+            let Some((_, packet)) = self.packets.get(&attempt.packet) else { continue };
             self.counters.retransmitted += u64::from(attempt.number > 1);
             let header = ArqHeader {
                 attempt: attempt.number.min(255) as u8,
