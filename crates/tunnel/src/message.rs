@@ -10,6 +10,7 @@
 //!         of a class with ARQ        class 1 | attempt 1 | number 4 | oldest 4 | packet
 //!         report                     255     | share 2 | highest 8 | delay 4 | bits 64
 //!         poll                       254
+//!         bye                        253
 //! ```
 //!
 //! Numbers have the order of the network. Every hello has the same length, so that an answer is never longer than what it
@@ -41,6 +42,7 @@ pub const INTERLEAVE: u8 = 64;
 
 const REPORT: u8 = 255;
 const POLL: u8 = 254;
+const BYE: u8 = 253;
 
 /// Bytes that the tunnel adds to the longest packet, without the headers of IP and UDP: those of a repair symbol.
 pub const OVERHEAD: usize = DATA_HEADER + 20 + crate::erasure::LENGTH + TAG;
@@ -183,6 +185,8 @@ pub(crate) enum Message<'a> {
     /// The share of flows without help that the other end states, and what has arrived there.
     Report(u16, Report),
     Poll,
+    /// The other end ends.
+    Bye,
 }
 
 impl<'a> Message<'a> {
@@ -200,6 +204,7 @@ impl<'a> Message<'a> {
                 Some(Message::Report(unhelped, report))
             }
             POLL => Some(Message::Poll),
+            BYE => Some(Message::Bye),
             class => Some(Message::OfClass(class, rest)),
         }
     }
@@ -223,6 +228,10 @@ pub(crate) fn write_report(unhelped: u16, report: &Report, to: &mut Vec<u8>) {
 
 pub(crate) fn write_poll(to: &mut Vec<u8>) {
     to.push(POLL);
+}
+
+pub(crate) fn write_bye(to: &mut Vec<u8>) {
+    to.push(BYE);
 }
 
 impl CodedHeader {

@@ -40,6 +40,8 @@ pub(crate) struct SentRecord {
     /// Number of polls since the last report.
     polls: u32,
     rtt: Option<Duration>,
+    /// The highest counter of a report.
+    reported: Option<u64>,
     loss: Loss,
 }
 
@@ -76,6 +78,7 @@ impl SentRecord {
             asked: Time::ZERO,
             polls: 0,
             rtt: None,
+            reported: None,
             loss: Loss::default(),
         }
     }
@@ -118,11 +121,19 @@ impl SentRecord {
         self.records.iter_mut().next_back().into_iter().for_each(|record| record.is_settled = true);
     }
 
-    /// The other end has reported; `learn` gets the outcomes of attempts.
-    pub(crate) fn report(&mut self, now: Time, report: &Report, mut learn: impl FnMut(u8, Attempt, bool)) {
-        let Some(last) = report.highest.checked_sub(self.first) else { return };
+    /// The other end has reported; `learn` gets the outcomes of attempts. Returns whether a later datagram has arrived there
+    /// than any report has told of.
+    pub(crate) fn report(
+        &mut self,
+        now: Time,
+        report: &Report,
+        mut learn: impl FnMut(u8, Attempt, bool),
+    ) -> bool {
+        let Some(last) = report.highest.checked_sub(self.first) else { return false };
         // Nobody else could have sent a datagram that was not sent yet.
-        let Some(newest) = usize::try_from(last).ok().and_then(|last| self.records.get(last)) else { return };
+        let Some(newest) = usize::try_from(last).ok().and_then(|last| self.records.get(last)) else {
+            return false;
+        };
         self.polls = 0;
         if !newest.is_settled {
             let delay = Duration::from_micros(report.delay_us.into());
@@ -159,6 +170,9 @@ impl SentRecord {
             self.records.pop_front();
             self.first += 1;
         }
+        let is_later = self.reported.is_none_or(|reported| report.highest > reported);
+        self.reported = self.reported.max(Some(report.highest));
+        is_later
     }
 
     /// How long an outcome may take.

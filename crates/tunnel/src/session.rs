@@ -93,7 +93,10 @@ pub(crate) struct Session {
     pub(crate) window: Window,
     pub(crate) outbound: Outbound,
     pub(crate) heard: Time,
-    pub(crate) is_silent: bool,
+    /// When it last told of something that it had not told of before.
+    pub(crate) confirmed: Time,
+    /// While it is taken for dead, the counter from which on it must have heard something.
+    pub(crate) silent_from: Option<u64>,
     /// The share of flows without help that the other end states.
     pub(crate) unhelped: u16,
     senders: Vec<Sender>,
@@ -143,7 +146,8 @@ impl Session {
             window: Window::from(counters.1),
             outbound: Outbound { sealing, address, record, sent: now, forgotten: Vec::new() },
             heard: now,
-            is_silent: false,
+            confirmed: now,
+            silent_from: None,
             unhelped: hello.unhelped,
             senders: senders.collect(),
             receivers: receivers.collect(),
@@ -166,14 +170,15 @@ impl Session {
         if leaves_gap && self.is_awaited {
             self.report_at = self.report_at.min(now.max(self.reported + REPORT_LEAST));
         }
+        if self.silent_from.is_some() {
+            // The other end is told that it is heard.
+            self.report_at = self.report_at.min(now.max(self.reported + REPORT_SOON));
+        }
         if is_newest {
             self.arrived = now;
         }
-        if is_newest && std::mem::replace(&mut self.outbound.address, from) != from {
-            self.is_silent = false;
-            return Some(Event::Moved(from));
-        }
-        std::mem::take(&mut self.is_silent).then_some(Event::Heard)
+        let has_moved = is_newest && std::mem::replace(&mut self.outbound.address, from) != from;
+        has_moved.then_some(Event::Moved(from))
     }
 
     pub(crate) fn counters(&self) -> (FecCounters, ArqCounters) {
@@ -258,14 +263,29 @@ impl Session {
         is_read.is_some()
     }
 
-    /// The other end tells what has arrived.
-    pub(crate) fn learn(&mut self, report: &Report, wire: &mut Wire<'_>) {
+    /// The other end tells what has arrived. If it was taken for dead, it is not when it has heard this end since then.
+    pub(crate) fn learn(&mut self, report: &Report, wire: &mut Wire<'_>) -> Option<Event> {
         let mut outcomes = Vec::new();
-        self.outbound.record.report(wire.now, report, |class, attempt, has_arrived| {
+        let is_later = self.outbound.record.report(wire.now, report, |class, attempt, has_arrived| {
             outcomes.push((class, attempt, has_arrived));
         });
+        if is_later {
+            self.confirmed = wire.now;
+        }
+        let is_heard = is_later && self.silent_from.take_if(|from| report.highest >= *from).is_some();
         self.settle(outcomes, wire);
         self.settle_forgotten(wire);
+        is_heard.then_some(Event::Heard)
+    }
+
+    /// Until when the two ends may hear nothing of each other: each must hear the other one, and hear that it is heard.
+    pub(crate) fn lives_until(&self, patience: Duration) -> Time {
+        self.heard.min(self.confirmed) + patience
+    }
+
+    /// Tells the other end that this one ends.
+    pub(crate) fn close(&mut self, wire: &mut Wire<'_>) {
+        self.outbound.seal(wire, None, message::write_bye);
     }
 
     fn settle(&mut self, outcomes: Vec<(u8, Attempt, bool)>, wire: &mut Wire<'_>) {

@@ -6,6 +6,7 @@
 
 mod codes;
 mod hellos;
+mod liveness;
 mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,9 +77,11 @@ struct Path {
     duplicates: f64,
     jitter: Duration,
     is_cut: bool,
+    /// The end from which nothing arrives.
+    is_mute: Option<usize>,
 }
 
-const CLEAN: Path = Path { loss: 0.0, duplicates: 0.0, jitter: Duration::ZERO, is_cut: false };
+const CLEAN: Path = Path { loss: 0.0, duplicates: 0.0, jitter: Duration::ZERO, is_cut: false, is_mute: None };
 
 struct World {
     now: Time,
@@ -155,7 +158,8 @@ impl World {
             }
             let copies = 1 + u32::from(self.draw.bernoulli(self.path.duplicates));
             for _ in 0..copies {
-                if !self.path.is_cut && !self.draw.bernoulli(self.path.loss) {
+                let is_cut = self.path.is_cut || self.path.is_mute == Some(end);
+                if !is_cut && !self.draw.bernoulli(self.path.loss) {
                     let delay = Duration::from_millis(15) + self.draw.up_to(self.path.jitter);
                     self.number += 1;
                     let entry = (other, self.addresses[end], bytes.clone());
@@ -294,6 +298,7 @@ fn whatever_leaves_has_entered_once_and_in_order() {
                         duplicates: [0.0, 0.2][world.draw.below(2) as usize],
                         jitter: Duration::from_millis([0, 5, 60][world.draw.below(3) as usize]),
                         is_cut: world.draw.bernoulli(0.2),
+                        is_mute: world.draw.bernoulli(0.1).then_some(number as usize % 2),
                     };
                 }
                 7 => {

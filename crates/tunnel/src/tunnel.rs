@@ -60,7 +60,8 @@ pub struct Settings {
     pub rate: Option<BitRate>,
     /// Whether codes adapt to the loss that is measured: their `n` is then the most that blocks have.
     pub adapts: bool,
-    /// The time without a datagram from the other end after which it is taken for dead.
+    /// The time after which the other end is taken for dead, without a datagram from it, or without word that one of this end has
+    /// arrived there. It must be longer than the round trip.
     pub patience: Duration,
 }
 
@@ -173,7 +174,7 @@ impl Tunnel {
 
     /// Whether packets that enter reach the other end.
     pub fn is_up(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| !session.is_silent)
+        self.session.as_ref().is_some_and(|session| session.silent_from.is_none())
     }
 
     /// The address of the other end, once found.
@@ -228,16 +229,16 @@ impl Tunnel {
     /// When [`wake`](Tunnel::wake) is to be called, unless something enters before.
     pub fn next_wakeup(&self) -> Time {
         let Some(session) = &self.session else { return self.hello_at };
-        if session.is_silent {
-            return self.hello_at;
+        if session.silent_from.is_some() {
+            return self.hello_at.min(session.report_at);
         }
-        let own = [session.outbound.sent + self.heartbeat(), session.heard + self.settings.patience];
+        let own = [session.outbound.sent + self.heartbeat(), session.lives_until(self.settings.patience)];
         own.into_iter().fold(session.next_wakeup(), Time::min)
     }
 
     /// The longest time without a datagram to the other end.
     fn heartbeat(&self) -> Duration {
-        Duration::from_nanos(self.settings.patience.as_nanos() / 4)
+        Duration::from_nanos(self.settings.patience.as_nanos() / 8)
     }
 
     /// A packet of a class enters. It is dropped while the other end is unknown or silent.
@@ -298,12 +299,13 @@ impl Tunnel {
             }
             Some(Message::Report(unhelped, report)) => {
                 session.unhelped = unhelped;
-                session.learn(&report, &mut wire);
+                self.events.extend(session.learn(&report, &mut wire));
                 if self.settings.adapts {
                     session.adapt();
                 }
             }
             Some(Message::Poll) => session.report_at = now,
+            Some(Message::Bye) => return self.fall_silent(now),
             None => self.counters.malformed += 1,
         }
         session.plan_report(now);
@@ -357,6 +359,10 @@ impl Tunnel {
                 session.unhelped = hello.unhelped;
                 let event = session.hear(now, counter, from);
                 self.events.extend(event);
+                if session.report_at <= now {
+                    let (counter, datagram) = (&mut self.counter, &mut self.datagram);
+                    session.report(self.settings.unhelped, &mut Wire { now, counter, datagram, exits });
+                }
             }
             return;
         }
@@ -383,24 +389,42 @@ impl Tunnel {
         self.events.push_back(Event::Found(from));
     }
 
+    /// The other end is taken for dead until it shows that it hears this one.
+    fn fall_silent(&mut self, now: Time) {
+        let Some(session) = self.session.as_mut().filter(|session| session.silent_from.is_none()) else {
+            return;
+        };
+        session.silent_from = Some(self.counter);
+        self.events.push_back(Event::Silent);
+        if self.settings.peer.is_some() {
+            self.hello_at = now;
+        }
+    }
+
+    /// This end ends: the other one need not wait until it misses it.
+    pub fn close(&mut self, now: Time, exits: &mut dyn Exits) {
+        let mut wire = Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits };
+        if let Some(session) = &mut self.session {
+            session.close(&mut wire);
+        }
+    }
+
     /// Does what is due.
     pub fn wake(&mut self, now: Time, exits: &mut dyn Exits) {
+        let patience = self.settings.patience;
+        if self.session.as_ref().is_some_and(|session| session.lives_until(patience) <= now) {
+            self.fall_silent(now);
+        }
         let heartbeat = self.heartbeat();
-        if let Some(session) = self.session.as_mut().filter(|session| !session.is_silent) {
+        if let Some(session) = &mut self.session {
             let mut wire =
                 Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits: &mut *exits };
-            if session.heard + self.settings.patience <= now {
-                session.is_silent = true;
-                self.events.push_back(Event::Silent);
-                if self.settings.peer.is_some() {
-                    self.hello_at = now;
-                }
-            } else {
-                let left = &mut self.counters.left;
-                session.wake(&mut wire, left);
-                if session.report_at <= now || session.outbound.sent + heartbeat <= now {
-                    session.report(self.settings.unhelped, &mut wire);
-                }
+            let is_up = session.silent_from.is_none();
+            if is_up {
+                session.wake(&mut wire, &mut self.counters.left);
+            }
+            if session.report_at <= now || is_up && session.outbound.sent + heartbeat <= now {
+                session.report(self.settings.unhelped, &mut wire);
             }
         }
         if !self.is_up() && self.hello_at <= now {
