@@ -416,8 +416,12 @@ impl FecReceiver {
         (self.first_block, self.first) = (self.next_block, sent);
     }
 
-    /// A source packet of `block` was sent.
+    /// A source packet of `block` was sent. Those of blocks that the end may have dropped are not known any more: it would number
+    /// their packets anew.
     fn register(&mut self, now: Time, block: u32, number: u32) {
+        if block + PacketFec::REMEMBERED < self.next_block {
+            return;
+        }
         let found = self.blocks.entry(block).or_default();
         let is_full = found.sources.len() >= usize::from(found.size.unwrap_or(self.scheme.k));
         if is_full {

@@ -70,3 +70,15 @@ fn contradictory_headers_end() {
         }
     }
 }
+
+/// A header goes back to a block that the end has dropped.
+#[test]
+fn blocks_of_long_ago_are_unknown() {
+    let mut receiver = FecReceiver::new(8, 1, true, HOLD);
+    let mut left = 0;
+    for (sent, history, block, index) in [(1, 1, 0, 0), (2, 1, 1000, 0), (3, 0, 0, 1), (4, 0, 1000, 1)] {
+        let header = CodedHeader { sent, history, block, symbol: Symbol::Source { index } };
+        receiver.receive(Time::ZERO, header, &[7; 9], &mut |_| left += 1);
+    }
+    assert_eq!(left, 3);
+}

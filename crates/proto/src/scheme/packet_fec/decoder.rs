@@ -19,8 +19,7 @@ use crate::component::{Encoded, Out, Port, Tally};
 use crate::packet::{Body, Coded, DropReason, Ecn, HostId, Packet, Symbol};
 use crate::scheme::{LinkEnd, Site};
 
-/// Number of blocks behind the latest one for which state is kept.
-const REMEMBERED: u32 = 256;
+const REMEMBERED: u32 = PacketFec::REMEMBERED;
 
 /// Recovers lost packets, and delivers packets in order.
 #[derive(Debug)]

@@ -112,6 +112,9 @@ impl Default for PacketFec {
 }
 
 impl PacketFec {
+    /// Number of blocks behind the latest one for which the egress keeps state.
+    pub const REMEMBERED: u32 = 256;
+
     /// The number of repair packets for a block of `sources` source packets.
     fn repairs(&self, sources: u8) -> u8 {
         let spare = u32::from(self.n - self.k);
