@@ -102,7 +102,10 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
         None => None,
     };
     match (*name, file, config) {
-        ("check", _, Some(config)) => Ok(config.to_toml()),
+        ("check", _, Some(config)) => {
+            let caveats = config.caveats().into_iter().map(|caveat| format!("# Caveat: {caveat}\n"));
+            Ok(caveats.collect::<String>() + &config.to_toml())
+        }
         ("report", _, config) => {
             let report = reported(config.as_ref())?;
             match options.contains(&"--json") {

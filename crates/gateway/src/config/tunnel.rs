@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use lasthop_base::{BitRate, Bytes, Duration};
+use lasthop_proto::scheme::parameters::PacketFec;
 use lasthop_scenario::Fault;
-use lasthop_tunnel::{CLASSES, Help, OVERHEAD};
+use lasthop_tunnel::{CLASSES, Help, INTERLEAVE, OVERHEAD, most_open_packets};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,12 @@ use super::{Config, Prefix, SchemeName, TunnelScheme, is_word};
 
 /// Headers of IPv6 and UDP, the longer ones.
 const OUTER_HEADERS: u64 = 48;
+
+/// The longest packet that every link of IPv6 carries (RFC 8200 section 5).
+const IPV6_MTU: u64 = 1280;
+
+/// The sizes that packets over the path may have.
+const PACKET_SIZES: std::ops::RangeInclusive<u64> = 576..=9000;
 
 /// A tunnel between two gateways, over UDP, with one shared key. Packets that the kernel routes to its interface reach the other
 /// gateway, and leave its interface there. What help they have on the way, the rules say: `packet-fec`, `arq`, or none.
@@ -38,14 +45,15 @@ pub struct Tunnel {
     #[serde(default = "default_packet_size")]
     pub packet_size: Bytes,
     /// The rate of the path. The times of `packet-fec` that are not stated follow from it; without, they have their shortest
-    /// values.
+    /// values, so that on a slow path a block has few packets, each with a repair packet of its own.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Whether `packet-fec` sends only as many repair packets as the loss takes that the other gateway reports: `n` is then the
     /// most that a block has.
     #[serde(default)]
     pub adapt: bool,
-    /// How long the other gateway may be silent. Packets then take the routes that they have without the tunnel.
+    /// How long the other gateway may be silent, or not tell of anything that has arrived there: longer than the round trip.
+    /// Packets then take the routes that they have without the tunnel.
     #[serde(default = "default_patience")]
     pub patience: Duration,
 }
@@ -87,8 +95,13 @@ impl Tunnel {
             let expected = "expected an absolute path, such as \"/etc/lasthop/tunnel.key\"";
             fault("key", format!("found \"{}\", {expected}", self.key.display()));
         }
-        if !(576..=9000).contains(&self.packet_size.0) {
+        let least = IPV6_MTU + OUTER_HEADERS + OVERHEAD as u64;
+        if !PACKET_SIZES.contains(&self.packet_size.0) {
             fault("packet_size", format!("found {}, expected 576 B to 9000 B", self.packet_size));
+        } else if self.packet_size.0 < least && self.routes.iter().any(|route| !route.parts().0.is_ipv4()) {
+            let expected =
+                format!("expected at least {least} B, or no routes of IPv6, which needs {IPV6_MTU} B");
+            fault("packet_size", format!("found {}, {expected}", self.packet_size));
         }
         if !(Duration::from_millis(500)..=Duration::from_secs(60)).contains(&self.patience) {
             fault("patience", format!("found {}, expected 500 ms to 60 s", self.patience));
@@ -143,6 +156,47 @@ impl Config {
             );
             faults.push(Fault::new("match", problem));
         }
+        if PACKET_SIZES.contains(&tunnel.packet_size.0) {
+            self.code_size_faults(tunnel.packet_size, faults);
+        }
+    }
+
+    /// The codes of the file, each with its place.
+    fn codes(&self) -> impl Iterator<Item = (String, &PacketFec)> {
+        let of_rules = self.rules.iter().enumerate().filter_map(|(index, rule)| {
+            rule.packet_fec.as_ref().map(|code| (format!("match.{index}.packet-fec"), code))
+        });
+        std::iter::once((String::from("scheme.packet-fec"), &self.scheme.packet_fec)).chain(of_rules)
+    }
+
+    /// Codes whose blocks the other gateway would have no room for.
+    fn code_size_faults(&self, packet_size: Bytes, faults: &mut Vec<Fault>) {
+        let most = most_open_packets(packet_size.0 as usize);
+        for (place, code) in self.codes() {
+            let (n, interleave) = (usize::from(code.n), usize::from(code.interleave));
+            if n * interleave > most && code.interleave <= INTERLEAVE {
+                let problem = format!(
+                    "found n = {n} with interleave = {interleave}, for which the other gateway has no room; expected \
+                     n * interleave of at most {most} with packets of {packet_size}"
+                );
+                faults.push(Fault::new(&format!("{place}.n"), problem));
+            }
+        }
+    }
+
+    /// What is allowed in the file, and probably not meant.
+    pub fn caveats(&self) -> Vec<String> {
+        let Some(Tunnel { rate: None, .. }) = &self.tunnel else { return Vec::new() };
+        let is_timed = |class: &Class| matches!(&class.help, Help::Fec(code) if code.wait.is_none());
+        let classes = self.tunnel_classes();
+        let caveat = |class: &Class| {
+            format!(
+                "tunnel.rate: found none, so that a block of {} closes 10 ms after its first packet; over a slow path, each packet \
+                 then has a repair packet of its own: state the rate of the path",
+                class.name
+            )
+        };
+        classes.iter().filter(|class| is_timed(class)).map(caveat).collect()
     }
 
     /// The classes of packets that enter the tunnel here. Each rule has its own, so that no packet waits for one of another

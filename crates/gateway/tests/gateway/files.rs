@@ -156,6 +156,15 @@ fn tunnels_have_a_class_for_each_rule() {
     let canonical = config.to_toml();
     let again = Config::parse(&canonical, "canonical").unwrap_or_else(|error| panic!("{error}\n{canonical}"));
     assert_eq!(again, config);
+    // Both codes wait for a time that follows from the rate.
+    let caveats = |change: [&str; 2]| {
+        let text = TEXT.replacen(change[0], change[1], 1);
+        Config::parse(&text, "gateway.toml").unwrap_or_else(|error| panic!("{error}")).caveats()
+    };
+    assert!(config.caveats()[0].starts_with("tunnel.rate: found none, so that a block of packet-fec closes"));
+    assert_eq!(config.caveats().len(), 2);
+    assert_eq!(caveats(["n = 24", "n = 24\nwait = \"30 ms\""]).len(), 1);
+    assert_eq!(caveats(["peer", "rate = \"5 Mb/s\"\npeer"]).len(), 0);
 
     for (change, expected) in [
         (["20\n", "0\n"], "scheme.packet-fec.k: found 0, expected at least 1"),
@@ -184,6 +193,19 @@ fn tunnels_have_a_class_for_each_rule() {
         (
             ["peer", "packet_size = \"100 B\"\npeer"],
             "tunnel.packet_size: found 100 B, expected 576 B to 9000 B",
+        ),
+        (
+            ["peer", "packet_size = \"1373 B\"\npeer"],
+            "tunnel.packet_size: found 1373 B, expected at least 1374 B, or no routes of IPv6",
+        ),
+        (
+            ["n = 24", "n = 24\ninterleave = 63"],
+            "scheme.packet-fec.n: found n = 24 with interleave = 63, for which the other gateway has no room; expected \
+             n * interleave of at most 1497 with packets of 1400 B",
+        ),
+        (
+            ["n = 3 }", "n = 250, interleave = 6 }"],
+            "match[1].packet-fec.n: found n = 250 with interleave = 6",
         ),
         (["peer", "patience = \"1 ms\"\npeer"], "tunnel.patience: found 1 ms, expected 500 ms to 60 s"),
         (
