@@ -7,7 +7,7 @@ use super::Gateway;
 use crate::config::Config;
 use crate::policy::Policy;
 use crate::setup::observer_of;
-use crate::tunnel::arms::Arms;
+use crate::tunnel::arms::{self, Arms};
 
 impl Gateway {
     /// Uses another file's settings, for connections that are opened from now on.
@@ -63,14 +63,17 @@ impl Gateway {
         Ok(())
     }
 
-    /// Takes over the settings of the tunnel, if they differ from those `before`: it starts anew.
+    /// Takes over the settings of the tunnel, if they or its key differ from those `before`: it starts anew.
     fn reload_tunnel(&mut self, before: &Config) -> io::Result<()> {
         let about = |config: &Config| {
             let share = config.gateway.unhelped_permille();
             (config.tunnel.clone(), config.tunnel_classes(), config.rules.clone(), share)
         };
-        self.arms = Arms::of(&self.config)?;
-        if about(&self.config) != about(before) || self.tunnel.is_none() {
+        let key = arms::key_of(&self.config)?;
+        self.arms = key.as_ref().map(Arms::new);
+        // The file of the key may have another one.
+        let has_key = self.tunnel.as_ref().is_some_and(|tunnel| Some(tunnel.key()) == key.as_ref());
+        if about(&self.config) != about(before) || !has_key {
             self.tunnel = None;
             self.tunnel = self.new_tunnel()?;
         }

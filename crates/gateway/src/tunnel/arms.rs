@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 
 use lasthop_tunnel::Key;
 use sha2::{Digest, Sha256};
@@ -33,6 +34,15 @@ pub(crate) fn key_of(config: &Config) -> io::Result<Option<Key>> {
     })?;
     let expected = "expected 64 hexadecimal digits, as `lasthop-gateway key` prints them";
     text.parse().map(Some).map_err(|()| wrong(io::ErrorKind::InvalidData, expected.to_owned()))
+}
+
+/// What is wrong with the permissions of a tunnel's key, if others may read it.
+pub(crate) fn key_caveat(config: &Config) -> Option<String> {
+    let path = &config.tunnel.as_ref()?.key;
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    let remedy = "with the key, they are in the network: make a new one for both gateways, with umask 077";
+    (mode & 0o077 != 0)
+        .then(|| format!("tunnel.key {}: others may read it (mode {mode:o}); {remedy}", path.display()))
 }
 
 impl Arms {

@@ -67,6 +67,7 @@ impl Board {
 /// A running tunnel.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
+    key: Key,
     must_end: Arc<AtomicBool>,
     bell: OwnedFd,
     thread: Option<JoinHandle<()>>,
@@ -91,14 +92,24 @@ impl Tunnel {
             let name = SchemeName::Tunnel(scheme).name();
             log::event("caveat", json!({"scheme": name, "caveat": scheme.caveat()}));
         }
+        for caveat in config.caveats().into_iter().chain(arms::key_caveat(config)) {
+            log::event("caveat", json!({"caveat": caveat}));
+        }
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let must_end = Arc::new(AtomicBool::new(false));
-        let mut carrier = Carrier::open(config, key, routes, evidence.clone(), board.clone())?;
+        let mut carrier = Carrier::open(config, key.clone(), routes, evidence.clone(), board.clone())?;
         let (rung, ends) = (bell.try_clone()?, Arc::clone(&must_end));
         let thread = thread::Builder::new().name(String::from("tunnel")).spawn(move || {
             carrier.run(&rung, &ends);
         })?;
-        Ok(Some(Tunnel { must_end, bell, thread: Some(thread), board: board.clone() }))
+        Ok(Some(Tunnel { key, must_end, bell, thread: Some(thread), board: board.clone() }))
+    }
+}
+
+impl Tunnel {
+    /// The key that it was started with.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
     }
 }
 
