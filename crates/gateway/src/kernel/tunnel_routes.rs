@@ -127,7 +127,8 @@ impl TunnelRoutes {
             message = message.put(15, &self.table.to_ne_bytes()).put(4, &interface.to_ne_bytes());
             match netlink.request(message) {
                 Err(error) if into_tunnel && error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(error);
+                    let problem = format!("tunnel.routes: {address}/{len}: {error}");
+                    return Err(io::Error::new(error.kind(), problem));
                 }
                 // Those that are gone need not be removed.
                 _ => {}

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::arms::Arms;
-use super::classes::Classes;
+use super::classes::{self, Classes};
 use super::{Board, Status, random};
 use crate::config::{Config, SchemeName, TunnelScheme};
 use crate::kernel::tunnel_routes::TunnelRoutes;
@@ -48,6 +48,8 @@ struct Unsent {
     oversized: u64,
     /// Packets that the kernel did not take.
     refused: u64,
+    /// Datagrams of the tunnel that a route of this host led into it.
+    looped: u64,
 }
 
 /// The two sides of a tunnel.
@@ -105,8 +107,9 @@ pub(super) struct Carrier {
     ports: Ports,
     /// The number of the interface.
     index: u32,
-    /// Whether the routes lead into the tunnel.
+    /// Whether the routes lead into the tunnel, and when it is tried again after a failure.
     is_led: bool,
+    led_again_at: Option<Time>,
     buffer: Vec<u8>,
     written: Time,
     looked: Time,
@@ -143,6 +146,7 @@ impl Carrier {
             board,
             index,
             is_led: false,
+            led_again_at: None,
             buffer: vec![0; LONGEST],
             written: Time::ZERO,
             looked: now(),
@@ -165,11 +169,14 @@ impl Carrier {
                             json!({"error": error.to_string(), "meaning": meaning}),
                         );
                     }
+                    // Some may lead into it, and nobody takes packets out of it.
+                    let _ = self.routes.lead(self.index, false);
                     self.is_led = false;
                     let _ = poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&timespec(LOOK)));
                 }
             }
         }
+        self.tunnel.close(now(), &mut self.ports);
         let _ = self.routes.lead(self.index, false);
         let _ = self.routes.remove();
     }
@@ -206,9 +213,8 @@ impl Carrier {
             self.tunnel.wake(at, &mut self.ports);
         }
         self.tell_events();
-        if self.tunnel.is_up() != self.is_led {
-            self.is_led = !self.is_led;
-            self.routes.lead(self.index, self.is_led)?;
+        if self.tunnel.is_up() != self.is_led && self.led_again_at.is_none_or(|again| again <= at) {
+            self.lead(at);
         }
         if at >= self.written + TICK {
             self.tick(at)?;
@@ -243,6 +249,10 @@ impl Carrier {
         for _ in 0..BATCH {
             let Some(len) = self.ports.tun.receive(&mut self.buffer)? else { break };
             let packet = &mut self.buffer[..len];
+            if self.tunnel.peer().is_some_and(|peer| classes::is_for(packet, peer)) {
+                self.ports.unsent.looped += 1;
+                continue;
+            }
             self.ports.clamp(packet);
             let class = self.classes.of(packet, self.tunnel.unhelped());
             self.tunnel.send(now(), class, packet, &mut self.ports);
@@ -271,6 +281,7 @@ impl Carrier {
         let unhelped = if is_stopped { 1000 } else { self.config.gateway.unhelped_permille() as u16 };
         self.tunnel.set_unhelped(unhelped);
         if self.tunnel.is_worn() {
+            self.tunnel.close(at, &mut self.ports);
             self.former = add(self.former, self.tunnel.counters());
             self.tunnel = new_tunnel(&self.config, &self.key)?;
         }
@@ -291,14 +302,34 @@ impl Carrier {
             None => return Err(io::Error::new(ErrorKind::NotFound, format!("the interface {name} is gone"))),
         }
         self.routes.install()?;
-        if self.is_led { self.routes.lead(self.index, true) } else { Ok(()) }
+        if self.is_led {
+            self.lead(self.looked);
+        }
+        Ok(())
+    }
+
+    /// Lets the routes lead into the tunnel while it is up: all, or if one cannot be made, none.
+    fn lead(&mut self, at: Time) {
+        let is_up = self.tunnel.is_up();
+        match self.routes.lead(self.index, is_up) {
+            Ok(()) => (self.is_led, self.led_again_at) = (is_up, None),
+            Err(error) => {
+                let _ = self.routes.lead(self.index, false);
+                self.is_led = false;
+                if self.led_again_at.replace(at + LOOK).is_none() {
+                    let meaning = "packets take other routes until this works; it is tried every second";
+                    let facts = json!({"error": error.to_string(), "meaning": meaning});
+                    log::event("tunnel has no routes", facts);
+                }
+            }
+        }
     }
 
     fn status(&self) -> Status {
         let tunnel = &self.tunnel;
         let Counters { entered, left, dropped, forged, replayed, malformed, fec, arq } =
             add(self.former, tunnel.counters());
-        let Unsent { unsent, oversized, refused } = self.ports.unsent;
+        let Unsent { unsent, oversized, refused, looped } = self.ports.unsent;
         let (sent, lost) = tunnel.losses();
         let schemes = self.config.tunnel_classes().into_iter().filter_map(|class| {
             let scheme = match class.help {
@@ -331,6 +362,7 @@ impl Carrier {
                 ("unsent", unsent),
                 ("oversized", oversized),
                 ("refused", refused),
+                ("looped", looped),
             ]),
         }
     }

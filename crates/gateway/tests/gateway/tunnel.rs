@@ -12,6 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lasthop_gateway::report::rows::{self, Line};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
@@ -319,6 +321,43 @@ fn strangers_get_no_answer() {
     let _peers = pair.network.server.run(|| echo(BEHIND, 7000));
     pair.network.client.run(|| talk(BEHIND[0], 50_000));
     assert_eq!(count(&pair.far, "replayed"), 0);
+
+    // Another key in the same file is taken when the file is read again.
+    fs::write(pair.network.directory().join("key"), "5b".repeat(32)).expect("a file");
+    pair.near.reload().expect("a valid file");
+    expect(&pair.near, "it has the new key", |tunnel| tunnel["is_up"] == false);
+    pair.far.reload().expect("a valid file");
+    pair.expect_up();
+    pair.network.client.run(|| talk(BEHIND[0], 50_000));
+}
+
+/// If a route cannot be made, none leads into the tunnel, and the others work without it.
+#[test]
+fn without_all_routes_there_is_none() {
+    let Some(network) = Network::of("tunnel::without_all_routes_there_is_none") else { return };
+    let Pair { network, mut near, mut far } = Pair::start(network, "scheme = \"arq\"", "");
+    let _peers = network.server.run(|| echo(BEHIND, 7000));
+    let end = |gateway: &mut Gateway| {
+        kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
+        gateway.wait()
+    };
+    let ended = Instant::now();
+    end(&mut far);
+    expect(&near, "it is silent", |tunnel| tunnel["is_up"] == false);
+    assert!(ended.elapsed() < Duration::from_secs(2), "before it is missed: {:?}", ended.elapsed());
+    fs::write("/proc/sys/net/ipv6/conf/lasthop-tun/disable_ipv6", "1").expect("an interface");
+    let _far = Pair::run_far(&network, "scheme = \"arq\"", "");
+    expect(&near, "it is up", |tunnel| tunnel["is_up"] == true);
+    let entered = count(&near, "entered");
+    for _ in 0..3 {
+        thread::sleep(Duration::from_millis(300));
+        let began = Instant::now();
+        network.client.run(|| talk(BEHIND[0], 20_000));
+        assert!(began.elapsed() < Duration::from_millis(900), "{:?}", began.elapsed());
+    }
+    assert!(count(&near, "entered") < entered + 10, "while it was tried");
+    let log = end(&mut near);
+    assert_eq!(log.matches("tunnel has no routes").count(), 1, "{log}");
 }
 
 #[test]
