@@ -19,7 +19,7 @@ from lasthop.core.names import PLAIN
 from lasthop.core.statistics import Sample
 from lasthop.engine.stopping import Progress
 from lasthop.fitting import FittedLink
-from lasthop.fitting.scenario import PERFECT, channel_of, share, values
+from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, channel_of, share, values
 from lasthop.race import Arm, NoValuesError, Race, RaceError, Ranked
 
 VARIANTS = 32
@@ -29,6 +29,7 @@ AIR_COST = 5
 """How many times as long a packet over Wi-Fi takes to simulate as one over another link."""
 
 NEIGHBOURS, DISTANCE = "the neighbours' share of the air", "the distance from the access point"
+LINE = "the line in front of the Wi-Fi"
 """Limiting factors of Wi-Fi."""
 
 DOWNLOAD, QUEUE_LIMIT, QUEUE_LENGTH = (
@@ -228,6 +229,14 @@ class Judge:
             candidates.append(((("wifi.snr", None),), DISTANCE))
         if "wifi.power_save" in scenario:
             candidates.append(((("wifi.power_save", None),), "power save"))
+        losses = (*scenario["wifi.drop"].values(), *scenario["wifi.loss"].values())
+        if any(losses) or scenario["wifi.channel"] != PERFECT:
+            none = {"down": 0.0, "up": 0.0}
+            without = (("wifi.drop", none), ("wifi.loss", none), ("wifi.channel", PERFECT))
+            candidates.append((without, LOSSES))
+        line = scenario["wired.rate"]
+        if isinstance(line, Mapping) or line < FASTEST_WIRED_BPS:
+            candidates.append(((("wired.rate", FASTEST_WIRED_BPS),), LINE))
         if isinstance(scenario["wifi.queue"], Quantity):
             packets = self.link.queue_packets
             length = max(2, packets // 8) if use.beside else 8 * packets

@@ -131,14 +131,16 @@ WIFI_REMEDIES = (
         Steps(
             "your router, and the device or its program",
             (
-                "# router: what arrives for the calling device; PHONE is its address",
+                "# router: what arrives for the calling device; PHONE and PHONE6 are its addresses",
                 "nft add table inet calls",
                 "nft add chain inet calls forward '{ type filter hook forward priority mangle; }'",
                 "nft add rule inet calls forward ip daddr PHONE udp length 60-300 ip dscp set ef",
+                "nft add rule inet calls forward ip6 daddr PHONE6 udp length 60-300 ip6 dscp set ef",
                 "# device: many programs mark their calls; else, by port of the program",
                 "nft add table inet calls",
                 "nft add chain inet calls output '{ type route hook output priority mangle; }'",
-                "nft add rule inet calls output udp sport PORT ip dscp set ef",
+                "nft add rule inet calls output meta nfproto ipv4 udp sport PORT ip dscp set ef",
+                "nft add rule inet calls output meta nfproto ipv6 udp sport PORT ip6 dscp set ef",
             ),
             "the length tells calls from downloads over QUIC, whose packets are full",
         ),
@@ -164,7 +166,7 @@ WIFI_REMEDIES = (
     ),
     WifiRemedy(
         "another channel or band",
-        f"a channel of which neighbours have {formats.share(CALM_SHARE)} of the air",
+        f"if there is a channel of which neighbours have {formats.share(CALM_SHARE)} of the air",
         "wifi.neighbour.share",
         _calm_channel,
         "access point",
@@ -175,7 +177,7 @@ WIFI_REMEDIES = (
             _ACCESS_POINT,
             (
                 "# how busy each channel is: busy time as a share of active time",
-                "iw dev wlan0 scan > /dev/null; iw dev wlan0 survey dump",
+                "iw dev wlan0 scan ap-force > /dev/null; iw dev wlan0 survey dump",
                 "# OpenWrt",
                 "uci set wireless.radio0.channel=CHANNEL",
                 "uci commit wireless && wifi reload",
@@ -189,15 +191,14 @@ WIFI_REMEDIES = (
         "wifi.scheduler",
         fair_queues,
         "access point",
-        "OpenWrt, or any Linux since 4.11, with a driver that uses mac80211's queues: ath9k, ath10k, mt76, "
-        "iwlwifi",
+        "OpenWrt, or any Linux since 4.11, with a driver that uses mac80211's queues: ath9k, mt76, iwlwifi",
         "slow stations get less than under a single queue; closed firmware lacks it",
         BOX,
         Steps(
             _ACCESS_POINT,
             (
                 "# whether the driver has them: backlog and drops by station",
-                "cat /sys/kernel/debug/ieee80211/phy0/aqm",
+                "cat /sys/kernel/debug/ieee80211/phy0/netdev:wlan0/stations/*/aqm",
                 "iw phy phy0 info | grep -e TXQS -e AIRTIME_FAIRNESS",
                 "# shares of stations",
                 "iw dev wlan0 station set MAC airtime_weight 256",
@@ -221,7 +222,7 @@ WIFI_REMEDIES = (
                 "tx_queue_data2_burst=1.0",
                 "wmm_ac_be_txop_limit=31",
             ),
-            "drivers differ in whether they limit A-MPDUs by it: ath9k and ath10k do",
+            "drivers differ in whether they limit A-MPDUs by it: ath9k does",
         ),
     ),
     WifiRemedy(

@@ -147,6 +147,10 @@ Rtt = Annotated[
 LastHopRtt = Annotated[
     str | None, typer.Option("--last-hop-rtt", metavar="TIME", help="The share of it on the last hop.")
 ]
+IsWifi = Annotated[
+    bool,
+    typer.Option("--wifi", help="The last hop is Wi-Fi, and --rate what a download gets in idle air."),
+]
 User = Annotated[
     Literal["client", "server"],
     typer.Option(metavar="END", help="Which end of measured connections is the user's: client or server."),

@@ -110,6 +110,8 @@ class FittedLink(Shown):
         The losses of the downlink, if stated or counted once instead of fitted.
     doubts : tuple of str
         Contradictions within a file, and between the fitted link and the throughput of its files.
+    signs : tuple of str
+        What its round-trip times show of the kind of its last hop, as sentences.
     """
 
     files: tuple[str, ...]
@@ -125,6 +127,7 @@ class FittedLink(Shown):
     notes: tuple[str, ...]
     stated: StatedLosses | None
     doubts: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
     @property
     def knows_uplink_losses(self) -> bool:
@@ -140,11 +143,6 @@ class FittedLink(Shown):
     def is_certain(self) -> bool:
         """Whether its scenario is one, rather than one of the `draws` that a measurement allows."""
         return self.stated is not None
-
-    @property
-    def signs(self) -> tuple[str, ...]:
-        """What its round-trip times show of the kind of its last hop, as sentences."""
-        return ()
 
     @property
     def unmeasured(self) -> bool:

@@ -1,7 +1,8 @@
 """How often a last hop is recognised by its waits: `python -m lasthop.fitting.recognition_trial 200`.
 
 Each record is of simulated probes over a random link of its kind: crowded Wi-Fi, dozing stations, and others.
-The table shows how many were taken for a crowded Wi-Fi, for power save and for a satellite.
+The table shows how many have waits as of a crowded Wi-Fi, how many are taken for Wi-Fi without --wifi, and
+how many have the beat of beacons and the steps of satellites.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ HOST_S = 1e-4
 """The mean time that hosts add to a round trip."""
 
 DOWNLOAD: dict[str, Any] = {"transfer": {"size": "unlimited", "from": "fixed", "to": "mobile"}}
+UPLOAD: dict[str, Any] = {"transfer": {"size": "unlimited", "from": "mobile", "to": "fixed"}}
 PAGES: dict[str, Any] = {
     "application": {
         "pages": {"kind": "page", "from": "mobile", "to": "fixed", "think": {"exponential": "5 s"}}
@@ -57,12 +59,12 @@ def _wired(random: Random) -> dict[str, Any]:
 
 
 def crowded(random: Random, seed: int, *, is_distant: bool = False) -> Delays:
-    """Record probes over a crowded Wi-Fi: to a host nearby, or to one 30 ms away."""
+    """Record probes over a crowded Wi-Fi: to the own router, or to a host 30 ms away."""
     wifi = {
         "preset": f"wifi-{random.choice(['n', 'ac', 'ax'])}-crowded",
         "neighbour": {"share": random.uniform(0.5, 0.9), "exchange": random.uniform(0.0015, 0.006)},
     }
-    wired = {"rate": 1e9, "delay": 0.015 if is_distant else float(random.choice([0.0, 0.0002, 0.004]))}
+    wired = {"rate": 1e9, "delay": 0.015 if is_distant else float(random.choice([0.0, 0.0002, 0.001]))}
     return _delays(*probe({"wired": wired, "wifi": wifi}, *_times(random), seed), random)
 
 
@@ -97,14 +99,37 @@ def _wired_waits(random: Random, count: int) -> Floats:
     return least + jitter + spikes
 
 
-def _grants(random: Random, count: int) -> Floats:
-    """Return round-trip times of an uplink that waits for a grant, each repetition of HARQ 8 ms later."""
-    waits = random.uniform(0, random.choice([0.005, 0.01, 0.02, 0.04]), count)
-    return (
-        random.uniform(0.015, 0.08)
-        + waits
-        + 0.008 * (random.geometric(1 - random.uniform(0.02, 0.3), count) - 1)
-    )
+def _grants(least_s: tuple[float, float], longest_s: tuple[float, ...], again_s: tuple[float, ...]) -> Record:
+    """Return records of an uplink that waits for a grant, and repeats what is lost or collides."""
+
+    def waits(random: Random, count: int) -> Floats:
+        again = random.geometric(1 - random.uniform(0.02, 0.3), count) - 1
+        granted = random.uniform(0, random.choice(longest_s), count)
+        rtt: Floats = random.uniform(*least_s) + granted + random.choice(again_s) * again
+        return rtt
+
+    return _drawn(waits)
+
+
+def _slow_router(random: Random, count: int) -> Floats:
+    """Return round-trip times by cable to a router whose processor is busy for a share of the time."""
+    is_busy = random.random(count) < random.uniform(0.2, 0.8)
+    return random.uniform(0.0003, 0.001) + is_busy * random.exponential(random.uniform(0.002, 0.01), count)
+
+
+def _video_call(random: Random, seed: int) -> Delays:
+    """Record probes beside a call on the uplink of DSL, whose packets come at random times."""
+    apart_s, count = _times(random)
+    sent_s = apart_s * np.arange(count) + random.uniform(0, 1e-3, count)
+    rate_bps, load = float(random.choice([1e6, 2e6, 5e6])), random.uniform(0.3, 0.7)
+    packet_s = 8 * random.uniform(1000, 1400) / rate_bps
+    arrived = np.cumsum(random.exponential(packet_s / load, int(1.1 * sent_s[-1] * load / packet_s) + 50))
+    # Each packet leaves one transmission after it, or the packet before it, was there.
+    behind = packet_s * np.arange(len(arrived))
+    left = packet_s + behind + np.maximum.accumulate(arrived - behind)
+    last = np.searchsorted(arrived, sent_s) - 1
+    waits = np.where(last >= 0, np.maximum(left[np.maximum(last, 0)] - sent_s, 0), 0)
+    return _delays(sent_s, random.uniform(0.005, 0.03) + waits, random)
 
 
 def _jitter(random: Random, count: int) -> Floats:
@@ -128,18 +153,26 @@ PRESETS = [each.name for each in links() if each.table == "radio" and each.name 
 """The links that are not Wi-Fi; but for that on which a ping takes seconds."""
 
 KINDS: dict[str, Record] = {
-    "crowded Wi-Fi, host nearby": crowded,
+    "crowded Wi-Fi, own router": crowded,
     "crowded Wi-Fi, host 30 ms away": lambda random, seed: crowded(random, seed, is_distant=True),
     "dozing station": dozing,
     **{name: _simulated({"radio": {"preset": name}}) for name in PRESETS},
     "wires with jitter and spikes": _drawn(_wired_waits),
-    "cellular grants and HARQ": _drawn(_grants),
+    "grants and HARQ, 15 to 80 ms": _grants((0.015, 0.08), (0.005, 0.01, 0.02, 0.04), (0.008,)),
+    "grants and HARQ, 5 to 15 ms": _grants((0.005, 0.015), (0.002, 0.005, 0.01), (0.004, 0.008)),
+    "DOCSIS: grants and collisions": _grants((0.005, 0.012), (0.002, 0.004), (0.004,)),
+    "router by cable, slow to answer": _drawn(_slow_router),
     "independent jitter of milliseconds": _drawn(_jitter),
     "DSL": _dsl({}),
     "DSL, pages beside": _dsl(PAGES),
+    "DSL, a video call beside": _video_call,
+    "DSL, an upload beside": _dsl(UPLOAD),
     "lte, a download beside": _simulated({"radio": {"preset": "lte"}, **DOWNLOAD}),
 }
 """Records by the kind of their link."""
+
+OWN_NETWORK = ("crowded Wi-Fi, own router", "router by cable, slow to answer")
+"""The kinds whose probes go to a private address."""
 
 
 def waits_in(kind: str, number: int) -> Waits | None:
@@ -147,7 +180,7 @@ def waits_in(kind: str, number: int) -> Waits | None:
     record = KINDS[kind](np.random.default_rng(number), number)
     if len(record.delay_s) < FEWEST:
         return None
-    found = waits_of(record, 0.0)
+    found = waits_of(record, 0.0, is_private=kind in OWN_NETWORK)
     return None if kind.startswith("crowded") and found.p95_s < WORST_WAIT_S else found
 
 
@@ -157,14 +190,16 @@ def main() -> None:
     parser.add_argument("records", type=int, nargs="?", default=100, help="records of each kind")
     parser.add_argument("--first", type=int, default=0, help="seed of the first record of each kind")
     arguments = parser.parse_args()
-    print("| link | records | air | power save | satellite |\n|---|---:|---:|---:|---:|")
+    print("| link | records | waits | taken for Wi-Fi | power save | satellite |")
+    print("|---|---:|---:|---:|---:|---:|")
     for kind in KINDS:
         numbers = range(arguments.first, arguments.first + arguments.records)
         found = [each for number in numbers if (each := waits_in(kind, number)) is not None]
         air = sum(each.of_air for each in found)
+        taken = sum(each.is_wifi for each in found)
         beats = sum(each.beacon_s is not None for each in found)
         slots = sum(each.has_slots for each in found)
-        print(f"| {kind} | {len(found)} | {air} | {beats} | {slots} |", flush=True)
+        print(f"| {kind} | {len(found)} | {air} | {taken} | {beats} | {slots} |", flush=True)
 
 
 if __name__ == "__main__":

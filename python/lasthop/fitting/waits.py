@@ -1,13 +1,14 @@
-"""What the round-trip times of a link show of its last hop: a crowded Wi-Fi, a dozing station, a satellite.
+"""What the round-trip times of a link show of its last hop: waits as of Wi-Fi, a dozing station, a satellite.
 
 On Wi-Fi a packet is seldom lost: it waits for the exchanges of others, each of milliseconds. The next probe
-meets other exchanges, while a queue, or a signal that fades, is much the same after a tenth of a second. What
-is for a dozing station arrives behind a beacon, so that replies keep its beat. Starlink assigns satellites
-anew every 15 s.
+meets other exchanges. Packets of others on a slow uplink, and grants of a cellular or cable network, make
+such waits, too, so they alone do not tell Wi-Fi. What is for a dozing station arrives behind a beacon, so
+that replies keep its beat. Starlink assigns satellites anew every 15 s.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from dataclasses import dataclass
 
@@ -40,7 +41,10 @@ for a grant, whose times are spread evenly.
 """
 
 LOCAL_RTT_S = 0.01
-"""A host with a shorter round-trip time is nearby, on this side of any cellular or satellite link."""
+"""A host with a shorter round-trip time is nearby."""
+
+ROUTER_RTT_S = 0.003
+"""A host with a private address and a shorter round-trip time is on the own network."""
 
 RETURNS, APART_S = 0.6, 0.1
 """How often, at least, a short wait follows a long one that much later, compared with chance.
@@ -87,7 +91,9 @@ class Waits:
     median_s, p95_s : float
         Median and 95th percentile of the waits.
     of_air : bool
-        Whether they are those of a crowded Wi-Fi.
+        Whether they are those of a crowded Wi-Fi, which others may have, too.
+    of_own_network : bool
+        Whether the probes went no further than the own network.
     beacon_s : float or None
         The interval of beacons whose beat replies keep; None without such a beat.
     listen : int
@@ -102,6 +108,7 @@ class Waits:
     median_s: float
     p95_s: float
     of_air: bool
+    of_own_network: bool
     beacon_s: float | None
     listen: int
     has_slots: bool
@@ -113,8 +120,8 @@ class Waits:
 
     @property
     def is_wifi(self) -> bool:
-        """Whether they show that the last hop is Wi-Fi."""
-        return self.of_air or self.beacon_s is not None
+        """Whether they are strong evidence of Wi-Fi: the beat of beacons, or waits on the own network."""
+        return self.beacon_s is not None or (self.of_air and self.of_own_network)
 
     @property
     def is_local(self) -> bool:
@@ -123,13 +130,13 @@ class Waits:
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """What they show, a sentence for each sign."""
+        """What they show of the last hop, a sentence for each sign."""
         found = []
         if self.of_air:
             found.append(
-                f"Air: probes wait, half of them {formats.seconds(self.median_s)} or more, one in twenty "
-                f"{formats.seconds(self.p95_s)} or more, others not at all, each anew, and "
-                f"{formats.share(self.lost)} are lost, as in a crowded Wi-Fi."
+                f"Waits: half of the probes wait {formats.seconds(self.median_s)} or more, one in twenty "
+                f"{formats.seconds(self.p95_s)} or more, others not at all, each anew, as of a crowded "
+                "Wi-Fi, a busy uplink or a radio with grants."
             )
         if self.beacon_s is not None:
             heard = "each beacon" if self.listen == 1 else f"one beacon in {self.listen}"
@@ -146,22 +153,42 @@ class Waits:
 
 
 def waits(measurements: tuple[Measurement, ...]) -> Waits | None:
-    """Return the waits of the longest idle series of round-trip times; None without one."""
+    """Return the waits of the longest idle series of round-trip times, rather of Wi-Fi; None without any."""
     idle = [each for each in measurements if not any(rates.saturated for rates in each.rates)]
-    series = [
-        (delays, each)
+    found = [
+        waits_of(
+            delays,
+            max(float(np.mean(probes.lost)) for probes in each.probes),
+            is_private=_is_private(each.host),
+        )
         for each in idle
         for delays in each.delays
         if delays.direction == Direction.ROUND_TRIP and len(delays.delay_s) >= FEWEST and each.probes
     ]
-    if not series:
-        return None
-    delays, measurement = max(series, key=lambda found: len(found[0].delay_s))
-    return waits_of(delays, float(np.mean(measurement.probes[0].lost)))
+    return max(found, key=lambda each: (each.is_wifi, len(each.rtt_s)), default=None)
 
 
-def waits_of(delays: Delays, lost: float) -> Waits:
-    """Return the waits of a series of round-trip times, of whose probes the share `lost` was lost."""
+def _is_private(host: str | None) -> bool:
+    """Whether a host is an address of a private network, or of the link."""
+    try:
+        address = ipaddress.ip_address(host or "")
+    except ValueError:
+        return False
+    return address.is_private and not address.is_loopback
+
+
+def waits_of(delays: Delays, lost: float, *, is_private: bool = False) -> Waits:
+    """Return the waits of a series of round-trip times.
+
+    Parameters
+    ----------
+    delays : Delays
+        The round-trip times.
+    lost : float
+        The share of the probes that was lost.
+    is_private : bool, default False
+        Whether the probes went to a private address.
+    """
     rtt = delays.delay_s
     # The very least may be of a moment at which a host was faster than usual.
     floor = float(np.quantile(rtt, 0.002))
@@ -179,7 +206,8 @@ def waits_of(delays: Delays, lost: float) -> Waits:
         and beacon is None
         and _returns(excess, delays) >= RETURNS
     )
-    return Waits(rtt, lost, floor, median, p95, of_air, beacon, listen, _has_slots(delays))
+    of_own_network = is_private and floor < ROUTER_RTT_S
+    return Waits(rtt, lost, floor, median, p95, of_air, of_own_network, beacon, listen, _has_slots(delays))
 
 
 def _returns(excess: Floats, delays: Delays) -> float:
@@ -230,9 +258,10 @@ def _coherence(times: Floats, interval: float) -> float:
 
 
 def _has_slots(delays: Delays) -> bool:
-    """Whether the medians of seconds change more at one second of each slot than at the others.
+    """Whether the medians of seconds change more at one second of each slot than at the others, and for long.
 
-    The largest mean change of the seconds of a slot is compared with that of the same changes shuffled.
+    The largest mean change of the seconds of a slot is compared with that of the same changes shuffled, and
+    with those that would be as large if the period were a third, a fifth or half of a slot.
     """
     if float(delays.time_s[-1] - delays.time_s[0]) < _SHORTEST_RECORD_S:
         return False
@@ -244,15 +273,37 @@ def _has_slots(delays: Delays) -> bool:
     if follows.sum() < _SHORTEST_RECORD_S / 2:
         return False
     # Ranks, since single spikes would hide the steps.
-    changes = np.abs(np.diff(np.argsort(np.argsort(medians))))[follows].astype(float)
+    ranks = np.argsort(np.argsort(medians))
+    changes = np.abs(np.diff(ranks))[follows].astype(float)
     phases = known[1:][follows] % SLOT_S
     folded = _folded(changes, phases)
     others = float(np.median(folded))
     if float(folded.max()) < _STEP * others:
         return False
+    # Of the seconds of a slot, from the largest step on.
+    turned = np.roll(folded, -int(folded.argmax()))
+    rivals = (turned[3::3].mean(), turned[5::5].mean(), turned[7:9].max())
+    if turned[0] < _STEP * max(rivals) or not _lasts(known, ranks, int(folded.argmax())):
+        return False
     random = np.random.default_rng(1)
     shuffled = [float(_folded(random.permutation(changes), phases).max()) for _ in range(_SHUFFLES)]
     return float(folded.max()) > max(shuffled)
+
+
+def _lasts(known: np.ndarray, ranks: np.ndarray, step: int) -> bool:
+    """Whether levels differ more from slot to slot than between the halves of a slot."""
+    level = np.full(int(known[-1]) + 1, np.nan)
+    level[known] = ranks
+    halves = [
+        [
+            np.nanmean(part) if np.isfinite(part).any() else np.nan
+            for part in (level[at + 1 : at + 7], level[at + 8 : at + 14])
+        ]
+        for at in range(step, len(level) - SLOT_S, SLOT_S)
+    ]
+    first, second = np.array(halves).T
+    between = np.nanmean(np.abs(first[1:] - second[:-1]))
+    return bool(between >= _STEP * np.nanmean(np.abs(first - second)))
 
 
 def _folded(changes: Floats, phases: np.ndarray) -> Floats:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from lasthop.core import formats
 from lasthop.fitting.given import SERVER_RTT_S, GivenLink, download, goodput
-from lasthop.fitting.link import Assumption, FittedLink, StatedLosses
+from lasthop.fitting.link import FEWEST_QUEUED, QUEUE_S, Assumption, FittedLink, StatedLosses
 from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, Tables
-from lasthop.fitting.waits import Waits
+from lasthop.fitting.waits import WORST_WAIT_S, Waits
 from lasthop.measurement.model import Floats
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -43,6 +44,9 @@ SIGNALS_DB = (2.0, 45.0)
 """Signal-to-noise ratios from which that of a rate is searched."""
 
 _SIGNAL_STEPS = 6
+
+NEAR = 0.05
+"""How far the rate of a download may be from that which is searched, as a share of it, without a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +91,6 @@ class WifiLink(GivenLink):
         return len(self.neighbours) < 2
 
     @property
-    def signs(self) -> tuple[str, ...]:
-        """What its round-trip times show, as sentences."""
-        return (*self.waits.signs, *_words(self.neighbours))
-
-    @property
     def cannot_tell(self) -> tuple[str, ...]:
         """The questions that the measurements leave open: none, since hardly any packet is lost."""
         return ()
@@ -99,57 +98,78 @@ class WifiLink(GivenLink):
     def draws(self, count: int, *, mirrored: bool = False) -> list[dict[str, Any]]:
         """Return changes of its scenario that sample the neighbours which the waits allow."""
         several = self.neighbours[:DRAWS]
+        if not several:
+            return [{} for _ in range(count)]
         return [{"wifi.neighbour": several[index % len(several)].table} for index in range(count)]
 
 
 def fitted_wifi(
-    link: FittedLink, waits: Waits, *, rate_bps: float | None, rtt_s: float | None, is_measured: bool
+    link: FittedLink, waits: Waits, *, rate_bps: float | None, rtt_s: float | None, is_stated: bool
 ) -> WifiLink:
-    """Return the Wi-Fi that the waits of a link show.
+    """Return the Wi-Fi that has the waits of a link.
 
     Parameters
     ----------
     link : FittedLink
-        The link as fitted without them: its losses, and what was assumed.
+        The link as fitted without them: its losses, its measured rate, and what was assumed.
     waits : Waits
         The waits.
     rate_bps : float or None
-        The rate of a transfer over it; None if unknown.
+        The stated rate: of a download in idle air if the link is stated to be Wi-Fi, else of the line in
+        front.
     rtt_s : float or None
         The round-trip time to the server; None if not stated.
-    is_measured : bool
-        Whether the rate was measured in the same air, rather than stated as that of the Wi-Fi alone.
+    is_stated : bool
+        Whether the link is stated to be Wi-Fi, rather than shown to be by its waits.
     """
     notes: list[str] = [note for note in link.notes if not isinstance(note, Assumption)]
-    notes.append(
-        Assumption(
-            "the last hop is Wi-Fi. Such waits also come from others on a slow wired link; "
-            + ("" if waits.is_local else "ping your own router, so that only the Wi-Fi shows; ")
-            + "`iw dev wlan0 survey dump` shows how busy the air is."
+    if not is_stated:
+        notes.append(_evidence(waits))
+    elif not waits.is_local:
+        notes.append(
+            Assumption(
+                "all waits are those of the Wi-Fi, though the probes went further; ping your own router, so "
+                "that only the Wi-Fi shows."
+            )
         )
-    )
-    neighbours = nearest(waits) if waits.of_air else ()
+    has_waits = waits.beacon_s is None and waits.p95_s >= WORST_WAIT_S
+    neighbours = nearest(waits) if has_waits else ()
+    line_bps = None if is_stated else rate_bps
+    radio_bps = rate_bps if is_stated and rate_bps is not None else link.rate_bps
+    if line_bps is not None:
+        radio_bps = None
     wifi: Tables = {
-        "standard": "802.11n" if rate_bps is not None and rate_bps < SLOW_BPS else "802.11ac",
+        "standard": "802.11n" if radio_bps is not None and radio_bps < SLOW_BPS else "802.11ac",
         "streams": 2,
         "rate": "minstrel-ht",
         "longest_ppdu": "4 ms",
         "queue": "1000 packets",
     }
+    notes.append(
+        Assumption(
+            "two streams, and an access point with one queue of 1,000 packets for all; many have FQ-CoDel, "
+            "and do not need fair queues."
+        )
+    )
     if neighbours:
         wifi["neighbour"] = neighbours[0].table
     if waits.beacon_s is not None:
         wifi["power_save"] = {"beacon": waits.beacon_s, "timeout": 0.02, "listen": waits.listen}
         notes.append(Assumption("the station dozes 20 ms after its last packet, which replies do not show."))
-    if waits.lost > 0:
-        wifi["drop"] = {"down": round(min(waits.lost, 0.5), 6)}
+    drop = {
+        way: round(losses.best.model["loss"], 6)
+        for way, losses in (("down", link.down), ("up", link.up))
+        if losses is not None and losses.lost
+    }
+    if drop:
+        wifi["drop"] = drop
     beyond_s = _beyond(waits, rtt_s, notes)
-    wired = {"rate": FASTEST_WIRED_BPS, "delay": beyond_s / 2}
+    wired = _wired(line_bps, beyond_s, notes)
     name = ", ".join(link.files)
-    signal = _signal(rate_bps, wired, wifi, notes, is_measured=is_measured)
+    signal = _signal(radio_bps, wired, wifi, notes, is_measured=rate_bps is None)
     scenario = download({"wired": wired, "wifi": {**wifi, "snr": f"{signal:g} dB"}}, name)
     rates = [goodput(scenario, up=up) for up in (False, True)]
-    words = f"{formats.share(waits.lost)} of the packets lost, above the repetitions of the MAC"
+    words = ", ".join(f"{formats.share(loss)} of the packets lost {way}" for way, loss in drop.items())
     return WifiLink(
         files=link.files,
         down=link.down,
@@ -163,13 +183,43 @@ def fitted_wifi(
         last_hop_rtt_s=0.0,
         notes=tuple(dict.fromkeys(notes)),
         stated=StatedLosses(
-            PERFECT, words if waits.lost else "no losses above the repetitions of the MAC", "seen"
+            PERFECT,
+            f"{words}, above the repetitions of the MAC"
+            if words
+            else "no losses above the repetitions of the MAC",
+            "seen",
         ),
         doubts=link.doubts,
+        signs=(*waits.signs, *_words(neighbours)),
         given=scenario,
         waits=waits,
         neighbours=neighbours,
     )
+
+
+def _evidence(waits: Waits) -> Assumption:
+    """Return why the last hop is taken for Wi-Fi, and how to tell."""
+    if waits.beacon_s is not None:
+        return Assumption("the last hop is Wi-Fi, since replies keep the beat of its beacons.")
+    return Assumption(
+        "the last hop is Wi-Fi, since probes wait on the own network. A router that is slow to answer pings "
+        "makes such waits, too: then a ping by cable has them as well. `iw dev wlan0 survey dump` shows how "
+        "busy the air is."
+    )
+
+
+def _wired(line_bps: float | None, beyond_s: float, notes: list[str]) -> Tables:
+    """Return the wired link in front of the Wi-Fi, of the rate of a line if one is stated."""
+    if line_bps is None:
+        return {"rate": FASTEST_WIRED_BPS, "delay": beyond_s / 2}
+    packets = max(math.ceil(max(QUEUE_S, beyond_s) * line_bps / (1500 * 8)), FEWEST_QUEUED)
+    notes.append(
+        Assumption(
+            f"{formats.rate(line_bps)} is the rate of the line in front of the Wi-Fi, both ways, with a "
+            f"queue of {packets:,} packets; with --wifi, --rate is that of the Wi-Fi."
+        )
+    )
+    return {"rate": line_bps, "delay": beyond_s / 2, "queue": f"{packets} packets"}
 
 
 def _beyond(waits: Waits, rtt_s: float | None, notes: list[str]) -> float:
@@ -219,6 +269,7 @@ def _apart(seen: Floats, expected: Floats) -> float:
     return float(np.mean(np.abs(logs)))
 
 
+@cache
 def simulated_waits(neighbours: Neighbours, seed: int = 1) -> Floats:
     """Return the waits of simulated probes beside neighbours."""
     wifi = {
@@ -272,21 +323,27 @@ def _signal(
     if rate_bps is None:
         notes.append(
             Assumption(
-                "802.11ac at 80 MHz with two streams and a signal of 25 dB, since nothing shows its rate; "
-                "state --rate, what a download gets when the air is idle."
+                "802.11ac at 80 MHz and a signal of 25 dB, since nothing shows the rate of the Wi-Fi; state "
+                "--wifi, and as --rate what a download gets over it when the air is idle."
             )
         )
         return 25.0
     air = wifi if is_measured else {key: value for key, value in wifi.items() if key != "neighbour"}
+
+    def attained(signal_db: float) -> float:
+        return goodput(download({"wired": wired, "wifi": {**air, "snr": f"{signal_db:g} dB"}}, "the signal"))
+
     for _ in range(_SIGNAL_STEPS):
         middle = (low + high) / 2
-        scenario = download({"wired": wired, "wifi": {**air, "snr": f"{middle:g} dB"}}, "the signal")
-        low, high = (middle, high) if goodput(scenario) < rate_bps else (low, middle)
-    notes.append(
-        Assumption(
-            f"{wifi['standard']} with two streams, and the signal at which a download has "
-            + formats.rate(rate_bps)
-            + ("." if is_measured else " in idle air.")
-        )
-    )
-    return round(high, 1)
+        low, high = (middle, high) if attained(middle) < rate_bps else (low, middle)
+    signal_db = round(high, 1)
+    found_bps = attained(signal_db)
+    where = "while the pings wait" if is_measured else "in idle air"
+    note = f"{wifi['standard']}, and the signal at which a download has {formats.rate(found_bps)} {where}"
+    if abs(found_bps - rate_bps) > NEAR * rate_bps:
+        which = "measured" if is_measured else "stated"
+        note += f", the nearest to the {formats.rate(rate_bps)} that were {which}"
+    if is_measured:
+        note += "; nothing else, such as the line in front, limited the measured transfer"
+    notes.append(Assumption(f"{note}."))
+    return signal_db

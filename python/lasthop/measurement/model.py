@@ -238,6 +238,8 @@ class Measurement:
         Probes that went to the far end of the last hop alone, at the same time.
     under_load : tuple of Measurement
         Parts of the file during which a test filled the link; nothing else here is of them.
+    host : str or None
+        The address of the host that answered pings; None if unknown.
     """
 
     file: str
@@ -252,6 +254,7 @@ class Measurement:
     doubts: tuple[str, ...] = ()
     last_hop: Measurement | None = None
     under_load: tuple[Measurement, ...] = ()
+    host: str | None = None
 
     def summary(self) -> str:
         """Return a few lines: losses with their bursts, delays, rates and notes."""

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -202,7 +202,9 @@ def _parse(source: Source, options: Options) -> Measurement:
         )
     sizes = {session.size for session in answered}
     size = sizes.pop() if len(sizes) == 1 else None
-    return measurement(source, "ping", parts, size, notes, command=_COMMAND)
+    found_at = sum((session.addresses for session in answered), Counter[str]()).most_common(1)
+    host = found_at[0][0] if found_at else answered[0].host
+    return replace(measurement(source, "ping", parts, size, notes, command=_COMMAND), host=host)
 
 
 def _silence(sessions: list[_Session]) -> str:

@@ -39,6 +39,7 @@ from lasthop.cli.options import (
     Captured,
     Column,
     Every,
+    IsWifi,
     Jobs,
     LastHopRtt,
     Rate,
@@ -71,6 +72,7 @@ def advise(
     up_rate: UpRate = None,
     rtt: Rtt = None,
     last_hop_rtt: LastHopRtt = None,
+    wifi: IsWifi = False,
     loss: Annotated[
         str | None,
         typer.Option(metavar="SHARE", help="Without FILE: the share of packets that are lost, such as 2%."),
@@ -119,6 +121,8 @@ def advise(
     try:
         with Activity("reading") as activity:
             given = _given_link(files or [], {**known, "loss": loss, "burst": burst})
+            if wifi and (given is not None or not files):
+                raise RefusedError("--wifi: expected pings of the link as FILE; presets say it themselves")
             if given is not None:
                 link: FittedLink = given
             elif files:
@@ -128,7 +132,7 @@ def advise(
                     )
                 measurements = read_all(files, user=user, captured=captured, every=every, column=column)
                 activity.doing("fitting models of the losses")
-                link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
+                link = fitting.fit(measurements, **known, wifi=wifi, seed=seed, jobs=jobs)
             else:
                 link = _stated_link(loss, burst, **known)
             name = files[0].name if files else "link"

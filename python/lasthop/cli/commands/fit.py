@@ -19,6 +19,7 @@ from lasthop.cli.options import (
     Captured,
     Column,
     Every,
+    IsWifi,
     Jobs,
     LastHopRtt,
     Rate,
@@ -59,6 +60,7 @@ def fit(
     up_rate: UpRate = None,
     rtt: Rtt = None,
     last_hop_rtt: LastHopRtt = None,
+    wifi: IsWifi = False,
     user: User = "client",
     captured: Captured = None,
     every: Every = None,
@@ -89,7 +91,7 @@ def fit(
         measurements = read_all(files, user=user, captured=captured, every=every, column=column)
         activity.doing("fitting models of the losses")
         try:
-            link = fitting.fit(measurements, **known, seed=seed, jobs=jobs)
+            link = fitting.fit(measurements, **known, wifi=wifi, seed=seed, jobs=jobs)
         except ValueError as error:
             raise RefusedError(str(error)) from None
         if plan:
