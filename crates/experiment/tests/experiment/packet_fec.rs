@@ -217,7 +217,7 @@ fn a_tunnel_needs_its_end_at_the_access_point() {
     "#;
     read(text, &[]);
     let error = Scenario::parse(text, "test.toml", &["schemes=[\"packet-fec\"]"]).expect_err("it is refused");
-    assert!(error.to_string().contains("packets go from one station to another past its end"), "{error}");
+    assert!(error.to_string().contains("which packets from one station to another do not pass"), "{error}");
 }
 
 /// What does not go together with a tunnel is refused, with the reason.

@@ -108,6 +108,11 @@ impl Contents for DelayList {
 }
 
 impl Delay {
+    /// Whether packets arrive in the order in which they are sent.
+    pub fn keeps_order(&self) -> bool {
+        !matches!(self, Delay::Varying(VaryingDelay::Netem(netem)) if !netem.keeps_order())
+    }
+
     /// The delay, or its mean over time.
     ///
     /// # Panics

@@ -67,6 +67,11 @@ impl Netem {
         }
     }
 
+    /// Whether packets keep their order.
+    pub(super) fn keeps_order(&self) -> bool {
+        self.in_order || (self.jitter.is_zero() && self.reorder.get() == 0.0)
+    }
+
     /// The share of packets that skip the delay: one of `gap` - 1 + 1 / `reorder`. Without correlation.
     pub fn reordered_share(&self) -> f64 {
         match self.reorder.get() {
@@ -100,7 +105,7 @@ impl NetemReader {
 
     /// Whether packets keep their order.
     pub(super) fn keeps_order(&self) -> bool {
-        self.params.in_order
+        self.params.keeps_order()
     }
 
     /// The delay of the next packet.

@@ -39,6 +39,7 @@ impl Scheme for AcksFirst {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.queue(QueueUse::ExpeditedFirst);
+        installer.expedites();
         installer.at_base_station(|_| Marker::default());
         installer.at_mobile_host(|_| Marker::default());
     }

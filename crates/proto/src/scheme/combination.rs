@@ -294,9 +294,10 @@ impl<'a> Combination<'a> {
         &self.installed.pairs
     }
 
-    /// Whether agents at the two ends of a link send each other packets of their own, for which the link needs both directions.
+    /// Whether agents at the two ends of a link send each other packets of their own, for which the link needs both directions,
+    /// and rely on the order of the others.
     pub fn exchanges_packets(&self) -> bool {
-        self.installed.pairs.len() > usize::from(self.installed.tunnel.is_some())
+        self.installed.ordered.is_some()
     }
 
     /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base

@@ -191,6 +191,10 @@ pub struct Installer<'a> {
     brings: Option<&'static str>,
     /// The agents that watch each other: the numbers of each two among the agents at the two ends of a link.
     pub(super) pairs: Vec<[usize; 2]>,
+    /// The scheme whose agents let some packets of a flow go first.
+    expedites: Option<&'static str>,
+    /// The scheme whose agents rely on the order of packets on the link.
+    pub(super) ordered: Option<&'static str>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers, which are among the `pairs`.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     /// The reactions at both ends of connections.
@@ -271,6 +275,13 @@ impl<'a> Installer<'a> {
         self.by.queue = self.scheme;
     }
 
+    /// Notes that the scheme's agents give some packets of a flow the code point of [expedited
+    /// forwarding](crate::Dscp::EXPEDITED). Refused with agents that rely on the order of packets.
+    pub fn expedites(&mut self) {
+        self.expedites = Some(self.scheme);
+        self.refuse_overtaking();
+    }
+
     /// Splits connections at the base station. `split` describes how, given TCP on the wired part. The
     /// reactions of all schemes then apply to the wireless part, and their agents stand between the base
     /// station's end of that part and the link. A second split is refused.
@@ -315,18 +326,29 @@ impl<'a> Installer<'a> {
         self.at(LinkEnd::MobileHost, agent);
     }
 
-    /// Installs an agent at each end of each wireless link, which watch each other.
+    /// Installs an agent at each end of each wireless link, which watch each other, exchange packets, and rely on the order in
+    /// which the link carries packets. Refused with schemes that [expedite](Installer::expedites) some, and with agents of later
+    /// schemes, which would be nearer to the link.
     pub fn at_both_ends<C: Component + 'static>(
         &mut self,
         agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a,
     ) {
         self.refuse_at_one_node("has agents at both ends of the wireless links");
+        if let Some((tunnel, _)) = self.tunnel {
+            self.refuse(hidden_losses(tunnel, self.scheme));
+        }
+        self.pair(agent);
+        self.ordered = Some(self.scheme);
+        self.refuse_overtaking();
+    }
+
+    fn pair<C: Component + 'static>(&mut self, agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a) {
         let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
         self.pairs.push(ends.map(|end| self.agents_at(end)));
         ends.into_iter().for_each(|end| self.at(end, agent.clone()));
     }
 
-    /// Installs a tunnel over each wireless link: [an agent at each end](Installer::at_both_ends). Other agents cannot see the
+    /// Installs a tunnel over each wireless link: an agent at each end, which watch each other. Other agents cannot see the
     /// contents of the tunnel, so a second tunnel is refused, and so are agents of later schemes, which would be inside.
     pub fn tunnel<C: Component + 'static>(
         &mut self,
@@ -337,7 +359,10 @@ impl<'a> Installer<'a> {
             return self.refuse(problem);
         }
         self.refuse_at_one_node("is a tunnel over the wireless links");
-        self.at_both_ends(agent);
+        if let Some(ordered) = self.ordered {
+            self.refuse(hidden_losses(self.scheme, ordered));
+        }
+        self.pair(agent);
         self.tunnel = self.pairs.last().map(|&numbers| (self.scheme, numbers));
     }
 
@@ -355,6 +380,12 @@ impl<'a> Installer<'a> {
             let scheme = self.scheme;
             return self.refuse(format!(
                 "\"{tunnel}\" hides packets from \"{scheme}\", unless \"{scheme}\" is named first"
+            ));
+        }
+        if let Some(ordered) = self.ordered {
+            let scheme = self.scheme;
+            return self.refuse(format!(
+                "\"{scheme}\" may change packets between the ends of \"{ordered}\", unless \"{scheme}\" is named first"
             ));
         }
         let node = self.node.clone().filter(|_| end == LinkEnd::BaseStation);
@@ -440,6 +471,14 @@ impl<'a> Installer<'a> {
         }
     }
 
+    fn refuse_overtaking(&mut self) {
+        if let Some((first, ordered)) = self.expedites.zip(self.ordered) {
+            self.refuse(format!(
+                "\"{first}\" lets some packets of a flow go first, and \"{ordered}\" relies on their order"
+            ));
+        }
+    }
+
     fn refuse(&mut self, problem: String) {
         self.conflict.get_or_insert(problem);
     }
@@ -459,7 +498,7 @@ impl<'a> Installer<'a> {
             return Some(format!("\"{tunnel}\" hides from the link which packets \"{scheme}\" marks"));
         }
         let scheme = outside.find(|agent| agent.needs_link_events())?.scheme;
-        Some(format!("\"{tunnel}\" hides from \"{scheme}\" which packets the link loses"))
+        Some(hidden_losses(tunnel, scheme))
     }
 
     /// Whether something was installed at base stations.
@@ -476,4 +515,8 @@ impl<'a> Installer<'a> {
             && senders.is_empty()
             && receivers.is_empty()
     }
+}
+
+fn hidden_losses(tunnel: &str, outside: &str) -> String {
+    format!("\"{tunnel}\" hides from \"{outside}\" which packets the link loses")
 }

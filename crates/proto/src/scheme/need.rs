@@ -22,8 +22,10 @@ pub enum Need {
     PartsAtBaseStations,
     /// The base stations of a moving host have wired paths to each other.
     WiredPathsBetweenStations,
-    /// All packets of a wireless link pass the end of the tunnel at its base station.
-    TunnelPassed,
+    /// Wireless links carry packets in order.
+    Order,
+    /// All packets of a wireless link pass the agents at its base station.
+    AgentsPassed,
     /// Finite connections are closed with FIN.
     Close,
 }
@@ -42,7 +44,8 @@ impl Combination<'_> {
             (link.protects.is_some(), Need::Code),
             (splits && self.split_node().is_none(), Need::PartsAtBaseStations),
             (!self.connected().is_empty(), Need::WiredPathsBetweenStations),
-            (self.tunnel().is_some(), Need::TunnelPassed),
+            (self.exchanges_packets(), Need::Order),
+            (!self.pairs().is_empty(), Need::AgentsPassed),
             (splits, Need::Close),
         ];
         needs

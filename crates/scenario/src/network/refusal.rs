@@ -40,7 +40,8 @@ impl Scenario {
             Need::Code => network.lacks_codes(),
             Need::PartsAtBaseStations => network.lacks_parts_at_base_stations(),
             Need::WiredPathsBetweenStations => network.lacks_wired_paths(),
-            Need::TunnelPassed => network.passes_tunnels(),
+            Need::Order => network.lacks_order(),
+            Need::AgentsPassed => network.passes_agents(),
             Need::Close => self.lacks_close(combination, network),
         };
         lack.map(String::from)
@@ -176,9 +177,20 @@ impl Network {
         )
     }
 
-    fn passes_tunnels(&self) -> Option<&'static str> {
+    fn lacks_order(&self) -> Option<&'static str> {
+        let reorders = |link: &NetworkLink| match link {
+            NetworkLink::Radio(hop) => [&hop.down, &hop.up].iter().any(|radio| !radio.delay.keeps_order()),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
+        };
+        self.links.iter().any(reorders).then_some(
+            "relies on the order of packets on wireless links, and delay.netem of one reorders them; \
+             add in_order = true to it instead of reorder, or leave the scheme out",
+        )
+    }
+
+    fn passes_agents(&self) -> Option<&'static str> {
         self.has_relays_within_bsses().then_some(
-            "has a tunnel to the access point of a cell, and packets go from one station to another past its end; \
+            "has an agent at the access point of a cell, which packets from one station to another do not pass; \
              leave the scheme out",
         )
     }

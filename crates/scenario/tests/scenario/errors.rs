@@ -1017,3 +1017,29 @@ fn codes_of_packets_that_cannot_be_are_refused() {
         assert!(error.contains(&format!("scheme.{scheme}.{key}: {message}")), "{set}: {error}");
     }
 }
+
+/// Reports of what has arrived need a link that keeps the order, and see nothing of what passes between two stations.
+#[test]
+fn links_that_reorder_or_pass_agents_by_are_refused() {
+    let check = |overrides: &[&str]| {
+        Scenario::parse(SCENARIO, "test.toml", &[overrides, &["schemes=[\"sidekick\"]"]].concat())
+    };
+    for netem in ["jitter=\"2 ms\"", "reorder=0.1"] {
+        for radio in ["radio", "radio.uplink"] {
+            let delay = format!("{radio}.delay={{netem={{delay=\"5 ms\", {netem}}}}}");
+            let error = check(&[&delay]).expect_err(&delay).to_string();
+            assert!(error.contains("\"sidekick\" relies on the order of packets"), "{delay}: {error}");
+        }
+    }
+    for netem in ["jitter=\"2 ms\", in_order=true", "jitter=\"0 ms\""] {
+        check(&[&format!("radio.delay={{netem={{delay=\"5 ms\", {netem}}}}}")]).expect(netem);
+    }
+    let cell = [
+        "topology.graph={wired=[\"server-ap\"], cell=[\"ap-a\", \"ap-b\"]}",
+        "scheme.sidekick.expedite=false",
+    ];
+    let ends = |from: &str| format!("connection.only={{from=\"{from}\", to=\"b\"}}");
+    check(&[&cell[..], &[&ends("server")]].concat()).expect("all packets pass the access point");
+    let error = check(&[&cell[..], &[&ends("a")]].concat()).expect_err("from station to station").to_string();
+    assert!(error.contains("which packets from one station to another do not pass"), "{error}");
+}

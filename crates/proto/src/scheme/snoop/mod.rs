@@ -198,6 +198,9 @@ impl Scheme for Snoop {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        if self.expedite {
+            installer.expedites();
+        }
         if self.transfer {
             installer.at_connected_base_stations(|site| agent::Agent::new(self, site));
         } else {

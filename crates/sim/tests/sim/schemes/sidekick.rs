@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::scheme::{LinkEnd, Site};
+use lasthop_proto::scheme::{CombinationError, LinkEnd, Site};
 use lasthop_proto::{
     Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
@@ -332,5 +332,49 @@ fn packets_arrive_once_whatever_is_lost() {
         assert!(missing <= 20 * undecodable && undecodable <= 5, "{loss}: {missing}, {undecodable}");
         let repairs = link.base.count("repairs") as f64;
         assert!(repairs > 0.9 * loss * 3_000.0 && repairs < 2.0 * loss / (1.0 - loss) * 3_000.0, "{repairs}");
+    }
+}
+
+/// What would change, delay or hide packets between the two ends, or change their order.
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let schemes = schemes_of("snoop = { expedite = false }\nsidekick = { expedite = false }");
+    let expediting = schemes_of("");
+    for (schemes, name, reason) in [
+        (
+            &schemes,
+            "sidekick + snoop",
+            "\"snoop\" may change packets between the ends of \"sidekick\", unless",
+        ),
+        (&schemes, "sidekick + wtcp-timestamps", "unless \"wtcp-timestamps\" is named first"),
+        (
+            &schemes,
+            "sidekick + packet-fec",
+            "\"packet-fec\" hides from \"sidekick\" which packets the link loses",
+        ),
+        (
+            &schemes,
+            "packet-fec + sidekick",
+            "\"packet-fec\" hides from \"sidekick\" which packets the link loses",
+        ),
+        (&schemes, "acks-first + sidekick", "\"acks-first\" lets some packets of a flow go first"),
+        (
+            &expediting,
+            "snoop + sidekick",
+            "\"snoop\" lets some packets of a flow go first, and \"sidekick\" relies",
+        ),
+        (
+            &expediting,
+            "sidekick + snoop",
+            "\"snoop\" lets some packets of a flow go first, and \"sidekick\" relies",
+        ),
+    ] {
+        match schemes.combination(name) {
+            Err(CombinationError::Conflict(found)) => assert!(found.contains(reason), "{name}: {found}"),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    for name in ["snoop + sidekick", "wtcp-timestamps + sidekick", "multicast + sidekick", "sidekick + arq"] {
+        schemes.combination(name).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     }
 }
