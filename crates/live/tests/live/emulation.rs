@@ -586,6 +586,40 @@ fn hostile_segments_do_no_harm_to_agents() {
     }
 }
 
+/// Real datagrams of one size that enter at one instant, as from a sender with UDP segmentation offload, are told apart.
+#[test]
+fn equal_datagrams_are_repaired_one_by_one() {
+    const LOSSY: &str = r#"
+        limit = "60 s"
+        [transfer]
+        size = "unlimited"
+        [wired]
+        rate = "100 Mbps"
+        delay = "1 ms"
+        [radio]
+        rate = "20 Mbps"
+        delay = "1 ms"
+        channel.frame-loss.loss = 0.05
+        uplink = { channel = "perfect" }
+    "#;
+    let mut emulation = emulate(&read(LOSSY), "sidekick", 0);
+    let mut delivered = vec![0; 1_001];
+    for burst in 0..101 {
+        emulation.advance(Time::from_nanos(burst * 20_000_000));
+        for number in burst as u32 * 10..(burst as u32 * 10 + 10).min(1_000) {
+            emulation.enter(Side::Source, 0, &datagram(number + 1, 1_200));
+        }
+        let arrived = emulation.take().filter(|each| each.outcome.is_ok());
+        arrived.for_each(|each| delivered[each.packet.handle.0 as usize] += 1);
+    }
+    assert!(delivered[1..990].iter().all(|&times| times == 1), "{delivered:?}");
+    let counters = emulation.finish().schemes;
+    assert!((30..80).contains(&counters["sidekick.repairs"]), "{counters:?}");
+    for name in ["unread_quacks", "undecodable_quacks", "ambiguous_packets"] {
+        assert_eq!(counters[&format!("sidekick.{name}")], 0, "{name}");
+    }
+}
+
 /// A scheme from outside that changes nothing.
 struct Outside;
 

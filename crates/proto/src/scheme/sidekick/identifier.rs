@@ -1,7 +1,8 @@
 //! What stands for the bytes of a packet.
 //!
-//! An agent reads some bytes of the encrypted payload, which differ at random from packet to packet. Simulated packets have no
-//! ciphertext: here a hash of what a packet says takes its place. Fields that change on the way, DSCP and ECN, are not part of it.
+//! An agent reads some bytes of the encrypted payload, which differ at random from packet to packet. Packets in the simulation have
+//! no ciphertext: here a hash of what a packet says takes its place, and of the handle to its bytes if it is a datagram with bytes.
+//! Fields that change on the way, DSCP and ECN, are not part of it.
 //! TCP segments that are equal in everything, such as a retransmission without timestamps, have equal hashes, as their bytes are equal.
 
 use crate::packet::{Body, Packet};
@@ -18,6 +19,7 @@ pub(super) fn hash(packet: &Packet) -> u64 {
         Body::Datagram(datagram) => {
             hash.write(datagram.seq);
             hash.write(datagram.sent.as_nanos());
+            hash.write(packet.handle.0.into());
         }
         Body::Notice(notice) => {
             hash.write(u64::from(notice.code.kind) | u64::from(notice.code.code) << 8);
