@@ -96,6 +96,20 @@ fn check_losses(arq: &str) {
     assert_eq!(lost(&slow), [3, 0]);
 }
 
+/// Repairs by `sidekick` at a base station to which the host comes, and at one to which it returns.
+#[test]
+fn a_sidekick_repairs_wherever_the_host_is() {
+    let moves =
+        "mobility.mobile.moves.timetable=[{ at = \"3 s\", to = \"BS2\" }, { at = \"6 s\", to = \"BS1\" }]";
+    let scenario = read(PACKETS, &[moves, "radio.channel.frame-loss.loss=0.1"]);
+    let [basic, helped] = ["basic", "sidekick"].map(|scheme| run(&scenario, scheme));
+    let lost = traffic(&basic, "down").lost_packets;
+    assert!(lost > 60);
+    assert!(traffic(&helped, "down").lost_packets < lost / 8, "{:?}", traffic(&helped, "down"));
+    assert!(counter(&helped, "repairs") > 60);
+    assert_eq!((counter(&helped, "undecodable_quacks"), counter(&helped, "unread_quacks")), (0, 0));
+}
+
 /// With an ARQ nothing is left for a host that returns: of the packets sent from 5.00 s to 5.49 s none
 /// arrives later.
 #[test]

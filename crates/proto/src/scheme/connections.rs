@@ -1,4 +1,4 @@
-//! A base station's table of TCP connections.
+//! An agent's table of connections.
 //!
 //! **Bounds.** A connection that was idle too long is removed, at its own next packet or when another one is
 //! added. If the table is full, a new connection replaces the one that was idle longest.
@@ -12,17 +12,20 @@ use core::ops::Index;
 
 use lasthop_base::{Duration, Time};
 
-use crate::tcp::{Connection, Segment};
+use crate::tcp::Connection;
 
 /// An agent's state of one connection.
 pub(super) trait ConnectionState {
-    /// The state before `segment`, the first one seen.
-    fn new(now: Time, segment: &Segment) -> Self;
+    /// What is known of a packet: its [segment](crate::tcp::Segment) if the agent reads TCP.
+    type Read;
 
-    /// Whether the state is outdated: `segment` is in a different window.
-    fn is_outdated(&self, segment: &Segment) -> bool;
+    /// The state before `read`, the first packet seen.
+    fn new(now: Time, read: &Self::Read) -> Self;
 
-    /// The number of cached segments.
+    /// Whether the state is outdated: `read` is of a different window.
+    fn is_outdated(&self, read: &Self::Read) -> bool;
+
+    /// The number of cached packets.
     fn cached(&self) -> usize;
 }
 
@@ -53,7 +56,7 @@ pub(super) struct ConnectionTable<S> {
     /// The ends of the order of activity.
     oldest: Option<Slot>,
     newest: Option<Slot>,
-    /// Currently cached segments of all connections, and their peak.
+    /// Currently cached packets of all connections, and their peak.
     cached: usize,
     cached_peak: usize,
 }
@@ -85,7 +88,7 @@ impl<S: ConnectionState> ConnectionTable<S> {
         self.entries.len()
     }
 
-    /// The number of cached segments of all connections.
+    /// The number of cached packets of all connections.
     pub(super) fn cached(&self) -> usize {
         self.cached
     }
@@ -105,17 +108,17 @@ impl<S: ConnectionState> ConnectionTable<S> {
         Some(slot)
     }
 
-    /// Finds the connection of a data segment. A missing, expired or outdated connection is replaced by a new
+    /// Finds the connection of a packet with data. A missing, expired or outdated connection is replaced by a new
     /// one.
-    pub(super) fn find_or_add(&mut self, now: Time, connection: Connection, segment: &Segment) -> Slot {
+    pub(super) fn find_or_add(&mut self, now: Time, connection: Connection, read: &S::Read) -> Slot {
         match self.find(now, connection) {
-            Some(slot) if !self[slot].is_outdated(segment) => return slot,
+            Some(slot) if !self[slot].is_outdated(read) => return slot,
             Some(slot) => self.remove(slot),
             None => {}
         }
         self.make_room(now);
         let slot = Slot(self.entries.len());
-        let state = S::new(now, segment);
+        let state = S::new(now, read);
         self.entries.push(Entry { connection, state, last_active: now, older: None, newer: None });
         self.slots.insert(connection, slot);
         self.append(slot);
@@ -138,7 +141,7 @@ impl<S: ConnectionState> ConnectionTable<S> {
     }
 
     /// Calls `action` with every state, in ascending order of addresses and flow. It must not change the
-    /// number of cached segments.
+    /// number of cached packets.
     pub(super) fn for_each(&mut self, mut action: impl FnMut(&mut S)) {
         for slot in self.slots.values() {
             action(&mut self.entries[slot.0].state);

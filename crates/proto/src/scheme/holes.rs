@@ -22,6 +22,8 @@ pub(super) struct Holes<T = ()> {
 }
 
 impl<T: Copy> ConnectionState for Holes<T> {
+    type Read = Segment;
+
     fn new(_now: Time, segment: &Segment) -> Holes<T> {
         Holes { holes: VecDeque::new(), latest: segment.seq }
     }

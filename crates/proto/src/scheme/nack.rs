@@ -238,6 +238,8 @@ struct Requests {
 }
 
 impl ConnectionState for Upload {
+    type Read = Segment;
+
     fn new(now: Time, segment: &Segment) -> Upload {
         Upload {
             holes: Holes::new(now, segment),

@@ -1010,6 +1010,7 @@ fn codes_of_packets_that_cannot_be_are_refused() {
         ("sidekick", "wait=0 s", "found 0 s, expected more than zero"),
         ("sidekick", "threshold=21", "found 21, expected from 1 to 20"),
         ("sidekick", "bits=17", "found 17, expected 16, 24 or 32"),
+        ("sidekick", "buffer=65536", "found 65536, expected at most 65535"),
     ] {
         let (key, _) = set.split_once('=').expect("a setting");
         let overrides = [format!("schemes=[{scheme:?}]"), format!("scheme.{scheme}.{set}")];

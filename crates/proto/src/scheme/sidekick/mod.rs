@@ -3,7 +3,7 @@
 //! **What it does.** The base station keeps a copy of each packet that it sends to the mobile host, with an identifier: some bits
 //! of the encrypted packet. The mobile host adds up the powers of the identifiers of what arrives, flow by flow, and sends these
 //! sums to the base station: a quACK. The difference from the sums of what was sent tells which packets are missing, and
-//! the base station sends these again. Packets are neither read nor changed: QUIC is served as TCP is, and so is a VPN.
+//! the base station sends these again. No payload is read or changed: QUIC is served as TCP is, and so is a VPN.
 //! **Source.** Yuan, Sotoudeh, Zhang, Welzl, Mazières and Winstein, "Sidekick: In-Network Assistance for Secure End-to-End
 //! Transport Protocols", NSDI 2024, for the quACK; Yuan, Zhang, Sotoudeh, Welzl and Winstein, "Sidecar: In-Network Performance
 //! Enhancements in the Age of Paranoid Transport Protocols", HotNets 2022, for retransmission between two proxies. Their abstracts and
@@ -11,22 +11,33 @@
 //! **Parameters.**
 //! - `every`: packets per quACK, 2, as in the authors' experiment with retransmissions.
 //! - `wait`: maximum time from the arrival of a packet to its quACK, 10 ms: our choice.
-//! - `threshold`: power sums in a quACK, the maximum number of missing packets that it can tell; 8, as in that experiment.
+//! - `threshold`: power sums in a quACK, the maximum number of missing packets that it can tell; 8, as in that experiment. A
+//!   packet is missing until its repair has arrived, so this bounds the losses of a flow in a round trip of the link.
 //! - `bits`: width of identifiers, 32.
 //! - `attempts`: maximum number of repairs of a packet, 10 as of `snoop`.
 //! - `buffer`: maximum number of packets kept per flow and direction, 1024 as of `snoop`.
-//! - `expedite`: whether repairs and quACKs go first in the queues before the link.
+//! - `expedite`: whether repairs and quACKs go first in the queues before the link. Repairs keep that code point on the rest of
+//!   the way.
 //! - `directions`: `"down"` (towards the mobile host, default), `"up"` or `"both"`.
 //!
 //! **quACKs.** A UDP datagram of 28 B of headers, 2 B of the count, the identifier that arrived last, and the power sums: 66 B by
 //! default. It is lost, delayed and queued as any packet. Of the sums, those up to the packet named last are compared; packets
-//! sent later are in flight. A repaired packet is due again when a packet that was sent after the repair has arrived.
+//! sent later are in flight. A repaired packet is due again when a packet that was sent after the repair has arrived. No byte is
+//! counted for the flow, as if UDP ports told it. A lost quACK is not repeated: the next one says more, and what the last one of
+//! a flow would have shown missing is not repaired.
+//!
+//! **Order.** The link must keep the order of what it carries: refused are delays that reorder, schemes that let some packets of a
+//! flow go first, and agents nearer to the link.
+//!
+//! **State.** Each end has the sums of 256 flows, and removes those idle for 120 s. The other end learns of it by a quACK that
+//! cannot be decoded. When a moving host comes or leaves, both ends begin anew, and what was missing is not repaired. A flow with
+//! more than `buffer` packets between the two ends gets no repairs: see `unread_quacks`.
 //!
 //! **Differences from the papers.**
 //! - In NSDI 2024 the proxy sends quACKs to the sender, which retransmits and adapts its window; here it is the receiver
 //!   that sends them, and the proxy retransmits. ACK reduction and the division of congestion control need changes of the
 //!   transport at the ends.
-//! - A quACK that cannot be decoded (too many packets are missing, or one that was taken for lost has arrived) makes its sums
+//! - A quACK that cannot be decoded (too many packets are missing, or one has arrived twice) makes its sums
 //!   the base station's own, and what was missing is not repaired. The authors' sender sends a reset instead.
 //! - A loss is noticed by the arrival of a later packet. The ends' own probes find the losses of the last packets.
 //! - Repairs arrive out of order. A transport that takes three later packets for the sign of a loss
@@ -51,6 +62,8 @@ use serde::{Deserialize, Serialize};
 
 use self::power_sums::{Code, MOST, PowerSums};
 use self::repairer::{Counters, Limits, Repairer};
+use super::attachment::Attachment;
+use super::connections::{ConnectionState, ConnectionTable};
 use super::directions::Directions;
 use super::{Deployment, Installer, LinkEnd, QueueUse, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Quack, Signal, Tally};
@@ -66,6 +79,10 @@ const QUACK_HEADER: Bytes = Bytes(30);
 /// Maximum number of quACKs under way to an agent whose contents it remembers.
 const UNDER_WAY: usize = 1024;
 
+/// Bounds of the tables of flows, those of `snoop`.
+const FLOWS: u32 = 256;
+const IDLE: Duration = Duration::from_secs(120);
+
 /// Local retransmission of packets that nobody can read.
 ///
 /// For any transport, encrypted or not: the mobile host reports by power sums of opaque identifiers (a quACK) which packets have
@@ -78,13 +95,14 @@ pub struct Sidekick {
     pub every: u32,
     /// Maximum time from the arrival of a packet to its quACK.
     pub wait: Duration,
-    /// Maximum number of missing packets that a quACK can tell, 1 to 20: the power sums in it.
+    /// Maximum number of missing packets that a quACK can tell, 1 to 20: the power sums in it. Repairs under way count as
+    /// missing, so this bounds the losses of a flow in a round trip of the link.
     pub threshold: u8,
     /// Width of identifiers and power sums in bits: 16, 24 or 32.
     pub bits: u8,
     /// Maximum number of repairs of a packet.
     pub attempts: u32,
-    /// Maximum number of packets kept per flow and direction.
+    /// Maximum number of packets kept per flow and direction, up to 65,535. A flow with more between the two ends is not repaired.
     pub buffer: u32,
     /// Whether repairs and quACKs have the Expedited Forwarding code point, and the queues before the link send them first. The
     /// scenario's queues must then be ones with a capacity, or with priority.
@@ -154,6 +172,9 @@ impl Scheme for Sidekick {
         if self.threshold == 0 || usize::from(self.threshold) > MOST {
             faults.push(("threshold", format!("found {}, expected from 1 to {MOST}", self.threshold)));
         }
+        if self.buffer > u16::MAX.into() {
+            faults.push(("buffer", format!("found {}, expected at most {}", self.buffer, u16::MAX)));
+        }
         if !Code::is_valid(self.bits) {
             faults.push(("bits", format!("found {}, expected 16, 24 or 32", self.bits)));
         }
@@ -176,8 +197,11 @@ struct Agent {
     end: LinkEnd,
     /// The mobile hosts that are served here; `None` at a base station, which serves all.
     hosts: Option<BTreeSet<HostId>>,
-    repairers: BTreeMap<Connection, Repairer>,
-    reporters: BTreeMap<Connection, Reporter>,
+    attachment: Attachment,
+    repairers: ConnectionTable<Repairer>,
+    reporters: ConnectionTable<Reporter>,
+    /// Number of repairs of each flow.
+    repairs: BTreeMap<FlowId, u64>,
     /// The contents of quACKs that are under way to this end.
     under_way: VecDeque<Quack>,
     /// Lower bound of the deadlines of reporters.
@@ -187,14 +211,31 @@ struct Agent {
 }
 
 /// What has arrived of one flow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Reporter {
+    connection: Connection,
     sums: PowerSums,
     /// The identifier that arrived last.
     last: u32,
     /// Packets that no quACK has reported, and when one is due at the latest.
     unreported: u32,
     due: Time,
+}
+
+impl ConnectionState for Reporter {
+    type Read = Connection;
+
+    fn new(now: Time, &connection: &Connection) -> Reporter {
+        Reporter { connection, sums: PowerSums::default(), last: 0, unreported: 0, due: now }
+    }
+
+    fn is_outdated(&self, _connection: &Connection) -> bool {
+        false
+    }
+
+    fn cached(&self) -> usize {
+        0
+    }
 }
 
 fn connection_of(packet: &Packet) -> Connection {
@@ -222,8 +263,10 @@ impl Agent {
             code: Code::new(scheme.bits, scheme.threshold),
             end: site.end,
             hosts: site.hosts.cloned(),
-            repairers: BTreeMap::new(),
-            reporters: BTreeMap::new(),
+            attachment: Attachment::new(site.station),
+            repairers: ConnectionTable::new(FLOWS, IDLE),
+            reporters: ConnectionTable::new(FLOWS, IDLE),
+            repairs: BTreeMap::new(),
             under_way: VecDeque::new(),
             deadline: Time::NEVER,
             quacks_sent: 0,
@@ -243,36 +286,39 @@ impl Agent {
     }
 
     /// A packet is sent over the link.
-    fn on_sent(&mut self, packet: &Packet) {
+    fn on_sent(&mut self, now: Time, packet: &Packet) {
         let (code, limits) = (self.code, self.limits());
         let id = code.identifier(identifier::hash(packet));
-        let repairer = self.repairers.entry(connection_of(packet)).or_default();
-        repairer.send(packet, id, code, limits, &mut self.counters);
+        let Agent { repairers, counters, .. } = self;
+        let slot = repairers.find_or_add(now, connection_of(packet), &());
+        repairers.update(now, slot, |repairer| repairer.send(packet, id, code, limits, counters));
     }
 
     /// A packet has arrived over the link.
     fn on_arrived(&mut self, now: Time, packet: &Packet, out: &mut Out) {
-        let id = self.code.identifier(identifier::hash(packet));
+        let Agent { code, scheme, reporters, .. } = self;
+        let id = code.identifier(identifier::hash(packet));
         let connection = connection_of(packet);
-        let reporter = self.reporters.entry(connection).or_default();
-        self.code.add(&mut reporter.sums, id);
-        reporter.last = id;
+        let slot = reporters.find_or_add(now, connection, &connection);
+        let reporter = reporters.update(now, slot, |reporter| {
+            code.add(&mut reporter.sums, id);
+            reporter.last = id;
+            if reporter.unreported == 0 {
+                reporter.due = now + scheme.wait;
+            }
+            reporter.unreported = (reporter.unreported + 1) % scheme.every;
+            *reporter
+        });
         if reporter.unreported == 0 {
-            reporter.due = now + self.scheme.wait;
-        }
-        reporter.unreported += 1;
-        if reporter.unreported >= self.scheme.every {
-            self.report(connection, out);
+            self.report(&reporter, out);
         } else {
             self.deadline = self.deadline.min(reporter.due);
         }
     }
 
     /// Sends a quACK of a flow.
-    fn report(&mut self, connection: Connection, out: &mut Out) {
-        let Some(reporter) = self.reporters.get_mut(&connection) else { return };
-        reporter.unreported = 0;
-        let Connection { src, dst, flow } = connection;
+    fn report(&mut self, reporter: &Reporter, out: &mut Out) {
+        let Connection { src, dst, flow } = reporter.connection;
         let mobile = if self.end == LinkEnd::MobileHost { dst } else { src };
         let number = u32::from(mobile.0) << 16 | (self.quacks_sent & 0xffff) as u32;
         self.quacks_sent += 1;
@@ -292,7 +338,7 @@ impl Agent {
     }
 
     /// A quACK has arrived.
-    fn on_quack(&mut self, number: u32, packet: &Packet, out: &mut Out) {
+    fn on_quack(&mut self, now: Time, number: u32, packet: &Packet, out: &mut Out) {
         let Some(place) = self.under_way.iter().position(|quack| quack.number == number) else { return };
         let quack = self.under_way[place];
         // The link keeps the order of quACKs, so earlier ones of the same host were lost.
@@ -303,12 +349,13 @@ impl Agent {
         });
         let connection = Connection { src: packet.dst, dst: packet.src, flow: quack.flow };
         let (code, limits) = (self.code, self.limits());
-        let Agent { repairers, scheme, counters, .. } = self;
-        if let Some(repairer) = repairers.get_mut(&connection) {
-            repairer.read(&quack, code, limits, counters, |packet| {
-                out.send(Port::RADIO, Packet { dscp: scheme.dscp(packet.dscp), ..packet });
-            });
-        }
+        let Agent { repairers, repairs, scheme, counters, .. } = self;
+        let Some(slot) = repairers.find(now, connection) else { return };
+        let repair = |packet: Packet| {
+            *repairs.entry(packet.flow).or_default() += 1;
+            out.send(Port::RADIO, Packet { dscp: scheme.dscp(packet.dscp), ..packet });
+        };
+        repairers.update(now, slot, |repairer| repairer.read(&quack, code, limits, counters, repair));
     }
 }
 
@@ -317,15 +364,15 @@ impl Component for Agent {
         if port == Port::RADIO
             && let Some(number) = number_of(packet)
         {
-            return self.on_quack(number, packet, out);
+            return self.on_quack(now, number, packet, out);
         }
         out.send(port.across(), *packet);
-        // Packets between agents concern no flow.
-        if packet.flow == FlowId::NONE {
+        // Packets between agents concern no flow, and those for a host that is elsewhere do not arrive.
+        if packet.flow == FlowId::NONE || !self.attachment.is_attached() {
             return;
         }
         match port {
-            Port::WIRED if self.scheme.directions.include_from(self.end) => self.on_sent(packet),
+            Port::WIRED if self.scheme.directions.include_from(self.end) => self.on_sent(now, packet),
             Port::RADIO if self.scheme.directions.include_from(self.other_end()) => {
                 self.on_arrived(now, packet, out);
             }
@@ -334,12 +381,17 @@ impl Component for Agent {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        let is_due = |reporter: &Reporter| reporter.unreported > 0 && reporter.due <= now;
-        let reporters = self.reporters.iter().filter(|(_, reporter)| is_due(reporter));
-        let due: Vec<Connection> = reporters.map(|(connection, _)| *connection).collect();
-        due.into_iter().for_each(|connection| self.report(connection, out));
-        let waiting = self.reporters.values().filter(|reporter| reporter.unreported > 0);
-        self.deadline = waiting.map(|reporter| reporter.due).min().unwrap_or(Time::NEVER);
+        let mut due = Vec::new();
+        self.deadline = Time::NEVER;
+        self.reporters.for_each(|reporter| match reporter.unreported {
+            0 => {}
+            _ if reporter.due <= now => {
+                reporter.unreported = 0;
+                due.push(*reporter);
+            }
+            _ => self.deadline = self.deadline.min(reporter.due),
+        });
+        due.iter().for_each(|reporter| self.report(reporter, out));
     }
 
     fn next_wakeup(&self) -> Time {
@@ -347,6 +399,12 @@ impl Component for Agent {
     }
 
     fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
+        if self.attachment.update(signal) {
+            self.repairers.clear();
+            self.reporters.clear();
+            self.under_way.clear();
+            self.deadline = Time::NEVER;
+        }
         let Signal::Quack(quack) = signal else { return };
         if self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&host_of(quack.number))) {
             self.under_way.push_back(*quack);
@@ -361,25 +419,26 @@ impl Component for Agent {
     }
 
     fn kept(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.repairers.values().for_each(|repairer| repairer.visit(visit));
+        self.repairers.states().for_each(|repairer| repairer.visit(visit));
     }
 
     fn repaired(&self, flow: FlowId) -> u64 {
-        let of_flow = self.repairers.iter().filter(|(connection, _)| connection.flow == flow);
-        of_flow.map(|(_, repairer)| repairer.repairs).sum()
+        self.repairs.get(&flow).copied().unwrap_or(0)
     }
 
-    /// quACKs sent, received and decoded or not, repairs, packets given up, and packets of which it is not known whether they
-    /// are missing. Levels: packets kept, and their peak.
+    /// quACKs sent, and received, whether read, decoded or neither, repairs, packets given up, packets of which it is not known
+    /// whether they are missing, and packets for which the buffer had no room. Levels: packets kept, and their peak.
     fn count(&self, tally: &mut dyn Tally) {
-        let Counters { quacks_read, undecodable, given_up, ambiguous, kept, kept_peak } = self.counters;
+        let Counters { quacks_read, unread, undecodable, given_up, ambiguous, pushed_out } = self.counters;
         tally.total("quacks_sent", self.quacks_sent);
         tally.total("quacks_read", quacks_read);
+        tally.total("unread_quacks", unread);
         tally.total("undecodable_quacks", undecodable);
-        tally.total("repairs", self.repairers.values().map(|repairer| repairer.repairs).sum());
+        tally.total("repairs", self.repairs.values().sum());
         tally.total("given_up_packets", given_up);
         tally.total("ambiguous_packets", ambiguous);
-        tally.level("kept_packets", kept);
-        tally.peak("kept_packets_peak", kept_peak);
+        tally.total("pushed_out_packets", pushed_out);
+        tally.level("kept_packets", self.repairers.cached() as u64);
+        tally.peak("kept_packets_peak", self.repairers.cached_peak() as u64);
     }
 }

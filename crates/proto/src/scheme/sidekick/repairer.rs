@@ -10,9 +10,12 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use lasthop_base::Time;
+
 use super::power_sums::{Code, Fate, PowerSums};
 use crate::component::Quack;
 use crate::packet::Packet;
+use crate::scheme::connections::ConnectionState;
 
 /// The packets of one flow that were sent over the link.
 #[derive(Debug, Default)]
@@ -25,8 +28,6 @@ pub(super) struct Repairer {
     unsettled: Vec<Unsettled>,
     /// Number of packets sent, without repairs.
     sent: u64,
-    /// Number of repairs.
-    pub(super) repairs: u64,
 }
 
 /// A packet and its identifier.
@@ -45,15 +46,22 @@ struct Unsettled {
     repaired_at: u64,
 }
 
+impl Unsettled {
+    /// Whether a repair may still arrive, given the number of packets [named](Repairer::named).
+    fn is_under_way(&self, named: u64) -> bool {
+        self.repairs > 0 && named <= self.repaired_at
+    }
+}
+
 /// What the repairers of an agent have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) quacks_read: u64,
+    pub(super) unread: u64,
     pub(super) undecodable: u64,
     pub(super) given_up: u64,
     pub(super) ambiguous: u64,
-    pub(super) kept: u64,
-    pub(super) kept_peak: u64,
+    pub(super) pushed_out: u64,
 }
 
 /// The limits of a repairer.
@@ -63,11 +71,23 @@ pub(super) struct Limits {
     pub(super) buffer: usize,
 }
 
-impl Repairer {
-    fn kept(&self) -> u64 {
-        (self.in_flight.len() + self.unsettled.len()) as u64
+impl ConnectionState for Repairer {
+    type Read = ();
+
+    fn new(_now: Time, (): &()) -> Repairer {
+        Repairer::default()
     }
 
+    fn is_outdated(&self, (): &()) -> bool {
+        false
+    }
+
+    fn cached(&self) -> usize {
+        self.in_flight.len() + self.unsettled.len()
+    }
+}
+
+impl Repairer {
     /// Keeps a packet that is sent. If there are too many, the oldest one is taken for arrived.
     pub(super) fn send(
         &mut self,
@@ -79,14 +99,12 @@ impl Repairer {
     ) {
         self.sent += 1;
         self.in_flight.push_back(Sent { packet: *packet, id });
-        counters.kept += 1;
         if self.in_flight.len() > limits.buffer
             && let Some(oldest) = self.in_flight.pop_front()
         {
             code.add(&mut self.sums, oldest.id);
-            counters.kept -= 1;
+            counters.pushed_out += 1;
         }
-        counters.kept_peak = counters.kept_peak.max(counters.kept);
     }
 
     /// Reads a quACK, and calls `repair` with each packet that is to be sent again.
@@ -98,8 +116,11 @@ impl Repairer {
         counters: &mut Counters,
         mut repair: impl FnMut(Packet),
     ) {
-        let Some(covered) = self.covered(quack.last) else { return };
-        let kept = self.kept();
+        let Some(covered) = self.covered(quack.last) else {
+            let is_repair = self.unsettled.iter().any(|each| each.id == quack.last);
+            counters.unread += u64::from(!is_repair);
+            return;
+        };
         counters.quacks_read += 1;
         for Sent { packet, id } in self.in_flight.drain(..covered) {
             code.add(&mut self.sums, id);
@@ -119,7 +140,11 @@ impl Repairer {
                 }
             }
         }
-        counters.kept -= kept - self.kept();
+    }
+
+    /// Number of packets sent up to the latest one that a quACK has named.
+    fn named(&self) -> u64 {
+        self.sent - self.in_flight.len() as u64
     }
 
     /// How many packets in flight were sent up to the one called `last`. `None` for a repaired packet, whose arrival does not
@@ -139,14 +164,13 @@ impl Repairer {
         counters: &mut Counters,
         repair: &mut dyn FnMut(Packet),
     ) {
-        let Repairer { sums, in_flight, unsettled, sent, repairs } = self;
-        let named = *sent - in_flight.len() as u64;
+        let named = self.named();
+        let Repairer { sums, unsettled, sent, .. } = self;
         let mut fates = fates.iter();
         unsettled.retain_mut(|each| match fates.next() {
-            Some(Fate::Missing) if each.repairs > 0 && named <= each.repaired_at => true,
+            Some(Fate::Missing) if each.is_under_way(named) => true,
             Some(Fate::Missing) if each.repairs < limits.attempts => {
                 (each.repairs, each.repaired_at) = (each.repairs + 1, *sent);
-                *repairs += 1;
                 repair(each.packet);
                 true
             }

@@ -205,6 +205,8 @@ enum Cause {
 }
 
 impl ConnectionState for SnoopState {
+    type Read = Segment;
+
     fn new(now: Time, segment: &Segment) -> SnoopState {
         SnoopState {
             segments: VecDeque::new(),

@@ -111,6 +111,8 @@ struct CachedSegment {
 }
 
 impl ConnectionState for WenpState {
+    type Read = Segment;
+
     fn new(_now: Time, _segment: &Segment) -> WenpState {
         WenpState { segments: VecDeque::new(), acked: None, end: None }
     }

@@ -91,6 +91,7 @@ impl End {
 struct Link {
     base: End,
     mobile: End,
+    now: Time,
 }
 
 impl Link {
@@ -99,26 +100,42 @@ impl Link {
     }
 
     fn to(parameters: &str, host: HostId) -> Link {
+        Link::at(parameters, host, None)
+    }
+
+    /// A link to a host that moves, if there is the number of a base station.
+    fn at(parameters: &str, host: HostId, station: Option<u16>) -> Link {
         let schemes = schemes_of(&format!("sidekick = {{ {parameters} }}"));
         let hosts = BTreeSet::from([host]);
         let ends = installed(&schemes, "sidekick");
         assert_eq!(ends.pairs(), [[0, 0]]);
         Link {
-            base: End(ends.agent(0, &site())),
-            mobile: End(ends.agent(0, &Site { end: LinkEnd::MobileHost, hosts: Some(&hosts), ..site() })),
+            now: at(0),
+            base: End(ends.agent(0, &Site { station, ..site() })),
+            mobile: End(
+                ends.agent(0, &Site { end: LinkEnd::MobileHost, hosts: Some(&hosts), station, ..site() })
+            ),
+        }
+    }
+
+    /// Both ends learn where the host is.
+    fn signal(&mut self, signal: &Signal) {
+        for end in [&mut self.base, &mut self.mobile] {
+            end.0.on_signal(self.now, signal, &mut Out::default());
         }
     }
 
     /// The server sends packets with these numbers.
     fn send(&mut self, numbers: impl IntoIterator<Item = u64>) -> Vec<Packet> {
         let packets: Vec<Packet> = numbers.into_iter().map(packet).collect();
-        let sent = self.base.receive(at(0), &packets, Port::WIRED);
+        let sent = self.base.receive(self.now, &packets, Port::WIRED);
         assert_eq!(sent.air, packets, "they are not changed");
         sent.air
     }
 
     /// Packets arrive at the mobile host, which forwards them; returns its quACKs.
     fn arrive(&mut self, now: Time, packets: &[Packet]) -> Vec<Packet> {
+        self.now = now;
         let sent = self.mobile.receive(now, packets, Port::RADIO);
         assert_eq!(sent.out, packets, "they are not changed");
         self.report(sent)
@@ -127,14 +144,14 @@ impl Link {
     fn report(&mut self, sent: Sent) -> Vec<Packet> {
         assert_eq!(sent.air.len(), sent.signals.len());
         for signal in sent.signals {
-            self.base.0.on_signal(at(0), &signal, &mut Out::default());
+            self.base.0.on_signal(self.now, &signal, &mut Out::default());
         }
         sent.air
     }
 
     /// quACKs arrive at the base station; returns its repairs.
     fn repair(&mut self, quacks: &[Packet]) -> Vec<Packet> {
-        let sent = self.base.receive(at(0), quacks, Port::RADIO);
+        let sent = self.base.receive(self.now, quacks, Port::RADIO);
         assert_eq!((sent.out, sent.signals), (vec![], vec![]), "quACKs go no further");
         sent.air
     }
@@ -143,7 +160,7 @@ impl Link {
     fn lose(&mut self, packets: &[Packet], lost: &[u64]) -> Vec<Packet> {
         let arrived: Vec<Packet> =
             packets.iter().filter(|packet| !lost.contains(&seq(packet))).copied().collect();
-        let quacks = self.arrive(at(0), &arrived);
+        let quacks = self.arrive(self.now, &arrived);
         self.repair(&quacks)
     }
 }
@@ -235,6 +252,7 @@ fn an_undecodable_quack_is_a_new_start() {
     assert_eq!(link.base.count("kept_packets"), 4);
     assert_eq!(seqs(&link.lose(&sent, &[3, 17])), [17], "the other one was forgotten");
     assert_eq!((link.base.count("undecodable_quacks"), link.base.count("kept_packets")), (1, 1));
+    assert_eq!((link.base.count("unread_quacks"), link.base.count("pushed_out_packets")), (15, 16));
     let next = link.send(20..24);
     assert_eq!(seqs(&link.lose(&next, &[21])), [17, 21]);
 }
@@ -332,6 +350,52 @@ fn packets_arrive_once_whatever_is_lost() {
         assert!(missing <= 20 * undecodable && undecodable <= 5, "{loss}: {missing}, {undecodable}");
         let repairs = link.base.count("repairs") as f64;
         assert!(repairs > 0.9 * loss * 3_000.0 && repairs < 2.0 * loss / (1.0 - loss) * 3_000.0, "{repairs}");
+    }
+}
+
+/// A host that comes or leaves: nothing is kept for it while it is elsewhere, and a loss after its return is repaired.
+#[test]
+fn both_ends_begin_anew_where_a_host_returns() {
+    let mut link = Link::at("every = 1", MOBILE, Some(0));
+    let attached = |station| Signal::Attached { host: MOBILE, station };
+    link.signal(&attached(0));
+    let sent = link.send(0..6);
+    assert_eq!(seqs(&link.lose(&sent[..4], &[1])), [1]);
+    let late = link.arrive(link.now, &sent[4..5]);
+    link.signal(&Signal::Detached { host: MOBILE, station: 0 });
+    assert_eq!(link.base.count("kept_packets"), 0);
+    link.send(6..10);
+    link.signal(&attached(1));
+    link.send(10..14);
+    assert_eq!((link.base.count("kept_packets"), link.repair(&late)), (0, vec![]));
+    link.signal(&Signal::Detached { host: MOBILE, station: 1 });
+    link.signal(&attached(0));
+    let sent = link.send(14..20);
+    assert_eq!(seqs(&link.lose(&sent, &[15, 17])), [15, 17]);
+    assert_eq!((link.base.count("undecodable_quacks"), link.base.count("unread_quacks")), (0, 0));
+}
+
+/// An idle flow is forgotten when another begins, and goes on later: at the base station, at both ends, or at the mobile host.
+#[test]
+fn idle_flows_are_forgotten() {
+    let later = Time::from_nanos(121_000_000_000);
+    for (at_base, at_mobile) in [(true, false), (true, true), (false, true)] {
+        let mut link = Link::new("every = 1");
+        let sent = link.send(0..4);
+        assert_eq!(seqs(&link.lose(&sent[..3], &[1])), [1]);
+        let other = Packet { flow: FlowId(1), ..packet(0) };
+        link.now = later;
+        if at_base {
+            link.base.receive(later, &[other], Port::WIRED);
+            assert_eq!(link.base.count("kept_packets"), 1);
+        }
+        if at_mobile {
+            link.mobile.receive(later, &[other], Port::RADIO);
+        }
+        let sent = link.send(4..8);
+        link.lose(&sent[..1], &[]);
+        assert_eq!(seqs(&link.lose(&sent[1..], &[6])), [6], "{at_base} {at_mobile}");
+        assert!(link.base.count("undecodable_quacks") <= 1);
     }
 }
 
