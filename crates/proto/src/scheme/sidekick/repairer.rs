@@ -6,6 +6,9 @@
 //!             │                  ▲    │   │
 //!             └─ has it ▶ forgotten   └───┴── lacks it, and has a packet sent after the repair
 //! ```
+//!
+//! A quACK that cannot be decoded replaces the sums. Repairs that are under way then may have been counted or not: until a
+//! later packet has arrived, they stay candidates that may be missing, so that their arrival does not spoil the next quACKs.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -135,8 +138,17 @@ impl Repairer {
                 Some(fates) => self.settle(&fates, code, limits, counters, &mut repair),
                 None => {
                     counters.undecodable += 1;
-                    self.unsettled.clear();
                     self.sums = arrived;
+                    let named = self.named();
+                    let Repairer { sums, unsettled, .. } = self;
+                    unsettled.retain_mut(|each| {
+                        let is_under_way = each.is_under_way(named);
+                        if is_under_way {
+                            code.add(sums, each.id);
+                            each.repairs = limits.attempts;
+                        }
+                        is_under_way
+                    });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Sidekick: both ends by hand, the test being the link, and random losses in both directions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::{CombinationError, LinkEnd, Site};
@@ -396,6 +396,43 @@ fn idle_flows_are_forgotten() {
         link.lose(&sent[..1], &[]);
         assert_eq!(seqs(&link.lose(&sent[1..], &[6])), [6], "{at_base} {at_mobile}");
         assert!(link.base.count("undecodable_quacks") <= 1);
+    }
+}
+
+/// A link with a round trip of 100 packets: several losses are under way, and sometimes more than a quACK can tell.
+#[test]
+fn repairs_under_way_survive_an_undecodable_quack() {
+    for (loss, parameters, most_missing) in [(0.03, "", 0.02), (0.06, "", 0.1), (0.1, "threshold = 20", 0.01)]
+    {
+        let mut random = Streams::new(9, 0).stream("losses");
+        let mut link = Link::new(parameters);
+        let (mut queue, mut down, mut up) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let (mut arrivals, mut sent, mut lost) = (vec![0_u32; 20_000], 0, 0);
+        let mut tick = 0;
+        while sent < arrivals.len() || !queue.is_empty() {
+            tick += 1;
+            if tick % 5 > 0 && sent < arrivals.len() {
+                queue.extend(link.send([sent as u64]));
+                sent += 1;
+            }
+            if let Some(packet) = queue.pop_front() {
+                let is_lost = random.bernoulli(loss);
+                lost += usize::from(is_lost);
+                down.push_back((tick + 50, packet, is_lost));
+            }
+            while let Some((_, packet, is_lost)) = down.pop_front_if(|&mut (due, ..)| due <= tick) {
+                if !is_lost {
+                    arrivals[seq(&packet) as usize] += 1;
+                    up.extend(link.arrive(at(tick), &[packet]).into_iter().map(|quack| (tick + 50, quack)));
+                }
+            }
+            while let Some((_, quack)) = up.pop_front_if(|&mut (due, _)| due <= tick) {
+                link.repair(&[quack]).into_iter().rev().for_each(|repair| queue.push_front(repair));
+            }
+        }
+        assert!(arrivals.iter().all(|&arrivals| arrivals <= 1), "{loss}");
+        let missing = arrivals[..19_800].iter().filter(|&&arrivals| arrivals == 0).count();
+        assert!((missing as f64) < most_missing * lost as f64, "{loss}: {missing} of {lost}");
     }
 }
 
