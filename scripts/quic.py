@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lasthop import Scenario, load
@@ -21,6 +21,36 @@ SENDERS = ("quinn-newreno", "linux-reno", "quinn-cubic", "linux", "quinn-bbr", "
 LOSSES = ("0", "0.1 %", "1 %", "3 %")
 REMEDIES = ("basic", "snoop", "eln", "i-tcp", "arq", "packet-fec", "snoop + arq", "sidekick")
 THRESHOLDS = (3, 4, 5, 6, 10)
+# Where quACKs have a harder way back than in `last-mile`: what the last hop has instead.
+WAYS_BACK: dict[str, dict[str, object]] = {
+    "`last-mile`: 1 Gb/s, no loss, a round trip of 2 ms": {},
+    "uplink of 200 kb/s": {"radio.uplink.rate": "200 kbps"},
+    "uplink that loses 10 %": {"radio.uplink.channel": {"frame-loss": {"loss": 0.1}}},
+    "200 kb/s that lose 10 %": {
+        "radio.uplink.rate": "200 kbps",
+        "radio.uplink.channel": {"frame-loss": {"loss": 0.1}},
+    },
+    "a round trip of 58 ms on the link": {"radio.delay": "29 ms", "wired.delay": "1 ms"},
+}
+CELL = """
+limit = "60 s"
+sender = "linux"
+[topology.cell]
+stations = 1
+[transfer]
+size = "unlimited"
+[wired]
+rate = "1 Gbps"
+delay = "29 ms"
+[cell]
+queue = "50 packets"
+[cell.phy.dsss]
+data_rate = "11 Mbps"
+[link.ap-MH1]
+drop.down = 0.01
+[scheme.sidekick]
+expedite = false
+"""
 PAIRS = (
     ("linux", "quinn-cubic"),
     ("linux", "quinn-newreno"),
@@ -96,6 +126,18 @@ def thresholds(loss: str = "1 %", runs: int = RUNS) -> list[str]:
     ]
 
 
+def ways_back(loss: str = "1 %", runs: int = RUNS) -> list[str]:
+    """Return a row for each last hop: the goodput of TCP without and with `sidekick`."""
+    arms = [Arm("linux", scheme) for scheme in ("basic", "sidekick")]
+    hops = {name: last_mile(loss).with_(settings) for name, settings in WAYS_BACK.items()}
+    hops["802.11b, 11 Mb/s, shared by both directions"] = Scenario.parse(CELL, "cell.toml")
+    rows = []
+    for name, hop in hops.items():
+        cells = means(hop, arms, [METRIC], runs)
+        rows.append(row([name, *(f"{mean:.2f} ± {half:.2f}" for ((mean, half),) in cells)]))
+    return rows
+
+
 def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
     """Return a row for each pair of a TCP and a QUIC sender: the goodput of both at each loss."""
     rows = []
@@ -111,7 +153,13 @@ def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
     return rows
 
 
-TABLES = {"goodput": goodput, "remedies": remedies, "thresholds": thresholds, "beside": beside}
+TABLES: dict[str, Callable[..., list[str]]] = {
+    "goodput": goodput,
+    "remedies": remedies,
+    "thresholds": thresholds,
+    "ways back": ways_back,
+    "beside": beside,
+}
 
 
 def _table(name: str) -> re.Pattern[str]:
