@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 /// Power save of stations. A station dozes while it has nothing to send and nothing is sent to it; the access point buffers what
 /// arrives for it, and announces that in the next beacon to which the station listens (IEEE 802.11-2020, section 11.2.3).
 ///
-/// Air time of beacons, PS-Polls, null frames and QoS-null triggers is left out: 0.3 % for the beacons, and some 50 µs for each
-/// wake-up.
+/// The air time of beacons, PS-Polls, null frames and QoS-null triggers is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { timeout = \"100 ms\" }")]
 pub struct PowerSave {
-    /// What releases the frames that the access point has buffered.
+    /// What releases the frames that the access point has buffered. It matters only with `timeout = "0 s"`: a station that
+    /// stays awake after its own frame has them released at once.
     pub delivery: Delivery,
     /// How long a station stays awake after its last frame in either direction. The default, `"100 ms"`, is that of Linux's
     /// mac80211; with `"0 s"`, it dozes at once.
     pub timeout: Duration,
-    /// Time between beacons. The default, `"102.4 ms"`, is 100 time units, as access points have.
+    /// Time between beacons, the same for all stations. The default, `"102.4 ms"`, is 100 time units, as access points have.
     pub beacon: Duration,
     /// The station listens to each beacon of this number: the listen interval, or the DTIM period. By default 1.
     pub listen: u8,

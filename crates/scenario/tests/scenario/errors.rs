@@ -520,6 +520,11 @@ fn invalid_wifi_is_reported() {
             "snr = \"20 dB\"",
             "power_save = { timeout = \"0 s\", listen = 0 }",
         ),
+        (
+            "a station with beacons of its own",
+            "streams = 2\nrate.fixed = { mcs = 7, streams = 2 }",
+            "streams = 2\nrate.fixed = { mcs = 7, streams = 2 }\npower_save.beacon = \"50 ms\"\n[link.ap-MH1]\nstation = { power_save = {} }",
+        ),
         ("a preset that is none of Wi-Fi", "streams = 2\nrate", "preset = \"geo\"\nstreams = 2\nrate"),
         ("a rate that one station does not have", "snr = \"20 dB\"", "rate.fixed.mcs = 10"),
         ("a channel with an error", "streams = 2\nrate", "channel.iid.ber = 2\nstreams = 2\nrate"),

@@ -151,7 +151,7 @@ impl WifiBss {
             panic!("{invalid}");
         }
         let (mut contenders, mut peers) = (vec![Contender::new(streams.backoff)], Vec::new());
-        let (mut places, mut queues) = (Vec::new(), Vec::new());
+        let (mut places, mut queues, mut first_beacon) = (Vec::new(), Vec::new(), None);
         for (index, station) in stations.into_iter().enumerate() {
             let WifiStation { hosts, radio, channel, above_mac, mut streams } = station;
             contenders.push(Contender::new(streams.backoff));
@@ -163,7 +163,7 @@ impl WifiBss {
             let survival = [radio.loss.down, radio.loss.up].map(|loss| 1.0 - loss.get());
             let [above_down, above_up] = streams.above_mac;
             let above_mac = [(above_mac.down.get(), above_down), (above_mac.up.get(), above_up)];
-            let doze = radio.power_save.map(|config| Doze::new(config, &mut streams.beacon));
+            let doze = radio.power_save.map(|save| Doze::new(save, &mut streams.beacon, &mut first_beacon));
             let (bits, stats) = (streams.bits, StationWays::default());
             peers.push(Peer { channel, noise, survival, bits, above_mac, rates, doze, stats });
             for HostId(host) in hosts {

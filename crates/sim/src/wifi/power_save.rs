@@ -17,9 +17,12 @@ pub(super) struct Doze {
 }
 
 impl Doze {
-    /// A dozing station, whose beacons have a random phase.
-    pub(super) fn new(config: PowerSave, random: &mut Stream) -> Doze {
-        let phase = Duration::from_nanos(random.below(config.listen_interval().as_nanos()));
+    /// A station that dozes. The first one of a BSS draws the `first` beacon of the access point, and each draws to which of its
+    /// beacons it listens.
+    pub(super) fn new(config: PowerSave, random: &mut Stream, first: &mut Option<Duration>) -> Doze {
+        let (drawn, beacon) = (random.below(config.listen_interval().as_nanos()), config.beacon.as_nanos());
+        let first = *first.get_or_insert(Duration::from_nanos(drawn % beacon));
+        let phase = first + config.beacon * (drawn / beacon);
         Doze { config, phase, awake_until: Time::ZERO, release: Time::NEVER }
     }
 

@@ -35,7 +35,7 @@ pub struct WifiStreams {
     pub rate: [Stream; 2],
     /// Choices of queue disciplines.
     pub queue: [Stream; 2],
-    /// Phase of the beacons to which it listens.
+    /// Which beacons it listens to; of the first station that dozes, also when the access point sends them.
     pub beacon: Stream,
 }
 

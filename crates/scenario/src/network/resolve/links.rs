@@ -181,6 +181,14 @@ impl Resolver<'_> {
                         if own.states(keys[0]) { vec!["link", name, "station"] } else { vec!["wifi"] };
                     self.fault(&[table, keys].concat(), invalid.problem);
                 }
+                let overrides = scenario.link.values().filter_map(|link| link.station?.power_save);
+                let mut saves = wifi.power_save.into_iter().chain(overrides);
+                if let (Some(one), Some(save)) = (saves.next(), own.power_save)
+                    && save.beacon != one.beacon
+                {
+                    let problem = "found another interval than of other stations, expected one: an access point has one beacon";
+                    self.fault(&["link", name, "station", "power_save", "beacon"], problem);
+                }
                 ("wifi", &wifi.channel, wifi.drop, Some(radio))
             }
             None => {

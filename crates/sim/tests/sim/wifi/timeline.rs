@@ -205,6 +205,23 @@ fn a_beacon_releases_what_is_buffered() {
     }
 }
 
+/// All stations of an access point hear the same beacons: what arrives for two is released at the same time.
+#[test]
+fn stations_hear_the_same_beacons() {
+    let save = PowerSave { timeout: Duration::ZERO, ..PowerSave::default() };
+    let radio = StationRadio { power_save: Some(save), ..mcs7() };
+    let mut bench = Bench::new(ht20(), 1, stations(1, 2, radio, AboveMac::default()));
+    for number in 0..10 {
+        let at = us(number * 450_000 + 1000);
+        bench.send(at, Port::WIRED, packet(2 * number, host(0), 1498));
+        bench.send(at, Port::WIRED, packet(2 * number + 1, host(1), 1498));
+    }
+    bench.finish();
+    let found = bench.deliveries();
+    assert_eq!(found.len(), 20);
+    assert!(found.chunks(2).all(|pair| pair[1].0 - pair[0].0 < 2_000.0), "{found:?}");
+}
+
 /// A frame of the station releases what is buffered by U-APSD, and by the timeout of a station that then stays awake; not
 /// otherwise.
 #[test]
