@@ -448,7 +448,14 @@ def test_plans_are_what_their_programs_read(tmp_path: Path) -> None:
     unknown = planned(FQ, None, None)
     assert "sh shaper.sh WAN UP_RATE DOWN_RATE" in plan(unknown)["README.txt"]
     assert "cake" not in queued["shaper.sh"]
-    assert "retries of Wi-Fi" in plan(planned(ARQ))["README.txt"]
+    assert "iw phy PHY set retry" in plan(planned(ARQ))["README.txt"]
+    code = next(arm for arm in remedies.arms("linux") if arm.scheme == "packet-fec")
+    tunnel = plan(planned(code))["gateway.toml"]
+    for name, own in (("PEER", "192.0.2.1"), ("NETWORK", "0.0.0.0/0"), ("RATE", "20 Mbps")):
+        assert name in tunnel
+        tunnel = tunnel.replace(name, own)
+    path.write_text(tunnel, encoding="utf-8")
+    assert 'rate = "20 Mbps"' in str(gateway_settings(path))
     assert list(plan(None)) == ["README.txt"]
 
 

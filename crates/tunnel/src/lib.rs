@@ -9,8 +9,9 @@
 //! Like the components that it drives, it does no I/O and knows no clock: a [`Tunnel`] is driven by calls with the time, so that a
 //! test runs two of them in virtual time, and a gateway one of them on a socket.
 //!
-//! Who has not the key gets no answer, and cannot change anything: the address of the other end is where its newest authentic
-//! datagram came from. Recorded datagrams are refused, also after either end has started anew ([`Key`]).
+//! Who has not the key cannot change anything, and gets no answer, except one to each recorded hello, five a second at most. The
+//! address of the other end is where its newest authentic datagram came from. Recorded datagrams are refused, also after either
+//! end has started anew ([`Key`]).
 
 mod arq;
 mod cipher;

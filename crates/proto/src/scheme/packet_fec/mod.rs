@@ -189,7 +189,7 @@ impl Scheme for PacketFec {
                     "lasthop gateway run gateway.toml",
                 ],
                 note: "PEER is the address of the other end, which one of the two must state; NETWORK what lies behind it, or \
-                       0.0.0.0/0; RATE the link's towards the other end, such as 20 Mb/s; `lasthop gateway report` then shows what it gains over the tenth of the flows that it leaves \
+                       0.0.0.0/0; RATE the link's towards the other end, such as 20 Mbps; `lasthop gateway report` then shows what it gains over the tenth of the flows that it leaves \
                        alone",
             }),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
