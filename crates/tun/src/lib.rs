@@ -2,6 +2,12 @@
 //!
 //! The kernel removes the interface, and the routes by it, when the process ends, in whatever way. The unsafe code that one
 //! request to the kernel takes is here. Linux only.
+//!
+//! ```text
+//! programs ══ routes ══ interface ══ this process
+//!                                        receive: what they send
+//!                                        send: what they get
+//! ```
 
 #![cfg(target_os = "linux")]
 
