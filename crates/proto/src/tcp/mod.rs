@@ -46,7 +46,7 @@ pub use settings::{
     Changes, Deflation, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile,
     RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
-pub use state::SenderState;
+pub use state::{BLACK_HOLE_AFTER, SenderState};
 
 /// The ends of a connection: data flow from `src` to `dst`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

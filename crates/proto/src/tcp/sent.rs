@@ -68,6 +68,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// All segments that are not acknowledged cumulatively.
+    pub(super) fn outstanding(self) -> u32 {
+        self.in_flight + self.sacked + self.lost
+    }
+
     fn of(&mut self, state: SegmentState) -> &mut u32 {
         match state {
             SegmentState::InFlight => &mut self.in_flight,

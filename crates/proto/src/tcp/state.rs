@@ -15,6 +15,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use self::marks::Marks;
 use self::pacing::Pace;
+pub use self::timeouts::BLACK_HOLE_AFTER;
 use self::timeouts::TimeoutRow;
 use super::action::Action;
 use super::cc::{AckInfo, Controller, Demand, Limit, RateSample, RttInfo, Sending, Window};
@@ -689,7 +690,8 @@ impl SenderState {
     /// Undoes a spurious reduction of the window `before`.
     pub(super) fn undo(&mut self, before: &Window) {
         self.stats.undone_reductions += 1;
-        self.cc.on_undo(before);
+        let before = before.in_segments_of(self.window().mss());
+        self.cc.on_undo(&before);
     }
 
     /// Restarts with the initial window after an idle period longer than the timeout, when the window no

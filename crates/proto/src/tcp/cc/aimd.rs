@@ -23,26 +23,24 @@ const HALF: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     window: Window,
-    mss: f64,
-    /// Further growth per acknowledgement in congestion avoidance.
+    /// Further growth per acknowledgement in congestion avoidance, segments.
     constant: f64,
 }
 
 impl Aimd {
     /// A controller for a connection with these settings.
     pub(super) fn new(settings: &Settings) -> Aimd {
-        Aimd { window: Window::new(settings), mss: f64::from(settings.mss()), constant: 0.0 }
+        Aimd { window: Window::new(settings), constant: 0.0 }
     }
 
     /// A controller whose window grows in congestion avoidance by `share` of a segment per acknowledgement as well.
     pub(super) fn with_constant(settings: &Settings, share: f64) -> Aimd {
-        let aimd = Aimd::new(settings);
-        Aimd { constant: aimd.mss * share, ..aimd }
+        Aimd { constant: share, ..Aimd::new(settings) }
     }
 
     /// RFC 5681 equation 4: FlightSize times `factor`, by default a half, but at least two segments.
     fn part_of_flight(&self, loss: &Loss, factor: Option<f64>) -> f64 {
-        (f64::from(loss.flight) * factor.unwrap_or(HALF)).max(2.0 * self.mss)
+        (f64::from(loss.flight) * factor.unwrap_or(HALF)).max(2.0 * self.window.mss)
     }
 }
 
@@ -56,10 +54,11 @@ impl Controller for Aimd {
     }
 
     fn on_ack(&mut self, ack: &AckInfo) {
+        let mss = self.window.mss;
         self.window.cwnd += if self.window.in_slow_start() {
-            f64::from(ack.acked).min(self.mss)
+            f64::from(ack.acked).min(mss)
         } else {
-            self.mss * self.mss / self.window.cwnd + self.constant
+            mss * mss / self.window.cwnd + mss * self.constant
         };
     }
 
@@ -73,6 +72,6 @@ impl Controller for Aimd {
         if !loss.again {
             self.window.ssthresh = self.part_of_flight(loss, factor);
         }
-        self.window.cwnd = self.mss;
+        self.window.cwnd = self.window.mss;
     }
 }

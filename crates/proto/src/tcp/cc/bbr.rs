@@ -62,8 +62,6 @@ const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
     window: SegmentWindow,
-    /// Bytes of payload in a full segment.
-    mss: u64,
     initial_window: u32,
     mode: Mode,
     pacing_gain: f64,
@@ -179,7 +177,6 @@ impl Bbr {
     pub(super) fn new(settings: &Settings, flow: u64) -> Bbr {
         Bbr {
             window: SegmentWindow::new(settings),
-            mss: u64::from(settings.mss()),
             initial_window: settings.initial_window.bytes(settings.mss()) / settings.mss(),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
@@ -246,7 +243,7 @@ impl Bbr {
     }
 
     fn count(&self, bytes: u64) -> u32 {
-        (bytes / self.mss) as u32
+        (bytes / self.window.mss() as u64) as u32
     }
 
     // ---- the model ------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ const HALF: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub(super) struct Ns2 {
     window: Window,
-    mss: f64,
     halve_exactly: bool,
     /// The first acknowledgement, if it is of the first segment alone, opens the initial window
     /// (`delay_growth_`).
@@ -29,7 +28,6 @@ impl Ns2 {
         }
         Ns2 {
             window,
-            mss: f64::from(settings.mss()),
             halve_exactly: settings.halve_exactly,
             opens_with: settings.delay_growth.then(|| settings.first_end()),
         }
@@ -41,11 +39,11 @@ impl Ns2 {
         let in_use = if self.halve_exactly { in_use } else { self.whole_segments(in_use) };
         let part = in_use * factor.unwrap_or(HALF);
         let whole = self.whole_segments(part);
-        (if self.halve_exactly { part } else { whole }, whole.max(2.0 * self.mss))
+        (if self.halve_exactly { part } else { whole }, whole.max(2.0 * self.window.mss))
     }
 
     fn whole_segments(&self, bytes: f64) -> f64 {
-        f64::from((bytes / self.mss) as u32) * self.mss
+        f64::from((bytes / self.window.mss) as u32) * self.window.mss
     }
 }
 
@@ -59,8 +57,8 @@ impl Controller for Ns2 {
     }
 
     fn on_ack(&mut self, ack: &AckInfo) {
-        let cwnd = self.window.cwnd;
-        self.window.cwnd += if self.window.in_slow_start() { self.mss } else { self.mss * self.mss / cwnd };
+        let Window { cwnd, mss, .. } = self.window;
+        self.window.cwnd += if self.window.in_slow_start() { mss } else { mss * mss / cwnd };
         if self.opens_with == Some(ack.una) {
             self.window.cwnd = f64::from(self.window.initial());
         }
@@ -72,6 +70,6 @@ impl Controller for Ns2 {
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         self.window.ssthresh = self.part_of_window(loss, factor).1;
-        self.window.cwnd = self.mss;
+        self.window.cwnd = self.window.mss;
     }
 }

@@ -56,7 +56,6 @@ const HALF: f64 = 0.5;
 /// Prague.
 #[derive(Clone, Debug)]
 struct Prague {
-    mss: f64,
     /// The window for sending, in whole segments, and its last value: a change from outside is taken over.
     window: Window,
     shown: f64,
@@ -83,7 +82,6 @@ impl Prague {
     fn new(settings: &Settings) -> Prague {
         let window = Window::new(settings);
         Prague {
-            mss: f64::from(settings.mss()),
             window,
             shown: window.cwnd,
             exact: window.cwnd,
@@ -149,7 +147,7 @@ impl Prague {
     /// Adapts the averages for a classic queue before a reduction.
     fn adapt_to_window(&mut self) {
         if let Some(classic) = &mut self.classic {
-            classic.set_gain(self.window.ssthresh / self.mss);
+            classic.set_gain(self.window.ssthresh / self.window.mss);
         }
     }
 
@@ -170,14 +168,14 @@ impl Prague {
             self.exact += used;
             bytes -= used;
         }
-        self.exact += self.growth() * bytes * self.mss / self.exact.max(1.0);
+        self.exact += self.growth() * bytes * self.window.mss / self.exact.max(1.0);
     }
 
     /// Moves the window for sending to the exact one in whole segments: down by half of the bytes delivered, so that every other
     /// segment is replaced.
     fn approach(&mut self, delivered: f64) {
-        let segments = libm::ceil(self.exact / self.mss).max(LEAST_SHOWN);
-        let wanted = segments * self.mss;
+        let segments = libm::ceil(self.exact / self.window.mss).max(LEAST_SHOWN);
+        let wanted = segments * self.window.mss;
         self.show(wanted.max((self.shown - delivered / 2.0).min(self.shown)));
     }
 }
@@ -243,7 +241,7 @@ impl Controller for Prague {
     fn on_sample(&mut self, sample: &RateSample) -> Demand {
         self.sync();
         let delivered = sample.newly_delivered as f64;
-        let unmarked = delivered - f64::from(core::mem::take(&mut self.marked)) * self.mss;
+        let unmarked = delivered - f64::from(core::mem::take(&mut self.marked)) * self.window.mss;
         let is_repairing = sample.in_recovery || sample.in_loss;
         // A window that is not used says nothing about the path (RFC 7661).
         let is_used = !sample.application_limited && 2.0 * sample.prior_in_flight as f64 >= self.exact;
@@ -269,16 +267,16 @@ impl Controller for Prague {
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         self.sync();
         if !loss.again {
-            self.window.ssthresh = (self.exact * factor.unwrap_or(HALF)).max(LEAST_SHOWN * self.mss);
+            self.window.ssthresh = (self.exact * factor.unwrap_or(HALF)).max(LEAST_SHOWN * self.window.mss);
         }
-        (self.exact, self.is_pending) = (self.mss, false);
-        self.show(self.mss);
+        (self.exact, self.is_pending) = (self.window.mss, false);
+        self.show(self.window.mss);
     }
 
     fn on_interruption(&mut self, mss: u32, again: bool) {
         self.sync();
         if !again {
-            self.window.ssthresh = self.exact.max(LEAST_SHOWN * self.mss);
+            self.window.ssthresh = self.exact.max(LEAST_SHOWN * self.window.mss);
         }
         self.exact = f64::from(mss);
         self.show(self.exact);
@@ -297,7 +295,7 @@ impl Controller for Prague {
     fn on_idle(&mut self) {
         self.sync();
         self.exact = self.exact.min(f64::from(self.window.initial()));
-        self.show(self.shown.min(self.exact.max(LEAST_SHOWN * self.mss)));
+        self.show(self.shown.min(self.exact.max(LEAST_SHOWN * self.window.mss)));
     }
 
     fn pacing_rate(&self, srtt: Duration) -> f64 {

@@ -8,6 +8,8 @@ use crate::tcp::settings::{InitialThreshold, Settings};
 pub struct Window {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
+    /// Bytes of payload in a full segment.
+    pub(super) mss: f64,
     /// The initial window, also used for the restart after an idle period.
     initial: u32,
 }
@@ -24,7 +26,7 @@ impl Window {
             InitialThreshold::Window => f64::from(rwnd),
             InitialThreshold::Segments(n) => f64::from(n) * f64::from(mss),
         };
-        Window { cwnd: f64::from(initial), ssthresh, initial }
+        Window { cwnd: f64::from(initial), ssthresh, mss: f64::from(mss), initial }
     }
 
     /// Congestion window, bytes.
@@ -35,6 +37,11 @@ impl Window {
     /// Slow-start threshold, bytes.
     pub fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+
+    /// Bytes of payload in a full segment.
+    pub fn mss(&self) -> f64 {
+        self.mss
     }
 
     /// The initial window, bytes.
@@ -57,6 +64,14 @@ impl Window {
         self.cwnd = (self.cwnd - f64::from(bytes)).max(f64::from(least));
     }
 
+    /// The same window in segments of `mss` bytes: as in Linux, whose windows count packets, it shrinks with their size.
+    pub(in crate::tcp) fn in_segments_of(&self, mss: f64) -> Window {
+        // Divided first, since whole segments stay exact.
+        let scaled = |bytes: f64| bytes / self.mss * mss;
+        let initial = libm::round(scaled(f64::from(self.initial))) as u32;
+        Window { cwnd: scaled(self.cwnd), ssthresh: scaled(self.ssthresh), mss, initial }
+    }
+
     /// Sets the initial window for later restarts to `bytes`.
     pub(in crate::tcp) fn set_initial(&mut self, bytes: u32) {
         self.initial = bytes;
@@ -68,7 +83,6 @@ impl Window {
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentWindow {
     bytes: Window,
-    mss: f64,
     /// Acknowledged bytes of an incomplete segment.
     rest: u32,
     /// Acknowledged segments not yet used for an increase.
@@ -78,7 +92,7 @@ pub struct SegmentWindow {
 impl SegmentWindow {
     /// The window at the beginning of a connection with these settings.
     pub fn new(settings: &Settings) -> SegmentWindow {
-        SegmentWindow { bytes: Window::new(settings), mss: f64::from(settings.mss()), rest: 0, credit: 0 }
+        SegmentWindow { bytes: Window::new(settings), rest: 0, credit: 0 }
     }
 
     /// The window in bytes.
@@ -93,17 +107,17 @@ impl SegmentWindow {
 
     /// Bytes of payload in a full segment.
     pub fn mss(&self) -> f64 {
-        self.mss
+        self.bytes.mss
     }
 
     /// The window in whole segments, at least one.
     pub fn cwnd(&self) -> u32 {
-        ((self.bytes.cwnd / self.mss) as u32).max(1)
+        ((self.bytes.cwnd / self.bytes.mss) as u32).max(1)
     }
 
     /// The threshold in whole segments. The cast saturates for an unlimited threshold.
     pub fn ssthresh(&self) -> u32 {
-        (self.bytes.ssthresh / self.mss) as u32
+        (self.bytes.ssthresh / self.bytes.mss) as u32
     }
 
     /// Whether the window is below the threshold.
@@ -113,18 +127,18 @@ impl SegmentWindow {
 
     /// Sets the window to `segments`.
     pub fn set_cwnd(&mut self, segments: u32) {
-        self.bytes.cwnd = f64::from(segments) * self.mss;
+        self.bytes.cwnd = f64::from(segments) * self.bytes.mss;
     }
 
     /// Sets the threshold to `segments`, at least two.
     pub fn set_ssthresh(&mut self, segments: u32) {
-        self.bytes.ssthresh = f64::from(segments.max(2)) * self.mss;
+        self.bytes.ssthresh = f64::from(segments.max(2)) * self.bytes.mss;
     }
 
     /// Converts `bytes` to whole segments; the remainder carries over to the next call.
     pub fn acked_segments(&mut self, bytes: u32) -> u32 {
         let all = self.rest.saturating_add(bytes);
-        let mss = self.mss as u32;
+        let mss = self.bytes.mss as u32;
         self.rest = all % mss;
         all / mss
     }

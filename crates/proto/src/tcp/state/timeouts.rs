@@ -7,7 +7,7 @@ use crate::tcp::seq::SeqNum;
 
 /// Black-hole detection begins after so long: three retransmissions with an RTO of 0.2 s, doubled each time
 /// (Linux `tcp_retries1`, `tcp_model_timeout`).
-const BLACK_HOLE_AFTER: Duration = Duration::from_secs(3);
+pub const BLACK_HOLE_AFTER: Duration = Duration::from_secs(3);
 /// The first segment size of black-hole detection (Linux `tcp_base_mss`), bytes of payload.
 const BASE_MSS: u32 = 1024;
 /// The last one (Linux `tcp_mtu_probe_floor` and `tcp_min_snd_mss`).
@@ -43,19 +43,35 @@ impl SenderState {
 
     /// Called at a timeout of data before its response: if the same data have timed out for three seconds, packets may be too large for
     /// a path that drops them without a message. The segment size is then lowered to 1024 bytes, and halved at each further
-    /// timeout (RFC 4821 section 7.7; Linux `tcp_mtu_probing`).
+    /// timeout (RFC 4821 section 7.7; Linux `tcp_mtu_probing`). Windows keep their number of segments, as in Linux.
     pub(in crate::tcp) fn suspect_black_hole(&mut self, now: Time) {
         let lasts = self.row.at == Some(self.snd_una) && now.since(self.row.since) >= BLACK_HOLE_AFTER;
         if self.settings.mtu_probing && lasts {
             let mss = self.row.probed_mss.map_or(BASE_MSS, |mss| (mss / 2).max(LEAST_MSS));
             self.row.probed_mss = Some(mss);
-            self.replace_mss(mss.min(self.mss));
+            if mss < self.mss {
+                self.replace_mss(mss);
+                self.scale_window();
+            }
         }
     }
 
-    /// Whether a timeout of data, which was counted, keeps the RTO of a thin stream without backoff.
+    /// Gives the window of the controller the current segment size.
+    fn scale_window(&mut self) {
+        if self.settings.is_controlled() {
+            let scaled = self.window().in_segments_of(f64::from(self.mss));
+            *self.window_mut() = scaled;
+        }
+    }
+
+    /// Whether a timeout of data, which was counted, keeps the RTO of a thin stream without backoff. Without records of the segments
+    /// they count as full ones.
     pub(super) fn keeps_rto(&mut self) -> bool {
-        let is_thin = self.flight_size() < THIN * self.mss && self.ssthresh() < f64::INFINITY;
+        let segments = match self.keeps_records {
+            true => self.records.segments.counts().outstanding(),
+            false => self.flight_size().div_ceil(self.mss),
+        };
+        let is_thin = segments < THIN && self.ssthresh() < f64::INFINITY;
         let keeps = self.settings.thin_linear_timeouts && is_thin && self.row.count <= LINEAR_TIMEOUTS;
         if keeps {
             self.rtt.end_backoff();

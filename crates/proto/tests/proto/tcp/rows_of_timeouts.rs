@@ -8,7 +8,8 @@ use crate::tcp::dialogue::{Client, ms, settings};
 const FLAVOURS: [Flavour; 5] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr];
 
 /// After three seconds of timeouts the segments have 1024 B, and half of that after each further timeout, down to 48 B. The size
-/// remains after an acknowledgement.
+/// remains after an acknowledgement, and the window counts segments of this size: slow start goes from one to two, and the
+/// threshold, which was two, ends it.
 // Rule: With black-hole detection, data that time out for three seconds are sent in segments of 1024 B, and after each further timeout of
 // half the size, of at least 48 B. [4821 7.7; Linux tcp_mtu_probing; state/timeouts.rs]
 #[test]
@@ -29,11 +30,12 @@ fn segments_become_shorter_in_a_black_hole() {
             (243, 48),
         ];
         for (at, len) in expected {
-            // The window of a timeout keeps its size in bytes, which may hold several of them.
-            tcp.wakes_at(1000 * at).sends_first(&format!("0..{len}"));
+            tcp.wakes_at(1000 * at).sends(&[&format!("0..{len}")]);
         }
-        tcp.at(243_100).ack(48);
-        assert!(tcp.sent().iter().all(|segment| segment.len <= 48), "{flavour:?}");
+        tcp.cwnd(48.0).ssthresh(96.0);
+        tcp.at(243_100).ack(48).cwnd(96.0);
+        let sizes: Vec<u32> = tcp.sent().iter().map(|segment| segment.len).collect();
+        assert_eq!(sizes, [48, 48], "{flavour:?}");
         let mut tcp = Client::start(&plain);
         tcp.sends(&["0..2000", "2000..4000"]);
         for at in [1, 3, 7, 15, 31] {
@@ -73,6 +75,26 @@ fn thin_streams_back_off_late() {
         times(3, true, &[1, 2, 3, 4, 5, 6, 7, 9, 13]);
         times(4, true, &[1, 3, 7]);
         times(3, false, &[1, 3, 7]);
+    }
+}
+
+/// Four short segments are not thin, though they have fewer bytes than a full one; only records tell.
+// Rule: as thin_streams_back_off_late
+#[test]
+fn segments_are_thin_by_their_number() {
+    for flavour in FLAVOURS {
+        let own = settings(flavour, 10);
+        let mut tcp =
+            Client::supplied_without_nagle(&Settings { thin_linear_timeouts: true, tlp: false, ..own });
+        tcp.open();
+        for segment in ["0..100", "100..200", "200..300", "300..400"] {
+            tcp.supply(100).sends(&[segment]);
+        }
+        let times: [u64; 3] = if flavour == Flavour::Prr { [1000, 3000, 7000] } else { [1000, 2000, 3000] };
+        for at in times {
+            let resent = tcp.wakes_at(at).sent();
+            assert!(!resent.is_empty(), "{flavour:?}: {at} ms");
+        }
     }
 }
 

@@ -101,7 +101,7 @@ impl Bbr3 {
         if bound.is_infinite() {
             return bound;
         }
-        let headroom = self.mss.at_least(HEADROOM * bound);
+        let headroom = self.window.mss.at_least(HEADROOM * bound);
         (bound - headroom).at_least(self.least_window())
     }
 

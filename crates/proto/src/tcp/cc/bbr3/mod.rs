@@ -62,8 +62,6 @@ const QUANTA_IN_FLIGHT: f64 = 3.0;
 /// BBR version 3.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr3 {
-    /// Maximum payload of a segment in bytes.
-    mss: f64,
     window: Window,
     /// Bytes.
     initial_window: f64,
@@ -187,7 +185,6 @@ impl Bbr3 {
     /// A controller for a connection with these settings. `flow` seeds the times of probes.
     pub(super) fn new(settings: &Settings, flow: u64) -> Bbr3 {
         Bbr3 {
-            mss: f64::from(settings.mss()),
             window: Window::new(settings),
             initial_window: f64::from(settings.initial_window.bytes(settings.mss())),
             state: State::Startup,
@@ -221,9 +218,9 @@ impl Bbr3 {
     /// `volume` in bytes, raised to the minimum that sustains bursts and aggregated acknowledgements.
     fn with_budget(&self, volume: f64) -> f64 {
         let rate = self.pacing_rate.unwrap_or(0.0);
-        let quantum = (rate * QUANTUM_TIME).at_most(MOST_QUANTUM).at_least(LEAST_QUANTUM * self.mss);
+        let quantum = (rate * QUANTUM_TIME).at_most(MOST_QUANTUM).at_least(LEAST_QUANTUM * self.window.mss);
         let volume = volume.at_least(QUANTA_IN_FLIGHT * quantum).at_least(self.least_window());
-        if self.state == State::Up { volume + PROBE_ROOM * self.mss } else { volume }
+        if self.state == State::Up { volume + PROBE_ROOM * self.window.mss } else { volume }
     }
 
     /// Bytes in flight that fill a path of `bandwidth` without a queue.
@@ -237,7 +234,7 @@ impl Bbr3 {
     }
 
     fn least_window(&self) -> f64 {
-        LEAST_WINDOW * self.mss
+        LEAST_WINDOW * self.window.mss
     }
 
     // ---- model ------------------------------------------------------------------------------------
@@ -255,7 +252,7 @@ impl Bbr3 {
             self.probe.rounds += 1;
             self.usage = Usage { now: false, before: self.usage.now };
         }
-        self.usage.now |= sample.prior_in_flight as f64 + self.mss > self.window.cwnd;
+        self.usage.now |= sample.prior_in_flight as f64 + self.window.mss > self.window.cwnd;
     }
 
     /// Whether the window was full in the current or the previous round.

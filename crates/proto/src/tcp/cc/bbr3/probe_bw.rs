@@ -93,7 +93,7 @@ impl Bbr3 {
 
     fn is_time_to_probe(&self, now: Time) -> bool {
         let waited = now > self.probe.cycle_began + self.probe.wait;
-        let reno = (self.target_inflight() / self.mss).at_most(MOST_ROUNDS);
+        let reno = (self.target_inflight() / self.window.mss).at_most(MOST_ROUNDS);
         waited || self.probe.rounds as f64 >= reno
     }
 
@@ -109,7 +109,7 @@ impl Bbr3 {
 
     /// Ends a probe that has reached the bound of an earlier one, or fills the pipe.
     fn go_down_in_time(&mut self, sample: &RateSample) {
-        let fills_bound = sample.prior_in_flight as f64 + self.mss > self.congestion.inflight_longterm;
+        let fills_bound = sample.prior_in_flight as f64 + self.window.mss > self.congestion.inflight_longterm;
         if self.probe.was_too_high && fills_bound {
             self.probe.was_precautionary = true;
         } else if self.is_bounded() {
@@ -157,7 +157,7 @@ impl Bbr3 {
         if let Some(per_segment) = self.probe.acked_per_segment {
             let segments = libm::floor(self.probe.acked / per_segment);
             self.probe.acked -= segments * per_segment;
-            self.congestion.inflight_longterm += segments * self.mss;
+            self.congestion.inflight_longterm += segments * self.window.mss;
         }
         if self.rounds.started {
             self.raise_slope();
@@ -167,6 +167,6 @@ impl Bbr3 {
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.probe.doublings);
         self.probe.doublings = (self.probe.doublings + 1).min(MOST_DOUBLINGS);
-        self.probe.acked_per_segment = Some((self.window.cwnd / growth).at_least(self.mss));
+        self.probe.acked_per_segment = Some((self.window.cwnd / growth).at_least(self.window.mss));
     }
 }
