@@ -78,6 +78,21 @@ fn a_classic_queue_is_recognised() {
     assert_eq!(with("dualpi2", true), with("dualpi2", false));
 }
 
+/// The limit of the fall-back: it tells queues by how much round-trip times vary, and takes the jitter of a link, or its ARQ, for a
+/// classic queue. Prague then leaves much of its half to CUBIC.
+#[test]
+fn jitter_is_taken_for_a_classic_queue() {
+    let jitter = "radio.delay.netem={ delay = \"5 ms\", jitter = \"3 ms\", in_order = true }";
+    let arq = ["radio.channel.frame-loss.loss=0.01", "radio.arq.selective-repeat={}"];
+    for link in [&[jitter][..], &arq] {
+        let [without, with] = [false, true].map(|fallback| {
+            let fallback = format!("connection.prague.tcp.ecn_fallback={fallback}");
+            run(&[link, &[&fallback]].concat())[1].throughput_bps
+        });
+        assert!(with < 0.6 * without, "{link:?}: {with} b/s, and {without} without it");
+    }
+}
+
 /// DCTCP has ECT(0), as in Linux: DualPI2 takes it for classic traffic, and it leaves little to CUBIC, since it shrinks by half the
 /// share of marks where CUBIC loses packets.
 #[test]

@@ -439,7 +439,8 @@ settings! {
     /// respond as with `true`. Linux: `tcp_ecn` 1 and 3.
     ecn: EcnMode,
     /// Prague recognises a classic queue with ECN by how much round-trip times vary and exceed their minimum, and answers its marks nearly
-    /// like a classic control (`prague_ecn_fallback = 1` in the kernel of its authors, off by default).
+    /// like a classic control (`prague_ecn_fallback = 1` in the kernel of its authors up to 0.6, off by default). It takes the jitter of a
+    /// link, or its ARQ, for such a queue, too.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     ecn_fallback: bool,
     /// Pacing: spread segments over the round-trip time. Flavour `prr` only. BBR and Prague always pace.

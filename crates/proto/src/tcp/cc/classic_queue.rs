@@ -6,8 +6,9 @@
 //! marks were at least 0.625 (c - 8), up to 0.625 at 9: nearly as by a classic control.
 //!
 //! **Source.** Briscoe and Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM", 2019 (arXiv:1911.00710), with the
-//! constants of `prague_ecn_fallback` in the kernel of Prague's authors (`net/ipv4/tcp_prague.c`, 0.6). **Difference.** Logarithms are
-//! exact, where the kernel carries the remainders of integer ones.
+//! constants of `prague_ecn_fallback` in the kernel of Prague's authors (`net/ipv4/tcp_prague.c`, 0.6; 0.7 has removed it).
+//! **Difference.** Logarithms are exact, where the kernel carries the remainders of integer ones. **Limit.** Whatever makes
+//! round-trip times vary by milliseconds counts as a classic queue: jitter, and an ARQ.
 
 use lasthop_base::{Duration, Time};
 

@@ -10,11 +10,13 @@
 //! **Without accurate feedback** from the peer, no packet is ECN-capable, and it is Reno with pacing.
 //!
 //! **A classic queue** with ECN is [recognised](super::classic_queue) if `tcp.ecn_fallback` is set, which it is not by default, as in the
-//! kernel of its authors.
+//! kernel of its authors, 0.6; 0.7 has no fall-back.
 //!
-//! **Differences.** From this kernel, 0.7: the share begins with 1 at the first mark, as in the draft, where the kernel halves the window and begins with 0; a
-//! reduction for marks counts towards that for a loss; neither does the rate vary by 3 %, nor do segments become
-//! shorter below 1 Mb/s.
+//! **Differences.** From this kernel, 0.7: the share begins with 1 at the first mark, as in the draft, where the kernel halves the window
+//! and begins with 0; short round-trip times count as the reference after 500 rounds, as in the draft, where the kernel waits for 4
+//! (`DEFAULT_RTT_TRANSITION`); a reduction for marks counts towards that for a loss; after a timeout pacing follows the window of
+//! slow start, where the kernel paces by half of the old one; neither does the rate vary by 3 %, nor do segments become shorter
+//! below 1 Mb/s.
 
 use alloc::boxed::Box;
 
