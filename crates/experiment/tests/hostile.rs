@@ -172,6 +172,7 @@ impl Draw {
                 let [reorder, correlation] =
                     [(); 2].map(|()| self.value(&["0", "0.02"], &["1", "0.5", "-1"]));
                 let (gap, in_order) = (self.count(), self.chance(0.2));
+                let gap = if reorder == "0" { "1" } else { gap };
                 format!(
                     "delay.netem = {{ delay = \"{delay}\", jitter = \"{least}\", correlation = {correlation}, \
                      reorder = {reorder}, gap = {gap}, in_order = {in_order} }}"

@@ -50,7 +50,9 @@ pub enum VaryingDelay {
     PerPacket(OfFile<DelayList>),
     /// A constant delay `least` plus a random delay with the keys of `[radio.rate.lognormal]`.
     Lognormal(LognormalDelay),
-    /// Jitter and reordering, with the meanings of `tc netem`: `delay 30ms 5ms reorder 2% gap 5` is
+    /// Jitter and reordering, with the meanings of `tc netem`.
+    ///
+    /// This is `delay 30ms 5ms reorder 2% gap 5`:
     ///
     /// ```toml
     /// [radio]
@@ -58,7 +60,7 @@ pub enum VaryingDelay {
     /// ```
     ///
     /// Packets that skip the delay overtake, and so do packets with less jitter unless `in_order` is set. With an
-    /// ARQ, this happens after the link has restored the order.
+    /// ARQ, this happens after the link has restored the order. Schemes that take gaps between packets for losses suffer from it.
     Netem(Netem),
 }
 
@@ -131,6 +133,14 @@ impl Delay {
             Delay::Varying(VaryingDelay::Netem(netem)) => netem.mean_s(),
         };
         Duration::from_secs_f64(mean)
+    }
+
+    /// The time by which a packet overtakes others, on average at most; zero if packets keep their order.
+    pub fn overtaking(&self) -> Duration {
+        match self {
+            Delay::Varying(VaryingDelay::Netem(netem)) => netem.overtaking(),
+            _ => Duration::ZERO,
+        }
     }
 
     /// Whether the delay varies.

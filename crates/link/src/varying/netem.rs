@@ -2,7 +2,8 @@
 //!
 //! *What it does.* A packet has the delay `delay`, uniformly distributed by `jitter` on either side of it. With `reorder`, some
 //! packets skip it and overtake those before them: of the packets after such a one, the next `gap` - 1 do not, and each later
-//! one does with this probability. A packet with a shorter delay overtakes, too, unless `in_order` is set.
+//! one does with this probability. A packet with a shorter delay overtakes, too, unless `in_order` is set. Netem with a rate of its
+//! own is always in order but for `reorder`.
 //!
 //! *Correlated numbers* are (1 − ρ) · new + ρ · last, as in netem. Their variance is that of new ones times (1 − ρ) / (1 + ρ): with
 //! correlation, delays spread less than `jitter`, and a low `reorder` is reached less often.
@@ -63,6 +64,21 @@ impl Netem {
             _ if reorders && self.in_order => {
                 wrong("netem.in_order", "found true with reorder, expected only one of them")
             }
+            _ if !reorders && self.gap > 1 => wrong(
+                "netem.gap",
+                "found a distance between packets that skip the delay, expected reorder beside it",
+            ),
+            _ if !reorders && self.reorder_correlation.get() > 0.0 => {
+                wrong("netem.reorder_correlation", "found it without reorder, expected both or none")
+            }
+            _ if self.jitter.is_zero() && self.correlation.get() > 0.0 => wrong(
+                "netem.correlation",
+                "found it without jitter, whose correlation it is, expected both or none",
+            ),
+            _ if self.jitter.is_zero() && self.in_order => wrong(
+                "netem.in_order",
+                "found true without jitter, with which packets keep their order anyway",
+            ),
             _ => Ok(()),
         }
     }
@@ -80,9 +96,17 @@ impl Netem {
         }
     }
 
-    /// The mean delay, with jitter of at most the delay.
+    /// The time by which a packet overtakes others, on average at most.
+    pub(super) fn overtaking(&self) -> Duration {
+        let skipped = Duration::from_secs_f64(self.delay.as_secs_f64() * self.reordered_share());
+        if self.in_order { Duration::ZERO } else { self.jitter + skipped }
+    }
+
+    /// The mean delay, without correlation: a jitter above the delay cuts delays at zero.
     pub(super) fn mean_s(&self) -> f64 {
-        self.delay.as_secs_f64() * (1.0 - self.reordered_share())
+        let (delay, jitter) = (self.delay.as_secs_f64(), self.jitter.as_secs_f64());
+        let mean = if jitter > delay { (delay + jitter).powi(2) / (4.0 * jitter) } else { delay };
+        mean * (1.0 - self.reordered_share())
     }
 }
 
@@ -242,6 +266,8 @@ mod tests {
         let (least, most) =
             found.iter().fold((f64::MAX, 0.0_f64), |(least, most), s| (least.min(*s), most.max(*s)));
         assert!(least == 0.0 && (0.0209..0.021).contains(&most), "{least}, {most}");
+        let mean_s = found.iter().sum::<f64>() / 10_000.0;
+        assert!((mean_s / params.mean_s() - 1.0).abs() < 0.05, "{mean_s} s, not {}", params.mean_s());
         let repeated = delays(Netem { correlation: probability(1.0), ..params }, 100);
         assert!(repeated.iter().all(|s| *s == repeated[0]));
     }

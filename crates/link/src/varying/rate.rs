@@ -177,6 +177,14 @@ impl Signal {
 }
 
 impl Rate {
+    /// The shaper that limits it, if any.
+    pub fn token_bucket(&self) -> Option<&TokenBucket> {
+        match self {
+            Rate::Varying(VaryingRate::TokenBucket(bucket)) => Some(bucket),
+            _ => None,
+        }
+    }
+
     /// The rate, or its mean over time.
     ///
     /// # Panics

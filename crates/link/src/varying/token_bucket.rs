@@ -4,14 +4,14 @@
 //! as many tokens as it has bits, with its `overhead`, takes them, and is sent at `peak`.
 //!
 //! *Source.* `tbf_dequeue` of Linux (net/sched/sch_tbf.c). Its `limit` is the queue of the link here, and `peak` its `peakrate`
-//! with the bucket of one packet, or the line behind it. There a packet above `burst` is dropped, here it waits for all its
-//! tokens. `overhead` is that of CAKE (net/sched/sch_cake.c) and of tc-stab.
+//! with the bucket of one packet, or the line behind it. There a packet above `burst` is dropped; here a scenario with such packets
+//! is refused, and where they are not known in advance, one waits for all its tokens. `overhead` is that of CAKE (net/sched/sch_cake.c) and of tc-stab.
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A token-bucket shaper.
+/// A token-bucket shaper, whose `burst` holds at least a packet with its `overhead`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucket {

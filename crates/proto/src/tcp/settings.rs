@@ -404,7 +404,8 @@ settings! {
     limited_transmit: bool,
     /// Maximum number of segments sent at once; 0 for no limit.
     max_burst: u32,
-    /// After an idle period of more than one RTO, restart from the initial window (RFC 5681 section 4.1).
+    /// After an idle period of more than one RTO, restart from the initial window (RFC 5681 section 4.1). Linux halves the window for
+    /// each RTO instead, down to the initial one, and raises ssthresh to 3/4 of it (`tcp_cwnd_restart`).
     idle_restart: bool,
     /// Halve exactly; otherwise round down to whole segments (`ns2` rules only).
     halve_exactly: bool,
@@ -474,12 +475,12 @@ settings! {
     #[serde(skip_serializing_if = "Option::is_none")]
     syn_linear_timeouts: Option<u32>,
     /// The first six timeouts in a row of a thin stream, which has fewer than four segments in flight after its initial slow start, do
-    /// not double the RTO (Linux `tcp_thin_linear_timeouts`, off by default).
+    /// not double the RTO (Linux `tcp_thin_linear_timeouts`, off by default). Only flavour `prr` counts short segments as such.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     thin_linear_timeouts: bool,
     /// Detection of path-MTU black holes: after three seconds of timeouts, segments have at most 1024 B of payload, and half of that after
     /// each further timeout (Linux `tcp_mtu_probing = 1`, off by default; RFC 4821). Unlike Linux, it does not search for a larger
-    /// size afterwards.
+    /// size afterwards: an outage of more than three seconds lowers it for good.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     mtu_probing: bool,
     /// User timeout: maximum silence of the peer while data, SYN or FIN are outstanding or a closed window is

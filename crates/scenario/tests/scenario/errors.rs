@@ -50,6 +50,17 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a coupling of less than one", "delay = \"0 s\"", "queue.dualpi2.coupling = 0.5"),
     ("an empty bucket", "delay = \"0 s\"", "queue.policer.burst = \"0 B\""),
     ("a bucket that no full packet fits", "delay = \"0 s\"", "queue.policer.burst = \"575 B\""),
+    (
+        "a shaper that no full packet fits",
+        "rate = \"56 kbps\"",
+        "rate.token-bucket = { rate = \"56 kbps\", burst = \"600 B\", peak = \"1 Mbps\", overhead = \"38 B\" }",
+    ),
+    (
+        "packets that overtake too many",
+        "rate = \"56 kbps\"\ndelay = \"0 s\"",
+        "rate = \"10 Gbps\"\ndelay.netem = { delay = \"1 s\", jitter = \"1 s\" }",
+    ),
+    ("a black hole below a SYN", "delay = \"0 s\"", "black_hole = \"0 B\""),
     ("thresholds in the wrong order", "delay = \"0 s\"", "queue.red = { min = 15, max = 5 }"),
     ("a threshold below zero", "delay = \"0 s\"", "queue.red.min = -1.0"),
     ("an average that never moves", "delay = \"0 s\"", "queue.red.weight = 0.0"),

@@ -6,6 +6,7 @@ use std::mem;
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_link::graph::LinkId;
 use lasthop_link::queue::Queue;
+use lasthop_link::varying::{Delay, Rate};
 use lasthop_proto::scheme::LinkEnd;
 use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
@@ -22,6 +23,9 @@ const MAX_BITS: f64 = 1e15;
 
 /// Attempts that an ARQ without a limit may make until the time limit: hours of work.
 const MAX_ATTEMPTS: f64 = 1e11;
+
+/// Times that packets may overtake others until the time limit: a quarter of an hour of work.
+const MAX_OVERTAKINGS: f64 = 1e12;
 
 /// A packet without payload.
 const MIN_PACKET: Bytes = Bytes(40);
@@ -188,7 +192,9 @@ impl Resolver<'_> {
                     self.check_rate(&path("rate"), rate.nominal());
                     self.check_steps_of(&path("rate"), rate.mean_step(), on_air);
                     self.check_steps_of(&path("delay"), delay.mean_step(), on_air);
+                    self.check_order(&path("delay"), rate.nominal(), delay, largest_packet);
                     self.check_queue(&path("queue"), queue, largest_packet);
+                    self.check_bucket(&path("rate"), rate, largest_packet);
                 }
                 NetworkLink::Radio(hop) => {
                     self.check_hop(&name, &hop.down, false, largest_packet);
@@ -286,6 +292,22 @@ impl Resolver<'_> {
         }
     }
 
+    /// Checks how many packets of a given `size` overtake others: each costs as much time as others that it overtakes.
+    fn check_order(&mut self, path: &[&str], rate: BitRate, delay: &Delay, size: Bytes) {
+        let per_s = rate.as_bps() as f64 / size.bits() as f64;
+        let limit = self.scenario.limit;
+        let overtakings = per_s * limit.as_secs_f64() * per_s * delay.overtaking().as_secs_f64();
+        if overtakings > MAX_OVERTAKINGS {
+            let longest = Duration::from_secs_f64(limit.as_secs_f64() * MAX_OVERTAKINGS / overtakings);
+            let problem = format!(
+                "found a delay with which packets overtake others up to {overtakings:.0} times until the limit of \"{limit}\", \
+                 expected at most {MAX_OVERTAKINGS:.0}; state in_order, less jitter, a lower rate, or a limit of at most \
+                 \"{longest}\""
+            );
+            self.fault(&[path, &["netem"]].concat(), problem);
+        }
+    }
+
     /// Checks that packets of up to `largest_packet` pass a queue at all.
     fn check_queue(&mut self, path: &[&str], queue: &Queue, largest_packet: Bytes) {
         if let Some(largest) = queue.largest_packet().filter(|largest| *largest < largest_packet) {
@@ -293,6 +315,20 @@ impl Resolver<'_> {
                 "found one that lets no packet of more than \"{largest}\" pass, and packets have up to \"{largest_packet}\""
             );
             self.fault(path, problem);
+        }
+    }
+
+    /// Checks that a shaper ever has the tokens of packets of up to `largest`.
+    fn check_bucket(&mut self, path: &[&str], rate: &Rate, largest: Bytes) {
+        let Some(bucket) = rate.token_bucket() else { return };
+        let needed = largest + bucket.overhead;
+        if bucket.burst < needed {
+            let problem = format!(
+                "found \"{}\", less than the largest packet with its overhead, for which there are never enough tokens; \
+                 expected at least \"{needed}\"",
+                bucket.burst
+            );
+            self.fault(&[path, &["token-bucket", "burst"]].concat(), problem);
         }
     }
 
@@ -307,6 +343,9 @@ impl Resolver<'_> {
             check(resolver, &path.iter().map(String::as_str).collect::<Vec<_>>());
         };
         say(self, "rate", &|resolver, path| resolver.check_rate(path, radio.rate.nominal()));
+        say(self, "delay", &|resolver, path| {
+            resolver.check_order(path, radio.rate.nominal(), &radio.delay, largest_packet);
+        });
         say(self, "queue", &|resolver, path| resolver.check_queue(path, &radio.queue, largest_packet));
         if radio.unit.is_some_and(|unit| unit.get() > MAX_PACKET) {
             say(self, "unit", &|resolver, path| {
@@ -318,6 +357,10 @@ impl Resolver<'_> {
         }
         let unit = radio.unit.or(radio.mtu).map_or(MAX_PACKET, |unit| unit.get().min(MAX_PACKET));
         let unit = radio.unit.map_or(unit.min(largest_packet), |unit| unit.get());
+        let bits = radio.expansion.on_air(unit.min(largest_packet).bits());
+        say(self, "rate", &|resolver, path| {
+            resolver.check_bucket(path, &radio.rate, Bytes(bits.div_ceil(8)));
+        });
         // A code adds less than the same amount again.
         let on_air = radio.rate.nominal().time_for_bits(radio.expansion.on_air(2 * unit.bits()));
         for (key, step) in [("rate", radio.rate.mean_step()), ("delay", radio.delay.mean_step())] {

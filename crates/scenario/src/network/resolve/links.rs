@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lasthop_base::{FnvBuilder, Invalid};
+use lasthop_base::{Bytes, FnvBuilder, Invalid};
 use lasthop_link::queue::Queue;
 use lasthop_proto::HostId;
 
@@ -10,6 +10,13 @@ use super::Resolver;
 use crate::diagnostics::alternatives;
 use crate::network::{LastHop, NetworkLink, StationConfig};
 use crate::schema::{Cell, Edge, LinkOverride, LinkProtection, Radio, Topology, Wifi, split};
+
+/// The size of a SYN with a timestamp, which crosses any path.
+const SYN: Bytes = Bytes(52);
+
+/// What is wrong with a smaller black hole.
+const SWALLOWS_SYN: &str =
+    "found a size below that of a SYN, so that no connection opens, expected at least \"52 B\"";
 
 /// The number of wireless links of each mobile host.
 type WirelessLinks<'a> = HashMap<&'a str, usize, FnvBuilder>;
@@ -135,6 +142,11 @@ impl Resolver<'_> {
                         let table = if exception.states(key) { vec!["link", &name] } else { vec!["wired"] };
                         let keys = [key].into_iter().chain(invalid.field.split('.')).collect();
                         self.fault(&[table, keys].concat(), invalid.problem);
+                    }
+                    if wired.black_hole.is_some_and(|size| size < SYN) {
+                        let own = exception.states("black_hole");
+                        let table = if own { vec!["link", &name] } else { vec!["wired"] };
+                        self.fault(&[table, vec!["black_hole"]].concat(), SWALLOWS_SYN);
                     }
                     Some(NetworkLink::Wired(Box::new(wired)))
                 }
@@ -327,6 +339,7 @@ impl Resolver<'_> {
                 let problem = "found it together with mtu or unit, which its frames replace; remove them";
                 (String::from("arq"), problem)
             }),
+            radio.black_hole.filter(|size| *size < SYN).map(|_| (String::from("black_hole"), SWALLOWS_SYN)),
             cramped.map(|_| {
                 (String::from("unit"), "found a size below a codeword of fec, expected a larger one")
             }),

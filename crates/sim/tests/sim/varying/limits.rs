@@ -25,6 +25,10 @@ fn impossible_rates_and_delays_are_refused() {
         ("delay.netem = { delay = \"1 s\", reorder = 0.1, gap = 0 }", "netem.gap"),
         ("delay.netem = { delay = \"0 s\", reorder = 0.1 }", "netem.reorder"),
         ("delay.netem = { delay = \"1 s\", reorder = 0.1, in_order = true }", "netem.in_order"),
+        ("delay.netem = { delay = \"1 s\", gap = 2 }", "netem.gap"),
+        ("delay.netem = { delay = \"1 s\", reorder_correlation = 0.1 }", "netem.reorder_correlation"),
+        ("delay.netem = { delay = \"1 s\", correlation = 0.1 }", "netem.correlation"),
+        ("delay.netem = { delay = \"1 s\", in_order = true }", "netem.in_order"),
         (
             "rate.token-bucket = { rate = \"1 Mbps\", burst = \"0 B\", peak = \"2 Mbps\" }",
             "token-bucket.burst",
