@@ -844,3 +844,13 @@ def test_packets_that_options_make_too_large_are_named(
     assert result.returncode == 0, result.stderr
     assert expected in result.stderr
     assert bool(expected) == ("fragments" in result.stderr)
+
+
+def test_outages_that_look_like_black_holes_are_named(command: Command) -> None:
+    outage = "--set=radio.outage={ first = '5 s', lasts = '4 s' }"
+    warned = command("check", "last-mile", outage, "--set=tcp.mtu_probing=true")
+    assert warned.returncode == 0, warned.stderr
+    assert "outages or fades of 4 s may last for more than three seconds" in warned.stderr
+    hole = command("check", "last-mile", outage, "--set=radio.black_hole=1400 B")
+    assert "those above 1400 B vanish in a black hole" in hole.stderr
+    assert "three seconds" not in hole.stderr

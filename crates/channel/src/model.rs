@@ -101,6 +101,13 @@ impl Model {
         self.as_model().mean_cycle_s()
     }
 
+    /// Mean length of the bad state, if hardly a packet survives it; `None` without states in time.
+    pub fn mean_fade(&self) -> Option<Duration> {
+        let mean_s = self.mean_cycle_s()? * (1.0 - self.availability());
+        let is_total = self.bursts(Duration::from_millis(1)).is_none_or(|bursts| bursts.loss_bad > 0.9);
+        is_total.then(|| Duration::from_secs_f64(mean_s))
+    }
+
     /// Whether [`loss_probability`](Model::loss_probability) is defined.
     pub fn has_closed_form(&self) -> bool {
         self.as_model().closed_form().is_some()

@@ -1059,10 +1059,21 @@ impl Scenario {
     /// Returns
     /// -------
     /// (int, int) or None
-    ///     The size of a full packet with its options, and the smallest `black_hole` of a link, which is less; None if full packets
-    ///     pass all links, or with `tcp.mtu_probing`.
+    ///     The size of a full packet with its options, and the smallest `black_hole` on its path, which is less; None if the full
+    ///     packets of each connection pass its path, or it has `tcp.mtu_probing`.
     fn lost_in_black_hole(&self) -> Option<(u64, u64)> {
         self.0.lost_in_black_hole().map(|[packet, largest]| (packet.0, largest.0))
+    }
+
+    /// Return whether senders with `tcp.mtu_probing` may take outages or fades for a path-MTU black hole.
+    ///
+    /// Returns
+    /// -------
+    /// float or None
+    ///     The length of outages, or the mean length of fades, in seconds, of those that may last for three seconds; None if there
+    ///     are none on the path of a connection with `tcp.mtu_probing`.
+    fn taken_for_black_hole(&self) -> Option<f64> {
+        self.0.taken_for_black_hole().map(|lasts| lasts.as_secs_f64())
     }
 
     /// Return the schemes of a combination that act only by reactions of TCP.

@@ -13,7 +13,7 @@ import lasthop
 from lasthop import Scenario, ScenarioError
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.streams import detail
-from lasthop.core import packaged
+from lasthop.core import formats, packaged
 from lasthop.core.names import schemes_of, unknown
 
 
@@ -48,6 +48,11 @@ def describe(path: Path, scenario: Scenario) -> None:
         warn(
             f"full packets have {size} B with their TCP options, and those above {largest} B vanish in a "
             "black hole: set tcp.mtu_probing=true, or a smaller tcp.packet_size"
+        )
+    if (lasts_s := scenario.taken_for_black_hole()) is not None:
+        warn(
+            f"outages or fades of {formats.seconds(lasts_s)} may last for more than three seconds, which "
+            "tcp.mtu_probing takes for a black hole: it then lowers the segment size for good"
         )
     points = prod(map(len, scenario.sweep.values()))
     detail(f"lasthop {lasthop.__version__}, {Path(lasthop.__file__).parent}")

@@ -59,3 +59,58 @@ fn the_uplink_has_a_black_hole_of_its_own() {
     assert_eq!(probing.lost_in_black_hole(), None);
     assert_eq!(read(&["radio.black_hole=1512 B"]).expect("a scenario").lost_in_black_hole(), None);
 }
+
+/// Each connection counts by its own settings, and the links of its own path.
+#[test]
+fn black_holes_are_those_of_paths() {
+    let lost = |stated: &[&str]| {
+        let pairs = [
+            "topology.dumbbell.pairs=2",
+            "connection.one={ from=\"S1\", to=\"D1\" }",
+            "connection.two={ from=\"S2\", to=\"D2\" }",
+        ];
+        read(&[&pairs[..], stated].concat())
+            .expect("a scenario")
+            .lost_in_black_hole()
+            .map(|sizes| sizes.map(|size| size.0))
+    };
+    let pair = "link.right-D2.black_hole=1000 B";
+    assert_eq!(lost(&[pair]), Some([1512, 1000]));
+    let [first, second] = ["one", "two"].map(|n| format!("connection.{n}.tcp.mtu_probing=true"));
+    assert_eq!(lost(&[pair, &first]), Some([1512, 1000]));
+    assert_eq!(lost(&[pair, &second]), None);
+    // Data go the other way.
+    assert_eq!(lost(&["link.right-D2.uplink.black_hole=1000 B"]), None);
+}
+
+/// A SYN passes every path.
+#[test]
+fn black_holes_below_a_syn_are_refused() {
+    for link in ["wired", "radio", "radio.uplink", "link.fixed-base", "link.base-mobile"] {
+        let problem = read(&[&format!("{link}.black_hole=51 B")]).expect_err(link);
+        assert!(
+            problem.contains(&format!("{link}.black_hole: found a size below that of a SYN")),
+            "{problem}"
+        );
+        assert!(read(&[&format!("{link}.black_hole=52 B")]).is_ok(), "{link}");
+    }
+}
+
+/// An outage of more than three seconds is taken for a black hole: the segments stay small after it.
+#[test]
+fn an_outage_is_taken_for_a_black_hole() {
+    let outage = "radio.outage={ first = \"1 s\", lasts = \"10 s\" }";
+    let long = ["transfer.size=10 MB", outage, "tcp.mtu_probing=true"];
+    let taken = |overrides: &[&str]| {
+        let scenario = read(overrides).expect("a scenario");
+        scenario.taken_for_black_hole().map(|lasts| lasts.as_secs_f64())
+    };
+    assert_eq!(taken(&long), Some(10.0));
+    assert_eq!(taken(&long[..2]), None);
+    let fades = |bad: &str| format!("radio.channel.two-state={{ good = \"10 s\", bad = \"{bad}\" }}");
+    assert_eq!(taken(&[&fades("2 s"), long[2]]), Some(2.0));
+    assert_eq!(taken(&[&fades("900 ms"), long[2]]), None);
+    let [probing, usual] = [&long[..], &long[..2]].map(|overrides| run(overrides).1);
+    let segments = |metrics: &ConnectionMetrics| metrics.segments_sent;
+    assert!(segments(&probing) > 2 * segments(&usual), "{probing:?}, {usual:?}");
+}

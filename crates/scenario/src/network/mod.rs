@@ -394,10 +394,38 @@ impl Network {
 
     /// The wireless links that connections and applications cross, each with its id and in the direction of the data.
     pub fn crossed(&self) -> impl Iterator<Item = (LinkId, &Radio)> {
-        self.steps().filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
-            NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some((link, &hop.up)),
-            NetworkLink::Radio(hop) => Some((link, &hop.down)),
+        self.steps().filter_map(|(link, from)| Some((link, self.radio(link, from)?)))
+    }
+
+    /// The direction of a wireless link that leads away from `from`; `None` for other links.
+    fn radio(&self, link: LinkId, from: HostId) -> Option<&Radio> {
+        match &self.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some(&hop.up),
+            NetworkLink::Radio(hop) => Some(&hop.down),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        }
+    }
+
+    /// The size above which packets of a flow vanish on one of its links.
+    pub(crate) fn black_hole(&self, flow: &Flow) -> Option<Bytes> {
+        let holes = self.steps_of(flow).filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
+            NetworkLink::Wired(wired) => wired.black_hole,
+            NetworkLink::Radio(_) | NetworkLink::Station(_) => self.radio(link, from)?.black_hole,
+        });
+        holes.min()
+    }
+
+    /// The lengths of outages, and the mean lengths of fades, on the path of a flow that may last for `least`: fades with a third of it
+    /// as their mean do so once in twenty.
+    pub(crate) fn interruptions(&self, flow: &Flow, least: Duration) -> impl Iterator<Item = Duration> {
+        self.steps_of(flow).flat_map(move |(link, from)| {
+            let (channel, outages) = match &self.links[usize::from(link.0)] {
+                NetworkLink::Station(station) => (Some(&station.channel), None),
+                _ => self.radio(link, from).map(|radio| (&radio.channel, radio.outage)).unzip(),
+            };
+            let outage = outages.flatten().map(|outages| outages.lasts).filter(|lasts| *lasts >= least);
+            let fades = channel.and_then(Model::mean_fade).filter(|mean| *mean * 3 >= least);
+            outage.into_iter().chain(fades)
         })
     }
 
@@ -514,8 +542,12 @@ impl Network {
     pub fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
         let any = self.flows.iter().any(Flow::is_connection);
         let paths = self.flows.iter().filter(move |flow| flow.is_connection() == any);
-        let paths = paths.flat_map(|flow| flow.path.all());
-        let steps = paths.flat_map(|nodes| nodes.windows(2));
+        paths.flat_map(|flow| self.steps_of(flow))
+    }
+
+    /// The links on the paths of a flow, each with the node at which its data enter it.
+    fn steps_of(&self, flow: &Flow) -> impl Iterator<Item = (LinkId, HostId)> {
+        let steps = flow.path.all().flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::iter;
 
-use lasthop_base::Bytes;
+use lasthop_base::{Bytes, Duration};
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Scheme};
-use lasthop_proto::tcp::{Override, Settings};
+use lasthop_proto::tcp::{BLACK_HOLE_AFTER, Override, Settings};
 use toml::Table;
 
-use super::{Network, NetworkLink};
+use super::Network;
 use crate::diagnostics::alternatives;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::schema::{LinkProtection, Radio, Scenario};
@@ -243,17 +243,21 @@ impl Scenario {
         mtus.filter(|&mtu| bare <= mtu && mtu < whole).min().map(|mtu| [whole, mtu, mtu - (whole - bare)])
     }
 
-    /// The size of a full packet, and the size above which packets vanish in a black hole on its network, if that is smaller and
-    /// senders do not detect it.
+    /// The size of a full packet, and the size above which packets vanish in a black hole on its path, if that is smaller and its
+    /// sender does not detect it: those of the connection with the smallest such hole.
     pub fn lost_in_black_hole(&self) -> Option<[Bytes; 2]> {
         let network = self.resolve().ok()?;
-        let wired = network.links.iter().filter_map(|link| match link {
-            NetworkLink::Wired(wired) => wired.black_hole,
-            NetworkLink::Radio(_) | NetworkLink::Station(_) => None,
-        });
-        let largest = wired.chain(network.radios().filter_map(|radio| radio.black_hole)).min()?;
-        let packet = self.tcp.full_packet();
-        (packet > largest && !self.tcp.mtu_probing).then_some([packet, largest])
+        let unaware = network.flows.iter().filter(|flow| flow.is_tcp() && !flow.tcp.mtu_probing);
+        let sizes = unaware.filter_map(|flow| Some([flow.tcp.full_packet(), network.black_hole(flow)?]));
+        sizes.filter(|[packet, largest]| packet > largest).min_by_key(|[_, largest]| *largest)
+    }
+
+    /// The length of outages, or the mean length of fades, on the path of a connection that may last so long that its sender takes
+    /// them for a black hole, and lowers its segment size for good: the longest of them.
+    pub fn taken_for_black_hole(&self) -> Option<Duration> {
+        let network = self.resolve().ok()?;
+        let probing = network.flows.iter().filter(|flow| flow.is_tcp() && flow.tcp.mtu_probing);
+        probing.flat_map(|flow| network.interruptions(flow, BLACK_HOLE_AFTER)).max()
     }
 
     /// The schemes of the combination `name` that act only by reactions, each with the reason why it has no effect in a run in
