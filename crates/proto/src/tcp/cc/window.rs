@@ -66,6 +66,9 @@ impl Window {
 
     /// The same window in segments of `mss` bytes: as in Linux, whose windows count packets, it shrinks with their size.
     pub(in crate::tcp) fn in_segments_of(&self, mss: f64) -> Window {
+        if self.mss == mss {
+            return *self;
+        }
         // Divided first, since whole segments stay exact.
         let scaled = |bytes: f64| bytes / self.mss * mss;
         let initial = libm::round(scaled(f64::from(self.initial))) as u32;
