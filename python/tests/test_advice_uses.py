@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -530,7 +531,6 @@ def test_a_trial_judges_by_the_measure_of_its_use() -> None:
 
 
 def test_commands_of_products_have_the_settings_of_their_variant() -> None:
-    """The coder of packets takes the number of repair packets, not of all."""
     coders = 0
     for scheme in (each for each in schemes() if each.products is not None):
         for settings in scheme.variants:
@@ -540,6 +540,6 @@ def test_commands_of_products_have_the_settings_of_their_variant() -> None:
             assert not re.search(r"(?<!\$)\{", "".join(texts))
             if {"k", "n"} <= settings.keys():
                 coders += 1
-                spare = int(settings["n"]) - int(settings["k"])
-                assert sum(f"-f{settings['k']}:{spare} " in line for line in found.commands) == 2
+                written = tomllib.loads(found.files["gateway.toml"])["scheme"]["packet-fec"]
+                assert {key: str(value) for key, value in written.items()} == dict(settings)
     assert coders == 3

@@ -236,10 +236,13 @@ def test_no_scheme_is_named_outside_its_file() -> None:
         ("schemes.rs", "snoop"),
         ("schemes.rs", "wtcp-timestamps"),
         ("schemes.rs", "i-tcp"),
+        ("schemes.rs", "packet-fec"),
+        ("matching.rs", "packet-fec"),
         ("prediction.py", "i-tcp"),
         # A TCP profile and a queue discipline have the names of schemes.
         ("settings.rs", "ebsn"),
         ("remedies.py", "fq-codel"),
+        ("wifi.py", "fq-codel"),
     }
 
 

@@ -203,7 +203,10 @@ def _key(
         words = {word: said for form in _forms(node) for word, said in _words(form).items()}
         # Words that the meaning does not explain are explained by themselves.
         said = {f'`"{word}"`': about.rstrip(".") for word, about in words.items() if about}
-        text += "".join(f" {word}: {about}." for word, about in said.items() if word not in text)
+        explained = " ".join(f"{word}: {about}." for word, about in said.items() if word not in text)
+        # An example ends its paragraph.
+        gap = "\n\n" if text.endswith("```") else " "
+        text = f"{text}{gap}{explained}".rstrip()
     return Key(name, _kind(node), text, node.get("default"), required, section)
 
 
