@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Command
 
@@ -35,7 +37,7 @@ def test_the_range_replaces_the_value(title: str, sweep: str, shown: str) -> Non
     assert shown_title(scenario) == shown
 
 
-def test_a_study_prints_the_title_of_its_sweep(command: Command) -> None:
+def test_a_study_prints_the_title_of_its_sweep(command: Command, tmp_path: Path) -> None:
     options = [
         "--set",
         "limit=2 s",
@@ -44,7 +46,7 @@ def test_a_study_prints_the_title_of_its_sweep(command: Command) -> None:
         "--runs",
         "2",
     ]
-    result = command("study", "last-mile", "--scheme", "basic", *options)
+    result = command("study", "last-mile", "--scheme", "basic", *options, "--out", tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("Last mile: 0.1 % to 10 % of frames lost, by sender and scheme\n")
 
