@@ -135,9 +135,8 @@ def fitted_wifi(
     has_waits = waits.beacon_s is None and waits.p95_s >= WORST_WAIT_S
     neighbours = nearest(waits) if has_waits else ()
     line_bps = None if is_stated else rate_bps
-    radio_bps = rate_bps if is_stated and rate_bps is not None else link.rate_bps
-    if line_bps is not None:
-        radio_bps = None
+    # A stated rate is that of the link as fitted, too.
+    radio_bps = link.rate_bps if line_bps is None else None
     wifi: Tables = {
         "standard": "802.11n" if radio_bps is not None and radio_bps < SLOW_BPS else "802.11ac",
         "streams": 2,
