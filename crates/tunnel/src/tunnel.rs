@@ -98,7 +98,7 @@ pub enum Event {
 /// Totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that have entered here, and that have left here.
+    /// Packets that have entered here.
     pub entered: u64,
     /// Packets that have left here.
     pub left: u64,
