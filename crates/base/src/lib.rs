@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod by_unit;
 mod file;
 mod hash;
 mod histogram;
@@ -27,15 +28,16 @@ mod units;
 #[doc(hidden)]
 pub use schemars;
 
+pub use by_unit::parse_quantity;
 pub use file::{Columns, Contents, DataFile, LineError, Unread, shortened};
 pub use hash::{Fnv, FnvBuilder};
 pub use histogram::Histogram;
 pub use invalid::Invalid;
-pub use number::{Amount, FromNumber, Number};
+pub use number::{Amount, FromNumber, Number, UnitError};
 pub use rng::{Stream, Streams};
 pub use steps::{Steps, StepsReader};
 pub use time::{Duration, Time};
-pub use units::{BitRate, Bytes, Decibels, Power, Probability, UnitError};
+pub use units::{BitRate, Bytes, Decibels, Power, Probability};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -4,14 +4,11 @@
 //! its own. A format for code presents it to a visitor as a newtype struct, which no text has, so that a bare number in a
 //! file remains an error. A quantity is serialized as text to formats that people read, and as a number to others.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::Serializer;
-
-use crate::time::Duration;
-use crate::units::{BitRate, Bytes, Power, UnitError};
 
 /// A number, and its unit if it is not the SI unit of its key: seconds, bytes, bits per second, watts.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,24 +47,6 @@ impl fmt::Display for Amount {
     }
 }
 
-/// As a person would write it, if it is in the smallest unit of its kind.
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = |amount: i128| u64::try_from(amount).ok();
-        match (self.amount, self.unit.as_deref()) {
-            (amount, None) => amount.fmt(f),
-            (amount, Some("%")) => write!(f, "{amount}%"),
-            (Amount::Whole(ns), Some("ns")) => Duration::from_nanos(exact(ns).unwrap_or(u64::MAX)).fmt(f),
-            (Amount::Whole(bps), Some("bps")) => match exact(bps).and_then(BitRate::from_bps) {
-                Some(rate) => rate.fmt(f),
-                None => write!(f, "{bps} bps"),
-            },
-            (Amount::Whole(uw), Some("uW")) => Power::from_microwatts(exact(uw).unwrap_or(u64::MAX)).fmt(f),
-            (amount, Some(unit)) => write!(f, "{amount} {unit}"),
-        }
-    }
-}
-
 impl Number {
     /// The same quantity in the SI unit of its key: nanoseconds become seconds, microwatts watts. Other units are those that
     /// a key needs, such as packets.
@@ -81,34 +60,71 @@ impl Number {
     }
 }
 
-/// The number of a text in the SI unit of its kind, and that unit: `s`, `B`, `bps`, or empty for a plain number or a
-/// percentage. Of any other unit, such as `packets`, it is the word in the singular. `None` if the text is no quantity.
-pub fn parse(text: &str) -> Option<(f64, String)> {
-    let text = text.trim();
-    let is_number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'));
-    if !is_number {
-        return None;
-    }
-    if let Ok(number) = text.parse() {
-        return Some((number, String::new()));
-    }
-    let si = |amount, unit: &str| Some((amount, String::from(unit)));
-    if let Ok(span) = text.parse::<Duration>() {
-        return si(span.as_secs_f64(), "s");
-    }
-    if let Ok(Bytes(size)) = text.parse() {
-        return si(size as f64, "B");
-    }
-    if let Ok(rate) = text.parse::<BitRate>() {
-        return si(rate.as_bps() as f64, "bps");
-    }
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))?;
-    let (number, unit) = (text[..end].parse::<f64>().ok()?, text[end..].trim_start());
-    match unit {
-        "%" => si(number / 100.0, ""),
-        word => si(number, word.strip_suffix('s').unwrap_or(word)),
+/// What was found in place of a quantity.
+#[derive(Clone, Copy)]
+pub(crate) enum Found<'a> {
+    Text(&'a str),
+    Number(&'a Number),
+}
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Found::Text(text) => write!(f, "\"{text}\""),
+            Found::Number(number) => number.fmt(f),
+        }
     }
 }
+
+/// An invalid quantity: what was found, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    found: String,
+    expected: String,
+    near: Option<String>,
+}
+
+impl UnitError {
+    /// The error for `found`, in quotes if it is text.
+    pub(crate) fn new(found: Found<'_>, expected: impl Into<String>) -> UnitError {
+        UnitError { found: found.to_string(), expected: expected.into(), near: None }
+    }
+
+    /// The error for a number that code states.
+    pub fn of_number(number: &Number, expected: impl Into<String>) -> UnitError {
+        UnitError::new(Found::Number(number), expected)
+    }
+
+    /// The error for a text.
+    pub fn of_text(text: &str, expected: impl Into<String>) -> UnitError {
+        UnitError::new(Found::Text(text), expected)
+    }
+
+    /// The same error, where something else may stand besides the quantity.
+    pub fn expecting(self, expected: impl Into<String>) -> UnitError {
+        UnitError { expected: expected.into(), ..self }
+    }
+
+    /// The same error with the most similar quantity.
+    pub(crate) fn near(self, near: Option<String>) -> UnitError {
+        UnitError { near, ..self }
+    }
+
+    /// The same error of a number without a unit.
+    pub(crate) fn without_unit(self) -> UnitError {
+        UnitError { found: self.found + " without a unit", ..self }
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnitError { found, expected, near } = self;
+        write!(f, "found {found}, expected {expected}")?;
+        near.iter().try_for_each(|near| write!(f, "; did you mean \"{near}\"?"))
+    }
+}
+
+impl core::error::Error for UnitError {}
 
 /// A quantity that code may state as a number.
 pub trait FromNumber: Sized {
@@ -172,62 +188,5 @@ impl<'de> Deserialize<'de> for Number {
             }
         }
         deserializer.deserialize_any(Stated)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::string::ToString;
-
-    fn stated(amount: Amount, unit: &str) -> Number {
-        Number { amount, unit: Some(String::from(unit)) }
-    }
-
-    #[test]
-    fn a_number_is_what_its_text_is() {
-        let of = |amount, unit| Duration::from_number(&stated(amount, unit));
-        assert_eq!(of(Amount::Real(43.1), "ms"), "43.1 ms".parse());
-        assert_eq!(of(Amount::Whole(i128::from(u64::MAX - 1)), "ns"), Ok(Duration::from_nanos(u64::MAX - 1)));
-        let in_si = Number { amount: Amount::Real(0.0431), unit: None };
-        assert_eq!(Duration::from_number(&in_si), "43.1 ms".parse());
-        assert_eq!(Power::from_number(&Number { amount: Amount::Real(1.3), unit: None }), "1.3 W".parse());
-        for unit in ["", "m", "B", "packets"] {
-            let message = of(Amount::Whole(3), unit).expect_err(unit).to_string();
-            assert!(message.starts_with(&alloc::format!("found 3 {unit}, expected a duration")), "{message}");
-        }
-        assert!(of(Amount::Whole(i128::MAX), "ns").is_err());
-        assert!(of(Amount::Real(f64::INFINITY), "s").is_err());
-    }
-
-    #[test]
-    fn an_exact_number_displays_as_people_write_it() {
-        let text = |amount, unit| stated(Amount::Whole(amount), unit).to_string();
-        assert_eq!(
-            [
-                text(1_500_000_000, "ns"),
-                text(19_200, "bps"),
-                text(900_000, "uW"),
-                text(20, "packets"),
-                text(5, "%")
-            ],
-            ["1.5 s", "19.2 kbps", "900 mW", "20 packets", "5%"]
-        );
-    }
-
-    #[test]
-    fn texts_of_quantities_have_numbers() {
-        let known = |number, unit: &str| Some((number, String::from(unit)));
-        assert_eq!(parse("19.2 kbps"), known(19_200.0, "bps"));
-        assert_eq!(parse("4KiB"), known(4_096.0, "B"));
-        assert_eq!(parse("1.1 ms"), known(0.0011, "s"));
-        assert_eq!(parse("1e-6"), known(1e-6, ""));
-        assert_eq!(parse("2%"), known(0.02, ""));
-        assert_eq!((parse("1 segment"), parse("20 packets")), (known(1.0, "segment"), known(20.0, "packet")));
-        assert_eq!(parse("-2.5 dB"), known(-2.5, "dB"));
-        assert_eq!(
-            [parse("tahoe"), parse("inf"), parse(""), parse("{ from = 1 }")],
-            [None, None, None, None]
-        );
     }
 }

@@ -6,9 +6,8 @@ use core::fmt;
 
 use schemars::Schema;
 
-use crate::number::{Amount, Number};
+use crate::number::{Amount, Found, Number, UnitError};
 use crate::schema;
-use crate::units::UnitError;
 
 /// A physical quantity: its name for error messages, its units with their factors to the base unit, and that of the SI
 /// unit.
@@ -53,22 +52,6 @@ impl Quantity<'_> {
             return Err(self.error(found, " within range,"));
         }
         Ok(libm::round(value) as u64)
-    }
-}
-
-/// What was found in place of a quantity.
-#[derive(Clone, Copy)]
-pub(crate) enum Found<'a> {
-    Text(&'a str),
-    Number(&'a Number),
-}
-
-impl fmt::Display for Found<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Found::Text(text) => write!(f, "\"{text}\""),
-            Found::Number(number) => number.fmt(f),
-        }
     }
 }
 

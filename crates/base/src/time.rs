@@ -4,9 +4,8 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
 use core::str::FromStr;
 
-use crate::number::{FromNumber, Number};
+use crate::number::{FromNumber, Number, UnitError};
 use crate::parse::{self, Quantity};
-use crate::units::UnitError;
 
 /// An instant: nanoseconds since the simulation began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

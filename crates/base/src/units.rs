@@ -1,7 +1,6 @@
 //! Sizes, rates, power, probabilities and decibels, with their text formats.
 
 use alloc::format;
-use alloc::string::{String, ToString};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -11,8 +10,8 @@ use schemars::json_schema;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::number::{self, Amount, FromNumber, Number};
-use crate::parse::{self, Found, Quantity};
+use crate::number::{self, Amount, Found, FromNumber, Number, UnitError};
+use crate::parse::{self, Quantity};
 use crate::time::Duration;
 use crate::{inline_schema, schema};
 
@@ -35,56 +34,6 @@ pub struct Probability(f64);
 /// A power ratio in decibels; always finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Decibels(f64);
-
-/// An invalid quantity: what was found, and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitError {
-    found: String,
-    expected: String,
-    near: Option<String>,
-}
-
-impl UnitError {
-    /// The error for `found`, in quotes if it is text.
-    pub(crate) fn new(found: Found<'_>, expected: impl Into<String>) -> UnitError {
-        UnitError { found: found.to_string(), expected: expected.into(), near: None }
-    }
-
-    /// The error for a number that code states.
-    pub fn of_number(number: &Number, expected: impl Into<String>) -> UnitError {
-        UnitError::new(Found::Number(number), expected)
-    }
-
-    /// The error for a text.
-    pub fn of_text(text: &str, expected: impl Into<String>) -> UnitError {
-        UnitError::new(Found::Text(text), expected)
-    }
-
-    /// The same error, where something else may stand besides the quantity.
-    pub fn expecting(self, expected: impl Into<String>) -> UnitError {
-        UnitError { expected: expected.into(), ..self }
-    }
-
-    /// The same error with the most similar quantity.
-    pub(crate) fn near(self, near: Option<String>) -> UnitError {
-        UnitError { near, ..self }
-    }
-
-    /// The same error of a number without a unit.
-    pub(crate) fn without_unit(self) -> UnitError {
-        UnitError { found: self.found + " without a unit", ..self }
-    }
-}
-
-impl fmt::Display for UnitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let UnitError { found, expected, near } = self;
-        write!(f, "found {found}, expected {expected}")?;
-        near.iter().try_for_each(|near| write!(f, "; did you mean \"{near}\"?"))
-    }
-}
-
-impl core::error::Error for UnitError {}
 
 impl Bytes {
     /// Zero bytes.
@@ -503,6 +452,7 @@ impl<'de> Deserialize<'de> for Probability {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn serialisation_time_rounds_up_once() {

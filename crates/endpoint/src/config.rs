@@ -1,9 +1,7 @@
 //! The settings of an endpoint.
 
-use lasthop_base::{Bytes, Duration};
-use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Profile, Rules, Settings, WindowCounts};
-
-use crate::options::Agreement;
+use lasthop_base::Duration;
+use lasthop_proto::tcp::{Flavour, Profile, Rules, Settings};
 
 /// The settings of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,37 +90,5 @@ impl Config {
             "the flavour needs an echo for each segment, which other TCP stacks do not send"
         );
         assert!(self.settings.rules == Rules::Rfc, "the rules of ns-2 are for simulations");
-    }
-
-    /// The settings of one half of a connection with feedback of ECN marks by `ecn`. `iss` is the first sequence number of its stream, and
-    /// `window` the receive window of that stream in bytes: the peer's for the sender, ours for the receiver.
-    pub(crate) fn of_half(&self, agreed: &Agreement, ecn: EcnMode, iss: u32, window: u32) -> Settings {
-        let mut settings = self.settings.clone();
-        if !agreed.sack && settings.sack() {
-            settings.flavour = Flavour::NewReno;
-            if settings.congestion.control().needs_samples {
-                // These need delivery rate samples, which need SACK.
-                settings.congestion = Congestion::Cubic;
-            }
-        }
-        if ecn < settings.congestion.control().needs_ecn {
-            // As in Linux.
-            settings.congestion = Congestion::Reno;
-        }
-        Settings {
-            packet_size: agreed.header + Bytes(agreed.mss.into()),
-            header: agreed.header,
-            window: Bytes(window.into()).into(),
-            window_counts: WindowCounts::Payload,
-            // The buffer is the one that the application has asked for.
-            window_autotuning: false,
-            iss,
-            handshake: false,
-            // The sender sends FIN. The endpoint rewrites the receiver's ACKs, so this does not affect them.
-            close: true,
-            timestamps: agreed.timestamps,
-            ecn,
-            ..settings
-        }
     }
 }

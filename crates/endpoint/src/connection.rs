@@ -94,13 +94,13 @@ impl Connection {
         let agreed = handshake.agreement(syn);
         let (snd_nxt, rcv_nxt) = (handshake.snd_nxt(), syn.rcv_nxt());
         let ecn = handshake.ecn(syn);
-        let settings = config.of_half(&agreed, ecn.mode, snd_nxt.0, syn.window);
+        let settings = agreed.settings(config, ecn.mode, snd_nxt.0, syn.window);
         let sender = Sender::supplied(ENDS, &settings, reactions);
         let mut sender = if config.nagle { sender } else { sender.without_nagle() };
         sender.limit_mss(agreed.mss);
         let buffer = config.settings.window_payload();
         let window = if agreed.our_scale > 0 { buffer } else { buffer.min(LARGEST_WINDOW) };
-        let receiver = Receiver::new(ENDS, &config.of_half(&agreed, ecn.mode, rcv_nxt.0, window));
+        let receiver = Receiver::new(ENDS, &agreed.settings(config, ecn.mode, rcv_nxt.0, window));
         let mut receiver = receiver.with_reactions(receiver_reactions);
         receiver.pause();
         if config.spares_updates {

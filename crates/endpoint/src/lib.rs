@@ -53,6 +53,7 @@ mod path_errors;
 mod proxy;
 mod relay;
 mod secret;
+mod split;
 mod state;
 mod throttle;
 
@@ -60,6 +61,7 @@ pub use config::{Config, KeepAlive, Withholds};
 pub use endpoint::{End, Endpoint};
 pub use listener::Listener;
 pub use packet::{Incoming, Outgoing, refuse};
-pub use proxy::{MakeReactions, Parts, Proxy, ProxyStats, Relayed};
+pub use proxy::{Proxy, Relayed};
 pub use secret::Secret;
+pub use split::{MakeReactions, Parts, ProxyStats};
 pub use state::StateName;

@@ -1,7 +1,7 @@
 //! The options of SYN (RFC 9293 section 3.2, RFC 2018, RFC 7323).
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::Segment;
+use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Segment, Settings, WindowCounts};
 use lasthop_wire::TcpHeader;
 
 use crate::config::Config;
@@ -43,6 +43,41 @@ pub(crate) struct Agreement {
 /// Size of IP and TCP headers without options.
 pub(crate) fn header_len(is_v4: bool) -> Bytes {
     Bytes(if is_v4 { 40 } else { 60 })
+}
+
+impl Agreement {
+    /// The settings of one half of a connection, of the endpoint's own `config`, with feedback of ECN marks by `ecn`. `iss` is
+    /// the first sequence number of its stream, and `window` the receive window of that stream in bytes: the peer's for the
+    /// sender, ours for the receiver.
+    pub(crate) fn settings(&self, config: &Config, ecn: EcnMode, iss: u32, window: u32) -> Settings {
+        let mut settings = config.settings.clone();
+        if !self.sack && settings.sack() {
+            settings.flavour = Flavour::NewReno;
+            if settings.congestion.control().needs_samples {
+                // These need delivery rate samples, which need SACK.
+                settings.congestion = Congestion::Cubic;
+            }
+        }
+        if ecn < settings.congestion.control().needs_ecn {
+            // As in Linux.
+            settings.congestion = Congestion::Reno;
+        }
+        Settings {
+            packet_size: self.header + Bytes(self.mss.into()),
+            header: self.header,
+            window: Bytes(window.into()).into(),
+            window_counts: WindowCounts::Payload,
+            // The buffer is the one that the application has asked for.
+            window_autotuning: false,
+            iss,
+            handshake: false,
+            // The sender sends FIN. The endpoint rewrites the receiver's ACKs, so this does not affect them.
+            close: true,
+            timestamps: self.timestamps,
+            ecn,
+            ..settings
+        }
+    }
 }
 
 impl Offer {

@@ -1,7 +1,6 @@
 //! A connection of two hosts, split into two parts by a [`Proxy`](crate::Proxy).
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::{Flags, Segment};
@@ -10,16 +9,8 @@ use lasthop_wire::{Icmp, TcpHeader};
 
 use crate::endpoint::{End, Endpoint};
 use crate::packet::{Incoming, Outgoing, refuse};
-use crate::proxy::{Parts, ProxyStats};
+use crate::split::{Hosts, Parts, ProxyStats, index};
 use crate::state::StateName;
-
-/// The hosts of a connection, by the side of the proxy on which they are.
-pub(crate) type Hosts = [SocketAddr; 2];
-
-/// The index of a side.
-pub(crate) fn index(side: Port) -> usize {
-    usize::from(side.0 & 1)
-}
 
 /// A split connection. The proxy has one endpoint towards each host, with the address of the other host.
 ///

@@ -4,9 +4,7 @@
 //! a matrix power, whose cost does not depend on the length of the run. A capture of a million packets has a
 //! few thousand blocks.
 
-use crate::counts::{Counted, until_arrivals};
-use crate::likelihood::TwoState;
-use crate::losses::{Losses, Outcomes};
+use crate::losses::Losses;
 
 /// Tolerated relative deviation of the gaps in a run from their mean. Their sum is exact; their variation
 /// matters little.
@@ -25,39 +23,8 @@ pub(crate) struct Block {
     pub(crate) lost: bool,
 }
 
-/// A record prepared for the likelihood.
-#[derive(Debug)]
-pub(crate) enum Evidence {
-    Probes(Vec<Block>),
-    Counts(Counted),
-}
-
-impl Evidence {
-    pub(crate) fn of(losses: &Losses) -> Evidence {
-        match &losses.outcomes {
-            Outcomes::Probes(outcomes) => Evidence::Probes(blocks(losses, outcomes)),
-            Outcomes::Counts(counts) if losses.until_arrival => {
-                Evidence::Counts(Counted::new(&until_arrivals(&losses.times, counts, losses.spacing_s())))
-            }
-            Outcomes::Counts(counts) => {
-                let known = losses.times.iter().zip(counts);
-                let known = known.map(|(&begin, &(length, sent, lost))| (begin, length, sent, lost));
-                Evidence::Counts(Counted::new(&known.collect::<Vec<_>>()))
-            }
-        }
-    }
-
-    /// The log-likelihood, up to a constant of the record; minus infinity for impossible records.
-    pub(crate) fn log_likelihood(&self, chain: &TwoState) -> f64 {
-        match self {
-            Evidence::Probes(blocks) => chain.log_likelihood(blocks),
-            Evidence::Counts(counted) => counted.log_likelihood(chain),
-        }
-    }
-}
-
 /// The blocks of a record of probes. The gap of the first block is zero.
-fn blocks(losses: &Losses, outcomes: &[bool]) -> Vec<Block> {
+pub(crate) fn blocks(losses: &Losses, outcomes: &[bool]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut before = 0.0;
     let short = SHORT * losses.duration_s();

@@ -605,7 +605,7 @@ mod tests {
     use lasthop_base::{Stream, Streams};
 
     use super::*;
-    use crate::blocks::Evidence;
+    use crate::evidence::Evidence;
     use crate::losses::Losses;
 
     fn random_chain(stream: &mut Stream) -> TwoState {

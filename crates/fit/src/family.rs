@@ -2,7 +2,7 @@
 
 use lasthop_base::Streams;
 
-use crate::blocks::Evidence;
+use crate::evidence::Evidence;
 use crate::likelihood::TwoState;
 use crate::losses::Losses;
 use crate::model::{Law, Model, Periods};

@@ -16,6 +16,7 @@
 mod blocks;
 mod bootstrap;
 mod counts;
+mod evidence;
 mod family;
 mod likelihood;
 mod losses;

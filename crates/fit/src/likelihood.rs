@@ -98,7 +98,7 @@ mod tests {
     use lasthop_base::{Stream, Streams};
 
     use super::*;
-    use crate::blocks::Evidence;
+    use crate::evidence::Evidence;
     use crate::losses::Losses;
 
     /// The likelihood as a sum over all state sequences.

@@ -1,6 +1,6 @@
 //! Profile likelihoods: of the burst length, independent of the chosen model, and of the loss in bad periods.
 
-use crate::blocks::Evidence;
+use crate::evidence::Evidence;
 use crate::likelihood::TwoState;
 use crate::losses::Losses;
 use crate::model::{Law, Model, Periods};

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use serde_json::json;
 
 use crate::agents::{Agents, Refusal};
+use crate::arms::Arms;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::flow::{self, Flow};
@@ -34,7 +35,6 @@ use crate::setup::{
 };
 use crate::split::Split;
 use crate::split::worker::Worker;
-use crate::tunnel::arms::Arms;
 use crate::tunnel::{Board, Tunnel};
 
 /// What the kernel keeps for the gateway, and a successor takes over.

@@ -18,6 +18,7 @@
 
 #[cfg(target_os = "linux")]
 mod agents;
+mod arms;
 pub mod cli;
 pub mod config;
 #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@ use lasthop_base::Time;
 use lasthop_wire::IpPacket;
 use lasthop_wire::offload::Train;
 
-use crate::emulator::ETHERNET;
+use crate::frames::ETHERNET;
 use crate::interface::{Interface, Sent};
 
 /// A packet that leaves the network.

@@ -8,7 +8,8 @@ use lasthop_endpoint::{Endpoint, Incoming, Outgoing, refuse};
 use lasthop_wire::{Checksum, IpPacket, LinkType, Transport};
 
 use crate::clock::{self, monotonic_ns};
-use crate::emulator::{BATCH, BUFFER, ETHERNET};
+use crate::emulator::{BATCH, BUFFER};
+use crate::frames::ETHERNET;
 use crate::interface::Interface;
 
 /// The monotonic time, which is the clock of a [`Driver`]'s endpoint.

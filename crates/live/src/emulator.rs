@@ -8,22 +8,19 @@ use std::path::PathBuf;
 use crate::emulation::{Carried, Emulation, EmulationCounters, Entering, Side};
 use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_capture::EndCapture;
-use lasthop_proto::{Dscp, Ecn, Handle, Packet};
-use lasthop_wire::{Checksum, Error, IpPacket, LinkType, Transport, checksum, edit, offload};
+use lasthop_proto::{Dscp, Ecn, Handle};
+use lasthop_wire::{Checksum, IpPacket, LinkType, Transport, checksum, offload};
 
 use crate::burst::{Burst, Leaving};
 use crate::clock::{self, monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
-use crate::frames::{Frame, Mergeable, Origin};
+use crate::frames::{ETHERNET, Mergeable, Origin, ip_packet};
 use crate::interface::{Interface, Offload, Received, Sent};
 use crate::moderation::Moderation;
 use crate::recorder::Recorder;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 use crate::segments;
 use crate::split::{BaseStation, SharedFrames};
-
-/// Length of an Ethernet header.
-pub(crate) const ETHERNET: usize = 14;
 
 /// Length of a VLAN tag, by which a frame may exceed the MTU.
 const VLAN_TAG: usize = 4;
@@ -515,10 +512,10 @@ impl Emulator {
         };
         self.marked += u64::from(packet.ecn != frame.entered.ecn);
         let mut changed = std::mem::take(&mut self.changed);
-        let bytes = if is_changed(frame, &packet) {
+        let bytes = if frame.is_changed(&packet) {
             changed.clone_from(&frame.bytes);
             // No link or agent changes a packet of another protocol than IP.
-            let is_done = change(&mut changed[ETHERNET..], frame, &packet);
+            let is_done = frame.change(&mut changed[ETHERNET..], &packet);
             debug_assert!(is_done.is_ok());
             &changed
         } else {
@@ -586,23 +583,6 @@ impl Emulator {
     }
 }
 
-/// Whether a packet was changed in the network.
-pub(crate) fn is_changed(frame: &Frame, packet: &Packet) -> bool {
-    let Entering { ecn, dscp, segment, .. } = &frame.entered;
-    (packet.ecn, packet.dscp) != (*ecn, *dscp)
-        || segment.as_ref().is_some_and(|it| packet.segment() != Some(it))
-}
-
-/// Writes the changes into the bytes of a packet.
-pub(crate) fn change(bytes: &mut [u8], frame: &Frame, packet: &Packet) -> Result<(), Error> {
-    edit::set_ecn(bytes, packet.ecn)?;
-    edit::set_dscp(bytes, packet.dscp)?;
-    match (&frame.entered.segment, packet.segment()) {
-        (Some(before), Some(after)) => segments::write(bytes, before, after, frame.scale),
-        _ => Ok(()),
-    }
-}
-
 /// Does the work on a frame that its sender left to a network card, and passes it to `each`, or the segments of a
 /// super-packet. Returns whether it was one.
 pub(crate) fn each_packet(
@@ -634,13 +614,6 @@ pub(crate) fn each_packet(
     }
     each(frame)?;
     Ok(false)
-}
-
-/// The IP packet of a frame without a VLAN tag.
-pub(crate) fn ip_packet(frame: &[u8]) -> Option<IpPacket<'_>> {
-    let bytes = LinkType::ETHERNET.network_layer(frame).ok()?;
-    let is_untagged = frame.len() - bytes.len() == ETHERNET;
-    IpPacket::parse(bytes).ok().filter(|_| is_untagged)
 }
 
 /// Whether an address is confined to the link.

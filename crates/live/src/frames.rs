@@ -2,7 +2,13 @@
 
 use crate::emulation::{Entering, Side};
 use lasthop_base::Time;
-use lasthop_proto::Handle;
+use lasthop_proto::{Handle, Packet};
+use lasthop_wire::{Error, IpPacket, LinkType, edit};
+
+use crate::segments;
+
+/// Length of an Ethernet header.
+pub(crate) const ETHERNET: usize = 14;
 
 /// Where and when a frame entered the network.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +48,32 @@ pub(crate) struct Frame {
     /// The window scale applied to its segment.
     pub(crate) scale: u8,
     pub(crate) origin: Origin,
+}
+
+impl Frame {
+    /// Whether a packet was changed in the network.
+    pub(crate) fn is_changed(&self, packet: &Packet) -> bool {
+        let Entering { ecn, dscp, segment, .. } = &self.entered;
+        (packet.ecn, packet.dscp) != (*ecn, *dscp)
+            || segment.as_ref().is_some_and(|it| packet.segment() != Some(it))
+    }
+
+    /// Writes the changes into `bytes`, a copy of those of the packet as it entered.
+    pub(crate) fn change(&self, bytes: &mut [u8], packet: &Packet) -> Result<(), Error> {
+        edit::set_ecn(bytes, packet.ecn)?;
+        edit::set_dscp(bytes, packet.dscp)?;
+        match (&self.entered.segment, packet.segment()) {
+            (Some(before), Some(after)) => segments::write(bytes, before, after, self.scale),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The IP packet of a frame without a VLAN tag.
+pub(crate) fn ip_packet(frame: &[u8]) -> Option<IpPacket<'_>> {
+    let bytes = LinkType::ETHERNET.network_layer(frame).ok()?;
+    let is_untagged = frame.len() - bytes.len() == ETHERNET;
+    IpPacket::parse(bytes).ok().filter(|_| is_untagged)
 }
 
 /// Frames by handle. Slots and their memory are reused.

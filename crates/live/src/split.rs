@@ -23,8 +23,7 @@ use lasthop_proto::{
 };
 use lasthop_wire::{Checksum, IpPacket, Transport};
 
-use crate::emulator::{ETHERNET, change, is_changed};
-use crate::frames::{Frames, Origin};
+use crate::frames::{ETHERNET, Frames, Origin};
 use crate::segments;
 
 /// The frames in the network, which the emulator shares with base stations.
@@ -104,9 +103,9 @@ impl BaseStation {
         let mut frames = self.frames.lock();
         let frame = frames.get(packet.handle)?;
         self.delayed_ns = frame.delayed_ns;
-        let bytes = if is_changed(frame, packet) {
+        let bytes = if frame.is_changed(packet) {
             self.changed.clone_from(&frame.bytes);
-            if change(&mut self.changed[ETHERNET..], frame, packet).is_err() {
+            if frame.change(&mut self.changed[ETHERNET..], packet).is_err() {
                 return Some(Err(DropReason::Suppressed));
             }
             &self.changed

@@ -2,10 +2,8 @@
 
 use alloc::vec::Vec;
 
-use lasthop_base::Time;
+use lasthop_base::{Bytes, Time};
 
-use crate::application::Request;
-use crate::arq::FrameSizes;
 use crate::packet::{DropReason, FlowId, HostId, Packet};
 use crate::report::EndReport;
 
@@ -193,6 +191,17 @@ pub enum Signal {
     Finished,
 }
 
+/// A request of an [application](crate::application): its connection, its size, and the size of its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// The number of the connection.
+    pub connection: u8,
+    /// Size of the request.
+    pub size: Bytes,
+    /// Size of the response.
+    pub response: Bytes,
+}
+
 /// A packet in a block of a code across packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encoded {
@@ -253,6 +262,15 @@ pub struct FrameEvent {
     pub outcome: LinkOutcome,
     /// Sizes of this frame, and of full frames that are cut now.
     pub sizes: FrameSizes,
+}
+
+/// Sizes of frames in bytes, overhead included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSizes {
+    /// The frame on the air.
+    pub this: Bytes,
+    /// Full frames that are cut now.
+    pub full: Bytes,
 }
 
 /// Outcome of a transmission.

@@ -32,8 +32,8 @@ pub mod tcp;
 pub mod traffic;
 
 pub use component::{
-    Component, ComponentId, Effect, Encoded, FrameEvent, LinkEvent, LinkOutcome, Out, Outcomes, Port, Probe,
-    Quack, Reach, Signal, Tally,
+    Component, ComponentId, Effect, Encoded, FrameEvent, FrameSizes, LinkEvent, LinkOutcome, Out, Outcomes,
+    Port, Probe, Quack, Reach, Request, Signal, Tally,
 };
 pub use packet::{
     Body, Coded, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet, Symbol,

@@ -7,7 +7,11 @@ use core::fmt;
 use lasthop_base::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::tcp::{Segment, SeqNum};
+mod segment;
+mod seq;
+
+pub use segment::{EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, Timestamps};
+pub use seq::SeqNum;
 
 /// A host or router, by its index in the topology.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,6 @@
 //! Metrics by name, and their definitions.
 
-use lasthop_experiment::{Better, DEFINITIONS, MetricName, Metrics, Misnamed, Unit};
+use lasthop_experiment::{Better, DEFINITIONS, MetricName, Metrics, Misnamed, Unit, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -129,5 +129,22 @@ fn word(better: Better) -> Option<&'static str> {
         Better::Higher => Some("higher"),
         Better::Lower => Some("lower"),
         Better::Depends => None,
+    }
+}
+
+/// A metric value as a Python object.
+pub(crate) struct Plain(pub(crate) Value);
+
+impl<'py> IntoPyObject<'py> for Plain {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.0 {
+            Value::Real(value) => value.into_pyobject(py)?,
+            Value::Count(value) => value.into_pyobject(py)?.into_any(),
+            Value::Truth(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        })
     }
 }

@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lasthop_experiment::Value;
 use lasthop_study::{Batch, Cells, Chunk, Column, Failure};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::scenario_error;
-use crate::metric::metric_name;
+use crate::metric::{Plain, metric_name};
 use crate::python_scheme::scheme_error;
 use crate::scenario::Scenario;
 
@@ -247,22 +246,5 @@ impl<'py> IntoPyObject<'py> for Packed<'_> {
             Cells::SameWord(word) => Ok(word.into_pyobject(py)?.into_any()),
             Cells::Each(cells) => Ok(PyBytes::new(py, cells).into_any()),
         }
-    }
-}
-
-/// A metric value as a Python object.
-pub(crate) struct Plain(pub(crate) Value);
-
-impl<'py> IntoPyObject<'py> for Plain {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self.0 {
-            Value::Real(value) => value.into_pyobject(py)?,
-            Value::Count(value) => value.into_pyobject(py)?.into_any(),
-            Value::Truth(value) => value.into_pyobject(py)?.to_owned().into_any(),
-        })
     }
 }

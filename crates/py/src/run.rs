@@ -11,8 +11,8 @@ use pyo3::types::{IntoPyDict, PyDict};
 use serde::Serialize;
 
 use crate::columns;
+use crate::metric::Plain;
 use crate::metric::metric_name;
-use crate::pool::Plain;
 
 /// The result of a run. Created by `Scenario.run`.
 ///

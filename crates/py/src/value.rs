@@ -92,7 +92,7 @@ impl Quantity {
 /// ((19200.0, 'bps'), (4096.0, 'B'), (1e-06, ''), None)
 #[pyfunction]
 pub(crate) fn quantity(text: &str) -> Option<(f64, String)> {
-    lasthop_base::number::parse(text)
+    lasthop_base::parse_quantity(text)
 }
 
 fn number(py: Python<'_>, amount: Amount) -> PyResult<Bound<'_, PyAny>> {

@@ -3,11 +3,15 @@
 use lasthop_base::Time;
 use lasthop_proto::{Body, Component, ComponentId, DropReason, Effect, Out, Outcomes, Packet, Port, Signal};
 
-use crate::look_ahead::Place;
 use crate::node::Node;
 use crate::tap::{Tap, Wire, WireId};
 use crate::wakeups::Wakeups;
 use crate::watchers::Watchers;
+
+// Public for its documentation, which that of several items refers to.
+pub mod look_ahead;
+
+use look_ahead::Place;
 
 /// Room for the effects of one instant that a short run needs, for an initial window of segments; and for the components
 /// of a simple network. More is allocated when needed.
@@ -27,9 +31,9 @@ pub enum Ended {
 
 /// A component, and all that the engine looks up at each of its events: side by side, since a large network is not in
 /// the cache.
-pub(crate) struct Row {
-    pub(crate) node: Node,
-    pub(crate) place: Place,
+struct Row {
+    node: Node,
+    place: Place,
     /// The index in the engine's wires of the one out of the component's first port.
     first_wire: u32,
 }
@@ -104,12 +108,12 @@ impl Builder {
     }
 
     /// Declares that all packets that enter the link `link` come out of the link `feeder`, directly or through a
-    /// router, which permits [look-ahead](crate::look_ahead). Needless if no router is between them.
+    /// router, which permits [look-ahead](look_ahead). Needless if no router is between them.
     pub fn feed(&mut self, feeder: ComponentId, link: ComponentId) {
         self.feeds.push((feeder, link));
     }
 
-    /// Turns [look-ahead](crate::look_ahead) off, and that of links with an ARQ: every event is carried out at its own time,
+    /// Turns [look-ahead](look_ahead) off, and that of links with an ARQ: every event is carried out at its own time,
     /// and every outcome is signalled. Results are the same.
     pub fn step_by_step(mut self) -> Builder {
         self.step_by_step = true;
@@ -197,7 +201,7 @@ impl Component for Vacancy {
 /// Drives components through simulated time.
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
-    pub(crate) rows: Vec<Row>,
+    rows: Vec<Row>,
     /// Wires of all components, indexed by port within each component.
     wires: Vec<Wire>,
     watchers: Watchers,
@@ -205,12 +209,12 @@ pub struct Engine<T> {
     arrival_watches: Vec<((ComponentId, Port), ComponentId)>,
     /// The exits of codes across packets, by the links that lead to them.
     loss_watchers: Watchers,
-    pub(crate) wakeups: Wakeups,
-    pub(crate) out: Out,
-    pub(crate) now: Time,
+    wakeups: Wakeups,
+    out: Out,
+    now: Time,
     /// The highest component that was woken at this instant.
     turn: usize,
-    pub(crate) handled: u64,
+    handled: u64,
     /// Whether each component has signalled that it finished. Grown on demand, so it may be shorter than
     /// `rows`.
     finished: Vec<bool>,
@@ -220,7 +224,7 @@ pub struct Engine<T> {
     pending: usize,
     /// Upper bound of the clock: the limit, or the current instant once all awaited components have finished.
     end: Time,
-    pub(crate) tap: T,
+    tap: T,
 }
 
 impl<T: Tap> Engine<T> {
@@ -365,7 +369,7 @@ impl<T: Tap> Engine<T> {
 
     /// Takes a packet across a wire.
     #[inline(always)]
-    pub(crate) fn hand_over(&mut self, wire: Wire, packet: &Packet) {
+    fn hand_over(&mut self, wire: Wire, packet: &Packet) {
         self.tap.cross(self.now, wire, packet);
         let (to, port) = wire.to;
         let Row { node, place, .. } = &mut self.rows[usize::from(to.0)];
@@ -378,7 +382,7 @@ impl<T: Tap> Engine<T> {
         self.note_handled(to, wanted);
     }
 
-    pub(crate) fn wire(&self, from: ComponentId, port: Port) -> &Wire {
+    fn wire(&self, from: ComponentId, port: Port) -> &Wire {
         let place = self.rows[usize::from(from.0)].first_wire as usize + usize::from(port.0);
         let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
         wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
@@ -395,7 +399,7 @@ impl<T: Tap> Engine<T> {
     }
 
     /// Drops a packet that has arrived with errors at the output port of a link.
-    pub(crate) fn drop_corrupted(&mut self, outlet: (ComponentId, Port), packet: &Packet) {
+    fn drop_corrupted(&mut self, outlet: (ComponentId, Port), packet: &Packet) {
         let link = outlet.0;
         self.tap.drop(self.now, link, packet, DropReason::Corrupted);
         let first = self.arrival_watches.partition_point(|&(watched, _)| watched < outlet);
@@ -502,7 +506,7 @@ impl<T: Tap> Engine<T> {
         self.rows.iter().map(|row| row.node.packets_held()).sum()
     }
 
-    /// Whether packets pass from one link to another ahead of time anywhere, by [look-ahead](crate::look_ahead).
+    /// Whether packets pass from one link to another ahead of time anywhere, by [look-ahead](look_ahead).
     pub fn looks_ahead(&self) -> bool {
         self.rows.iter().any(|row| row.place.looks_ahead())
     }

@@ -9,8 +9,6 @@
 mod contents;
 mod engine;
 mod link;
-// Public for its documentation, which that of several items refers to.
-pub mod look_ahead;
 mod mover;
 pub mod network;
 mod node;
@@ -22,7 +20,7 @@ pub mod wifi;
 pub mod wlan;
 
 pub use contents::{Contents, Copies, Custody};
-pub use engine::{Builder, Ended, Engine};
+pub use engine::{Builder, Ended, Engine, look_ahead};
 pub use lasthop_link::{Dispatch, Expansion, Exposed, QueueLimit};
 pub use link::{Fec, Link, LinkStats, RadioConfig, SharedLink, SharedRadio};
 pub use mover::Mover;

@@ -16,11 +16,13 @@
 mod arq;
 mod cipher;
 mod erasure;
+mod exits;
 mod fec;
 mod message;
 mod plan;
 mod sent;
 mod session;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod tunnel;
@@ -28,6 +30,8 @@ mod window;
 
 pub use arq::ArqCounters;
 pub use cipher::{Key, Salt};
+pub use exits::{Event, Exits};
 pub use fec::{FecCounters, most_open_packets};
 pub use message::{CLASSES, INTERLEAVE, OVERHEAD};
-pub use tunnel::{Counters, Event, Exits, Help, Settings, Tunnel};
+pub use settings::{Help, Settings};
+pub use tunnel::{Counters, Tunnel};

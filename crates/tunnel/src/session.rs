@@ -8,11 +8,12 @@ use lasthop_proto::scheme::parameters::PacketFec;
 
 use crate::arq::{ArqCounters, ArqReceiver, ArqSender};
 use crate::cipher::{Cipher, Salt};
+use crate::exits::{Event, Exits};
 use crate::fec::{FecCounters, FecReceiver, FecSender};
 use crate::message::{self, ArqHeader, ClassForm, CodedHeader, DATA_HEADER, Header, Hello};
 use crate::plan;
 use crate::sent::SentRecord;
-use crate::tunnel::{Event, Exits, Help, Settings};
+use crate::settings::{Help, Settings};
 use crate::window::{REPORTED, Report, Window};
 
 /// The longest delay of a report: while an ARQ waits for it, and otherwise.

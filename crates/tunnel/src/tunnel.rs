@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use lasthop_base::{BitRate, Duration, Time};
-use lasthop_proto::arq::Retransmissions;
-use lasthop_proto::scheme::parameters::PacketFec;
+use lasthop_base::{Duration, Time};
 
 use crate::arq::ArqCounters;
 use crate::cipher::{Cipher, Key, Salt};
+use crate::exits::{Event, Exits};
 use crate::fec::FecCounters;
 use crate::message::{self, ClassForm, DATA_HEADER, HELLO_HEADER, Header, Hello, Message};
 use crate::session::{Session, Wire};
+use crate::settings::{Help, Settings};
 
 /// The time between two hellos while the other end is silent.
 const HELLO: Duration = Duration::from_secs(1);
@@ -30,70 +30,6 @@ const ANSWERS: Duration = Duration::from_secs(1);
 
 /// Numbers of packets above which an end should be started anew: they have 32 bits.
 const WORN: u64 = 1 << 31;
-
-/// The help that packets of a class get.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Help {
-    /// None: they pass the tunnel alone.
-    None,
-    /// A code across packets, with these parameters.
-    Fec(PacketFec),
-    /// Retransmission of lost packets.
-    Arq {
-        /// Maximum number of retransmissions of a packet.
-        retransmissions: Retransmissions,
-        /// Whether packets leave in the order in which they have entered.
-        in_order: bool,
-    },
-}
-
-/// An end of the tunnel.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The help of each class of packets that enter here. The first is that of packets without help.
-    pub classes: Vec<Help>,
-    /// The share of flows without help that this end states, in thousandths.
-    pub unhelped: u16,
-    /// The other end, if this one is to find it.
-    pub peer: Option<SocketAddr>,
-    /// The rate of the path, from which times of the code follow that are not stated.
-    pub rate: Option<BitRate>,
-    /// Whether codes adapt to the loss that is measured: their `n` is then the most that blocks have.
-    pub adapts: bool,
-    /// The time after which the other end is taken for dead, without a datagram from it, or without word that one of this end has
-    /// arrived there. It must be longer than the round trip.
-    pub patience: Duration,
-}
-
-/// The rate of a path of which nothing is known.
-const UNKNOWN_RATE: u64 = 100_000_000_000;
-
-impl Settings {
-    pub(crate) fn rate(&self) -> BitRate {
-        self.rate.or_else(|| BitRate::from_bps(UNKNOWN_RATE)).expect("not zero")
-    }
-}
-
-/// Where things leave.
-pub trait Exits {
-    /// A datagram to another end.
-    fn datagram(&mut self, to: SocketAddr, bytes: &[u8]);
-    /// A packet that has passed the tunnel.
-    fn packet(&mut self, bytes: &[u8]);
-}
-
-/// What has happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The other end was found, or has started anew, at this address.
-    Found(SocketAddr),
-    /// It is silent.
-    Silent,
-    /// It is heard again.
-    Heard,
-    /// It has another address.
-    Moved(SocketAddr),
-}
 
 /// Totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

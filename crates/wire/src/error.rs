@@ -1,5 +1,7 @@
 use std::fmt;
 
+use etherparse::err::LenError;
+
 /// The reason why an IP packet cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,6 +60,11 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The error of a library that a header is cut off.
+pub(crate) fn cut_off(header: &'static str, error: &LenError) -> Error {
+    Error::Truncated { header, needed: error.required_len, found: error.len }
+}
 
 /// The first `needed` bytes of a header.
 pub(crate) fn header<'a>(bytes: &'a [u8], header: &'static str, needed: usize) -> Result<&'a [u8], Error> {

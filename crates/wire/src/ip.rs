@@ -8,7 +8,7 @@ use etherparse::{
 };
 use lasthop_proto::{Dscp, Ecn};
 
-use crate::error::Error;
+use crate::error::{Error, cut_off};
 use crate::icmp::Icmp;
 use crate::tcp::{Tcp, option};
 
@@ -326,8 +326,4 @@ fn extensions(first: IpNumber, bytes: &[u8]) -> Result<Extensions<'_>, Error> {
             return Ok(all);
         }
     }
-}
-
-pub(crate) fn cut_off(header: &'static str, error: &err::LenError) -> Error {
-    Error::Truncated { header, needed: error.required_len, found: error.len }
 }

@@ -6,8 +6,7 @@ use lasthop_proto::tcp::{
     EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
 };
 
-use crate::error::{Error, be16, be32};
-use crate::ip::cut_off;
+use crate::error::{Error, be16, be32, cut_off};
 
 /// A TCP segment.
 #[derive(Clone, Copy, Debug)]

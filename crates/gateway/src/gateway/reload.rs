@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use super::Gateway;
+use crate::arms::{self, Arms};
 use crate::config::Config;
 use crate::policy::Policy;
 use crate::setup::observer_of;
-use crate::tunnel::arms::{self, Arms};
 
 impl Gateway {
     /// Uses another file's settings, for connections that are opened from now on.

@@ -24,6 +24,7 @@ use lasthop_wire::{IpPacket, Transport};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::json;
 
+use crate::arms::Arms;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::flow::{Flow, Opening};
@@ -33,7 +34,6 @@ use crate::log;
 use crate::policy::{Help, Policy};
 use crate::report::rows::{Arm, End, FlowRow, Line, Settings};
 use crate::report::{Evidence, OBSERVED_S};
-use crate::tunnel::arms::Arms;
 use file::Rows;
 use track::Track;
 

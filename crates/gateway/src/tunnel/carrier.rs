@@ -14,9 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-use super::arms::Arms;
 use super::classes::{self, Classes};
 use super::{Board, Status, random};
+use crate::arms::Arms;
 use crate::config::{Config, SchemeName, TunnelScheme};
 use crate::kernel::tunnel_routes::TunnelRoutes;
 use crate::kernel::{Marks, links, socket};

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use lasthop_wire::{IpPacket, Transport};
 
-use super::arms::Arms;
+use crate::arms::Arms;
 use crate::config::{Class, Config, Match, SchemeName};
 
 /// The rules of a file, as packets meet them.

@@ -8,7 +8,6 @@
 //! The routes are there while the other gateway answers. Otherwise, and when this process ends, packets take the routes that
 //! they have without the tunnel.
 
-pub(crate) mod arms;
 mod carrier;
 mod classes;
 
@@ -29,7 +28,7 @@ use serde_json::json;
 use self::carrier::Carrier;
 use crate::config::{Config, SchemeName, TunnelScheme};
 use crate::kernel::tunnel_routes::TunnelRoutes;
-use crate::{log, observe};
+use crate::{arms, log, observe};
 
 /// What is known of a running tunnel, for those who ask.
 #[derive(Clone, Debug, Serialize)]

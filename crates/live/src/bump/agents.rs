@@ -9,7 +9,7 @@ use lasthop_wire::IpPacket;
 
 use super::{Direction, Emit};
 use crate::emulation::{Entering, Side};
-use crate::emulator::{ETHERNET, change, is_changed};
+use crate::frames::ETHERNET;
 use crate::frames::{Frames, Origin};
 
 /// Frames that no agent holds, beyond the number that agents hold, after which they are looked for.
@@ -181,11 +181,11 @@ impl FlowAgents {
         let is_copy = packet.handle != self.entering;
         let sent = self.sent[1 - direction as usize];
         let packet = &refreshed(packet, is_copy, sent, &mut self.latest[direction as usize]);
-        if !is_changed(frame, packet) {
+        if !frame.is_changed(packet) {
             return emit(direction, &frame.bytes);
         }
         work.changed.clone_from(&frame.bytes);
-        match change(&mut work.changed[ETHERNET..], frame, packet) {
+        match frame.change(&mut work.changed[ETHERNET..], packet) {
             Ok(()) => emit(direction, &work.changed),
             Err(_) => work.unsendable += 1,
         }

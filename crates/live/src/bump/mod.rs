@@ -23,7 +23,7 @@ use lasthop_wire::{Checksum, IpPacket, TcpHeader};
 use self::agents::{Arrival, FlowAgents, Work};
 use crate::connections::Connection;
 use crate::emulation::Side;
-use crate::emulator::{ETHERNET, ip_packet};
+use crate::frames::{ETHERNET, ip_packet};
 use crate::segments;
 
 pub use self::driver::BumpDriver;

@@ -216,8 +216,8 @@ impl Lab {
             let from = Side::BOTH[1 - side as usize];
             assert_eq!(frame.bytes[..ETHERNET], header(from), "it looks as if the other host had sent it");
             let mut bytes = frame.bytes[ETHERNET..].to_vec();
-            if is_changed(frame, &carried.packet) {
-                change(&mut bytes, frame, &carried.packet).expect("well-formed");
+            if frame.is_changed(&carried.packet) {
+                frame.change(&mut bytes, &carried.packet).expect("well-formed");
             }
             for &word in &bytes {
                 self.digest = (self.digest ^ u64::from(word)).wrapping_mul(0x0100_0000_01b3);

@@ -4,22 +4,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use lasthop_base::{Bytes, Duration, Invalid, Streams, Time};
+use lasthop_base::{Duration, Invalid, Streams, Time};
 
 use super::messages::{self, Messages};
 use super::page::{self, Pages};
 use super::video::{Player, VideoStats, Viewing};
-
-/// A request: its connection, its size, and the size of its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Request {
-    /// The number of the connection.
-    pub connection: u8,
-    /// Size of the request.
-    pub size: Bytes,
-    /// Size of the response.
-    pub response: Bytes,
-}
+use crate::component::Request;
 
 /// A user's wait for a response or a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

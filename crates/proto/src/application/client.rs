@@ -8,8 +8,8 @@ use lasthop_base::{Bytes, Streams, Time};
 
 use super::activity::Behaviour;
 use super::duplex::{ConnectionEnd, Duplex};
-use super::{Config, Experience, Request, Wait, connection_of, requests, responses};
-use crate::component::{Component, Out, Port, Signal};
+use super::{Config, Experience, Wait, connection_of, requests, responses};
+use crate::component::{Component, Out, Port, Request, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Receiver, Sender};
 

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
 
 use super::Distribution;
-use super::activity::{Behaviour, Experience, Request};
+use super::activity::{Behaviour, Experience};
+use crate::component::Request;
 
 /// An exchange of messages over one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]

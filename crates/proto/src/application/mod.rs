@@ -37,7 +37,7 @@ mod page;
 mod server;
 mod video;
 
-pub use activity::{Activity, Config, Experience, Request, Wait};
+pub use activity::{Activity, Config, Experience, Wait};
 pub use client::{Client, ClientConnection};
 pub use distribution::{Amount, Distribution};
 pub use duplex::ConnectionEnd;

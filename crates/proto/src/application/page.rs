@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
-use super::activity::{Behaviour, Experience, Request, Wait};
+use super::activity::{Behaviour, Experience, Wait};
 use super::messages::at_least_one;
+use crate::component::Request;
 
 /// A user who loads and reads one page at a time.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
-use super::activity::{Behaviour, Experience, Request};
+use super::activity::{Behaviour, Experience};
+use crate::component::Request;
 
 /// Adaptive video streaming over HTTP (DASH, HLS): the player fetches segments, each at a bitrate that it
 /// chooses, until its buffer is full, and then whenever there is room for one. Playback starts, and resumes

@@ -26,7 +26,7 @@ pub use backoff::Backoff;
 pub use config::Protocol;
 pub use retransmissions::Retransmissions;
 
-use crate::component::LinkOutcome;
+use crate::component::{FrameSizes, LinkOutcome};
 
 registry::register! {
     /// One unit at a time, retransmitted until it arrives, with random waits in between.
@@ -103,15 +103,6 @@ pub struct EndedFrame<'a> {
     pub sizes: FrameSizes,
     /// Its effects on packets.
     pub shares: &'a [Share],
-}
-
-/// Sizes of frames in bytes, overhead included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameSizes {
-    /// The frame on the air.
-    pub this: Bytes,
-    /// Full frames that are cut now.
-    pub full: Bytes,
 }
 
 /// What the end of a frame means for one packet.

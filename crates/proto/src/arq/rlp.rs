@@ -40,10 +40,8 @@ use serde::{Deserialize, Serialize};
 
 use super::frame_size::FrameSize;
 use super::status_window::{self, Reports, StatusWindow};
-use super::{
-    Arq, Attempt, EndedFrame, Form, FrameSizes, Next, Protocol, Retransmissions, Share, Statuses, Verdict,
-};
-use crate::component::LinkOutcome;
+use super::{Arq, Attempt, EndedFrame, Form, Next, Protocol, Retransmissions, Share, Statuses, Verdict};
+use crate::component::{FrameSizes, LinkOutcome};
 
 /// The radio link protocol cuts the bytes of packets into frames, and one frame may carry bytes of several
 /// packets. Lost frames are retransmitted before new ones. Frames are multiples of `frame`, and their size

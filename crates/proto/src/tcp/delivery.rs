@@ -2,7 +2,7 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::seq::SeqNum;
+use crate::packet::SeqNum;
 
 /// The delivery state at the transmission of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,8 +173,8 @@ impl DeliveryRate {
 #[cfg(test)]
 mod tests {
     use super::super::sent::Records;
-    use super::super::seq::SeqNum;
     use super::*;
+    use crate::packet::SeqNum;
 
     fn ms(milliseconds: u64) -> Time {
         Time::ZERO + Duration::from_millis(milliseconds)

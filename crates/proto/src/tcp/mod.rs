@@ -16,10 +16,8 @@ mod receiver_reaction;
 pub mod recovery;
 mod rtt;
 mod samples;
-mod segment;
 mod sender;
 mod sent;
-mod seq;
 mod settings;
 mod state;
 mod timers;
@@ -29,6 +27,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use crate::counters::counters;
 use crate::packet::{FlowId, HostId};
 
+pub use crate::packet::{EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
 pub use action::Action;
 pub use cc::Congestion;
 pub use ecn::{EcnMode, code_of, is_unchanged};
@@ -39,9 +38,7 @@ pub(crate) use receiver::blocks_beside;
 pub use receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 pub use recovery::{LossReport, LossStage};
 pub use rtt::{RttEstimator, Ticks};
-pub use segment::{EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
-pub use seq::SeqNum;
 pub use settings::{
     Changes, Deflation, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile,
     RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,

@@ -2,8 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use super::segment::SackBlock;
-use super::seq::SeqNum;
+use crate::packet::{SackBlock, SeqNum};
 
 /// A set of sequence numbers within one window, as sorted ranges that neither overlap nor touch.
 ///

@@ -6,11 +6,9 @@ use core::fmt::Debug;
 
 use lasthop_base::Time;
 
-use super::segment::Segment;
-use super::seq::SeqNum;
 use super::state::SenderState;
 use crate::component::Reach;
-use crate::packet::{Dscp, Notice};
+use crate::packet::{Dscp, Notice, Segment, SeqNum};
 
 /// A scheme's extension of the sender. The sender is independent of particular schemes; a scheme implements
 /// the hooks that it needs. A segment or notice is reported first; then each hole is classified before its

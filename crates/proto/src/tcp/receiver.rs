@@ -17,14 +17,14 @@ use super::ecn::{EcnMode, Received};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
 use super::receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
-use super::segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
-use super::seq::SeqNum;
 use super::settings::Settings;
 use super::state::timestamp;
 use super::timers::{Timer, Timers};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port, Signal};
-use crate::packet::{Body, Dscp, Ecn, Handle, Notice, Packet};
+use crate::packet::{
+    Body, Dscp, Ecn, Flags, Handle, Notice, Packet, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
+};
 use crate::report::{EndCounters, EndReport};
 
 /// Maximum distance of a retransmission behind `rcv_nxt` in bytes; older segments have left the network (RFC

@@ -6,9 +6,8 @@ use lasthop_base::Time;
 
 use super::reaction::Reactions;
 use super::receiver::Receiver;
-use super::segment::Segment;
 use crate::component::Reach;
-use crate::packet::Notice;
+use crate::packet::{Notice, Segment};
 
 /// A scheme's extension of the receiver.
 pub trait ReceiverReaction: Debug + Send {

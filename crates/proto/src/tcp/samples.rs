@@ -4,8 +4,8 @@ use alloc::collections::VecDeque;
 
 use lasthop_base::Time;
 
-use super::seq::SeqNum;
 use super::settings::{RttSamples, Rules, Settings};
+use crate::packet::SeqNum;
 
 /// The transmission times that round-trip samples need.
 #[derive(Clone, Debug)]

@@ -8,14 +8,12 @@ use super::detection::Repeat;
 use super::reaction::Reactions;
 use super::recovery::{self, LossReport, Recovery};
 use super::rtt::RttEstimator;
-use super::segment::{Flags, SackBlock, Segment};
-use super::seq::SeqNum;
 use super::settings::Settings;
 use super::state::SenderState;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Component, Out, Port, Probe, Signal};
-use crate::packet::{Body, Ecn, Notice, Packet};
+use crate::packet::{Body, Ecn, Flags, Notice, Packet, SackBlock, Segment, SeqNum};
 use crate::report::{EndCounters, EndReport};
 
 /// The connection states (RFC 9293 section 3.3.2) that a sender distinguishes.

@@ -8,8 +8,7 @@ use core::ops::Range;
 use lasthop_base::{Duration, Time};
 
 use super::delivery::{DeliveryRate, LostSegment, RateSample, Snapshot};
-use super::segment::SackBlock;
-use super::seq::SeqNum;
+use crate::packet::{SackBlock, SeqNum};
 
 /// The state of an outstanding segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,10 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cc::{Congestion, Limit};
 use super::ecn::EcnMode;
-use super::segment::SackBlocks;
-use super::seq::SeqNum;
 use super::timers::on_wheel;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, SackBlocks, SeqNum};
 
 /// The receive window with which auto-tuning begins, before it is rounded to whole segments.
 pub(super) const FIRST_WINDOW: u32 = 65_536;

@@ -25,14 +25,12 @@ use super::ranges::Ranges;
 use super::reaction::{Reaction, Reactions};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
-use super::segment::Segment;
 use super::sent::Records;
-use super::seq::SeqNum;
 use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Out, Reach};
-use crate::packet::Notice;
+use crate::packet::{Notice, Segment, SeqNum};
 
 /// The state of a sending TCP (RFC 9293 section 3.3.1) and the operations that flavours and reactions use.
 #[derive(Debug)]

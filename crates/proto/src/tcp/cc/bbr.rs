@@ -623,7 +623,7 @@ impl Controller for Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::seq::SeqNum;
+    use crate::packet::SeqNum;
 
     #[test]
     fn a_connection_that_begins_late_begins_with_startup() {

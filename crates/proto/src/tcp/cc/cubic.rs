@@ -229,7 +229,7 @@ impl Controller for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::seq::SeqNum;
+    use crate::packet::SeqNum;
     use crate::tcp::settings::{InitialThreshold, InitialWindow};
 
     const MSS: u32 = 1000;

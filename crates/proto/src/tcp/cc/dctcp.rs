@@ -78,7 +78,7 @@ mod tests {
     use lasthop_base::Time;
 
     use super::*;
-    use crate::tcp::seq::SeqNum;
+    use crate::packet::SeqNum;
     use crate::tcp::settings::Profile;
 
     const MSS: u32 = 1460;

@@ -115,7 +115,7 @@ mod tests {
     use lasthop_base::{Bytes, Time};
 
     use super::*;
-    use crate::tcp::seq::SeqNum;
+    use crate::packet::SeqNum;
 
     /// A path of 60 ms: ρ is 2 3/8 in the eighths of Linux and the initial window two segments. Each
     /// acknowledgement adds 2^ρ - 1 segments, 533/128 - 1 in the table of Linux; above the threshold a window

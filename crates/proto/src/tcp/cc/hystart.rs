@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Time};
 
 use super::RttInfo;
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 use crate::tcp::settings::SlowStartExit;
 
 /// Minimum window in segments for an exit by HyStart in Linux.

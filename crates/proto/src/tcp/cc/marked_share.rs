@@ -1,7 +1,7 @@
 //! The share of marked packets, as an average over rounds (RFC 8257 section 3.3).
 
 use super::Feedback;
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 
 /// The weight of the last round.
 const GAIN: f64 = 1.0 / 16.0;

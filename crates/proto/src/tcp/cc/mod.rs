@@ -20,9 +20,8 @@ pub use window::{SegmentWindow, Window};
 use super::action::Action;
 pub use super::delivery::{LostSegment, RateSample};
 use super::ecn::EcnMode;
-use super::seq::SeqNum;
 use super::settings::Settings;
-use crate::packet::{Ecn, FlowId};
+use crate::packet::{Ecn, FlowId, SeqNum};
 
 registry::register! {
     aimd: Aimd,

@@ -1,7 +1,7 @@
 //! Slow start and congestion avoidance of ns-2's `TcpAgent`.
 
 use super::{AckInfo, Controller, Loss, Window};
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 use crate::tcp::settings::Settings;
 
 /// Multiplicative decrease factor (`decrease_num_`).

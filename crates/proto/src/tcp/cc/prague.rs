@@ -25,9 +25,8 @@ use lasthop_base::{Duration, Time};
 use super::classic_queue::ClassicQueue;
 use super::marked_share::MarkedShare;
 use super::{AckInfo, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window};
-use crate::packet::Ecn;
+use crate::packet::{Ecn, SeqNum};
 use crate::tcp::ecn::EcnMode;
-use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {

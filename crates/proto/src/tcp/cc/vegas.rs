@@ -6,7 +6,7 @@ use lasthop_base::Duration;
 
 use super::reno::Reno;
 use super::{AckInfo, Control, Controller, Loss, RttInfo, Sending, Window};
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {

@@ -135,8 +135,8 @@ impl Controller for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::SeqNum;
     use crate::tcp::cc::RateSample;
-    use crate::tcp::seq::SeqNum;
 
     /// 6100 bytes per round trip of 61 ms are 100 bytes per millisecond. With ticks of 4 ms the round trip is
     /// rounded up to 16 ticks, for which Linux computes 6400 bytes.

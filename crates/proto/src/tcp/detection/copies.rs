@@ -3,7 +3,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 
 /// Unacknowledged transmissions since the sender last went back to the left edge, in order of transmission.
 #[derive(Debug, Default)]

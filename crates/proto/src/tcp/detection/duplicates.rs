@@ -3,8 +3,7 @@
 use core::fmt::Debug;
 
 use super::ns2::Ns2;
-use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::seq::SeqNum;
+use crate::packet::{Flags, Segment, SeqNum};
 use crate::tcp::settings::{Rules, Settings};
 
 /// Which acknowledgements count as duplicate ACKs, and which losses are new.

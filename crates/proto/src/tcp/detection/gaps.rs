@@ -1,7 +1,6 @@
 //! Loss detection by SACK reports above a segment (RFC 6675 section 4), for recovery without records.
 
-use crate::tcp::segment::SackBlock;
-use crate::tcp::seq::SeqNum;
+use crate::packet::{SackBlock, SeqNum};
 use crate::tcp::state::SenderState;
 
 /// A range of bytes neither acknowledged nor reported: `start..end`.

@@ -1,7 +1,7 @@
 //! The duplicate ACK rules of ns-2's `TcpAgent`.
 
 use super::duplicates::{DuplicateRules, Repeat};
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 
 /// Duplicate ACKs count even if nothing is outstanding, since ns-2's receivers never change their windows.
 /// The first segment is never fast-retransmitted (`recover_` starts there), and the second always may be.

@@ -11,8 +11,7 @@ use lasthop_base::{inline_schema, schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::segment::Flags;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Flags};
 
 pub(super) use received::Received;
 pub(super) use reported::{Delivered, Reported};

@@ -1,8 +1,7 @@
 //! What an end has received, and reports: the counters of a data receiver (RFC 9768 section 3.2.1).
 
 use super::EcnMode;
-use crate::packet::Ecn;
-use crate::tcp::segment::{EcnCounters, FieldOrder, Flags, Segment};
+use crate::packet::{Ecn, EcnCounters, FieldOrder, Flags, Segment};
 
 /// The counter of marked packets begins here, so that a field that the path clears is noticed.
 pub(super) const FIRST_PACKETS: u32 = 5;

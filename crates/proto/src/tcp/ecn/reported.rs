@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use lasthop_base::{Duration, Time};
 
 use super::received::FIRST_PACKETS;
-use crate::tcp::segment::Segment;
+use crate::packet::Segment;
 
 /// The ACE field counts modulo this number.
 const CYCLE: u32 = 8;
@@ -160,9 +160,8 @@ fn nearest(least: u32, delivered: Delivered, marked: u32, before: Uncovered) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Ecn;
+    use crate::packet::{Ecn, EcnCounters, FieldOrder, Flags};
     use crate::tcp::ecn::{EcnMode, Received};
-    use crate::tcp::segment::{EcnCounters, FieldOrder, Flags};
 
     fn packets(packets: u32) -> Delivered {
         Delivered { packets, bytes: 1460 * packets }

@@ -14,10 +14,9 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
-use super::super::segment::Segment;
-use super::super::seq::SeqNum;
 use super::super::settings::{FIRST_WINDOW, Settings};
 use super::super::state::timestamp;
+use crate::packet::{Segment, SeqNum};
 
 /// The ratio of payload to memory before the first segment, in 256ths.
 const FIRST_RATIO: u32 = 128;

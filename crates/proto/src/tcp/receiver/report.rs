@@ -1,7 +1,7 @@
 //! What acknowledgements report beside the acknowledgement number: SACK blocks, and the counters of marks.
 
 use super::Receiver;
-use crate::tcp::segment::{EcnCounters, SackBlock, SackBlocks, Segment};
+use crate::packet::{EcnCounters, SackBlock, SackBlocks, Segment};
 
 /// Space for options in a TCP header.
 const OPTION_SPACE: usize = 40;

@@ -4,10 +4,9 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::packet::{Segment, SeqNum};
 use crate::tcp::action::Action;
 use crate::tcp::reaction::Evidence;
-use crate::tcp::segment::Segment;
-use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
 /// Number of losses of the same left edge before it is sent alone. A hop that loses one segment in five

@@ -19,11 +19,11 @@ use lasthop_base::Time;
 
 use super::action::Action;
 use super::reaction::Evidence;
-use super::segment::Segment;
 use super::settings::{Flavour, Rules, Settings};
 use super::state::SenderState;
 use super::timers::Timer;
 use crate::component::Out;
+use crate::packet::Segment;
 
 /// The state of congestion avoidance, with the names of Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,9 +4,9 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::packet::Segment;
 use crate::tcp::action::Action;
 use crate::tcp::reaction::{Evidence, Hole};
-use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
 /// Fast recovery that ends when everything outstanding at its start is acknowledged; a partial

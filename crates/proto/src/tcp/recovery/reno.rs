@@ -4,8 +4,8 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::packet::Segment;
 use crate::tcp::action::Action;
-use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
 /// Fast retransmit and fast recovery; the first acknowledgement of new data ends it.

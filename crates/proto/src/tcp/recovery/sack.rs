@@ -4,11 +4,10 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::packet::{Segment, SeqNum};
 use crate::tcp::action::Action;
 use crate::tcp::detection::{Gap, gaps_from_right};
 use crate::tcp::reaction::{Evidence, Hole};
-use crate::tcp::segment::Segment;
-use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
 /// Recovery that sends while the pipe, the estimate of data in the network, is below the window.

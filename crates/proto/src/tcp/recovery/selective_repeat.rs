@@ -4,9 +4,9 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::packet::Segment;
 use crate::tcp::action::Action;
 use crate::tcp::reaction::Evidence;
-use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
 /// If a later transmission is acknowledged first, an earlier segment neither acknowledged nor reported is

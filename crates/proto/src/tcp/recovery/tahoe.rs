@@ -4,9 +4,9 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, reveals_loss};
 use crate::component::Out;
+use crate::packet::Segment;
 use crate::tcp::action::Action;
 use crate::tcp::reaction::Evidence;
-use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
 /// Any loss reduces the window to one segment and retransmits everything from the hole on. If a reaction

@@ -3,9 +3,9 @@
 use lasthop_base::Time;
 
 use super::SenderState;
+use crate::packet::{SackBlock, Segment};
 use crate::tcp::cc::Loss;
 use crate::tcp::reaction::{Evidence, Hole, Response};
-use crate::tcp::segment::{SackBlock, Segment};
 
 impl SenderState {
     fn loss(&self, now: Time, again: bool) -> Loss {

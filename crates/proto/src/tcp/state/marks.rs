@@ -3,12 +3,10 @@
 use lasthop_base::Time;
 
 use super::SenderState;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Flags, Segment, SeqNum};
 use crate::tcp::cc::Feedback;
 use crate::tcp::ecn::{Delivered, EcnMode, Received, Reported, code_of, is_unchanged};
 use crate::tcp::reaction::{Evidence, Hole};
-use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::seq::SeqNum;
 
 /// The ECN state of a sender.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,8 @@ use lasthop_base::{Bytes, Time};
 
 use super::{SenderState, timestamp};
 use crate::component::{Out, Port};
-use crate::packet::{Body, Dscp, Ecn, Handle, Packet};
+use crate::packet::{Body, Dscp, Ecn, Flags, Handle, Packet, SackBlocks, Segment, SeqNum, Timestamps};
 use crate::tcp::ecn::EcnMode;
-use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
-use crate::tcp::seq::SeqNum;
 use crate::tcp::{Connection, option_bytes};
 
 impl SenderState {

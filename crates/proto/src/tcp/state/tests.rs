@@ -12,12 +12,11 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use super::SenderState;
 use crate::component::Out;
+use crate::packet::{SackBlock, Segment, SeqNum};
 use crate::tcp::cc::{AckInfo, Congestion, Controller, Demand, Loss, Window};
 use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::recovery;
-use crate::tcp::segment::{SackBlock, Segment};
-use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Flavour, InitialWindow, Settings};
 use crate::tcp::{Connection, Transfer};
 

@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Time};
 
 use super::SenderState;
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 
 /// Black-hole detection begins after so long: three retransmissions with an RTO of 0.2 s, doubled each time
 /// (Linux `tcp_retries1`, `tcp_model_timeout`).

@@ -4,7 +4,7 @@
 use lasthop_base::Time;
 
 use super::{Bbr3, Bounds, LostSegment, RateSample, State};
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 
 /// Tolerated loss rate while probing for bandwidth.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;

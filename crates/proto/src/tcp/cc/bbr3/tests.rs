@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Time};
 
 use super::*;
-use crate::tcp::seq::SeqNum;
+use crate::packet::SeqNum;
 
 const MSS: f64 = 1000.0;
 const RTT: Duration = Duration::from_millis(100);

@@ -9,9 +9,8 @@ use lasthop_base::Time;
 use super::newreno::NewReno;
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::packet::{Segment, SeqNum};
 use crate::tcp::action::Action;
-use crate::tcp::segment::Segment;
-use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Flavour, Settings};
 use crate::tcp::state::SenderState;
 

@@ -3,11 +3,10 @@
 use lasthop_base::Time;
 
 use crate::component::Out;
+use crate::packet::{Segment, SeqNum};
 use crate::tcp::action::Action;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::recovery::{Recovery, acknowledge_and_open};
-use crate::tcp::segment::Segment;
-use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
 /// Recovery with a counted pipe: every acknowledgement subtracts one segment, a partial acknowledgement two,

@@ -16,6 +16,7 @@ use self::reduction::Reduction;
 use self::undo::Undo;
 use super::{LossReport, LossStage, Recovery};
 use crate::component::Out;
+use crate::packet::{SackBlock, Segment, SeqNum};
 use crate::tcp::action::Action;
 use crate::tcp::cc::Window;
 use crate::tcp::delivery::RateSample;
@@ -23,9 +24,7 @@ use crate::tcp::detection::{self, Acknowledgement, Context, Found, LossDetector}
 use crate::tcp::ecn::Delivered;
 use crate::tcp::filter::Minimum;
 use crate::tcp::reaction::{Evidence, Hole};
-use crate::tcp::segment::{SackBlock, Segment};
 use crate::tcp::sent::{SegmentState, SentSegment};
-use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::Settings;
 use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
@@ -717,8 +716,8 @@ impl Prr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::SackBlocks;
     use crate::tcp::delivery::Snapshot;
-    use crate::tcp::segment::SackBlocks;
     use crate::tcp::sent::SentSegments;
     use alloc::vec;
     use alloc::vec::Vec;

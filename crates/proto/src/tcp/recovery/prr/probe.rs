@@ -5,9 +5,8 @@ use lasthop_base::{Duration, Time};
 
 use super::{News, Prr, Stage, Undo};
 use crate::component::Out;
+use crate::packet::{Segment, SeqNum};
 use crate::tcp::reaction::{Evidence, Hole};
-use crate::tcp::segment::Segment;
-use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
 

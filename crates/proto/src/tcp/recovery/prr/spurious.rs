@@ -4,7 +4,7 @@
 use lasthop_base::Time;
 
 use super::{AfterTimeout, News, Prr, Stage};
-use crate::tcp::segment::Segment;
+use crate::packet::Segment;
 use crate::tcp::sent::{SegmentState, SentSegment};
 use crate::tcp::state::{SenderState, is_before};
 use crate::tcp::timers::Timer;

@@ -2,8 +2,8 @@
 
 use lasthop_base::Time;
 
+use crate::packet::SeqNum;
 use crate::tcp::cc::Window;
-use crate::tcp::seq::SeqNum;
 
 /// The state of a reduction that may be undone.
 #[derive(Clone, Copy, Debug, Default)]

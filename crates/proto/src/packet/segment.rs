@@ -96,7 +96,7 @@ pub struct SackBlock {
 impl SackBlock {
     /// Whether the block reports data sent, above `una` and below `max`. Duplicate reports (RFC 2883) and
     /// data never sent are not news.
-    pub(super) fn is_news(&self, una: SeqNum, max: SeqNum) -> bool {
+    pub(crate) fn is_news(&self, una: SeqNum, max: SeqNum) -> bool {
         self.start > una && self.start < self.end && self.start < max && self.end <= max
     }
 }
@@ -145,7 +145,7 @@ impl SackBlocks {
 
     /// Bytes of the options that carry the blocks and the counters, padded to 32 bits.
     #[inline]
-    pub(super) fn padded_len(&self) -> u64 {
+    pub(crate) fn padded_len(&self) -> u64 {
         if self.len == 0 && self.form == OptionForm::None {
             return 0;
         }

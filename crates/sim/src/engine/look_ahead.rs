@@ -34,21 +34,21 @@ use std::collections::BTreeMap;
 use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Outcomes, Packet, Port};
 
-use crate::engine::{Engine, Row};
+use super::{Engine, Row};
 use crate::link::line::{Arrival, End, Fate};
 use crate::node::Node;
 use crate::tap::{Tap, Wire};
 
 /// The role of a component in look-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(super) struct Place {
     /// A line that the engine serves itself, since no tap sees it.
-    pub(crate) is_served: bool,
+    pub(super) is_served: bool,
     /// The line out of which all packets come that enter this line.
-    pub(crate) feeder: Option<ComponentId>,
+    pub(super) feeder: Option<ComponentId>,
     onward: Onward,
     /// Link events of this component that neither its watchers nor the tap need.
-    pub(crate) unneeded: Outcomes,
+    pub(super) unneeded: Outcomes,
 }
 
 /// The receiving end of the wire out of a line.
@@ -64,7 +64,7 @@ enum Onward {
 
 impl Place {
     /// A component without look-ahead.
-    pub(crate) fn plain() -> Place {
+    pub(super) fn plain() -> Place {
         Place { is_served: false, feeder: None, onward: Onward::Component, unneeded: Outcomes::default() }
     }
 
@@ -73,7 +73,7 @@ impl Place {
     ///
     /// # Panics
     /// If two links feed the same link.
-    pub(crate) fn assign(
+    pub(super) fn assign(
         rows: &mut [Row],
         wires: &[Wire],
         watches: &[(ComponentId, ComponentId)],
@@ -120,7 +120,7 @@ impl Place {
     }
 
     /// Whether packets may leave this line ahead of time.
-    pub(crate) fn looks_ahead(&self) -> bool {
+    pub(super) fn looks_ahead(&self) -> bool {
         self.onward != Onward::Component
     }
 }
@@ -128,7 +128,7 @@ impl Place {
 impl<T: Tap> Engine<T> {
     /// Hands a packet to the line `first`, and from there to further lines as far as it can go ahead of time.
     #[inline(never)]
-    pub(crate) fn carry(&mut self, first: ComponentId, packet: &Packet) {
+    pub(super) fn carry(&mut self, first: ComponentId, packet: &Packet) {
         let (mut id, mut at) = (first, self.now);
         let mut feeder = None;
         loop {
@@ -190,7 +190,7 @@ impl<T: Tap> Engine<T> {
 
     /// Takes the packets out of a line that have arrived by now.
     #[inline(never)]
-    pub(crate) fn arrive(&mut self, line: ComponentId) {
+    pub(super) fn arrive(&mut self, line: ComponentId) {
         self.handled += 1;
         let index = usize::from(line.0);
         let mut more = true;
@@ -217,7 +217,7 @@ impl<T: Tap> Engine<T> {
 
     /// Settles the counters of the links that look ahead. Of the components with
     /// a deadline at this instant, those up to `last` have been woken.
-    pub(crate) fn settle(&mut self, last: usize) {
+    pub(super) fn settle(&mut self, last: usize) {
         for (index, Row { node, .. }) in self.rows.iter_mut().enumerate() {
             if let Node::Link(link) = node {
                 link.settle(self.now, index <= last);
