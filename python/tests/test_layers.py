@@ -1,4 +1,4 @@
-"""Packages of the library know only those below them."""
+"""Packages of the library know only those below them, and modules form no circle."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_rooms import Arrows, circle
 
 import lasthop
 
@@ -46,6 +47,30 @@ def upward(source: str, floor: str) -> list[str]:
     below = FLOORS[: FLOORS.index(floor) + 1]
     names = [name.split(".") for name in imported(source)]
     return [".".join(name) for name in names if name[0] == "lasthop" and not {*name[1:2]} & {*below}]
+
+
+def modules() -> Arrows:
+    """Return the modules of the library with those that they import, also for type checkers alone."""
+    files = {}
+    for file in PACKAGE.rglob("*.py"):
+        keys = ("lasthop", *file.relative_to(PACKAGE).with_suffix("").parts)
+        files[".".join(keys[:-1] if keys[-1] == "__init__" else keys)] = file
+    # A name that is no module is one in the module before the dot.
+    arrows = {
+        module: {name if name in files else name.rpartition(".")[0] for name in imported(file.read_text())}
+        for module, file in files.items()
+    }
+    return {
+        module: {each for each in found if each in files} - {module, "lasthop"}
+        for module, found in arrows.items()
+    }
+
+
+def test_modules_form_no_circle() -> None:
+    found = modules()
+    assert found["lasthop.fitting.doubt"] >= {"lasthop.fitting.link", "lasthop.measurement"}
+    assert "lasthop.show.study_report" in found["lasthop.show.study_page"]
+    assert circle(found) == []
 
 
 def test_packages_import_only_what_is_below_them() -> None:

@@ -21,7 +21,7 @@ from lasthop.core.statistics import runs_to_tell
 from lasthop.core.titles import shown_title
 from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
 from lasthop.results.samples import TOTAL
-from lasthop.show import study_report
+from lasthop.show import study_files
 from lasthop.study import Study
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write(study: Study, directory: Path, export: str | None, html: bool) -> Resu
             place = Path(closed_later.enter_context(TemporaryDirectory()))
         else:
             place = closed_later.enter_context(Output(directory)).staging
-        written = study_report.write(study, place, export, html, command)
+        written = study_files.write(study, place, export, html, command)
         document = written[0].read_text(encoding="utf-8")
     files = [] if read_only else [path.name for path in written]
     return Results(document, files, study.summary(), study.differences())

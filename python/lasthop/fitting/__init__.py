@@ -1,7 +1,8 @@
 """Models of a link, fitted to measurements. docs/guide/fit.md describes the method and its limits."""
 
+from lasthop.fitting.estimate import stated_link
 from lasthop.fitting.given import GivenLink, preset_link, scenario_link
-from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses, stated_link
+from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses
 from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses
 from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.recognition import fit

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lasthop.fitting.link import FittedLink
 from lasthop.measurement import Direction, Measurement
-
-if TYPE_CHECKING:
-    from lasthop.fitting.link import FittedLink
 
 APART = 2.0
 """A fit is in doubt if senders on it carry less or more than its file by this factor."""
 
 SENDERS = ("linux", "linux-bbr")
 """The senders compared: by losses CUBIC slows down, and BBR does not."""
-
-_OVER_TCP = ("iperf3 tcp", "pcap", "ss", "flent", "lasthop measure")
-"""The formats whose saturated transfers are of TCP."""
 
 _SHORTEST_S, _LONGEST_S = 2.0, 30.0
 _MOST_BITS = 2e9
@@ -58,9 +52,10 @@ def doubts(link: FittedLink, measurements: Sequence[Measurement]) -> Iterator[st
 
 
 def _throughput(measurement: Measurement, direction: Direction) -> float | None:
-    """Return the mean throughput of saturated transfers over TCP in a direction; None without any."""
-    if measurement.format not in _OVER_TCP:
-        return None
+    """Return the mean throughput of saturated transfers over TCP in a direction; None without any.
+
+    UDP that saturates a link shows its capacity.
+    """
     rates = [
         each
         for each in measurement.rates

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lasthop.core import formats
-from lasthop.fitting.link import FittedLink, fit_link
+from lasthop.fitting.estimate import fit_link
+from lasthop.fitting.link import FittedLink
 from lasthop.fitting.losses import REPLICATES
 from lasthop.fitting.waits import FEWEST, LONGEST_WAIT_S, MOST_LOST, Waits, waits
 from lasthop.fitting.wifi import fitted_wifi

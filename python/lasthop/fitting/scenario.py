@@ -1,4 +1,4 @@
-"""The scenario of a fitted link: its tables, and its file."""
+"""Tables of a scenario whose numbers a file prints with the digits that are known."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lasthop._lasthop import Quantity
 from lasthop.core import formats
-from lasthop.core.formats import plural
-from lasthop.core.names import PLAIN
 from lasthop.fitting.losses import FittedLosses, Model
 from lasthop.fitting.timing import Variation
-
-if TYPE_CHECKING:
-    from lasthop.fitting.link import FittedLink
 
 FASTEST_WIRED_BPS = 1e9
 """The minimum rate of the wired path; at least ten times the rate of the wireless link."""
@@ -93,60 +87,7 @@ def values(tables: Any) -> Any:
     return tables.value if isinstance(tables, Rounded | Scaled) else tables
 
 
-def tables(link: FittedLink, rate_bps: float, up_rate_bps: float, down: Tables | str) -> Tables:
-    """Return the tables of the scenario of a link.
-
-    Parameters
-    ----------
-    link : FittedLink
-        The link.
-    rate_bps, up_rate_bps : float
-        The rates of both directions.
-    down : mapping or str
-        The channel of the downlink.
-    """
-    wired = max(link.rtt_s - link.last_hop_rtt_s, 0.0) / 2
-    hop = _seconds(link.last_hop_rtt_s / 2)
-    delay: Scaled | Tables = hop
-    if (course := link.timing.delay_variation) is not None:
-        delay = {"lognormal": {"least": hop, "median": _seconds(course.median), **_lognormal(course)}}
-    of = _names(link)
-    return {
-        "title": _plain(f"Fitted to {of}" if of else "A link as stated"),
-        "limit": Scaled("30", "s"),
-        "sender": "linux",
-        "schemes": [PLAIN],
-        "transfer": {"size": "unlimited"},
-        "wired": {"rate": _bps(max(FASTEST_WIRED_BPS, 10 * rate_bps)), "delay": _seconds_or_zero(wired)},
-        "radio": {
-            "rate": _rate(rate_bps, link.rate_variation),
-            "delay": delay,
-            "queue": Scaled(str(link.queue_packets), "packets"),
-            "channel": down,
-            "uplink": {
-                "rate": _rate(up_rate_bps, link.up_rate_variation),
-                "delay": hop,
-                "channel": channel_of(link.up),
-            },
-        },
-    }
-
-
-def toml(link: FittedLink, stated: Tables) -> str:
-    """Return the file of a scenario of `tables`; comments state the origin of its numbers."""
-    of = _names(link)
-    lines = [f"# Fitted by `lasthop fit` to {_comment(of)}.", "#"] if of else []
-    for losses, name in ((link.down, "down"), (link.up, "up")):
-        if losses is not None:
-            counted = f"{losses.lost:,} of {plural(losses.sent, 'packet')} lost"
-            lines.append(f"# {name}: {counted}; {losses.best.family}:")
-            lines += [f"#   {line}" for line in losses.lines()]
-    lines += [f"# Undetermined: {_comment(what)}." for what in link.cannot_tell]
-    lines += [f"# {_comment(note)}" for note in link.notes]
-    return "\n".join([*lines, "", *_lines("", stated), ""])
-
-
-def _lines(path: str, table: Tables) -> list[str]:
+def toml_lines(path: str, table: Tables) -> list[str]:
     """Return the lines of a table, and of the tables in it that have a heading of their own."""
     headed = [
         key for key, value in table.items() if isinstance(value, dict) and (not path or key == "uplink")
@@ -154,7 +95,7 @@ def _lines(path: str, table: Tables) -> list[str]:
     lines = [f"{key} = {_inline(value)}" for key, value in table.items() if key not in headed]
     for key in headed:
         place = f"{path}.{key}".lstrip(".")
-        lines += ["", f"[{place}]", *_lines(place, table[key])]
+        lines += ["", f"[{place}]", *toml_lines(place, table[key])]
     return lines
 
 
@@ -212,40 +153,41 @@ def share(loss: float) -> Rounded:
     return Rounded(loss, 9)
 
 
-def _lognormal(course: Variation) -> Tables:
+def lognormal(course: Variation) -> Tables:
+    """Return the keys of a lognormal process but its level."""
     return {
         "sigma": Rounded(course.sigma, 3),
-        "step": _seconds(max(course.step_s, 0.01)),
-        "correlation": _seconds_or_zero(course.correlation_s),
+        "step": seconds(max(course.step_s, 0.01)),
+        "correlation": seconds_or_zero(course.correlation_s),
     }
 
 
-def _seconds(value: float) -> Scaled:
+def seconds(value: float) -> Scaled:
+    """Return a duration with three digits."""
     return Scaled(*formats.scaled_seconds(value))
 
 
-def _seconds_or_zero(value: float) -> Scaled:
-    return _seconds(value) if value > 0 else Scaled("0", "s")
+def seconds_or_zero(value: float) -> Scaled:
+    """Return a duration with three digits, which may be zero."""
+    return seconds(value) if value > 0 else Scaled("0", "s")
 
 
-def _bps(value: float) -> Scaled:
+def bps(value: float) -> Scaled:
+    """Return a rate with three digits."""
     return Scaled(*formats.scaled_rate(value))
 
 
-def _rate(rate_bps: float, variation: Variation | None) -> Scaled | Tables:
-    mean = _bps(rate_bps)
-    return mean if variation is None else {"lognormal": {"mean": mean, **_lognormal(variation)}}
+def rate(rate_bps: float, variation: Variation | None) -> Scaled | Tables:
+    """Return a rate, or the process of one that varies."""
+    mean = bps(rate_bps)
+    return mean if variation is None else {"lognormal": {"mean": mean, **lognormal(variation)}}
 
 
-def _names(link: FittedLink) -> str:
-    return ", ".join(Path(file).name for file in link.files)
-
-
-def _comment(words: str) -> str:
+def in_comment(words: str) -> str:
     """Replace line breaks and control characters, so that a text stays within a TOML comment."""
     return "".join(letter if letter.isprintable() else " " for letter in words)
 
 
-def _plain(name: str) -> str:
+def in_string(name: str) -> str:
     """Replace characters that a TOML string would have to escape."""
     return "".join(letter if letter.isprintable() and letter not in '"\\' else "?" for letter in name)

@@ -147,7 +147,7 @@ def _rate(measurement: Measurement, rates: Rates, notes: list[str]) -> tuple[flo
     # A TCP connection with losses seldom fills the link; its best intervals are closest to the rate.
     best = float(np.quantile(carried, 0.99))
     middle = float(np.median(carried))
-    if measurement.format == "csv" and best > UNSTEADY * middle:
+    if not rates.of_transfers and best > UNSTEADY * middle:
         notes.append(
             f"The {rates.direction} rate varies too much to be that of a constant link: a median of "
             f"{middle / 1e6:.3g} Mb/s, and {best / 1e6:.3g} Mb/s at best. --column rate=capacity takes it as "

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.measurement.summary import summarise
+from lasthop.core.formats import plural
 
 Floats = npt.NDArray[np.float64]
 Counters = npt.NDArray[np.int64]
@@ -89,6 +89,39 @@ class Probes:
         """Check the columns."""
         _check(self, ("sent_s", "lost"))
 
+    @property
+    def bursts(self) -> Counters:
+        """The length of each run of lost packets, in order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lasthop.measurement import Direction, Probes
+        >>> lost = np.array([True, False, True, True])
+        >>> Probes(Direction.DOWN, np.arange(4.0), lost, None).bursts.tolist()
+        [1, 2]
+        """
+        padded = np.concatenate(([0], self.lost.astype(np.int8), [0]))
+        edges = np.flatnonzero(np.diff(padded))
+        return edges[1::2] - edges[::2]
+
+    def summary(self) -> str:
+        """Return a line: the share of lost packets, and their bursts."""
+        count, lost = len(self.lost), int(self.lost.sum())
+        size = "" if self.size_bytes is None else f" of {self.size_bytes} B"
+        if not count:
+            return f"{self.direction}: no packets"
+        line = f"{self.direction}: {lost:,} of {plural(count, 'packet')}{size} lost ({lost / count:.3%})"
+        if lost:
+            runs = self.bursts
+            if len(runs) == 1:
+                line += f", in one burst of {plural(lost, 'packet')}"
+            else:
+                line += (
+                    f", {len(runs):,} bursts of {runs.mean():.2f} packets on average, {runs.max():,} at most"
+                )
+        return line
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:
@@ -112,6 +145,14 @@ class Delays:
         """Check the columns."""
         _check(self, ("time_s", "delay_s"))
 
+    def summary(self) -> str:
+        """Return a line: the least delay, the median and the 99th percentile."""
+        ms = self.delay_s * 1e3
+        name = "RTT" if self.direction is Direction.ROUND_TRIP else f"delay {self.direction}"
+        middle, high = np.percentile(ms, [50, 99])
+        samples = plural(len(ms), "sample")
+        return f"{name}: min {ms.min():.1f} ms, median {middle:.1f} ms, p99 {high:.1f} ms of {samples}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
@@ -130,8 +171,11 @@ class Rates:
     saturated : bool
         Whether the sender always had data to send: bulk TCP, or UDP above the throughput.
     capacity : bool, default False
-        Whether the rate is the capacity of the link; implies `saturated`. Saturated TCP may be slower, since
-        it reduces its window after losses.
+        Whether the rate is the capacity of the link, as of saturating UDP; implies `saturated`. Saturated TCP
+        may be slower, since it reduces its window after losses.
+    of_transfers : bool, default True
+        Whether the rates are known to be of transfers, whose best intervals are near the capacity; a table
+        does not say what its rates are.
     """
 
     direction: Direction
@@ -140,10 +184,18 @@ class Rates:
     rate_bps: Floats
     saturated: bool
     capacity: bool = False
+    of_transfers: bool = True
 
     def __post_init__(self) -> None:
         """Check the columns."""
         _check(self, ("time_s", "interval_s", "rate_bps"))
+
+    def summary(self) -> str:
+        """Return a line: the mean rate, and its range."""
+        kind = "saturated" if self.saturated else "carried"
+        mean = _mean(self.rate_bps, self.interval_s) / 1e6
+        low, high = np.percentile(self.rate_bps, [10, 90]) / 1e6
+        return f"rate {self.direction}: {mean:.3g} Mb/s {kind}, 80 % of the time {low:.3g} to {high:.3g} Mb/s"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,6 +230,15 @@ class Counts:
         """Check the columns."""
         _check(self, ("time_s", "interval_s", "sent", "lost"))
 
+    def summary(self) -> str:
+        """Return a line: the share of lost packets."""
+        sent, lost = int(self.sent.sum()), int(self.lost.sum())
+        share = f" ({lost / sent:.3%})" if sent else ""
+        return (
+            f"{self.direction}: {lost:,} of {plural(sent, 'packet')} lost{share}, "
+            f"counted in {plural(len(self.sent), 'interval')}"
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossSeries:
@@ -205,6 +266,11 @@ class LossSeries:
     def __post_init__(self) -> None:
         """Check the columns."""
         _check(self, ("time_s", "interval_s", "loss"))
+
+    def summary(self) -> str:
+        """Return a line: the mean share of lost packets."""
+        mean = _mean(self.loss, self.interval_s)
+        return f"{self.direction}: mean loss {mean:.3%} over {plural(len(self.loss), 'interval')}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -258,7 +324,24 @@ class Measurement:
 
     def summary(self) -> str:
         """Return a few lines: losses with their bursts, delays, rates and notes."""
-        return summarise(self)
+        lines = [f"{self.file}: {self.format}, {self.duration_s:.1f} s"]
+        lines += [f"  in doubt: {doubt}" for doubt in self.doubts]
+        lines += [f"  {line}" for line in self._series()]
+        if self.last_hop is not None:
+            lines += [f"  last hop, {line}" for line in self.last_hop._series()]
+        for part in self.under_load:
+            load = " and ".join(str(rates.direction) for rates in part.rates)
+            lines += [f"  under load {load}, {line}" for line in part._series()]
+        lines += [f"  - {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _series(self) -> list[str]:
+        """Return the summary of each series that has any data."""
+        delays = [each for each in self.delays if len(each.delay_s)]
+        rates = [each for each in self.rates if len(each.rate_bps)]
+        known: tuple[Probes | Counts | LossSeries | Delays | Rates, ...]
+        known = (*self.probes, *self.counts, *self.losses, *delays, *rates)
+        return [each.summary() for each in known]
 
     def noting(self, note: str) -> Measurement:
         """Return a copy with another note."""
@@ -267,6 +350,12 @@ class Measurement:
     def __repr__(self) -> str:
         """Return the summary."""
         return self.summary()
+
+
+def _mean(values: Floats, interval_s: Floats) -> float:
+    """Return the mean over time; zero over none."""
+    total = float(interval_s.sum())
+    return float((values * interval_s).sum()) / total if total > 0 else 0.0
 
 
 def _check(data: Any, columns: tuple[str, ...]) -> None:

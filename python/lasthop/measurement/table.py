@@ -222,7 +222,15 @@ def _read_direction(
         rate_way = Direction.DOWN if way is Direction.ROUND_TRIP else way
         capacity = table.capacity
         rates.append(
-            Rates(rate_way, time_s[keep], interval_s[keep], rate[rows][keep], capacity, capacity=capacity)
+            Rates(
+                rate_way,
+                time_s[keep],
+                interval_s[keep],
+                rate[rows][keep],
+                capacity,
+                capacity=capacity,
+                of_transfers=False,
+            )
         )
         if not capacity:
             notes.append(

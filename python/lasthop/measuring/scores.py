@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lasthop.measurement import Delays, Direction, Measurement, Probes
-from lasthop.measurement.summary import bursts
 
 RAMP_S = 1.0
 """The beginning of a load, in which it has not filled the link yet."""
@@ -80,7 +79,7 @@ def locate(last_hop: Probes, far: Probes) -> Location | None:
     share = float(last_hop.lost.mean() / far.lost.mean())
     low, high = np.quantile(shares, [0.025, 0.975]) if len(shares) else (0.0, np.inf)
     # The chance that all bursts are on one side, although a share of them is on the other.
-    unseen = 1 - 0.025 ** (1 / len(bursts(far.lost)))
+    unseen = 1 - 0.025 ** (1 / len(far.bursts))
     return Location(share, min(float(low), 1 - unseen), max(float(high), unseen))
 
 

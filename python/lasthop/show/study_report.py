@@ -1,17 +1,14 @@
-"""A study's results as a JSON document, as CSV tables, as curves and heat maps.
+"""A study's results as a JSON document, as curves and heat maps.
 
 The keys of the document are a contract, defined in docs/reference/studies.md.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lasthop.core.files import write_text
 from lasthop.core.quantity import axis
 from lasthop.core.titles import shown_title
 from lasthop.core.units import quantile_name
@@ -46,7 +43,7 @@ def document(study: Study) -> dict[str, Any]:
     shown = summaries[study.metric]
     quantiles = {
         metric: {quantile_name(share): study.quantile(share, metric) for share in study.quantiles}
-        for metric in _stated_quantities(study)
+        for metric in stated_quantities(study)
     }
     parameters = list(study.points[0].parameters)
     hashes = [point.hash for point in study.points for _ in point.schemes]
@@ -85,91 +82,14 @@ def document(study: Study) -> dict[str, Any]:
     }
 
 
-def write(
-    study: Study, directory: Path, export: str | None, html: bool = False, command: str = ""
-) -> list[Path]:
-    """Write all results of a study into a directory.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    directory : Path
-        The directory.
-    export : {"csv", "parquet", "datasette"}, optional
-        Also write a table of every run, in this format, or what Datasette is to know of the store.
-    html : bool, default False
-        Also write a report in HTML.
-    command : str, default ""
-        The command that repeats the study, for the report.
-
-    Returns
-    -------
-    list of Path
-        The files.
-    """
-    from lasthop.results.export import to_csv
-
-    results = directory / "results.json"
-    text = json.dumps(document(study), indent=2, ensure_ascii=False) + "\n"
-    write_text(results, text)
-    stated = (study.metric, *study.further)
-    written = [results, to_csv(_stacked(map(study.summary, stated)), directory / "summary.csv")]
-    comparison = _stacked(study.differences(metric=metric) for metric in stated)
-    if len(comparison):
-        written.append(to_csv(comparison, directory / "comparison.csv"))
-    if found := [study.quantile(q, metric) for metric in _stated_quantities(study) for q in study.quantiles]:
-        written.append(to_csv(_stacked(found), directory / "quantiles.csv"))
-    if export == "csv":
-        written.append(study.to_csv(directory / "runs.csv"))
-    if export == "parquet":
-        written.append(study.to_parquet(directory / "runs.parquet"))
-    if export == "datasette":
-        from lasthop.show.datasette import metadata
-
-        text = json.dumps(metadata(study), indent=2, ensure_ascii=False) + "\n"
-        written.append(write_text(directory / "datasette.json", text))
-    written += curves(study, directory)
-    if html:
-        from lasthop.show.study_page import write_html
-
-        written.append(write_html(study, directory / "report.html", command))
-    return written
-
-
-def curves(study: Study, directory: Path) -> list[Path]:
-    """Draw the metric against the swept setting that is numeric, or as a heat map over two such settings.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    directory : Path
-        The directory of the figures: of means, and of each quantile. If other settings are swept too, there
-        is one figure for each combination of their values. With three numeric settings or more there are
-        none.
-
-    Returns
-    -------
-    list of Path
-        The files.
-    """
-    from lasthop import plots
-
-    numeric = len(_numeric(study))
-    numbered = len(study.points[0].parameters) > numeric
-    written = []
-    for share in (None, *study.quantiles):
-        stem = "curve" if numeric == 1 else "heat-map"
-        stem += "" if share is None else f"-{quantile_name(share)}"
-        for number, (_, figure) in enumerate(curve_figures(study, share), 1):
-            written += plots.save(figure, directory / (f"{stem}-{number}" if numbered else stem))
-    return written
-
-
 def curve_figures(study: Study, share: float | None = None) -> Iterator[tuple[str, DataFigure]]:
-    """Yield the figures of `curves` with their titles: of the means, or of a quantile."""
-    numeric = _numeric(study)
+    """Yield the figures of a study with their titles: of the means, or of a quantile.
+
+    Each draws the metric against the swept setting that is numeric, or as a heat map over two such settings.
+    If other settings are swept too, there is one figure for each combination of their values. With three
+    numeric settings or more there are none.
+    """
+    numeric = numeric_settings(study)
     if len(numeric) not in (1, 2) or (share is not None and study.metric == TOTAL):
         return
     from lasthop.plots.curves import sweep_curve
@@ -191,26 +111,19 @@ def curve_figures(study: Study, share: float | None = None) -> Iterator[tuple[st
         yield title, draw(part, title)
 
 
-def _stated_quantities(study: Study) -> list[str]:
+def stated_quantities(study: Study) -> list[str]:
     """Return the stated metrics that have quantiles, if any are wanted."""
     stated = (study.metric, *study.further) if study.quantiles else ()
     return [metric for metric in stated if metric != TOTAL]
 
 
-def _numeric(study: Study) -> list[str]:
+def numeric_settings(study: Study) -> list[str]:
     """Return the swept settings that can be an axis."""
     swept = {
         name: list(dict.fromkeys(point.parameters[name] for point in study.points))
         for name in study.points[0].parameters
     }
     return [name for name, values in swept.items() if axis(values) is not None]
-
-
-def _stacked(tables: Iterable[pandas.DataFrame]) -> pandas.DataFrame:
-    """Return the rows of several tables in one."""
-    import pandas
-
-    return pandas.concat(tables, ignore_index=True)
 
 
 def _mean(row: pandas.Series[Any]) -> dict[str, Any]:
