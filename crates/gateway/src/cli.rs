@@ -199,6 +199,8 @@ fn summary(status: &serde_json::Value) -> String {
     if status["stopped_s"].is_number() {
         lines.push_str("harm was found: no flow is helped until the file is read again\n");
     }
+    let confined = |part: &str| status["sandbox"][part].as_str().unwrap_or_default().to_owned();
+    lines.push_str(&format!("system calls {}; files {}\n", confined("system_calls"), confined("files")));
     let share = status["unhelped_share"].as_f64().unwrap_or_default();
     if let Some(flows) = status["unhelped_flows"].as_u64().filter(|_| share > 0.0) {
         lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));

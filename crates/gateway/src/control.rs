@@ -31,6 +31,7 @@ use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables;
 use crate::log;
 use crate::observe::Shared;
+use crate::sandbox::Sandbox;
 use crate::tunnel::Board;
 
 /// How long whoever asks may take to read or write.
@@ -75,6 +76,7 @@ pub(crate) struct Control {
     pub(crate) counters: Arc<Counters>,
     pub(crate) evidence: Shared,
     pub(crate) board: Board,
+    pub(crate) sandbox: Sandbox,
     pub(crate) commands: Commands,
     pub(crate) is_observing: bool,
     pub(crate) began: Instant,
@@ -161,6 +163,10 @@ impl Control {
             *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
             Ok(())
         });
+        let result = result.map_err(|error| match self.sandbox.obstacle() {
+            Some(obstacle) => io::Error::new(error.kind(), format!("{error}; {obstacle}")),
+            None => error,
+        });
         match &result {
             Ok(()) => log::event("reloaded", json!({"file": self.file})),
             Err(error) => log::event("not reloaded", json!({"file": self.file, "error": error.to_string()})),
@@ -197,6 +203,7 @@ impl Control {
             "counters": counters.collect::<Map<_, _>>(),
             "agents": self.counters.schemes(),
             "tunnel": self.board.read(),
+            "sandbox": self.sandbox,
         })
     }
 

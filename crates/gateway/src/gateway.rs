@@ -3,11 +3,9 @@
 mod reload;
 
 use std::io;
-use std::num::NonZero;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::SockProtocol;
@@ -94,8 +92,16 @@ pub(crate) struct Gateway {
     evidence: Shared,
     board: Board,
     observer: Option<Observer>,
-    /// The connections for which the process has descriptors.
-    most: u32,
+    room: Room,
+}
+
+/// What the process has room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The connections for which it has descriptors.
+    pub(crate) connections: u32,
+    /// The threads that carry data.
+    pub(crate) threads: usize,
 }
 
 /// Why the gateway's first thread has ended.
@@ -108,15 +114,15 @@ pub(crate) enum End {
 }
 
 impl Gateway {
-    /// Sets everything up: from then on connections are split. While observing, all flows are left alone. At most `most`
-    /// connections are split, whatever the file says.
+    /// Sets everything up: from then on connections are split. While observing, all flows are left alone. No more
+    /// connections are split than there is room for, whatever the file says.
     ///
     /// `bell` is an eventfd that rings when there are commands.
     pub(crate) fn start(
         config: Config,
         inheritance: Option<Inheritance>,
         is_observing: bool,
-        most: u32,
+        room: Room,
         (counters, evidence, board): (Arc<Counters>, Shared, Board),
         (commands, bell): (Receiver<Command>, OwnedFd),
     ) -> io::Result<Gateway> {
@@ -172,7 +178,7 @@ impl Gateway {
             evidence,
             board,
             observer,
-            most,
+            room,
             config,
         };
         // Without its predecessor, others rely on this one.
@@ -217,9 +223,7 @@ impl Gateway {
     /// Works until it is told to end.
     pub(crate) fn run(&mut self) -> io::Result<End> {
         let buffer = self.config.scheme.i_tcp.buffer.0 as usize;
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let count = self.config.gateway.threads.map_or(processors, usize::from);
-        for number in 0..count {
+        for number in 0..self.room.threads {
             self.workers.push(Worker::start(number, buffer, Arc::clone(&self.counters))?);
         }
         let mut events: Vec<Event> = Vec::with_capacity(256);
@@ -328,7 +332,7 @@ impl Gateway {
             }
             Help::Split => {}
         }
-        let most = self.config.gateway.connections.min(self.most);
+        let most = self.config.gateway.connections.min(self.room.connections);
         let is_full = self.counters.open.get() + self.openings.len() as u64 >= u64::from(most);
         match self.openings.admit(&opening.flow, now) {
             Err(Full::Silent) => {

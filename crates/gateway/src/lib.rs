@@ -43,6 +43,8 @@ pub mod policy;
 mod process;
 pub mod report;
 #[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
 mod setup;
 #[cfg(target_os = "linux")]
 mod split;

@@ -1,6 +1,7 @@
 //! The gateway as a process: set-up, privileges, signals, its end.
 
 use std::io;
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -16,9 +17,10 @@ use crate::agents;
 use crate::config::Config;
 use crate::control::{self, Commands, Control};
 use crate::counters::Counters;
-use crate::gateway::{Command, End, Gateway};
+use crate::gateway::{Command, End, Gateway, Room};
 use crate::log;
 use crate::observe::{self, Shared};
+use crate::sandbox::Sandbox;
 use crate::tunnel::Board;
 
 /// Runs the gateway of `config`, which was read from `file`, until a signal ends it or a successor takes over.
@@ -32,7 +34,10 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     let mut signals = SigSet::empty();
     [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|signal| signals.add(signal));
     signals.thread_block()?;
-    let most = raise_limits(config.gateway.connections)?;
+    let room = Room {
+        connections: raise_limits(config.gateway.connections)?,
+        threads: config.gateway.threads.map_or_else(processors, usize::from),
+    };
     keep_network_privileges()?;
     // Before a running gateway gives up what it has.
     observe::check_file(&config)?;
@@ -55,12 +60,13 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     }
     let facts =
         json!({"file": file, "radio": config.radios(), "is_observing": is_observing, "replaces": replaces});
+    let sandbox = Sandbox::enter(file, &config)?;
     let (evidence, board) = (Shared::default(), Board::default());
     let mut gateway = Gateway::start(
         config.clone(),
         inheritance,
         is_observing,
-        most,
+        room,
         (Arc::clone(&counters), evidence.clone(), board.clone()),
         (commands, bell),
     )?;
@@ -70,6 +76,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         counters,
         evidence,
         board,
+        sandbox,
         commands: told,
         is_observing,
         began: Instant::now(),
@@ -91,6 +98,11 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
             Ok(())
         }
     }
+}
+
+/// The processors that this process may use.
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// The descriptors of a split connection: two sockets, and a pipe while data wait in one direction.

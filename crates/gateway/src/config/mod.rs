@@ -103,6 +103,10 @@ pub struct Gateway {
     /// The number of threads that carry data. By default one per processor.
     #[serde(default)]
     pub threads: Option<u16>,
+    /// Whether the process is confined to the system calls and the files that it needs, as far as the kernel can (seccomp and
+    /// Landlock).
+    #[serde(default = "default_sandbox")]
+    pub sandbox: bool,
     /// The socket of `lasthop-gateway status`, `reload` and a successor.
     #[serde(default = "default_control")]
     pub control: PathBuf,
@@ -146,6 +150,10 @@ fn default_opening_per_host() -> u32 {
 
 fn default_hold() -> Duration {
     Duration::from_secs(5)
+}
+
+fn default_sandbox() -> bool {
+    true
 }
 
 fn default_control() -> PathBuf {
@@ -315,6 +323,7 @@ impl Config {
             ("gateway.mark_bit", own.mark_bit != other.mark_bit),
             ("gateway.number", own.number != other.number),
             ("gateway.threads", own.threads != other.threads),
+            ("gateway.sandbox", own.sandbox != other.sandbox),
             ("gateway.control", own.control != other.control),
             ("gateway.flows", own.flows != other.flows),
             ("gateway.metrics", own.metrics != other.metrics),

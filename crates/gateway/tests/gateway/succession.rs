@@ -1,5 +1,6 @@
 //! What happens when the gateway's process ends.
 
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -126,4 +127,32 @@ fn a_successor_that_cannot_start_takes_nothing() {
     assert!(!output.status.success() && error.contains("gateway.flows /dev/null/flows.jsonl: "), "{error}");
     let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
     first.expect("split", 1);
+}
+
+/// All threads of every mode are confined, unless the file says otherwise; a new file in the place of the old one is read.
+#[test]
+fn its_threads_are_confined() {
+    let Some(network) = Network::of("succession::its_threads_are_confined") else { return };
+    let threads = |process: u32, line: &str| {
+        let threads = fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+        let statuses = threads.map(|thread| fs::read_to_string(thread.expect("it").path().join("status")));
+        let statuses: Vec<String> = statuses.map(|status| status.expect("a thread")).collect();
+        (statuses.iter().filter(|status| status.contains(line)).count(), statuses.len())
+    };
+    let keys = "scheme = \"snoop\"\nunhelped = 0.5\nmetrics = \"127.0.0.1:9330\"";
+    let gateway = network.start(keys);
+    let state = gateway.status()["sandbox"].clone();
+    println!("{state}");
+    if state["system_calls"] == "confined" {
+        let (confined, all) = threads(gateway.child.id(), "Seccomp:\t2");
+        assert!(confined == all && all >= 6, "{confined} of {all}");
+    }
+    let (file, other) = (network.write(keys), network.directory().join("other.toml"));
+    fs::rename(&file, &other).expect("a file");
+    fs::rename(&other, &file).expect("a file");
+    gateway.reload().expect("a file that may be read");
+    drop(gateway);
+    let gateway = network.start("sandbox = false");
+    assert_eq!(threads(gateway.child.id(), "Seccomp:\t2").0, 0);
+    assert_eq!(gateway.status()["sandbox"]["files"], "not confined: gateway.sandbox is false");
 }
