@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
 from pathlib import Path
@@ -42,6 +43,15 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "gateway.toml"
     path.write_text(FILE, encoding="utf-8")
     return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts threads")
+def test_no_other_thread_keeps_the_privileges_of_root() -> None:
+    code = (
+        "import os, lasthop.cli.app, lasthop.cli.commands.gateway; print(len(os.listdir('/proc/self/task')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout == "1\n"
 
 
 def test_check_knows_files_of_the_gateway(command: Command, file: Path) -> None:

@@ -38,6 +38,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         connections: raise_limits(config.gateway.connections)?,
         threads: config.gateway.threads.map_or_else(processors, usize::from),
     };
+    log_other_threads();
     keep_network_privileges()?;
     // Before a running gateway gives up what it has.
     observe::check_file(&config)?;
@@ -142,6 +143,15 @@ fn keep_network_privileges() -> io::Result<()> {
             )
         },
     )
+}
+
+/// Says so if the process, such as an interpreter, has threads that keep their privileges and take signals.
+fn log_other_threads() {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads > 1 {
+        let remedy = "run lasthop-gateway, which has no others";
+        log::event("caveat", json!({"caveat": "other threads keep their privileges", "remedy": remedy}));
+    }
 }
 
 /// Reloads at SIGHUP, and stops at SIGTERM and SIGINT.

@@ -13,7 +13,6 @@ import typer
 from lasthop import _lasthop
 from lasthop.cli import complete
 from lasthop.cli.failure import RefusedError
-from lasthop.cli.option_values import link_properties
 from lasthop.cli.options import Rate
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
@@ -87,9 +86,11 @@ def gateway(
 
 def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
     """Print the report, and beside it what the laboratory predicts from the same flows."""
-    # What the gateway itself does not need, which may run for months.
+    # What the gateway itself does not need, which may run for months. The threads of numpy would keep
+    # root's privileges.
     from lasthop import fitting
     from lasthop.advice import SENDERS, prediction
+    from lasthop.cli.option_values import link_properties
     from lasthop.measurement import MeasurementError, gateway_flows
     from lasthop.measurement.format import Options
 
