@@ -7,10 +7,13 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{Duration, Time};
+use lasthop_proto::Ecn;
 use lasthop_proto::arq::selective_repeat::Params;
 use lasthop_proto::arq::{Arq, Attempt, Next, Retransmissions, SelectiveRepeat, Verdict};
 
+use crate::exits::Deliver;
 use crate::message::ArqHeader;
+use crate::outer::Tos;
 
 /// The most bytes of packets that wait at an end: at the sending one for the report of their arrival, at the receiving one behind
 /// a gap.
@@ -19,17 +22,24 @@ const BYTES: usize = 4 << 20;
 /// How long packets wait behind a gap, and how old one may be that is retransmitted: about five round trips of a satellite.
 const HOLD: Duration = Duration::from_secs(3);
 
-/// Takes a message of the class: its header, the packet, and the attempt, whose outcome is to be told. Without a packet, it
-/// tells what was given up.
-pub(crate) type Emit<'a> = &'a mut dyn FnMut(ArqHeader, &[u8], Option<Attempt>);
+/// Takes a message of the class: its header, the packet with its outer octet, and the attempt, whose outcome is to be told.
+/// Without a packet, it tells what was given up.
+pub(crate) type Emit<'a> = &'a mut dyn FnMut(ArqHeader, &[u8], Tos, Option<Attempt>);
+
+/// A packet without an outcome.
+#[derive(Debug)]
+struct Waiting {
+    entered: Time,
+    tos: Tos,
+    bytes: Vec<u8>,
+}
 
 /// The sending end.
 #[derive(Debug)]
 pub(crate) struct ArqSender {
     arq: SelectiveRepeat,
     next: u64,
-    /// Those without an outcome, each with the time when it has entered.
-    packets: BTreeMap<u64, (Time, Vec<u8>)>,
+    packets: BTreeMap<u64, Waiting>,
     bytes: usize,
     counters: ArqCounters,
 }
@@ -71,7 +81,7 @@ impl ArqSender {
         self.counters
     }
 
-    pub(crate) fn send(&mut self, now: Time, packet: &[u8], emit: Emit<'_>) {
+    pub(crate) fn send(&mut self, now: Time, tos: Tos, packet: &[u8], emit: Emit<'_>) {
         while self.bytes + packet.len() > BYTES
             && let Some((&oldest, _)) = self.packets.first_key_value()
         {
@@ -79,7 +89,7 @@ impl ArqSender {
         }
         self.arq.begin(self.next, 1);
         self.bytes += packet.len();
-        self.packets.insert(self.next, (now, packet.to_vec()));
+        self.packets.insert(self.next, Waiting { entered: now, tos, bytes: packet.to_vec() });
         self.next += 1;
         self.pump(now, emit);
     }
@@ -95,14 +105,14 @@ impl ArqSender {
             }
             // After an outage nobody waits for what was sent before it.
             while let Some((&oldest, _)) =
-                self.packets.first_key_value().filter(|(_, (entered, _))| *entered + HOLD <= now)
+                self.packets.first_key_value().filter(|(_, waiting)| waiting.entered + HOLD <= now)
             {
                 self.give_up(oldest);
             }
             if self.packets.len() < before {
                 // Packets that wait behind those need not.
                 let oldest = self.oldest();
-                emit(ArqHeader { attempt: 0, number: oldest, oldest }, &[], None);
+                emit(ArqHeader { attempt: 0, number: oldest, oldest }, &[], Tos::default(), None);
             }
             self.pump(now, emit);
         }
@@ -119,8 +129,8 @@ impl ArqSender {
     }
 
     fn remove(&mut self, number: u64) {
-        if let Some((_, packet)) = self.packets.remove(&number) {
-            self.bytes -= packet.len();
+        if let Some(Waiting { bytes, .. }) = self.packets.remove(&number) {
+            self.bytes -= bytes.len();
         }
     }
 
@@ -130,14 +140,14 @@ impl ArqSender {
             // How it ended is known later.
             self.arq.ended(now, attempt, true);
             // One that was given up for want of room may still be due.
-            let Some((_, packet)) = self.packets.get(&attempt.packet) else { continue };
+            let Some(Waiting { tos, bytes, .. }) = self.packets.get(&attempt.packet) else { continue };
             self.counters.retransmitted += u64::from(attempt.number > 1);
             let header = ArqHeader {
                 attempt: attempt.number.min(255) as u8,
                 number: attempt.packet as u32,
                 oldest: self.oldest(),
             };
-            emit(header, packet, Some(attempt));
+            emit(header, bytes, *tos, Some(attempt));
         }
     }
 }
@@ -149,7 +159,7 @@ pub(crate) struct ArqReceiver {
     /// All packets before it have arrived or are given up.
     next: u32,
     /// Those behind it that have arrived; without bytes if they were passed on.
-    arrived: BTreeMap<u32, Vec<u8>>,
+    arrived: BTreeMap<u32, (Ecn, Vec<u8>)>,
     bytes: usize,
     gap_since: Time,
 }
@@ -169,16 +179,17 @@ impl ArqReceiver {
         now: Time,
         header: ArqHeader,
         packet: &[u8],
-        deliver: &mut dyn FnMut(&[u8]),
+        outer: Ecn,
+        deliver: Deliver<'_>,
     ) {
         let ArqHeader { number, oldest, .. } = header;
         if !packet.is_empty() && number >= self.next && !self.arrived.contains_key(&number) {
             if self.in_order {
                 self.bytes += packet.len();
-                self.arrived.insert(number, packet.to_vec());
+                self.arrived.insert(number, (outer, packet.to_vec()));
             } else {
-                deliver(packet);
-                self.arrived.insert(number, Vec::new());
+                deliver(packet, outer);
+                self.arrived.insert(number, (outer, Vec::new()));
             }
         }
         self.advance(now, oldest.min(number), deliver);
@@ -189,27 +200,27 @@ impl ArqReceiver {
     }
 
     /// Gives up a gap that is too old.
-    pub(crate) fn wake(&mut self, now: Time, deliver: &mut dyn FnMut(&[u8])) {
+    pub(crate) fn wake(&mut self, now: Time, deliver: Deliver<'_>) {
         if self.next_wakeup() <= now {
             self.skip_gap(now, deliver);
         }
     }
 
-    fn skip_gap(&mut self, now: Time, deliver: &mut dyn FnMut(&[u8])) {
+    fn skip_gap(&mut self, now: Time, deliver: Deliver<'_>) {
         let behind = self.arrived.first_key_value().map_or(self.next, |(&behind, _)| behind);
         self.advance(now, behind, deliver);
     }
 
     /// Goes on to `oldest` at least, and past all that have arrived.
-    fn advance(&mut self, now: Time, oldest: u32, deliver: &mut dyn FnMut(&[u8])) {
+    fn advance(&mut self, now: Time, oldest: u32, deliver: Deliver<'_>) {
         let before = self.next;
         while let Some(first) =
             self.arrived.first_entry().filter(|first| *first.key() <= self.next.max(oldest))
         {
-            let (number, packet) = first.remove_entry();
+            let (number, (outer, packet)) = first.remove_entry();
             self.bytes -= packet.len();
             if self.in_order {
-                deliver(&packet);
+                deliver(&packet, outer);
             }
             self.next = number.saturating_add(1);
         }

@@ -2,13 +2,20 @@
 
 use std::net::SocketAddr;
 
+use lasthop_proto::Ecn;
+
+use crate::outer::{Ends, Tos};
+
 /// Where things leave.
 pub trait Exits {
     /// A datagram to another end.
-    fn datagram(&mut self, to: SocketAddr, bytes: &[u8]);
-    /// A packet that has passed the tunnel.
-    fn packet(&mut self, bytes: &[u8]);
+    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]);
+    /// A packet that has passed the tunnel, and the ECN of its datagram: it is to be [decapsulated](crate::decapsulate).
+    fn packet(&mut self, bytes: &[u8], outer: Ecn);
 }
+
+/// Takes a packet that leaves, and the mark of its datagram.
+pub(crate) type Deliver<'a> = &'a mut dyn FnMut(&[u8], Ecn);
 
 /// What has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,9 @@ use lasthop_proto::{
 };
 
 use crate::erasure;
+use crate::exits::Deliver;
 use crate::message::CodedHeader;
+use crate::outer::Tos;
 
 /// Packets that a header tells about.
 const HISTORY: u32 = u64::BITS;
@@ -70,8 +72,8 @@ fn packet_of(id: u64, len: usize) -> Packet {
     }
 }
 
-/// Takes a message: a header, and what follows it.
-pub(crate) type Emit<'a> = &'a mut dyn FnMut(CodedHeader, &[u8]);
+/// Takes a message: a header, what follows it, and the outer octet.
+pub(crate) type Emit<'a> = &'a mut dyn FnMut(CodedHeader, &[u8], Tos);
 
 /// The ingress.
 #[derive(Debug)]
@@ -88,6 +90,8 @@ pub(crate) struct FecSender {
 #[derive(Debug)]
 struct OpenBlock {
     number: u32,
+    /// That of the latest packet. Repair packets have it too, and no marks, which nobody could give to a packet.
+    dscp: Dscp,
     packets: Vec<Vec<u8>>,
 }
 
@@ -116,39 +120,44 @@ impl FecSender {
         self.end.next_wakeup()
     }
 
-    pub(crate) fn send(&mut self, now: Time, packet: &[u8], emit: Emit<'_>) {
+    pub(crate) fn send(&mut self, now: Time, tos: Tos, packet: &[u8], emit: Emit<'_>) {
         self.end.receive(now, &packet_of(0, packet.len()), Port::WIRED, &mut self.out);
-        self.carry_out(packet, emit);
+        self.carry_out(tos, packet, emit);
     }
 
     pub(crate) fn wake(&mut self, now: Time, emit: Emit<'_>) {
         if self.end.next_wakeup() <= now {
             self.end.wake(now, &mut self.out);
-            self.carry_out(&[], emit);
+            self.carry_out(Tos::default(), &[], emit);
         }
     }
 
-    fn carry_out(&mut self, packet: &[u8], emit: Emit<'_>) {
+    fn carry_out(&mut self, tos: Tos, packet: &[u8], emit: Emit<'_>) {
         while let Some((_, effect)) = self.out.take() {
             match effect {
                 Effect::Signal(Signal::Encoded(Encoded { block, .. })) => {
                     let slot = self.sent as usize % self.open.len();
                     let begins = self.open[slot].as_ref().is_none_or(|open| open.number != block);
                     if begins {
-                        self.open[slot] = Some(OpenBlock { number: block, packets: Vec::new() });
+                        self.open[slot] =
+                            Some(OpenBlock { number: block, dscp: tos.dscp, packets: Vec::new() });
                     }
-                    self.open[slot].iter_mut().for_each(|open| open.packets.push(packet.to_vec()));
+                    if let Some(open) = &mut self.open[slot] {
+                        open.dscp = tos.dscp;
+                        open.packets.push(packet.to_vec());
+                    }
                     self.history = self.history << 1 | u64::from(begins);
                     self.sent += 1;
                 }
                 Effect::Send(Port::RADIO, Packet { body: Body::Coded(Coded { block, symbol }), .. }) => {
                     let header = CodedHeader { sent: self.sent, history: self.history, block, symbol };
                     match symbol {
-                        Symbol::Source { .. } => emit(header, packet),
+                        Symbol::Source { .. } => emit(header, packet, tos),
                         Symbol::Repair { index, .. } => {
                             let found = self.open.iter().flatten().find(|open| open.number == block);
                             if let Some(open) = found {
-                                emit(header, &erasure::repair_symbol(index, &open.packets));
+                                let tos = Tos { dscp: open.dscp, ecn: Ecn::NotEct };
+                                emit(header, &erasure::repair_symbol(index, &open.packets), tos);
                             }
                         }
                     }
@@ -241,6 +250,8 @@ struct Source {
     /// Its number among all.
     number: u32,
     bytes: Option<Vec<u8>>,
+    /// The mark of its datagram, if it was not lost.
+    outer: Ecn,
     is_delivered: bool,
 }
 
@@ -306,7 +317,8 @@ impl FecReceiver {
         now: Time,
         header: CodedHeader,
         rest: &[u8],
-        deliver: &mut dyn FnMut(&[u8]),
+        outer: Ecn,
+        deliver: Deliver<'_>,
     ) {
         let CodedHeader { block, symbol, .. } = header;
         let (in_block, is_source) = match symbol {
@@ -321,7 +333,7 @@ impl FecReceiver {
         if block < self.first_block {
             // What has arrived of its block before is not known any more, so that nothing can be recovered of it.
             if is_source && header.sent > self.first {
-                deliver(rest);
+                deliver(rest, outer);
             }
             return;
         }
@@ -341,7 +353,7 @@ impl FecReceiver {
                 if source.bytes.is_some() {
                     return;
                 }
-                source.bytes = Some(rest.to_vec());
+                (source.bytes, source.outer) = (Some(rest.to_vec()), outer);
                 if index + 1 == self.scheme.k {
                     found.size = Some(index + 1);
                 }
@@ -366,7 +378,7 @@ impl FecReceiver {
     }
 
     /// Gives up what has waited for too long.
-    pub(crate) fn wake(&mut self, now: Time, deliver: &mut dyn FnMut(&[u8])) {
+    pub(crate) fn wake(&mut self, now: Time, deliver: Deliver<'_>) {
         if self.end.next_wakeup() <= now {
             self.end.wake(now, &mut self.out);
             self.carry_out(deliver);
@@ -374,7 +386,7 @@ impl FecReceiver {
     }
 
     /// Lets the end know of the source packets that were sent before this one.
-    fn learn(&mut self, now: Time, header: CodedHeader, is_source: bool, deliver: &mut dyn FnMut(&[u8])) {
+    fn learn(&mut self, now: Time, header: CodedHeader, is_source: bool, deliver: Deliver<'_>) {
         let CodedHeader { sent, history, block, .. } = header;
         let Some(unknown) = sent.checked_sub(self.sent).filter(|unknown| *unknown > 0) else { return };
         if unknown > HISTORY {
@@ -398,13 +410,13 @@ impl FecReceiver {
     }
 
     /// Delivers what waits, and goes on with packet `sent`: too many were lost to tell which they were, or there is no room.
-    fn begin_anew(&mut self, sent: u32, deliver: &mut dyn FnMut(&[u8])) {
+    fn begin_anew(&mut self, sent: u32, deliver: Deliver<'_>) {
         let blocks = std::mem::take(&mut self.blocks);
         let mut waiting: Vec<Source> = blocks.into_values().flat_map(|block| block.sources).collect();
         waiting.retain(|source| !source.is_delivered);
         waiting.sort_by_key(|source| source.number);
         for source in waiting {
-            source.bytes.iter().for_each(|bytes| deliver(bytes));
+            source.bytes.iter().for_each(|bytes| deliver(bytes, source.outer));
         }
         let mut totals = Totals::default();
         self.end.count(&mut totals);
@@ -428,12 +440,12 @@ impl FecReceiver {
             return;
         }
         let id = u64::from(block) << 8 | found.sources.len() as u64;
-        found.sources.push(Source { number, bytes: None, is_delivered: false });
+        found.sources.push(Source { number, bytes: None, outer: Ecn::NotEct, is_delivered: false });
         let encoded = Signal::Encoded(Encoded { packet: packet_of(id, 0), block });
         self.end.on_signal(now, &encoded, &mut self.out);
     }
 
-    fn carry_out(&mut self, deliver: &mut dyn FnMut(&[u8])) {
+    fn carry_out(&mut self, deliver: Deliver<'_>) {
         while let Some((_, effect)) = self.out.take() {
             if let Effect::Send(Port::WIRED, Packet { body: Body::Datagram(Datagram { seq: id, .. }), .. }) =
                 effect
@@ -443,7 +455,7 @@ impl FecReceiver {
         }
     }
 
-    fn deliver(&mut self, number: u32, index: u8, deliver: &mut dyn FnMut(&[u8])) {
+    fn deliver(&mut self, number: u32, index: u8, deliver: Deliver<'_>) {
         let Some(block) = self.blocks.get_mut(&number) else { return };
         if block.sources.get(usize::from(index)).is_some_and(|source| source.bytes.is_none()) {
             let before = block.bytes();
@@ -459,7 +471,7 @@ impl FecReceiver {
         let Some(source) = block.sources.get_mut(usize::from(index)) else { return };
         source.is_delivered = true;
         if let Some(bytes) = &source.bytes {
-            deliver(bytes);
+            deliver(bytes, source.outer);
         }
         if block.is_over() {
             self.remove(number);
@@ -474,7 +486,7 @@ impl FecReceiver {
 
     /// Bounds the memory. Blocks of which nothing can be delivered any more are forgotten; of those that the end has use for, it
     /// must know.
-    fn forget(&mut self, deliver: &mut dyn FnMut(&[u8])) {
+    fn forget(&mut self, deliver: Deliver<'_>) {
         let in_use = 2 * self.slots.len() as u32;
         while (self.blocks.len() > BLOCKS || self.bytes > BYTES)
             && let Some((&oldest, block)) = self.blocks.first_key_value()

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 
 use lasthop_base::{Duration, Time};
+use lasthop_proto::Dscp;
 use lasthop_proto::arq::Attempt;
 
 use crate::window::Report;
 
-/// A datagram counts as lost when this many later ones have arrived (RFC 9002 section 6.1.1).
+/// A datagram counts as lost when the one that was sent so many later has arrived (RFC 9002 section 6.1.1). Both must have the same
+/// DSCP: queues let those of others overtake.
 const REORDERING: u64 = 3;
 
 /// The most datagrams on record.
@@ -23,6 +25,9 @@ const MEASURED: u64 = 2000;
 #[derive(Clone, Copy, Debug)]
 struct Record {
     sent: Time,
+    dscp: Dscp,
+    /// Its number among those of its DSCP.
+    number: u64,
     /// The class and the attempt, of one with ARQ.
     attempt: Option<(u8, Attempt)>,
     is_settled: bool,
@@ -34,6 +39,8 @@ pub(crate) struct SentRecord {
     /// The counter of the first.
     first: u64,
     records: VecDeque<Record>,
+    /// By DSCP: the number of those that were sent, and the highest number that has arrived.
+    of_dscp: [(u64, u64); 64],
     /// Number of attempts without an outcome, and the time of the last one, or of the last poll.
     open: usize,
     asked: Time,
@@ -74,6 +81,7 @@ impl SentRecord {
         SentRecord {
             first,
             records: VecDeque::new(),
+            of_dscp: [(0, 0); 64],
             open: 0,
             asked: Time::ZERO,
             polls: 0,
@@ -97,6 +105,7 @@ impl SentRecord {
     pub(crate) fn note(
         &mut self,
         now: Time,
+        dscp: Dscp,
         attempt: Option<(u8, Attempt)>,
         mut forget: impl FnMut(u8, Attempt),
     ) {
@@ -112,12 +121,14 @@ impl SentRecord {
             self.open += 1;
             self.asked = now;
         }
-        self.records.push_back(Record { sent: now, attempt, is_settled: false });
+        let (number, _) = &mut self.of_dscp[usize::from(dscp.get())];
+        *number += 1;
+        self.records.push_back(Record { sent: now, dscp, number: *number, attempt, is_settled: false });
     }
 
     /// The next datagram was a hello, which may be for another end. `forget` is as that of [`note`](SentRecord::note).
     pub(crate) fn note_hello(&mut self, now: Time, forget: impl FnMut(u8, Attempt)) {
-        self.note(now, None, forget);
+        self.note(now, Dscp::DEFAULT, None, forget);
         self.records.iter_mut().next_back().into_iter().for_each(|record| record.is_settled = true);
     }
 
@@ -142,6 +153,12 @@ impl SentRecord {
             self.rtt = Some(self.rtt.map_or(sample, smooth));
         }
         let patience = self.patience();
+        for (counter, record) in (self.first..=report.highest).zip(&self.records) {
+            if !record.is_settled && report.has(counter) == Some(true) {
+                let (_, arrived) = &mut self.of_dscp[usize::from(record.dscp.get())];
+                *arrived = record.number.max(*arrived);
+            }
+        }
         for (counter, record) in (self.first..=report.highest).zip(&mut self.records) {
             if record.is_settled {
                 continue;
@@ -150,7 +167,10 @@ impl SentRecord {
             let has_arrived = report.has(counter);
             let is_over = match has_arrived {
                 Some(true) => true,
-                Some(false) => is_old || report.highest - counter >= REORDERING,
+                Some(false) => {
+                    let (_, arrived) = self.of_dscp[usize::from(record.dscp.get())];
+                    is_old || arrived >= record.number + REORDERING
+                }
                 // Reports that would have told were lost. An attempt may still be in an earlier one that was overtaken.
                 None => is_old || record.attempt.is_none(),
             };

@@ -1,16 +1,16 @@
 //! What the two ends share from a hello on, until one of them starts anew.
 
-use std::net::SocketAddr;
-
 use lasthop_base::{Duration, Time};
+use lasthop_proto::Ecn;
 use lasthop_proto::arq::Attempt;
 use lasthop_proto::scheme::parameters::PacketFec;
 
 use crate::arq::{ArqCounters, ArqReceiver, ArqSender};
 use crate::cipher::{Cipher, Salt};
-use crate::exits::{Event, Exits};
+use crate::exits::{Deliver, Event, Exits};
 use crate::fec::{FecCounters, FecReceiver, FecSender};
 use crate::message::{self, ArqHeader, ClassForm, CodedHeader, DATA_HEADER, Header, Hello};
+use crate::outer::{Ends, Tos};
 use crate::plan;
 use crate::sent::SentRecord;
 use crate::settings::{Help, Settings};
@@ -42,7 +42,7 @@ pub(crate) struct Wire<'a> {
 #[derive(Debug)]
 pub(crate) struct Outbound {
     sealing: Cipher,
-    pub(crate) address: SocketAddr,
+    pub(crate) ends: Ends,
     pub(crate) record: SentRecord,
     /// The time of the last datagram.
     pub(crate) sent: Time,
@@ -55,6 +55,7 @@ impl Outbound {
     fn seal(
         &mut self,
         wire: &mut Wire<'_>,
+        tos: Tos,
         attempt: Option<(u8, Attempt)>,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
@@ -63,9 +64,10 @@ impl Outbound {
         write(datagram);
         self.sealing.seal(**counter, datagram, DATA_HEADER);
         **counter += 1;
-        self.record.note(*now, attempt, |class, attempt| self.forgotten.push((class, attempt, false)));
+        self.record
+            .note(*now, tos.dscp, attempt, |class, attempt| self.forgotten.push((class, attempt, false)));
         self.sent = *now;
-        exits.datagram(self.address, datagram);
+        exits.datagram(self.ends, tos, datagram);
     }
 }
 
@@ -123,7 +125,7 @@ impl Session {
         (salt, [sealing, opening]): (Salt, [Cipher; 2]),
         counters: (u64, u64),
         hello: &Hello,
-        address: SocketAddr,
+        ends: Ends,
     ) -> Session {
         let senders = settings.classes.iter().map(|help| match help {
             Help::None => Sender::Plain,
@@ -145,7 +147,7 @@ impl Session {
             salt,
             opening,
             window: Window::from(counters.1),
-            outbound: Outbound { sealing, address, record, sent: now, forgotten: Vec::new() },
+            outbound: Outbound { sealing, ends, record, sent: now, forgotten: Vec::new() },
             heard: now,
             confirmed: now,
             silent_from: None,
@@ -162,7 +164,7 @@ impl Session {
     }
 
     /// An authentic datagram with a new counter has come. The other end is where the newest came from.
-    pub(crate) fn hear(&mut self, now: Time, counter: u64, from: SocketAddr) -> Option<Event> {
+    pub(crate) fn hear(&mut self, now: Time, counter: u64, from: Ends) -> Option<Event> {
         let is_newest = counter > self.window.highest();
         // Lost or overtaken: an ARQ is told at once.
         let leaves_gap = counter > self.window.highest() + 1;
@@ -178,8 +180,8 @@ impl Session {
         if is_newest {
             self.arrived = now;
         }
-        let has_moved = is_newest && std::mem::replace(&mut self.outbound.address, from) != from;
-        has_moved.then_some(Event::Moved(from))
+        let has_moved = is_newest && std::mem::replace(&mut self.outbound.ends, from).peer != from.peer;
+        has_moved.then_some(Event::Moved(from.peer))
     }
 
     pub(crate) fn counters(&self) -> (FecCounters, ArqCounters) {
@@ -221,18 +223,22 @@ impl Session {
     }
 
     /// A packet of a class enters; of an unknown one, it has no help.
-    pub(crate) fn send(&mut self, class: usize, packet: &[u8], wire: &mut Wire<'_>) {
+    pub(crate) fn send(&mut self, class: usize, tos: Tos, packet: &[u8], wire: &mut Wire<'_>) {
         let Session { senders, outbound, .. } = self;
         let code = class as u8;
         match senders.get_mut(class) {
-            Some(Sender::Fec { sender, .. }) => sender.send(wire.now, packet, &mut |header, body| {
-                outbound.seal(wire, None, |to| write_coded(code, header, body, to));
-            }),
-            Some(Sender::Arq(sender)) => sender.send(wire.now, packet, &mut |header, body, attempt| {
-                let attempt = attempt.map(|attempt| (code, attempt));
-                outbound.seal(wire, attempt, |to| write_arq(code, header, body, to));
-            }),
-            Some(Sender::Plain) | None => outbound.seal(wire, None, |to| {
+            Some(Sender::Fec { sender, .. }) => {
+                sender.send(wire.now, tos, packet, &mut |header, body, tos| {
+                    outbound.seal(wire, tos, None, |to| write_coded(code, header, body, to));
+                })
+            }
+            Some(Sender::Arq(sender)) => {
+                sender.send(wire.now, tos, packet, &mut |header, body, tos, attempt| {
+                    let attempt = attempt.map(|attempt| (code, attempt));
+                    outbound.seal(wire, tos, attempt, |to| write_arq(code, header, body, to));
+                })
+            }
+            Some(Sender::Plain) | None => outbound.seal(wire, tos, None, |to| {
                 to.push(if class < senders.len() { code } else { 0 });
                 to.extend(packet);
             }),
@@ -246,21 +252,21 @@ impl Session {
         now: Time,
         class: u8,
         rest: &[u8],
-        deliver: &mut dyn FnMut(&[u8]),
+        outer: Ecn,
+        deliver: Deliver<'_>,
     ) -> bool {
         self.unreported += 1;
-        let is_read =
-            match self.receivers.get_mut(usize::from(class)) {
-                Some(Receiver::Plain) => {
-                    deliver(rest);
-                    Some(())
-                }
-                Some(Receiver::Fec(receiver)) => CodedHeader::parse(rest)
-                    .map(|(header, rest)| receiver.receive(now, header, rest, deliver)),
-                Some(Receiver::Arq(receiver)) => ArqHeader::parse(rest)
-                    .map(|(header, packet)| receiver.receive(now, header, packet, deliver)),
-                None => None,
-            };
+        let is_read = match self.receivers.get_mut(usize::from(class)) {
+            Some(Receiver::Plain) => {
+                deliver(rest, outer);
+                Some(())
+            }
+            Some(Receiver::Fec(receiver)) => CodedHeader::parse(rest)
+                .map(|(header, rest)| receiver.receive(now, header, rest, outer, deliver)),
+            Some(Receiver::Arq(receiver)) => ArqHeader::parse(rest)
+                .map(|(header, packet)| receiver.receive(now, header, packet, outer, deliver)),
+            None => None,
+        };
         is_read.is_some()
     }
 
@@ -286,16 +292,16 @@ impl Session {
 
     /// Tells the other end that this one ends.
     pub(crate) fn close(&mut self, wire: &mut Wire<'_>) {
-        self.outbound.seal(wire, None, message::write_bye);
+        self.outbound.seal(wire, Tos::default(), None, message::write_bye);
     }
 
     fn settle(&mut self, outcomes: Vec<(u8, Attempt, bool)>, wire: &mut Wire<'_>) {
         let Session { senders, outbound, .. } = self;
         for (code, attempt, has_arrived) in outcomes {
             if let Some(Sender::Arq(sender)) = senders.get_mut(usize::from(code)) {
-                sender.learn(wire.now, attempt, has_arrived, &mut |header, body, attempt| {
+                sender.learn(wire.now, attempt, has_arrived, &mut |header, body, tos, attempt| {
                     let attempt = attempt.map(|attempt| (code, attempt));
-                    outbound.seal(wire, attempt, |to| write_arq(code, header, body, to));
+                    outbound.seal(wire, tos, attempt, |to| write_arq(code, header, body, to));
                 });
             }
         }
@@ -343,7 +349,7 @@ impl Session {
     pub(crate) fn report(&mut self, unhelped: u16, wire: &mut Wire<'_>) {
         let delay = wire.now.since(self.arrived).as_nanos() / 1000;
         let report = self.window.report(delay.try_into().unwrap_or(u32::MAX));
-        self.outbound.seal(wire, None, |to| message::write_report(unhelped, &report, to));
+        self.outbound.seal(wire, Tos::default(), None, |to| message::write_report(unhelped, &report, to));
         (self.report_at, self.reported, self.unreported) = (Time::NEVER, wire.now, 0);
         self.highest_reported = report.highest;
     }
@@ -354,14 +360,14 @@ impl Session {
         let now = wire.now;
         for (code, sender) in (0..).zip(senders) {
             if let Sender::Fec { sender, .. } = sender {
-                sender.wake(now, &mut |header, body| {
-                    outbound.seal(wire, None, |to| write_coded(code, header, body, to));
+                sender.wake(now, &mut |header, body, tos| {
+                    outbound.seal(wire, tos, None, |to| write_coded(code, header, body, to));
                 });
             }
         }
-        let mut deliver = |packet: &[u8]| {
+        let mut deliver = |packet: &[u8], outer: Ecn| {
             *left += 1;
-            wire.exits.packet(packet);
+            wire.exits.packet(packet, outer);
         };
         for receiver in receivers {
             match receiver {
@@ -372,7 +378,7 @@ impl Session {
         }
         if outbound.record.asks_at() <= now {
             outbound.record.asked(now);
-            outbound.seal(wire, None, message::write_poll);
+            outbound.seal(wire, Tos::default(), None, message::write_poll);
         }
         self.settle_forgotten(wire);
     }

@@ -15,10 +15,11 @@ use std::net::SocketAddr;
 use lasthop_base::{Duration, Stream, Streams, Time};
 use lasthop_proto::arq::Retransmissions;
 use lasthop_proto::scheme::parameters::PacketFec;
+use lasthop_proto::{Dscp, Ecn};
 
 use crate::cipher::Cipher;
 use crate::message::{DATA_HEADER, Header, Message};
-use crate::{Event, Exits, Help, Key, Settings, Tunnel};
+use crate::{Ends, Event, Exits, Help, Key, Settings, Tos, Tunnel};
 
 fn address(host: u8) -> SocketAddr {
     ([192, 0, 2, host], 9332).into()
@@ -55,18 +56,26 @@ const ORDERED: [usize; 2] = [3, 4];
 /// Classes in which none is lost while both ends live.
 const RELIABLE: [usize; 2] = [3, 5];
 
+/// The outer headers of a datagram from `peer` that no queue has marked.
+fn outer(peer: SocketAddr) -> (Ends, Ecn) {
+    (peer.into(), Ecn::NotEct)
+}
+
 #[derive(Default)]
 struct Left {
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
-    packets: Vec<Vec<u8>>,
+    /// The octet of each.
+    octets: Vec<Tos>,
+    packets: Vec<(Vec<u8>, Ecn)>,
 }
 
 impl Exits for Left {
-    fn datagram(&mut self, to: SocketAddr, bytes: &[u8]) {
-        self.datagrams.push((to, bytes.to_vec()));
+    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]) {
+        self.datagrams.push((ends.peer, bytes.to_vec()));
+        self.octets.push(tos);
     }
-    fn packet(&mut self, bytes: &[u8]) {
-        self.packets.push(bytes.to_vec());
+    fn packet(&mut self, bytes: &[u8], outer: Ecn) {
+        self.packets.push((bytes.to_vec(), outer));
     }
 }
 
@@ -75,13 +84,28 @@ impl Exits for Left {
 struct Path {
     loss: f64,
     duplicates: f64,
+    /// The share of datagrams that queues mark, of those that may be.
+    marks: f64,
     jitter: Duration,
+    /// How much longer datagrams with the default DSCP take.
+    lag: Duration,
     is_cut: bool,
     /// The end from which nothing arrives.
     is_mute: Option<usize>,
 }
 
-const CLEAN: Path = Path { loss: 0.0, duplicates: 0.0, jitter: Duration::ZERO, is_cut: false, is_mute: None };
+const CLEAN: Path = Path {
+    loss: 0.0,
+    duplicates: 0.0,
+    marks: 0.0,
+    jitter: Duration::ZERO,
+    lag: Duration::ZERO,
+    is_cut: false,
+    is_mute: None,
+};
+
+/// The end that gets a datagram, its outer headers, and its bytes.
+type UnderWay = (usize, (Ends, Ecn), Vec<u8>);
 
 struct World {
     now: Time,
@@ -90,8 +114,8 @@ struct World {
     path: Path,
     draw: Stream,
     starts: u8,
-    /// Datagrams under way, by arrival: the end that gets it, and where it came from.
-    under_way: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
+    /// Datagrams under way, by arrival.
+    under_way: BTreeMap<(Time, u64), UnderWay>,
     number: u64,
     /// Datagrams that have arrived, and the share of them that is recorded.
     recorded: Vec<Vec<u8>>,
@@ -140,8 +164,11 @@ impl World {
     fn act(&mut self, end: usize, action: impl FnOnce(&mut Tunnel, Time, &mut Left)) -> usize {
         let mut left = Left::default();
         action(&mut self.ends[end], self.now, &mut left);
-        for packet in left.packets {
+        for (packet, outer) in left.packets {
             let (class, id) = tag_of(&packet);
+            assert!(outer == Ecn::Ce || [Ecn::NotEct, tos_of(id).ecn].contains(&outer), "{outer:?}");
+            assert!(outer != Ecn::Ce || tos_of(id).ecn.is_capable(), "the mark of another");
+            self.count("marked", u64::from(outer == Ecn::Ce));
             assert_eq!(packet, packet_of(class, id), "its bytes are those that entered");
             assert!(self.entered[1 - end].contains(&(class, id)), "{class} {id} was never sent");
             assert!(self.left[1 - end].insert((class, id)), "{class} {id} came twice");
@@ -150,7 +177,7 @@ impl World {
             *highest = id.max(*highest);
         }
         let count = left.datagrams.len();
-        for (to, bytes) in left.datagrams {
+        for ((to, bytes), tos) in left.datagrams.into_iter().zip(left.octets) {
             let other = 1 - end;
             if to != self.addresses[other] {
                 // To where the other end was, or a repeated hello came from.
@@ -160,9 +187,12 @@ impl World {
             for _ in 0..copies {
                 let is_cut = self.path.is_cut || self.path.is_mute == Some(end);
                 if !is_cut && !self.draw.bernoulli(self.path.loss) {
-                    let delay = Duration::from_millis(15) + self.draw.up_to(self.path.jitter);
+                    let lag = if tos.dscp == Dscp::DEFAULT { self.path.lag } else { Duration::ZERO };
+                    let delay = Duration::from_millis(15) + lag + self.draw.up_to(self.path.jitter);
                     self.number += 1;
-                    let entry = (other, self.addresses[end], bytes.clone());
+                    let is_marked = tos.ecn.is_capable() && self.draw.bernoulli(self.path.marks);
+                    let ecn = if is_marked { Ecn::Ce } else { tos.ecn };
+                    let entry = (other, (self.addresses[end].into(), ecn), bytes.clone());
                     self.under_way.insert((self.now + delay, self.number), entry);
                 }
             }
@@ -211,7 +241,7 @@ impl World {
         if self.ends[end].is_up() {
             self.entered[end].insert((class, id));
         }
-        self.act(end, |tunnel, now, left| tunnel.send(now, class, &packet, left));
+        self.act(end, |tunnel, now, left| tunnel.send(now, class, tos_of(id), &packet, left));
     }
 
     /// An end dies, and starts anew.
@@ -258,7 +288,7 @@ impl World {
         let (len, peer) = (bytes.len(), self.ends[end].peer());
         let is_hello = matches!(Header::parse(&bytes), Some(Header::Hello { .. }));
         let answers = self.act(end, |tunnel, now, left| {
-            tunnel.receive(now, &mut bytes, from, left);
+            tunnel.receive(now, &mut bytes, outer(from), left);
             assert!(left.datagrams.iter().all(|(_, bytes)| bytes.len() <= len), "it amplifies");
             assert!(left.datagrams.is_empty() || is_hello, "only hellos are answered");
         });
@@ -272,6 +302,12 @@ fn packet_of(class: usize, id: u32) -> Vec<u8> {
     packet.extend(id.to_be_bytes());
     packet.resize(5 + (id as usize * 37) % 200, id as u8);
     packet
+}
+
+/// The octet of a packet.
+fn tos_of(id: u32) -> Tos {
+    let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][id as usize % 3];
+    Tos { dscp: Dscp::new([0, 46][id as usize / 3 % 2]), ecn }
 }
 
 fn tag_of(packet: &[u8]) -> (usize, u32) {
@@ -296,7 +332,9 @@ fn whatever_leaves_has_entered_once_and_in_order() {
                     world.path = Path {
                         loss: [0.0, 0.05, 0.3][world.draw.below(3) as usize],
                         duplicates: [0.0, 0.2][world.draw.below(2) as usize],
+                        marks: [0.0, 0.1][world.draw.below(2) as usize],
                         jitter: Duration::from_millis([0, 5, 60][world.draw.below(3) as usize]),
+                        lag: Duration::from_millis([0, 30][world.draw.below(2) as usize]),
                         is_cut: world.draw.bernoulli(0.2),
                         is_mute: world.draw.bernoulli(0.1).then_some(number as usize % 2),
                     };
@@ -357,6 +395,7 @@ fn whatever_leaves_has_entered_once_and_in_order() {
         "forged",
         "given up",
         "heard",
+        "marked",
         "moved",
         "recovered",
         "repeated",
@@ -394,7 +433,7 @@ fn who_has_not_the_key_is_not_answered() {
         };
         let mut left = Left::default();
         let now = world.now;
-        world.ends[1].receive(now, &mut bytes, address(66), &mut left);
+        world.ends[1].receive(now, &mut bytes, outer(address(66)), &mut left);
         assert!(left.datagrams.is_empty() && left.packets.is_empty());
     }
     assert_eq!(world.ends[1].counters().forged, 20_000);
@@ -424,7 +463,7 @@ fn what_was_received_is_refused_for_good() {
     let repeat = |world: &mut World| {
         let (before, now) = (world.ends[1].counters(), world.now);
         for mut bytes in world.recorded.clone() {
-            world.act(1, |tunnel, _, left| tunnel.receive(now, &mut bytes, address(66), left));
+            world.act(1, |tunnel, _, left| tunnel.receive(now, &mut bytes, outer(address(66)), left));
         }
         let after = world.ends[1].counters();
         assert_eq!((after.left, world.ends[1].peer()), (before.left, Some(address(1))));
@@ -474,7 +513,7 @@ fn authentic_nonsense_is_counted() {
         Header::Data { counter: 1000 + input }.write(&mut datagram);
         datagram.extend(&body);
         sealing.seal(1000 + input, &mut datagram, DATA_HEADER);
-        world.ends[1].receive(now, &mut datagram, address(1), &mut left);
+        world.ends[1].receive(now, &mut datagram, outer(address(1)), &mut left);
         world.now = now + draw.up_to(Duration::from_millis(20));
         let now = world.now;
         if world.ends[1].next_wakeup() <= now {

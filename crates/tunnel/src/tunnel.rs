@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use lasthop_base::{Duration, Time};
+use lasthop_proto::Ecn;
 
 use crate::arq::ArqCounters;
 use crate::cipher::{Cipher, Key, Salt};
 use crate::exits::{Event, Exits};
 use crate::fec::FecCounters;
 use crate::message::{self, ClassForm, DATA_HEADER, HELLO_HEADER, Header, Hello, Message};
+use crate::outer::{Ends, Tos};
 use crate::session::{Session, Wire};
 use crate::settings::{Help, Settings};
 
@@ -115,7 +117,7 @@ impl Tunnel {
 
     /// The address of the other end, once found.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.session.as_ref().map(|session| session.outbound.address)
+        self.session.as_ref().map(|session| session.outbound.ends.peer)
     }
 
     /// The round-trip time through the tunnel, once known.
@@ -177,8 +179,8 @@ impl Tunnel {
         Duration::from_nanos(self.settings.patience.as_nanos() / 8)
     }
 
-    /// A packet of a class enters. It is dropped while the other end is unknown or silent.
-    pub fn send(&mut self, now: Time, class: usize, packet: &[u8], exits: &mut dyn Exits) {
+    /// A packet of a class enters, whose datagram has this octet. It is dropped while the other end is unknown or silent.
+    pub fn send(&mut self, now: Time, class: usize, tos: Tos, packet: &[u8], exits: &mut dyn Exits) {
         self.counters.entered += 1;
         let is_up = self.is_up();
         let Some(session) = self.session.as_mut().filter(|_| is_up) else {
@@ -186,16 +188,22 @@ impl Tunnel {
             return;
         };
         let mut wire = Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits };
-        session.send(class, packet, &mut wire);
+        session.send(class, tos, packet, &mut wire);
     }
 
-    /// A datagram has arrived from `from`.
-    pub fn receive(&mut self, now: Time, datagram: &mut [u8], from: SocketAddr, exits: &mut dyn Exits) {
+    /// A datagram has arrived from `from`, with this ECN. What is sent there comes from its `local`.
+    pub fn receive(
+        &mut self,
+        now: Time,
+        datagram: &mut [u8],
+        (from, outer): (Ends, Ecn),
+        exits: &mut dyn Exits,
+    ) {
         match Header::parse(datagram) {
             Some(Header::Hello { salt, counter }) => {
                 self.receive_hello(now, (salt, counter), datagram, from, exits)
             }
-            Some(Header::Data { counter }) => self.receive_data(now, counter, datagram, from, exits),
+            Some(Header::Data { counter }) => self.receive_data(now, counter, datagram, (from, outer), exits),
             None => self.counters.forged += 1,
         }
     }
@@ -205,7 +213,7 @@ impl Tunnel {
         now: Time,
         counter: u64,
         datagram: &mut [u8],
-        from: SocketAddr,
+        (from, outer): (Ends, Ecn),
         exits: &mut dyn Exits,
     ) {
         let Some(session) = &mut self.session else {
@@ -227,9 +235,9 @@ impl Tunnel {
         match Message::parse(body) {
             Some(Message::OfClass(class, rest)) => {
                 let left = &mut self.counters.left;
-                let is_read = session.receive(now, class, rest, &mut |packet| {
+                let is_read = session.receive(now, class, rest, outer, &mut |packet, outer| {
                     *left += 1;
-                    wire.exits.packet(packet);
+                    wire.exits.packet(packet, outer);
                 });
                 self.counters.malformed += u64::from(!is_read);
             }
@@ -255,7 +263,7 @@ impl Tunnel {
         now: Time,
         (salt, counter): (Salt, u64),
         datagram: &mut [u8],
-        from: SocketAddr,
+        from: Ends,
         exits: &mut dyn Exits,
     ) {
         let is_own = salt == self.salt;
@@ -307,7 +315,7 @@ impl Tunnel {
     }
 
     /// Begins a session with a start of the other end.
-    fn establish(&mut self, now: Time, salt: Salt, counter: u64, hello: &Hello, from: SocketAddr) {
+    fn establish(&mut self, now: Time, salt: Salt, counter: u64, hello: &Hello, from: Ends) {
         let (fec, arq) = self.of_classes();
         self.former.0.add(fec);
         self.former.1.add(arq);
@@ -322,7 +330,7 @@ impl Tunnel {
             [Cipher::of_data(&self.key, &self.salt, &salt), Cipher::of_data(&self.key, &salt, &self.salt)];
         self.session =
             Some(Session::new(now, &self.settings, (salt, ciphers), (self.counter, counter), hello, from));
-        self.events.push_back(Event::Found(from));
+        self.events.push_back(Event::Found(from.peer));
     }
 
     /// The other end is taken for dead until it shows that it hears this one.
@@ -368,7 +376,7 @@ impl Tunnel {
             // The other end may have moved back.
             let known = self.peer().filter(|known| Some(*known) != self.settings.peer);
             for address in self.settings.peer.into_iter().chain(known) {
-                self.send_hello(address, now, exits);
+                self.send_hello(address.into(), now, exits);
             }
         }
     }
@@ -400,7 +408,7 @@ impl Tunnel {
         true
     }
 
-    fn answer(&mut self, challenge: Salt, to: SocketAddr, now: Time, exits: &mut dyn Exits) {
+    fn answer(&mut self, challenge: Salt, to: Ends, now: Time, exits: &mut dyn Exits) {
         let before = std::mem::replace(&mut self.echo, challenge);
         self.send_hello(to, now, exits);
         if self.session.is_some() {
@@ -409,7 +417,7 @@ impl Tunnel {
         }
     }
 
-    fn send_hello(&mut self, to: SocketAddr, now: Time, exits: &mut dyn Exits) {
+    fn send_hello(&mut self, to: Ends, now: Time, exits: &mut dyn Exits) {
         let form = |help: &Help| match help {
             Help::None => ClassForm::Plain,
             Help::Fec(scheme) => ClassForm::Fec {
@@ -431,7 +439,7 @@ impl Tunnel {
         Header::Hello { salt: self.salt, counter }.write(&mut self.datagram);
         hello.write(&mut self.datagram);
         self.hellos.seal(counter, &mut self.datagram, HELLO_HEADER);
-        exits.datagram(to, &self.datagram);
+        exits.datagram(to, Tos::default(), &self.datagram);
         if let Some(session) = &mut self.session {
             session.note_hello(now);
         }

@@ -44,6 +44,10 @@ pub struct Tunnel {
     /// The largest packet of UDP over the path, its IP header included: what the path carries without fragments.
     #[serde(default = "default_packet_size")]
     pub packet_size: Bytes,
+    /// Whether datagrams have the DSCP of the packets in them, by which queues on the path may tell them apart. Otherwise they have
+    /// the default one.
+    #[serde(default = "default_copy_dscp")]
+    pub copy_dscp: bool,
     /// The rate of the path. The times of `packet-fec` that are not stated follow from it; without, they have their shortest
     /// values, so that on a slow path a block has few packets, each with a repair packet of its own.
     #[serde(default)]
@@ -68,6 +72,10 @@ fn default_interface() -> String {
 
 fn default_packet_size() -> Bytes {
     Bytes(1400)
+}
+
+fn default_copy_dscp() -> bool {
+    true
 }
 
 fn default_patience() -> Duration {

@@ -1,6 +1,7 @@
 //! What the kernel does for the gateway: packet filter, routes, the queue of opening connections, the log of headers,
 //! transparent sockets.
 
+pub(crate) mod datagrams;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod netlink;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{IpTransparent, Mark, RcvBufForce, SndBufForce, TcpMaxSeg};
+use nix::sys::socket::sockopt::{IpTransparent, Mark, TcpMaxSeg};
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto};
 
@@ -23,14 +23,6 @@ mod options {
     sockopt_impl!(
         /// As IP_TRANSPARENT, for IPv6.
         Ipv6Transparent, SetOnly, libc::SOL_IPV6, libc::IPV6_TRANSPARENT, bool
-    );
-    sockopt_impl!(
-        /// What becomes of datagrams that are longer than the path carries (ip(7)).
-        MtuDiscovery, SetOnly, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::c_int
-    );
-    sockopt_impl!(
-        /// As IP_MTU_DISCOVER, for IPv6.
-        Ipv6MtuDiscovery, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::c_int
     );
     sockopt_impl!(
         /// The largest rate in bytes per second (socket(7)).
@@ -49,31 +41,6 @@ mod options {
 /// A lasting idle connection is probed after this time, so that one whose ends are gone does not stay for ever; NATs keep
 /// connections as long (RFC 5382).
 const IDLE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
-
-/// A socket for datagrams of a tunnel, with this mark and never in fragments, at a port of all addresses of this host. Returns
-/// whether it is one of IPv6, which then has the addresses of IPv4 as well.
-pub(crate) fn datagrams(port: u16, mark: u32) -> io::Result<(OwnedFd, bool)> {
-    /// Datagrams wait there while the thread is busy.
-    const BUFFER: usize = 4 << 20;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let open = |family| rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP));
-    let (socket, is_ipv6) = match open(AddressFamily::INET6) {
-        Ok(socket) => (socket, true),
-        Err(_) => (open(AddressFamily::INET)?, false),
-    };
-    let any: IpAddr = if is_ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-    if is_ipv6 {
-        sockopt::set_ipv6_v6only(&socket, false)?;
-        setsockopt(&socket, options::Ipv6MtuDiscovery, &nix::libc::IPV6_PMTUDISC_PROBE)?;
-    }
-    setsockopt(&socket, options::MtuDiscovery, &nix::libc::IP_PMTUDISC_PROBE)?;
-    setsockopt(&socket, Mark, &mark)?;
-    // Exceeding the system's limits needs CAP_NET_ADMIN, which the gateway has.
-    setsockopt(&socket, RcvBufForce, &BUFFER)?;
-    setsockopt(&socket, SndBufForce, &BUFFER)?;
-    rustix::net::bind(&socket, &SocketAddr::new(any, port))?;
-    Ok((socket, is_ipv6))
-}
 
 /// A TCP socket that may have any address.
 fn transparent(is_ipv4: bool) -> io::Result<OwnedFd> {

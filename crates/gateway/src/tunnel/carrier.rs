@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_base::{Duration, Time};
+use lasthop_proto::{Dscp, Ecn};
 use lasthop_tun::Tun;
-use lasthop_tunnel::{Counters, Event, Exits, Help, Key, Settings, Tunnel};
+use lasthop_tunnel::{Counters, Ends, Event, Exits, Help, Key, Marking, Settings, Tos, Tunnel, decapsulate};
 use lasthop_wire::edit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
@@ -18,8 +18,9 @@ use super::classes::{self, Classes};
 use super::{Board, Status, random};
 use crate::arms::Arms;
 use crate::config::{Config, SchemeName, TunnelScheme};
+use crate::kernel::datagrams::{Datagrams, Unsent};
 use crate::kernel::tunnel_routes::TunnelRoutes;
-use crate::kernel::{Marks, links, socket};
+use crate::kernel::{Marks, links};
 use crate::log;
 use crate::observe;
 
@@ -39,15 +40,18 @@ fn now() -> Time {
     Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// What could not be handed on.
+/// What happened at the two sides.
 #[derive(Clone, Copy, Debug, Default)]
-struct Unsent {
+struct Handed {
     /// Datagrams that the kernel did not take: no route, or a full queue.
     unsent: u64,
     /// Datagrams that were longer than the first link of the path carries.
     oversized: u64,
     /// Packets that the kernel did not take.
     refused: u64,
+    /// Packets that have the mark of a queue on the path, and those that were dropped for one, since their ends know no marks.
+    marked: u64,
+    unmarkable: u64,
     /// Datagrams of the tunnel that a route of this host led into it.
     looped: u64,
 }
@@ -55,10 +59,9 @@ struct Unsent {
 /// The two sides of a tunnel.
 struct Ports {
     tun: Tun,
-    socket: UdpSocket,
-    is_ipv6: bool,
+    datagrams: Datagrams,
     mtu: u16,
-    unsent: Unsent,
+    handed: Handed,
     packet: Vec<u8>,
 }
 
@@ -72,25 +75,30 @@ impl Ports {
 }
 
 impl Exits for Ports {
-    fn datagram(&mut self, to: SocketAddr, bytes: &[u8]) {
-        let to = match (to, self.is_ipv6) {
-            (SocketAddr::V4(to), true) => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
-            (to, _) => to,
-        };
-        match self.socket.send_to(bytes, to) {
-            Ok(_) => {}
-            Err(error) if error.raw_os_error() == Some(nix::libc::EMSGSIZE) => self.unsent.oversized += 1,
-            Err(_) => self.unsent.unsent += 1,
+    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]) {
+        match self.datagrams.send(ends, tos, bytes) {
+            Ok(()) => {}
+            Err(Unsent::Oversized) => self.handed.oversized += 1,
+            Err(Unsent::Refused) => self.handed.unsent += 1,
         }
     }
 
-    fn packet(&mut self, bytes: &[u8]) {
+    fn packet(&mut self, bytes: &[u8], outer: Ecn) {
         let mut packet = std::mem::take(&mut self.packet);
         packet.clear();
         packet.extend_from_slice(bytes);
+        match decapsulate(&mut packet, outer) {
+            Marking::Kept => {}
+            Marking::Marked => self.handed.marked += 1,
+            Marking::Unmarkable => {
+                self.handed.unmarkable += 1;
+                self.packet = packet;
+                return;
+            }
+        }
         self.clamp(&mut packet);
         // An interface that is gone is noticed when it is read.
-        self.unsent.refused += u64::from(!self.tun.send(&packet).unwrap_or(false));
+        self.handed.refused += u64::from(!self.tun.send(&packet).unwrap_or(false));
         self.packet = packet;
     }
 }
@@ -103,6 +111,9 @@ pub(super) struct Carrier {
     evidence: observe::Shared,
     board: Board,
     classes: Classes,
+    /// Whether the other end finds this one, which then answers from the address that it has asked.
+    answers: bool,
+    copies_dscp: bool,
     tunnel: Tunnel,
     ports: Ports,
     /// The number of the interface.
@@ -128,17 +139,18 @@ impl Carrier {
         let settings = config.tunnel.clone().ok_or_else(|| io::Error::other("the file has no tunnel"))?;
         let tun = Tun::open(&settings.interface)?;
         let mark = Marks::new(config.gateway.mark_bit).of_tunnel();
-        let (socket, is_ipv6) = socket::datagrams(settings.port, mark).map_err(|error| {
+        let datagrams = Datagrams::open(settings.port, mark).map_err(|error| {
             io::Error::new(error.kind(), format!("tunnel.port {}: {error}", settings.port))
         })?;
         let mtu = settings.mtu();
         let index = links::set_up_tunnel(&settings.interface, mtu)?;
         routes.install()?;
-        let unsent = Unsent::default();
         Ok(Carrier {
             classes: Classes::new(config, Arms::new(&key)),
+            answers: settings.peer.is_none(),
+            copies_dscp: settings.copy_dscp,
             tunnel: new_tunnel(config, &key)?,
-            ports: Ports { tun, socket: socket.into(), is_ipv6, mtu, unsent, packet: Vec::new() },
+            ports: Ports { tun, datagrams, mtu, handed: Handed::default(), packet: Vec::new() },
             config: config.clone(),
             key,
             routes,
@@ -195,7 +207,7 @@ impl Carrier {
         let at = now();
         let until = self.tunnel.next_wakeup().min(self.written + TICK).max(at);
         let wait = timespec(until.since(at));
-        let mut ready = [self.ports.tun.as_fd(), self.ports.socket.as_fd(), bell.as_fd()]
+        let mut ready = [self.ports.tun.as_fd(), self.ports.datagrams.as_fd(), bell.as_fd()]
             .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
         match poll(&mut ready, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -225,13 +237,15 @@ impl Carrier {
     /// Takes the datagrams that have arrived.
     fn receive(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
-            match self.ports.socket.recv_from(&mut self.buffer) {
-                Ok((len, from)) => {
-                    let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-                    self.tunnel.receive(now(), &mut self.buffer[..len], from, &mut self.ports);
+            match self.ports.datagrams.receive(&mut self.buffer) {
+                Ok(Some(received)) => {
+                    // Routes choose the address of an end that knows the other one: it may move.
+                    let local = received.ends.local.filter(|_| self.answers);
+                    let outer = (Ends { local, ..received.ends }, received.tos.ecn);
+                    self.tunnel.receive(now(), &mut self.buffer[..received.len], outer, &mut self.ports);
                 }
+                Ok(None) => break,
                 Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => break,
                     // A router, or the other host, had an error for what was sent.
                     ErrorKind::ConnectionRefused
                     | ErrorKind::HostUnreachable
@@ -250,12 +264,14 @@ impl Carrier {
             let Some(len) = self.ports.tun.receive(&mut self.buffer)? else { break };
             let packet = &mut self.buffer[..len];
             if self.tunnel.peer().is_some_and(|peer| classes::is_for(packet, peer)) {
-                self.ports.unsent.looped += 1;
+                self.ports.handed.looped += 1;
                 continue;
             }
             self.ports.clamp(packet);
             let class = self.classes.of(packet, self.tunnel.unhelped());
-            self.tunnel.send(now(), class, packet, &mut self.ports);
+            let tos = Tos::of(packet);
+            let dscp = if self.copies_dscp { tos.dscp } else { Dscp::DEFAULT };
+            self.tunnel.send(now(), class, Tos { dscp, ..tos }, packet, &mut self.ports);
         }
         Ok(())
     }
@@ -329,7 +345,7 @@ impl Carrier {
         let tunnel = &self.tunnel;
         let Counters { entered, left, dropped, forged, replayed, malformed, fec, arq } =
             add(self.former, tunnel.counters());
-        let Unsent { unsent, oversized, refused, looped } = self.ports.unsent;
+        let Handed { unsent, oversized, refused, marked, unmarkable, looped } = self.ports.handed;
         let (sent, lost) = tunnel.losses();
         let schemes = self.config.tunnel_classes().into_iter().filter_map(|class| {
             let scheme = match class.help {
@@ -362,6 +378,8 @@ impl Carrier {
                 ("unsent", unsent),
                 ("oversized", oversized),
                 ("refused", refused),
+                ("marked", marked),
+                ("unmarkable", unmarkable),
                 ("looped", looped),
             ]),
         }

@@ -5,14 +5,17 @@
 //! ```
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSliceMut, Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lasthop_gateway::report::rows::{self, Line};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::sockopt::{IpRecvTos, Ipv4Tos};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -58,6 +61,8 @@ impl Pair {
         network.server.run(|| {
             ip("address add 10.9.0.1/32 dev lo");
             ip("address add fd09::1/128 dev lo nodad");
+            // Not the one by which it would begin something itself.
+            ip("address add 10.2.0.3/24 dev host2");
         });
         // The way without the tunnel.
         ip("route add 10.9.0.0/24 via 10.2.0.2");
@@ -80,7 +85,7 @@ impl Pair {
     }
 
     fn run_near(network: &Network, keys: &str, tunnel: &str) -> Gateway {
-        let own = "routes = [\"10.9.0.0/24\", \"fd09::/64\"]\npeer = \"10.2.0.2:9332\"";
+        let own = "routes = [\"10.9.0.0/24\", \"fd09::/64\"]\npeer = \"10.2.0.3:9332\"";
         Gateway::run(Pair::file(network, "near", keys, &format!("{own}\n{tunnel}")), &[])
     }
 
@@ -400,4 +405,57 @@ fn a_share_of_flows_has_no_help() {
     expected.sort_unstable();
     assert_eq!(arms, expected);
     assert!(pair.near.report().contains("arq"), "{}", pair.near.report());
+}
+
+/// Sends a datagram with this octet from the client to the server; returns that with which it arrives, if it does.
+fn octet_of(network: &Network, octet: u8) -> Option<u8> {
+    let server = network.server.run(|| UdpSocket::bind(address(BEHIND[0], 7000)).expect("a port"));
+    setsockopt(&server, IpRecvTos, &true).expect("a socket");
+    server.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
+    network.client.run(move || {
+        let client = UdpSocket::bind(address(CLIENT[0], 0)).expect("a port");
+        setsockopt(&client, Ipv4Tos, &i32::from(octet)).expect("a socket");
+        client.send_to(&[7; 300], address(BEHIND[0], 7000)).expect("a route");
+    });
+    let (mut bytes, mut space) = ([0; 400], nix::cmsg_space!(u8));
+    let mut pieces = [IoSliceMut::new(&mut bytes)];
+    let received =
+        recvmsg::<()>(server.as_raw_fd(), &mut pieces, Some(&mut space), MsgFlags::empty()).ok()?;
+    received.cmsgs().expect("room").find_map(|message| match message {
+        ControlMessageOwned::Ipv4Tos(octet) => Some(octet),
+        _ => None,
+    })
+}
+
+/// Queues on the path see the DSCP of packets, and their marks reach the packets; answers come from the address that was asked.
+#[test]
+fn outer_headers_are_those_that_packets_need() {
+    let Some(network) = Network::of("tunnel::outer_headers_are_those_that_packets_need") else { return };
+    const EXPEDITED: u8 = 46 << 2;
+    let rules = "table netdev queues {
+        chain in {
+            type filter hook ingress device \"host2\" priority -500; policy accept
+            udp dport 9332 ip dscp ef ip ecn != not-ect counter ip ecn set ce
+            udp dport 9332 ip dscp af41 counter ip ecn set ce
+        }
+    }";
+    if !network.server.run(move || nft(rules)) {
+        return;
+    }
+    let pair = Pair::start(network, "", "");
+    assert_eq!(pair.near.status()["tunnel"]["peer"], "10.2.0.3:9332");
+    let (not_ect, ect0, ect1, ce) = (0, 2, 1, 3);
+    for (octet, expected) in [
+        (EXPEDITED | ect0, Some(EXPEDITED | ce)),
+        (EXPEDITED | ect1, Some(EXPEDITED | ce)),
+        (EXPEDITED | ce, Some(EXPEDITED | ce)),
+        (EXPEDITED | not_ect, Some(EXPEDITED)),
+        (ect0, Some(ect0)),
+        // A queue has marked what it had to drop.
+        (34 << 2, None),
+    ] {
+        assert_eq!(octet_of(&pair.network, octet), expected, "{octet:#x}");
+    }
+    expect(&pair.far, "two are marked", |tunnel| tunnel["counters"]["marked"] == 2);
+    assert_eq!(count(&pair.far, "unmarkable"), 1);
 }

@@ -1,9 +1,10 @@
 //! Codes that an honest end would not have, and headers that it would not write.
 
 use lasthop_base::{Duration, Streams, Time};
-use lasthop_proto::Symbol;
 use lasthop_proto::scheme::parameters::PacketFec;
+use lasthop_proto::{Ecn, Symbol};
 
+use crate::Tos;
 use crate::fec::{FecReceiver, FecSender, most_open_packets};
 use crate::message::CodedHeader;
 
@@ -25,22 +26,22 @@ fn blocks_without_room_lose_their_repair_and_no_packet() {
             let now = Time::ZERO + Duration::from_micros(10) * u64::from(number);
             let mut packet = vec![0; 1300];
             packet[..4].copy_from_slice(&number.to_be_bytes());
-            let mut deliver = |packet: &[u8]| {
+            let mut deliver = |packet: &[u8], _| {
                 left.push(u32::from_be_bytes(*packet.first_chunk().expect("a number")));
             };
             if receiver.next_wakeup() <= now {
                 receiver.wake(now, &mut deliver);
             }
-            sender.send(now, &packet, &mut |header, body| {
+            sender.send(now, Tos::default(), &packet, &mut |header, body, _| {
                 if !draw.bernoulli(loss) {
                     if matches!(header.symbol, Symbol::Source { .. }) {
                         arrived.push(number);
                     }
-                    receiver.receive(now, header, body, &mut deliver);
+                    receiver.receive(now, header, body, Ecn::NotEct, &mut deliver);
                 }
             });
         }
-        receiver.wake(Time::ZERO + Duration::from_secs(9), &mut |packet| {
+        receiver.wake(Time::ZERO + Duration::from_secs(9), &mut |packet, _| {
             left.push(u32::from_be_bytes(*packet.first_chunk().expect("a number")));
         });
         let count = left.len();
@@ -58,7 +59,7 @@ fn contradictory_headers_end() {
     let mut receiver = FecReceiver::new(8, 1, true, HOLD);
     let mut receive = |sent, block, symbol, rest: &[u8]| {
         let header = CodedHeader { sent, history: u64::MAX, block, symbol };
-        receiver.receive(Time::ZERO, header, rest, &mut |_| {});
+        receiver.receive(Time::ZERO, header, rest, Ecn::NotEct, &mut |_, _| {});
         receiver.kept_bytes()
     };
     receive(2, 0, Symbol::Repair { index: 0, sources: 2 }, &[0; 9]);
@@ -78,7 +79,7 @@ fn blocks_of_long_ago_are_unknown() {
     let mut left = 0;
     for (sent, history, block, index) in [(1, 1, 0, 0), (2, 1, 1000, 0), (3, 0, 0, 1), (4, 0, 1000, 1)] {
         let header = CodedHeader { sent, history, block, symbol: Symbol::Source { index } };
-        receiver.receive(Time::ZERO, header, &[7; 9], &mut |_| left += 1);
+        receiver.receive(Time::ZERO, header, &[7; 9], Ecn::NotEct, &mut |_, _| left += 1);
     }
     assert_eq!(left, 3);
 }

@@ -2,7 +2,7 @@
 
 use lasthop_base::{Duration, Streams};
 
-use super::{Left, World, address, key, settings};
+use super::{Left, World, address, key, outer, settings};
 use crate::Tunnel;
 
 /// Lets time pass.
@@ -26,7 +26,7 @@ fn a_recorded_hello_begins_nothing() {
     for round in 0..100 {
         let mut left = Left::default();
         let now = world.now;
-        world.ends[1].receive(now, &mut hello.clone(), address(66), &mut left);
+        world.ends[1].receive(now, &mut hello.clone(), outer(address(66)), &mut left);
         assert_eq!(left.datagrams.len(), usize::from(round == 0));
         for (to, answer) in left.datagrams {
             assert_eq!((to, answer.len()), (address(66), hello.len()));
@@ -53,7 +53,7 @@ fn many_recorded_hellos_get_few_answers() {
         let mut hello = Left::default();
         Tunnel::new(settings(Some(address(2))), key(), salt).wake(world.now, &mut hello);
         let (now, mut left) = (world.now, Left::default());
-        world.ends[0].receive(now, &mut hello.datagrams.remove(0).1, address(66), &mut left);
+        world.ends[0].receive(now, &mut hello.datagrams.remove(0).1, outer(address(66)), &mut left);
         answers += left.datagrams.len();
         if number % 100 == 0 {
             world.send(0, 3);
@@ -81,8 +81,8 @@ fn a_hello_that_was_held_back_does_not_lock_out() {
     let mut ended = Tunnel::new(settings(Some(address(2))), key(), [71; 16]);
     ended.wake(now, &mut left);
     let mut answered = Left::default();
-    world.ends[1].receive(now, &mut left.datagrams.remove(0).1, address(1), &mut answered);
-    ended.receive(now, &mut answered.datagrams.remove(0).1, address(2), &mut left);
+    world.ends[1].receive(now, &mut left.datagrams.remove(0).1, outer(address(1)), &mut answered);
+    ended.receive(now, &mut answered.datagrams.remove(0).1, outer(address(2)), &mut left);
     let mut proof = left.datagrams.remove(0).1;
     // The next one lives.
     world.ends[0] = Tunnel::new(settings(Some(address(2))), key(), [72; 16]);
@@ -90,7 +90,7 @@ fn a_hello_that_was_held_back_does_not_lock_out() {
     world.send(0, 0);
     wait(&mut world, 1000);
     assert_eq!(world.left[0].len(), 1);
-    world.act(1, |tunnel, now, left| tunnel.receive(now, &mut proof, address(66), left));
+    world.act(1, |tunnel, now, left| tunnel.receive(now, &mut proof, outer(address(66)), left));
     assert_eq!(world.ends[1].peer(), Some(address(66)));
     wait(&mut world, 9000);
     assert_eq!((world.ends[1].peer(), world.ends[1].is_up()), (Some(address(1)), true));

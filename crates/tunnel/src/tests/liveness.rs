@@ -83,3 +83,16 @@ fn stale_packets_are_given_up() {
     assert_eq!((counters.given_up, world.left[0].len()), (1000, 1));
     assert!(counters.retransmitted < 10 && world.number - before < 60, "{counters:?}");
 }
+
+/// Packets with another DSCP overtake, which is no loss.
+#[test]
+fn other_forwarding_is_no_loss() {
+    let mut world = world(22);
+    world.path.lag = Duration::from_millis(10);
+    for _ in 0..500 {
+        world.send(0, 5);
+        wait(&mut world, 1);
+    }
+    wait(&mut world, 1000);
+    assert_eq!((world.ends[0].counters().arq.retransmitted, world.left[0].len()), (0, 500));
+}
