@@ -136,7 +136,7 @@ SETTINGS: dict[str, Callable[[Flags, str], None]] = {
     "tcp_reordering": tcp("dupthresh", int),
     "tcp_rmem": set_receive_buffer,
     "tcp_sack": set_sack,
-    "tcp_slow_start_after_idle": tcp("idle_restart", is_on),
+    "tcp_slow_start_after_idle": tcp("idle_restart", lambda value: "halving" if is_on(value) else "never"),
     "tcp_syn_retries": set_retries,
     "tcp_timestamps": tcp("timestamps", is_on),
     "tcp_window_scaling": set_window_scaling,

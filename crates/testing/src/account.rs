@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::cc::Limit;
 use lasthop_proto::tcp::{
-    Congestion, Flavour, LossStage, Receiver, Segment, Sender, SenderStats, SeqNum, Settings,
+    Congestion, Flavour, IdleRestart, LossStage, Receiver, Segment, Sender, SenderStats, SeqNum, Settings,
 };
 use lasthop_proto::{Component, ComponentId, Packet, Probe};
 
@@ -248,7 +248,7 @@ impl Account {
             // A reaction may have opened the window to that of the receiver.
             let opened = if self.reacting { f64::from(self.settings.window_payload()) } else { 0.0 };
             let initial = f64::from(self.initial);
-            let restarted = idle && self.settings.idle_restart;
+            let restarted = idle && self.settings.idle_restart != IdleRestart::Never;
             // Vegas may leave slow start with a smaller window, or lift its threshold to three quarters of a window that
             // grows; CUBIC may leave slow start.
             let (shrunk, moved) = match self.settings.congestion {

@@ -5,8 +5,8 @@ use std::iter;
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
 use lasthop_link::queue::{Management, Queue, codel, fq_codel, red};
 use lasthop_proto::tcp::{
-    Congestion, Deflation, Detection, EcnMode, Flavour, InitialThreshold, InitialWindow, Profile,
-    RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts,
+    Congestion, Deflation, Detection, EcnMode, Flavour, IdleRestart, InitialThreshold, InitialWindow,
+    Profile, RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
 use serde::Deserialize;
@@ -126,6 +126,7 @@ pub fn settings(random: &mut Stream) -> Settings {
         dsack: coin(random),
         timestamps: coin(random),
         window_autotuning: coin(random),
+        idle_restart: pick(random, &[IdleRestart::Never, IdleRestart::InitialWindow, IdleRestart::Halving]),
         ..base
     }
 }

@@ -40,7 +40,7 @@ pub use recovery::{LossReport, LossStage};
 pub use rtt::{RttEstimator, Ticks};
 pub use sender::Sender;
 pub use settings::{
-    Changes, Deflation, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile,
+    Changes, Deflation, Detection, Flavour, IdleRestart, InitialThreshold, InitialWindow, Override, Profile,
     RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
 pub use state::{BLACK_HOLE_AFTER, SenderState};

@@ -251,6 +251,20 @@ impl Deflation {
     }
 }
 
+/// What becomes of the window when the sender was idle for more than one RTO, and no longer knows the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// It stays.
+    Never,
+    /// It falls to the initial window before the next transmission (RFC 5681 section 4.1).
+    #[default]
+    InitialWindow,
+    /// When the application writes, it is halved for each RTO of idleness, down to the initial window, and slow start leads back to three
+    /// quarters of it (RFC 2861, as Linux's `tcp_slow_start_after_idle` does it).
+    Halving,
+}
+
 /// Defines the settings and their overrides from a single list.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])* $(#[serde($serde:meta)])? $name:ident: $type:ty,)*) => {
@@ -402,9 +416,10 @@ settings! {
     limited_transmit: bool,
     /// Maximum number of segments sent at once; 0 for no limit.
     max_burst: u32,
-    /// After an idle period of more than one RTO, restart from the initial window (RFC 5681 section 4.1). Linux halves the window for
-    /// each RTO instead, down to the initial one, and raises ssthresh to 3/4 of it (`tcp_cwnd_restart`).
-    idle_restart: bool,
+    /// The window after an idle period of more than one RTO: `"initial-window"` (RFC 5681 section 4.1); `"halving"`, for each RTO, down to
+    /// the initial window, with slow start back to 3/4 of it, as Linux does when the application writes (RFC 2861,
+    /// `tcp_slow_start_after_idle`); or `"never"`: it stays.
+    idle_restart: IdleRestart,
     /// Halve exactly; otherwise round down to whole segments (`ns2` rules only).
     halve_exactly: bool,
     /// At most one fast retransmit for each window of data (RFC 6582 section 4.1).
@@ -529,7 +544,7 @@ impl Default for Settings {
             dupthresh: 3,
             limited_transmit: true,
             max_burst: 0,
-            idle_restart: true,
+            idle_restart: IdleRestart::InitialWindow,
             halve_exactly: true,
             careful: true,
             deflation: Deflation::Always,
@@ -615,6 +630,7 @@ impl Profile {
                 window: Bytes(6 << 20).into(),
                 window_autotuning: true,
                 initial_window: InitialWindow::Segments(10),
+                idle_restart: IdleRestart::Halving,
                 rtt_arithmetic: RttArithmetic::Linux,
                 rto_min: Duration::from_millis(200),
                 rto_max: Duration::from_secs(120),

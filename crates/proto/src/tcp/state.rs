@@ -26,7 +26,7 @@ use super::reaction::{Reaction, Reactions};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::sent::Records;
-use super::settings::Settings;
+use super::settings::{IdleRestart, Settings};
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Out, Reach};
@@ -102,6 +102,8 @@ pub struct SenderState {
     row: TimeoutRow,
     pub(super) ecn: Marks,
     last_sent: Time,
+    /// The last transmission before the idle period after which the window was last reduced.
+    restarted_since: Option<Time>,
     /// Arrival time of the last acceptable segment of the peer.
     pub(super) last_received: Time,
     /// Start of the wait for a response from the peer: when data became outstanding, or at the first window
@@ -170,6 +172,7 @@ impl SenderState {
             row: TimeoutRow::default(),
             ecn: Marks::new(settings.first_ecn_mode(), settings.codepoint()),
             last_sent: Time::ZERO,
+            restarted_since: None,
             last_received: Time::ZERO,
             waiting_since: Time::ZERO,
             ts_recent: RecentTimestamp::default(),
@@ -681,7 +684,7 @@ impl SenderState {
     /// Called before each attempt to send.
     pub(super) fn begin_sending(&mut self, now: Time) {
         if !self.outstanding() && self.has_unsent() {
-            self.restart_after_idle(now);
+            self.restart_before_sending(now);
         }
     }
 
@@ -692,12 +695,24 @@ impl SenderState {
         self.cc.on_undo(&before);
     }
 
-    /// Restarts with the initial window after an idle period longer than the timeout, when the window no
-    /// longer reflects the network (RFC 5681 section 4.1).
+    /// Reduces the window after an idle period longer than the timeout, when it no longer reflects the network,
+    /// once for each such period.
     fn restart_after_idle(&mut self, now: Time) {
         let begun = self.stats.segments_sent > 0;
-        if self.settings.idle_restart && begun && now.since(self.last_sent) > self.rtt.rto() {
-            self.cc.on_idle();
+        let (idle, rto) = (now.since(self.last_sent), self.rtt.rto());
+        if begun && idle > rto && self.restarted_since != Some(self.last_sent) {
+            self.restarted_since = Some(self.last_sent);
+            let timeouts = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
+            let timeouts = u32::try_from(timeouts).unwrap_or(u32::MAX);
+            self.cc.on_idle(self.settings.idle_restart, timeouts);
+        }
+    }
+
+    /// As [`restart_after_idle`](SenderState::restart_after_idle), of data that waited for the receiver. Linux looks only when
+    /// the application writes.
+    fn restart_before_sending(&mut self, now: Time) {
+        if self.settings.idle_restart == IdleRestart::InitialWindow {
+            self.restart_after_idle(now);
         }
     }
 
@@ -754,7 +769,7 @@ impl SenderState {
     pub(super) fn leave_probing(&mut self, now: Time, out: &mut Out) {
         self.go_back();
         self.rearm(now);
-        self.restart_after_idle(now);
+        self.restart_before_sending(now);
         // By their record, the bytes of a probe would be retransmitted on their own.
         if self.keeps_records && self.outstanding() && self.flight_size() < self.mss {
             let len = self.len_at(self.snd_una).min(self.rwnd);

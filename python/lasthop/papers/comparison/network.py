@@ -84,7 +84,7 @@ class Protocol:
 
 
 # "The wired sender [...] maintains a 64 KB congestion window" (figure 11), also while it has to wait.
-_SPLIT = ("tcp.idle_restart=false",)
+_SPLIT = ("tcp.idle_restart=never",)
 
 _ALL = (
     Protocol("E2E", "basic"),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::tcp::action::Action;
 use crate::tcp::filter::Maximum;
-use crate::tcp::settings::Settings;
+use crate::tcp::settings::{IdleRestart, Settings};
 
 pub(super) const CONTROL: Control = Control {
     limit: Limit::Model,
@@ -600,7 +600,7 @@ impl Controller for Bbr {
     }
 
     /// Idle periods do not affect the model.
-    fn on_idle(&mut self) {}
+    fn on_idle(&mut self, _rule: IdleRestart, _timeouts: u32) {}
 
     fn on_flight(&mut self, sending: &Sending) {
         if !sending.application_limited {

@@ -20,7 +20,7 @@ pub use window::{SegmentWindow, Window};
 use super::action::Action;
 pub use super::delivery::{LostSegment, RateSample};
 use super::ecn::EcnMode;
-use super::settings::Settings;
+use super::settings::{IdleRestart, Settings};
 use crate::packet::{Ecn, FlowId, SeqNum};
 
 registry::register! {
@@ -282,11 +282,10 @@ pub trait Controller: Debug + Send {
         window.ssthresh = window.ssthresh.max(before.ssthresh);
     }
 
-    /// Called after an idle period of one timeout: the window no longer reflects the network, and is reduced
-    /// to the initial window (RFC 5681 section 4.1).
-    fn on_idle(&mut self) {
-        let window = self.window_mut();
-        window.cwnd = window.cwnd.min(f64::from(window.initial()));
+    /// Called after an idle period of one timeout or more: the window no longer reflects the network, and is reduced by the rule
+    /// of the connection.
+    fn on_idle(&mut self, rule: IdleRestart, timeouts: u32) {
+        self.window_mut().restart(rule, timeouts);
     }
 
     /// Called for a transmission while nothing is in flight. Only recovery with a record of each segment

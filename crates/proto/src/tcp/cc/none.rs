@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::{AckInfo, Control, Controller, Limit, Loss, Window};
 use crate::tcp::action::Action;
-use crate::tcp::settings::Settings;
+use crate::tcp::settings::{IdleRestart, Settings};
 
 pub(super) const CONTROL: Control = Control {
     limit: Limit::Receiver,
@@ -54,5 +54,5 @@ impl Controller for NoControl {
 
     fn on_undo(&mut self, _before: &Window) {}
 
-    fn on_idle(&mut self) {}
+    fn on_idle(&mut self, _rule: IdleRestart, _timeouts: u32) {}
 }

@@ -27,7 +27,7 @@ use super::marked_share::MarkedShare;
 use super::{AckInfo, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window};
 use crate::packet::{Ecn, SeqNum};
 use crate::tcp::ecn::EcnMode;
-use crate::tcp::settings::Settings;
+use crate::tcp::settings::{IdleRestart, Settings};
 
 pub(super) const CONTROL: Control = Control {
     limit: Limit::PacedWindow,
@@ -293,7 +293,11 @@ impl Controller for Prague {
         self.show(self.shown.max(before.cwnd));
     }
 
-    fn on_idle(&mut self) {
+    /// Linux spares controls that set the window by themselves, of which Prague is one.
+    fn on_idle(&mut self, rule: IdleRestart, _timeouts: u32) {
+        if rule != IdleRestart::InitialWindow {
+            return;
+        }
         self.sync();
         self.exact = self.exact.min(f64::from(self.window.initial()));
         self.show(self.shown.min(self.exact.max(LEAST_SHOWN * self.window.mss)));

@@ -1,6 +1,6 @@
 //! The congestion window, in bytes and, as in Linux, in segments.
 
-use crate::tcp::settings::{InitialThreshold, Settings};
+use crate::tcp::settings::{IdleRestart, InitialThreshold, Settings};
 
 /// The congestion window and the slow-start threshold, in bytes. Fractions matter: congestion avoidance adds less
 /// than a byte at a time to a large window.
@@ -73,6 +73,22 @@ impl Window {
         let scaled = |bytes: f64| bytes / self.mss * mss;
         let initial = libm::round(scaled(f64::from(self.initial))) as u32;
         Window { cwnd: scaled(self.cwnd), ssthresh: scaled(self.ssthresh), mss, initial }
+    }
+
+    /// Reduces the window by `rule` after an idle period of `timeouts` whole timeouts.
+    pub(super) fn restart(&mut self, rule: IdleRestart, timeouts: u32) {
+        let least = self.cwnd.min(f64::from(self.initial));
+        match rule {
+            IdleRestart::Never => {}
+            IdleRestart::InitialWindow => self.cwnd = least,
+            IdleRestart::Halving => {
+                let segments = (self.cwnd / self.mss) as u32;
+                let three_quarters = segments / 2 + segments / 4;
+                self.ssthresh = self.ssthresh.max(f64::from(three_quarters) * self.mss);
+                let halved = segments.checked_shr(timeouts).unwrap_or(0);
+                self.cwnd = (f64::from(halved) * self.mss).max(least);
+            }
+        }
     }
 
     /// Sets the initial window for later restarts to `bytes`.

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Congestion, Deflation, EcnMode, Flavour, Limit, Rules, Settings, WindowSize};
+use super::{Congestion, Deflation, EcnMode, Flavour, IdleRestart, Limit, Rules, Settings, WindowSize};
 use crate::tcp::cc::Control;
 
 const ONLY_PRR: &str = "only flavour \"prr\" uses it";
@@ -52,7 +52,11 @@ impl Settings {
                 unless(self.is_controlled(), &|control| control.limit == Limit::Receiver, ignore)
             }
             "initial_ssthresh" => unless(has_threshold(control), &no_threshold, ignore),
-            "idle_restart" => unless(has_threshold(control) || !self.idle_restart, &no_threshold, ignore),
+            "idle_restart" => unless(
+                has_threshold(control) || self.idle_restart == IdleRestart::Never,
+                &no_threshold,
+                ignore,
+            ),
             _ => None,
         }
     }

@@ -68,7 +68,7 @@ impl SenderState {
     /// Sends what the window allows, at most `burst` segments (0: no limit).
     pub(in crate::tcp) fn send_window(&mut self, now: Time, burst: u32, out: &mut Out) {
         if !self.outstanding() && self.has_unsent() {
-            self.restart_after_idle(now);
+            self.restart_before_sending(now);
         }
         let window = self.usable_window();
         let mut sent = 0;

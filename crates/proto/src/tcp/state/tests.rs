@@ -17,7 +17,7 @@ use crate::tcp::cc::{AckInfo, Congestion, Controller, Demand, Loss, Window};
 use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::recovery;
-use crate::tcp::settings::{Flavour, InitialWindow, Settings};
+use crate::tcp::settings::{Flavour, IdleRestart, InitialWindow, Settings};
 use crate::tcp::{Connection, Transfer};
 
 /// Logs events, and leaves the window unchanged.
@@ -58,8 +58,8 @@ impl Controller for Logger {
         self.record(format!("recovered: {limit}"));
     }
 
-    fn on_idle(&mut self) {
-        self.record("idle".into());
+    fn on_idle(&mut self, rule: IdleRestart, timeouts: u32) {
+        self.record(format!("idle: {rule:?} {timeouts}"));
     }
 
     fn on_sample(&mut self, sample: &RateSample) -> Demand {
@@ -110,7 +110,7 @@ fn a_controller_receives_events() {
 
     tcp.acknowledge(at(4000), &Segment { ack: SeqNum(3000), ..Segment::default() });
     tcp.send_window(at(60_000), 0, &mut out);
-    assert_eq!(events(), ["idle"]);
+    assert_eq!(events(), ["idle: InitialWindow 14"]);
 }
 
 /// A rate sample has the round-trip time of the last delivered segment, the data in flight before and after the

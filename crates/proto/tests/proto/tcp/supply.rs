@@ -1,7 +1,9 @@
 //! A sender whose data are supplied over time: transmission, pauses and close.
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Connection, Flavour, InitialWindow, Rules, Sender, Settings, Transfer};
+use lasthop_proto::tcp::{
+    Connection, Flavour, IdleRestart, InitialThreshold, InitialWindow, Rules, Sender, Settings, Transfer,
+};
 
 use crate::tcp::dialogue::{Client, MSS, ms, settings};
 
@@ -139,6 +141,42 @@ fn a_stream_restarts_from_the_initial_window_after_idling() {
         grown().at(1001).supply(9000).cwnd(4000.0).sends_full(4..8);
         grown().at(5000).supply(0).cwnd(8000.0).sends_nothing();
     }
+}
+
+/// As in Linux (`tcp_cwnd_restart`, after RFC 2861), the window is halved for each RTO of idleness, in whole segments and
+/// down to the initial window; the threshold becomes three quarters of it, if that is more. Nothing happens before an
+/// RTO has passed, and data that are written later in the same pause find the window as it is.
+// Rule: As in Linux, halve an idle window for each RTO, and return to three quarters of it by slow start. [2861 3.2; state.rs cc/window.rs]
+#[test]
+fn an_idle_window_is_halved_for_each_timeout() {
+    let halving = |threshold| Settings {
+        idle_restart: IdleRestart::Halving,
+        initial_ssthresh: InitialThreshold::Segments(threshold),
+        cwnd_validation: false,
+        ..settings(Flavour::NewReno, 4)
+    };
+    // Slow start to 17 segments, the last of which is sent at 150 ms.
+    let idle = |settings: &Settings, at: u64| {
+        let mut tcp = Client::supplied(settings);
+        tcp.supply(13_000).sends_full(0..4).at(100);
+        (1..=4).for_each(|n| _ = tcp.ack(n * 1000).sent());
+        tcp.at(150).ack(5000).sends_full(12..13);
+        (6..=13).for_each(|n| _ = tcp.ack(n * 1000));
+        tcp.cwnd(17_000.0).rto(1000).at(150 + at);
+        tcp
+    };
+    let slow = halving(100);
+    for (at, cwnd) in [(1000, 17_000.0), (1001, 8000.0), (2000, 8000.0), (2001, 4000.0), (3001, 4000.0)] {
+        let mut tcp = idle(&slow, at);
+        tcp.supply(1000).cwnd(cwnd).sends_full(13..14).ssthresh(100_000.0);
+    }
+    idle(&slow, 2001).supply(1000).sends_full(13..14).supply(1000).cwnd(4000.0).sends_full(14..15);
+    // A window of 4 segments above a threshold of 2: three quarters of it are 2 + 1.
+    let mut tcp = Client::supplied(&halving(2));
+    tcp.supply(1000).sends_full(0..1).at(100).ack(1000).at(1001).supply(1000);
+    tcp.ssthresh(3000.0).cwnd(4000.0).sends_full(1..2);
+    let mut tcp = idle(&Settings { idle_restart: IdleRestart::Never, ..slow }, 60_000);
+    tcp.supply(1000).cwnd(17_000.0);
 }
 
 /// A repeated acknowledgement while nothing is outstanding does not indicate a loss of later data; ns-2

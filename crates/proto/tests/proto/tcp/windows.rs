@@ -3,7 +3,7 @@
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{
-    Congestion, Flavour, InitialThreshold, InitialWindow, Settings, WindowCounts, WindowSize,
+    Congestion, Flavour, IdleRestart, InitialThreshold, InitialWindow, Settings, WindowCounts, WindowSize,
 };
 
 use crate::tcp::dialogue::{Client, settings};
@@ -155,7 +155,8 @@ fn a_short_last_segment_is_sent() {
 // Rule: Restart after an idle period, never with a larger window. [5681 4.1; state.rs cc/mod.rs]
 #[test]
 fn the_window_restarts_after_idling() {
-    let grown = |idle_restart| {
+    let grown = |restarts| {
+        let idle_restart = if restarts { IdleRestart::InitialWindow } else { IdleRestart::Never };
         let mut tcp = Client::start(&Settings { idle_restart, ..settings(Flavour::NewReno, 2) });
         tcp.sends_full(0..2).at(100).ack(2000).sends_full(2..5);
         tcp.at(200).with_window(0).ack(5000).sends_nothing().cwnd(4000.0).rto(1000).with_window(1 << 20);

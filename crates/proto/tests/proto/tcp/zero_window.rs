@@ -1,7 +1,7 @@
 //! Zero windows and window probes (RFC 9293 section 3.8.6.1).
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
+use lasthop_proto::tcp::{Flavour, IdleRestart, InitialWindow, Rules, Settings};
 
 use crate::tcp::dialogue::{Client, settings};
 
@@ -67,6 +67,30 @@ fn probes_do_not_prevent_an_idle_restart() {
     let mut tcp = closed(Flavour::NewReno);
     tcp.wakes_at(1100).sends(&["4000..4001"]).at(2101).with_window(OPEN).ack(4000);
     tcp.cwnd(4000.0).sends_full(4..8);
+}
+
+/// Linux looks at the time since the last transmission only when the application writes: data that waited for the window go
+/// out by the old one.
+// Rule: as a_window_update_ends_probing
+#[test]
+fn linux_keeps_its_window_while_it_probes() {
+    let idle_restart = IdleRestart::Halving;
+    let mut tcp = Client::start(&Settings { idle_restart, ..settings(Flavour::NewReno, 2) });
+    tcp.sends_full(0..2)
+        .at(100)
+        .ack(2000)
+        .sends_full(2..5)
+        .with_window(0)
+        .ack(5000)
+        .sends_nothing()
+        .cwnd(4000.0);
+    tcp.wakes_at(1100)
+        .sends(&["5000..5001"])
+        .at(2101)
+        .with_window(OPEN)
+        .ack(5000)
+        .cwnd(4000.0)
+        .sends_full(5..9);
 }
 
 /// With halving in whole segments, ns-2's congestion window may become zero as well: a one-byte probe

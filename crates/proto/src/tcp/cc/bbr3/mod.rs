@@ -30,7 +30,7 @@ use super::{
     AckInfo, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
 };
 use crate::tcp::filter::Maximum;
-use crate::tcp::settings::Settings;
+use crate::tcp::settings::{IdleRestart, Settings};
 
 pub(super) const CONTROL: Control = Control {
     limit: Limit::Model,
@@ -424,7 +424,7 @@ impl Controller for Bbr3 {
     }
 
     /// Idle periods do not affect the model.
-    fn on_idle(&mut self) {}
+    fn on_idle(&mut self, _rule: IdleRestart, _timeouts: u32) {}
 
     fn on_flight(&mut self, sending: &Sending) {
         if !sending.application_limited {
