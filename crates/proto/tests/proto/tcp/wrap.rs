@@ -10,7 +10,7 @@ const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno,
 
 /// A loss is repaired and the transfer completes at every position of the wrap: before, within and after the
 /// hole, and within SACKed data.
-// Rule: Sequence numbers are modulo 2³². [9293 3.4; seq.rs]
+// Rule: Sequence numbers are modulo 2³². [9293 3.4; packet/seq.rs]
 #[test]
 fn losses_around_the_wrap_are_repaired() {
     for flavour in FLAVOURS {
