@@ -20,6 +20,7 @@ mod exits;
 mod fec;
 mod message;
 mod outer;
+mod path_size;
 mod plan;
 mod sent;
 mod session;

@@ -9,7 +9,7 @@
 //!         of a repair packet         class 1 | 2 | sent 4 | history 8 | block 4 | index 1 | sources 1 | symbol
 //!         of a class with ARQ        class 1 | attempt 1 | number 4 | oldest 4 | packet
 //!         report                     255     | share 2 | highest 8 | delay 4 | bits 64
-//!         poll                       254
+//!         poll                       254     | zeros
 //!         bye                        253
 //! ```
 //!
@@ -228,6 +228,12 @@ pub(crate) fn write_report(unhelped: u16, report: &Report, to: &mut Vec<u8>) {
 
 pub(crate) fn write_poll(to: &mut Vec<u8>) {
     to.push(POLL);
+}
+
+/// Writes a poll into a datagram that has a header and, once sealed, `size` bytes.
+pub(crate) fn write_probe(size: usize, to: &mut Vec<u8>) {
+    write_poll(to);
+    to.resize(size - TAG, 0);
 }
 
 pub(crate) fn write_bye(to: &mut Vec<u8>) {

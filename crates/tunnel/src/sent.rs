@@ -126,9 +126,8 @@ impl SentRecord {
         self.records.push_back(Record { sent: now, dscp, number: *number, attempt, is_settled: false });
     }
 
-    /// The next datagram was a hello, which may be for another end. `forget` is as that of [`note`](SentRecord::note).
-    pub(crate) fn note_hello(&mut self, now: Time, forget: impl FnMut(u8, Attempt)) {
-        self.note(now, Dscp::DEFAULT, None, forget);
+    /// The latest datagram tells nothing of losses and times: a hello may be for another end, a probe too large.
+    pub(crate) fn exempt_latest(&mut self) {
         self.records.iter_mut().next_back().into_iter().for_each(|record| record.is_settled = true);
     }
 
@@ -196,7 +195,7 @@ impl SentRecord {
     }
 
     /// How long an outcome may take.
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         let rtt = self.rtt.unwrap_or(Duration::from_millis(100));
         LEAST_WAIT.max(rtt + Duration::from_nanos(rtt.as_nanos() / 2))
     }

@@ -1,9 +1,11 @@
 //! What the two ends share from a hello on, until one of them starts anew.
 
+use std::collections::VecDeque;
+
 use lasthop_base::{Duration, Time};
-use lasthop_proto::Ecn;
 use lasthop_proto::arq::Attempt;
 use lasthop_proto::scheme::parameters::PacketFec;
+use lasthop_proto::{Dscp, Ecn};
 
 use crate::arq::{ArqCounters, ArqReceiver, ArqSender};
 use crate::cipher::{Cipher, Salt};
@@ -29,6 +31,10 @@ const REPORT_COUNTERS: u64 = REPORTED / 2;
 /// The shortest time between reports of gaps.
 const REPORT_LEAST: Duration = Duration::from_millis(2);
 
+/// Lost attempts that are settled in one turn, and the time until the next ones.
+const LOSSES: usize = 64;
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// The way of datagrams out of an end.
 pub(crate) struct Wire<'a> {
     pub(crate) now: Time,
@@ -46,8 +52,8 @@ pub(crate) struct Outbound {
     pub(crate) record: SentRecord,
     /// The time of the last datagram.
     pub(crate) sent: Time,
-    /// Attempts that are too old to be on record.
-    forgotten: Vec<(u8, Attempt, bool)>,
+    /// Attempts that are lost, or too old to be on record, which their classes are to be told.
+    lost: VecDeque<(u8, Attempt)>,
 }
 
 impl Outbound {
@@ -64,8 +70,7 @@ impl Outbound {
         write(datagram);
         self.sealing.seal(**counter, datagram, DATA_HEADER);
         **counter += 1;
-        self.record
-            .note(*now, tos.dscp, attempt, |class, attempt| self.forgotten.push((class, attempt, false)));
+        self.record.note(*now, tos.dscp, attempt, |class, attempt| self.lost.push_back((class, attempt)));
         self.sent = *now;
         exits.datagram(self.ends, tos, datagram);
     }
@@ -114,6 +119,8 @@ pub(crate) struct Session {
     highest_reported: u64,
     /// Whether an ARQ there waits for reports.
     is_awaited: bool,
+    /// When further losses are to be settled.
+    settle_at: Time,
 }
 
 impl Session {
@@ -147,7 +154,7 @@ impl Session {
             salt,
             opening,
             window: Window::from(counters.1),
-            outbound: Outbound { sealing, ends, record, sent: now, forgotten: Vec::new() },
+            outbound: Outbound { sealing, ends, record, sent: now, lost: VecDeque::new() },
             heard: now,
             confirmed: now,
             silent_from: None,
@@ -160,6 +167,7 @@ impl Session {
             unreported: 0,
             highest_reported: counters.1,
             is_awaited: hello.classes.iter().any(|form| matches!(form, ClassForm::Arq { .. })),
+            settle_at: Time::NEVER,
         }
     }
 
@@ -219,7 +227,9 @@ impl Session {
             Receiver::Fec(receiver) => receiver.next_wakeup(),
             Receiver::Arq(receiver) => receiver.next_wakeup(),
         });
-        senders.chain(receivers).fold(self.report_at.min(self.outbound.record.asks_at()), Time::min)
+        senders
+            .chain(receivers)
+            .fold(self.report_at.min(self.settle_at).min(self.outbound.record.asks_at()), Time::min)
     }
 
     /// A packet of a class enters; of an unknown one, it has no help.
@@ -243,7 +253,7 @@ impl Session {
                 to.extend(packet);
             }),
         }
-        self.settle_forgotten(wire);
+        self.settle_losses(wire);
     }
 
     /// A message of a class has come. Returns whether it makes sense.
@@ -272,16 +282,20 @@ impl Session {
 
     /// The other end tells what has arrived. If it was taken for dead, it is not when it has heard this end since then.
     pub(crate) fn learn(&mut self, report: &Report, wire: &mut Wire<'_>) -> Option<Event> {
-        let mut outcomes = Vec::new();
-        let is_later = self.outbound.record.report(wire.now, report, |class, attempt, has_arrived| {
-            outcomes.push((class, attempt, has_arrived));
+        let Outbound { record, lost, .. } = &mut self.outbound;
+        let mut arrived = Vec::new();
+        let is_later = record.report(wire.now, report, |class, attempt, has_arrived| match has_arrived {
+            true => arrived.push((class, attempt)),
+            false => lost.push_back((class, attempt)),
         });
         if is_later {
             self.confirmed = wire.now;
         }
         let is_heard = is_later && self.silent_from.take_if(|from| report.highest >= *from).is_some();
-        self.settle(outcomes, wire);
-        self.settle_forgotten(wire);
+        for (class, attempt) in arrived {
+            self.settle(class, attempt, true, wire);
+        }
+        self.settle_losses(wire);
         is_heard.then_some(Event::Heard)
     }
 
@@ -290,35 +304,45 @@ impl Session {
         self.heard.min(self.confirmed) + patience
     }
 
+    /// Sends a probe of this size; returns its counter.
+    pub(crate) fn probe(&mut self, size: usize, wire: &mut Wire<'_>) -> u64 {
+        let counter = *wire.counter;
+        self.outbound.seal(wire, Tos::default(), None, |to| message::write_probe(size, to));
+        self.outbound.record.exempt_latest();
+        counter
+    }
+
     /// Tells the other end that this one ends.
     pub(crate) fn close(&mut self, wire: &mut Wire<'_>) {
         self.outbound.seal(wire, Tos::default(), None, message::write_bye);
     }
 
-    fn settle(&mut self, outcomes: Vec<(u8, Attempt, bool)>, wire: &mut Wire<'_>) {
+    /// Tells a class the outcome of an attempt.
+    fn settle(&mut self, code: u8, attempt: Attempt, has_arrived: bool, wire: &mut Wire<'_>) {
         let Session { senders, outbound, .. } = self;
-        for (code, attempt, has_arrived) in outcomes {
-            if let Some(Sender::Arq(sender)) = senders.get_mut(usize::from(code)) {
-                sender.learn(wire.now, attempt, has_arrived, &mut |header, body, tos, attempt| {
-                    let attempt = attempt.map(|attempt| (code, attempt));
-                    outbound.seal(wire, tos, attempt, |to| write_arq(code, header, body, to));
-                });
-            }
+        if let Some(Sender::Arq(sender)) = senders.get_mut(usize::from(code)) {
+            sender.learn(wire.now, attempt, has_arrived, &mut |header, body, tos, attempt| {
+                let attempt = attempt.map(|attempt| (code, attempt));
+                outbound.seal(wire, tos, attempt, |to| write_arq(code, header, body, to));
+            });
         }
+    }
+
+    /// Tells the classes what is lost, so much that other packets need not wait: each may be sent again, and all of an outage are
+    /// known at once.
+    fn settle_losses(&mut self, wire: &mut Wire<'_>) {
+        for _ in 0..LOSSES {
+            let Some((code, attempt)) = self.outbound.lost.pop_front() else { break };
+            self.settle(code, attempt, false, wire);
+        }
+        self.settle_at = if self.outbound.lost.is_empty() { Time::NEVER } else { wire.now + PAUSE };
     }
 
     /// A hello was sent, which has taken a counter.
     pub(crate) fn note_hello(&mut self, now: Time) {
-        let Outbound { record, forgotten, .. } = &mut self.outbound;
-        record.note_hello(now, |class, attempt| forgotten.push((class, attempt, false)));
-    }
-
-    /// Attempts that are no longer on record count as lost.
-    fn settle_forgotten(&mut self, wire: &mut Wire<'_>) {
-        while !self.outbound.forgotten.is_empty() {
-            let forgotten = std::mem::take(&mut self.outbound.forgotten);
-            self.settle(forgotten, wire);
-        }
+        let Outbound { record, lost, .. } = &mut self.outbound;
+        record.note(now, Dscp::DEFAULT, None, |class, attempt| lost.push_back((class, attempt)));
+        record.exempt_latest();
     }
 
     /// Lets codes have the redundancy that the measured loss takes.
@@ -380,7 +404,7 @@ impl Session {
             outbound.record.asked(now);
             outbound.seal(wire, Tos::default(), None, message::write_poll);
         }
-        self.settle_forgotten(wire);
+        self.settle_losses(wire);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings of an end of the tunnel.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 use lasthop_base::{BitRate, Duration};
 use lasthop_proto::arq::Retransmissions;
@@ -33,6 +34,9 @@ pub struct Settings {
     pub peer: Option<SocketAddr>,
     /// The rate of the path, from which times of the code follow that are not stated.
     pub rate: Option<BitRate>,
+    /// The sizes of datagrams that the path may carry. What it carries of them is probed; packets are [`OVERHEAD`](crate::OVERHEAD)
+    /// bytes smaller.
+    pub sizes: RangeInclusive<usize>,
     /// Whether codes adapt to the loss that is measured: their `n` is then the most that blocks have.
     pub adapts: bool,
     /// The time after which the other end is taken for dead, without a datagram from it, or without word that one of this end has

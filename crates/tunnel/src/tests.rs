@@ -8,6 +8,7 @@ mod codes;
 mod hellos;
 mod liveness;
 mod rates;
+mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -45,6 +46,7 @@ fn settings(peer: Option<SocketAddr>) -> Settings {
         unhelped: 0,
         peer,
         rate: None,
+        sizes: 528..=1452,
         adapts: false,
         patience: Duration::from_secs(3),
     }
@@ -89,6 +91,8 @@ struct Path {
     jitter: Duration,
     /// How much longer datagrams with the default DSCP take.
     lag: Duration,
+    /// The largest datagram that it carries.
+    size: usize,
     is_cut: bool,
     /// The end from which nothing arrives.
     is_mute: Option<usize>,
@@ -100,6 +104,7 @@ const CLEAN: Path = Path {
     marks: 0.0,
     jitter: Duration::ZERO,
     lag: Duration::ZERO,
+    size: usize::MAX,
     is_cut: false,
     is_mute: None,
 };
@@ -185,7 +190,8 @@ impl World {
             }
             let copies = 1 + u32::from(self.draw.bernoulli(self.path.duplicates));
             for _ in 0..copies {
-                let is_cut = self.path.is_cut || self.path.is_mute == Some(end);
+                let is_cut =
+                    self.path.is_cut || bytes.len() > self.path.size || self.path.is_mute == Some(end);
                 if !is_cut && !self.draw.bernoulli(self.path.loss) {
                     let lag = if tos.dscp == Dscp::DEFAULT { self.path.lag } else { Duration::ZERO };
                     let delay = Duration::from_millis(15) + lag + self.draw.up_to(self.path.jitter);
@@ -335,6 +341,7 @@ fn whatever_leaves_has_entered_once_and_in_order() {
                         marks: [0.0, 0.1][world.draw.below(2) as usize],
                         jitter: Duration::from_millis([0, 5, 60][world.draw.below(3) as usize]),
                         lag: Duration::from_millis([0, 30][world.draw.below(2) as usize]),
+                        size: [usize::MAX, 1000][world.draw.below(2) as usize],
                         is_cut: world.draw.bernoulli(0.2),
                         is_mute: world.draw.bernoulli(0.1).then_some(number as usize % 2),
                     };

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::Ecn;
 
 use crate::arq::ArqCounters;
 use crate::cipher::{Cipher, Key, Salt};
 use crate::exits::{Event, Exits};
 use crate::fec::FecCounters;
-use crate::message::{self, ClassForm, DATA_HEADER, HELLO_HEADER, Header, Hello, Message};
+use crate::message::{self, ClassForm, DATA_HEADER, HELLO_HEADER, Header, Hello, Message, OVERHEAD};
 use crate::outer::{Ends, Tos};
+use crate::path_size::{Measured, PathSize};
 use crate::session::{Session, Wire};
 use crate::settings::{Help, Settings};
 
@@ -64,6 +65,7 @@ pub struct Tunnel {
     /// The counter of the next datagram.
     counter: u64,
     session: Option<Session>,
+    path_size: PathSize,
     /// The challenge of the other end that is to be echoed.
     echo: Salt,
     hello_at: Time,
@@ -95,6 +97,7 @@ impl Tunnel {
             hellos: Cipher::of_hellos(&key, &salt),
             counter: 0,
             session: None,
+            path_size: PathSize::new(Time::ZERO, *settings.sizes.start(), *settings.sizes.end()),
             echo: Salt::default(),
             hello_at: if settings.peer.is_some() { Time::ZERO } else { Time::NEVER },
             retired: VecDeque::new(),
@@ -118,6 +121,11 @@ impl Tunnel {
     /// The address of the other end, once found.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.session.as_ref().map(|session| session.outbound.ends.peer)
+    }
+
+    /// The largest packet that the tunnel carries, as far as is known of the path.
+    pub fn mtu(&self) -> usize {
+        self.path_size.get() - OVERHEAD
     }
 
     /// The round-trip time through the tunnel, once known.
@@ -171,7 +179,7 @@ impl Tunnel {
             return self.hello_at.min(session.report_at);
         }
         let own = [session.outbound.sent + self.heartbeat(), session.lives_until(self.settings.patience)];
-        own.into_iter().fold(session.next_wakeup(), Time::min)
+        own.into_iter().fold(session.next_wakeup().min(self.path_size.next_wakeup()), Time::min)
     }
 
     /// The longest time without a datagram to the other end.
@@ -230,6 +238,7 @@ impl Tunnel {
         }
         if let Some(event) = session.hear(now, counter, from) {
             self.events.push_back(event);
+            self.path_size.begin_anew(now);
         }
         let mut wire = Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits };
         match Message::parse(body) {
@@ -243,7 +252,11 @@ impl Tunnel {
             }
             Some(Message::Report(unhelped, report)) => {
                 session.unhelped = unhelped;
-                self.events.extend(session.learn(&report, &mut wire));
+                self.path_size.learn(now, &report);
+                if let Some(event) = session.learn(&report, &mut wire) {
+                    self.events.push_back(event);
+                    self.path_size.begin_anew(now);
+                }
                 if self.settings.adapts {
                     session.adapt();
                 }
@@ -301,8 +314,10 @@ impl Tunnel {
                 self.counters.replayed += 1;
             } else {
                 session.unhelped = hello.unhelped;
-                let event = session.hear(now, counter, from);
-                self.events.extend(event);
+                if let Some(event) = session.hear(now, counter, from) {
+                    self.events.push_back(event);
+                    self.path_size.begin_anew(now);
+                }
                 if session.report_at <= now {
                     let (counter, datagram) = (&mut self.counter, &mut self.datagram);
                     session.report(self.settings.unhelped, &mut Wire { now, counter, datagram, exits });
@@ -331,6 +346,7 @@ impl Tunnel {
         self.session =
             Some(Session::new(now, &self.settings, (salt, ciphers), (self.counter, counter), hello, from));
         self.events.push_back(Event::Found(from.peer));
+        self.path_size.begin_anew(now);
     }
 
     /// The other end is taken for dead until it shows that it hears this one.
@@ -366,6 +382,15 @@ impl Tunnel {
             let is_up = session.silent_from.is_none();
             if is_up {
                 session.wake(&mut wire, &mut self.counters.left);
+                let record = &session.outbound.record;
+                // A probe may wait behind others of its size.
+                let sending = self.settings.rate.map_or(Duration::ZERO, |rate| {
+                    rate.time_for(Bytes(4 * *self.settings.sizes.end() as u64))
+                });
+                let measured = Measured { wait: record.patience() + sending, losses: record.losses() };
+                if let Some(size) = self.path_size.wake(now, measured) {
+                    self.path_size.note(session.probe(size, &mut wire), size);
+                }
             }
             if session.report_at <= now || is_up && session.outbound.sent + heartbeat <= now {
                 session.report(self.settings.unhelped, &mut wire);

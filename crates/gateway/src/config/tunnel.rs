@@ -1,6 +1,7 @@
 //! The tunnel to another gateway.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use lasthop_base::{BitRate, Bytes, Duration};
@@ -13,13 +14,14 @@ use serde::{Deserialize, Serialize};
 use super::{Config, Prefix, SchemeName, TunnelScheme, is_word};
 
 /// Headers of IPv6 and UDP, the longer ones.
-const OUTER_HEADERS: u64 = 48;
+const HEADERS: usize = 48;
 
 /// The longest packet that every link of IPv6 carries (RFC 8200 section 5).
 const IPV6_MTU: u64 = 1280;
 
 /// The sizes that packets over the path may have.
-const PACKET_SIZES: std::ops::RangeInclusive<u64> = 576..=9000;
+const LEAST_PACKET_SIZE: usize = 576;
+const PACKET_SIZES: RangeInclusive<u64> = LEAST_PACKET_SIZE as u64..=9000;
 
 /// A tunnel between two gateways, over UDP, with one shared key. Packets that the kernel routes to its interface reach the other
 /// gateway, and leave its interface there. What help they have on the way, the rules say: `packet-fec`, `arq`, or none.
@@ -41,7 +43,8 @@ pub struct Tunnel {
     /// no nearer route. By default there are none, and the host's own routes lead to the interface.
     #[serde(default)]
     pub routes: Vec<Prefix>,
-    /// The largest packet of UDP over the path, its IP header included: what the path carries without fragments.
+    /// The largest packet of UDP over the path, its IP header included. What the path carries of that, without fragments, is found
+    /// by probes.
     #[serde(default = "default_packet_size")]
     pub packet_size: Bytes,
     /// Whether datagrams have the DSCP of the packets in them, by which queues on the path may tell them apart. Otherwise they have
@@ -71,7 +74,7 @@ fn default_interface() -> String {
 }
 
 fn default_packet_size() -> Bytes {
-    Bytes(1400)
+    Bytes(1500)
 }
 
 fn default_copy_dscp() -> bool {
@@ -83,9 +86,15 @@ fn default_patience() -> Duration {
 }
 
 impl Tunnel {
-    /// The largest packet that enters the tunnel.
-    pub fn mtu(&self) -> u16 {
-        (self.packet_size.0 - OUTER_HEADERS - OVERHEAD as u64) as u16
+    /// The datagrams that the path may carry, without their headers. If packets of IPv6 are to pass, it must carry the longest that
+    /// every link does.
+    pub(crate) fn sizes(&self) -> RangeInclusive<usize> {
+        let least = if self.has_ipv6() { IPV6_MTU as usize + OVERHEAD } else { LEAST_PACKET_SIZE - HEADERS };
+        least..=self.packet_size.0 as usize - HEADERS
+    }
+
+    fn has_ipv6(&self) -> bool {
+        self.routes.iter().any(|route| !route.parts().0.is_ipv4())
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -103,10 +112,10 @@ impl Tunnel {
             let expected = "expected an absolute path, such as \"/etc/lasthop/tunnel.key\"";
             fault("key", format!("found \"{}\", {expected}", self.key.display()));
         }
-        let least = IPV6_MTU + OUTER_HEADERS + OVERHEAD as u64;
+        let least = IPV6_MTU + (HEADERS + OVERHEAD) as u64;
         if !PACKET_SIZES.contains(&self.packet_size.0) {
             fault("packet_size", format!("found {}, expected 576 B to 9000 B", self.packet_size));
-        } else if self.packet_size.0 < least && self.routes.iter().any(|route| !route.parts().0.is_ipv4()) {
+        } else if self.packet_size.0 < least && self.has_ipv6() {
             let expected =
                 format!("expected at least {least} B, or no routes of IPv6, which needs {IPV6_MTU} B");
             fault("packet_size", format!("found {}, {expected}", self.packet_size));

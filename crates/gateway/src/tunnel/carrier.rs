@@ -15,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::classes::{self, Classes};
+use super::keeper::{Keeper, Wanted};
 use super::{Board, Status, random};
 use crate::arms::Arms;
 use crate::config::{Config, SchemeName, TunnelScheme};
@@ -24,9 +25,9 @@ use crate::kernel::{Marks, links};
 use crate::log;
 use crate::observe;
 
-/// How often the status is written, and how often interface and routes are looked for.
+/// How often the status is written, and after what time something is tried again.
 const TICK: Duration = Duration::from_millis(200);
-const LOOK: Duration = Duration::from_secs(1);
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Packets, and datagrams, that are handled before it is looked for the others.
 const BATCH: usize = 64;
@@ -110,6 +111,7 @@ pub(super) struct Carrier {
     routes: TunnelRoutes,
     evidence: observe::Shared,
     board: Board,
+    keeper: Keeper,
     classes: Classes,
     /// Whether the other end finds this one, which then answers from the address that it has asked.
     answers: bool,
@@ -118,12 +120,8 @@ pub(super) struct Carrier {
     ports: Ports,
     /// The number of the interface.
     index: u32,
-    /// Whether the routes lead into the tunnel, and when it is tried again after a failure.
-    is_led: bool,
-    led_again_at: Option<Time>,
     buffer: Vec<u8>,
     written: Time,
-    looked: Time,
     /// What ends before this one have counted.
     former: Counters,
 }
@@ -142,14 +140,16 @@ impl Carrier {
         let datagrams = Datagrams::open(settings.port, mark).map_err(|error| {
             io::Error::new(error.kind(), format!("tunnel.port {}: {error}", settings.port))
         })?;
-        let mtu = settings.mtu();
+        let tunnel = new_tunnel(config, &key)?;
+        let mtu = tunnel.mtu() as u16;
         let index = links::set_up_tunnel(&settings.interface, mtu)?;
         routes.install()?;
         Ok(Carrier {
             classes: Classes::new(config, Arms::new(&key)),
             answers: settings.peer.is_none(),
             copies_dscp: settings.copy_dscp,
-            tunnel: new_tunnel(config, &key)?,
+            tunnel,
+            keeper: Keeper::start(&settings.interface, routes.clone())?,
             ports: Ports { tun, datagrams, mtu, handed: Handed::default(), packet: Vec::new() },
             config: config.clone(),
             key,
@@ -157,11 +157,8 @@ impl Carrier {
             evidence,
             board,
             index,
-            is_led: false,
-            led_again_at: None,
             buffer: vec![0; LONGEST],
             written: Time::ZERO,
-            looked: now(),
             former: Counters::default(),
         })
     }
@@ -182,13 +179,14 @@ impl Carrier {
                         );
                     }
                     // Some may lead into it, and nobody takes packets out of it.
+                    self.keeper.pause();
                     let _ = self.routes.lead(self.index, false);
-                    self.is_led = false;
-                    let _ = poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&timespec(LOOK)));
+                    let _ = poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&timespec(AGAIN)));
                 }
             }
         }
         self.tunnel.close(now(), &mut self.ports);
+        self.keeper.pause();
         let _ = self.routes.lead(self.index, false);
         let _ = self.routes.remove();
     }
@@ -225,9 +223,7 @@ impl Carrier {
             self.tunnel.wake(at, &mut self.ports);
         }
         self.tell_events();
-        if self.tunnel.is_up() != self.is_led && self.led_again_at.is_none_or(|again| again <= at) {
-            self.lead(at);
-        }
+        self.follow();
         if at >= self.written + TICK {
             self.tick(at)?;
         }
@@ -302,43 +298,17 @@ impl Carrier {
             self.tunnel = new_tunnel(&self.config, &self.key)?;
         }
         self.board.write(Some(self.status()));
-        if at >= self.looked + LOOK {
-            self.looked = at;
-            self.look()?;
-        }
-        Ok(())
+        self.keeper.failure().map_or(Ok(()), Err)
     }
 
-    /// Looks whether interface and routes are still there.
-    fn look(&mut self) -> io::Result<()> {
-        let name = self.config.tunnel.iter().map(|tunnel| &*tunnel.interface).next().unwrap_or_default();
-        match links::is_up(name)? {
-            Some(true) => {}
-            Some(false) => self.index = links::set_up_tunnel(name, self.ports.mtu)?,
-            None => return Err(io::Error::new(ErrorKind::NotFound, format!("the interface {name} is gone"))),
+    /// Lets the interface follow the tunnel.
+    fn follow(&mut self) {
+        let mtu = self.tunnel.mtu() as u16;
+        if std::mem::replace(&mut self.ports.mtu, mtu) != mtu {
+            let meaning = "the largest packet that the path carries through the tunnel";
+            log::event("tunnel has another MTU", json!({"mtu": mtu, "meaning": meaning}));
         }
-        self.routes.install()?;
-        if self.is_led {
-            self.lead(self.looked);
-        }
-        Ok(())
-    }
-
-    /// Lets the routes lead into the tunnel while it is up: all, or if one cannot be made, none.
-    fn lead(&mut self, at: Time) {
-        let is_up = self.tunnel.is_up();
-        match self.routes.lead(self.index, is_up) {
-            Ok(()) => (self.is_led, self.led_again_at) = (is_up, None),
-            Err(error) => {
-                let _ = self.routes.lead(self.index, false);
-                self.is_led = false;
-                if self.led_again_at.replace(at + LOOK).is_none() {
-                    let meaning = "packets take other routes until this works; it is tried every second";
-                    let facts = json!({"error": error.to_string(), "meaning": meaning});
-                    log::event("tunnel has no routes", facts);
-                }
-            }
-        }
+        self.keeper.want(Wanted { is_up: self.tunnel.is_up(), mtu });
     }
 
     fn status(&self) -> Status {
@@ -402,14 +372,15 @@ fn add(mut former: Counters, now: Counters) -> Counters {
 
 /// A start of this end.
 fn new_tunnel(config: &Config, key: &Key) -> io::Result<Tunnel> {
-    let tunnel = config.tunnel.as_ref();
+    let tunnel = config.tunnel.as_ref().ok_or_else(|| io::Error::other("the file has no tunnel"))?;
     let settings = Settings {
         classes: config.tunnel_classes().into_iter().map(|class| class.help).collect(),
         unhelped: config.gateway.unhelped_permille() as u16,
-        peer: tunnel.and_then(|tunnel| tunnel.peer),
-        rate: tunnel.and_then(|tunnel| tunnel.rate),
-        adapts: tunnel.is_some_and(|tunnel| tunnel.adapt),
-        patience: tunnel.map_or(LOOK, |tunnel| tunnel.patience),
+        peer: tunnel.peer,
+        rate: tunnel.rate,
+        sizes: tunnel.sizes(),
+        adapts: tunnel.adapt,
+        patience: tunnel.patience,
     };
     Ok(Tunnel::new(settings, key.clone(), random()?))
 }

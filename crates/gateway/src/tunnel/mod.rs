@@ -10,6 +10,7 @@
 
 mod carrier;
 mod classes;
+mod keeper;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -201,7 +201,7 @@ fn tunnels_have_a_class_for_each_rule() {
         (
             ["n = 24", "n = 24\ninterleave = 63"],
             "scheme.packet-fec.n: found n = 24 with interleave = 63, for which the other gateway has no room; expected \
-             n * interleave of at most 1497 with packets of 1400 B",
+             n * interleave of at most 1398 with packets of 1500 B",
         ),
         (
             ["n = 3 }", "n = 250, interleave = 6 }"],

@@ -21,6 +21,16 @@ use serde_json::Value;
 
 use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
 
+/// Options of sockets, which nix does not define.
+mod options {
+    use nix::{libc, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// What becomes of datagrams that are longer than the path carries (ip(7)).
+        MtuDiscovery, SetOnly, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::c_int
+    );
+}
+
 /// The server, behind the other gateway.
 const BEHIND: [&str; 2] = ["10.9.0.1", "fd09::1"];
 
@@ -58,6 +68,16 @@ struct Pair {
 
 impl Pair {
     fn start(network: Network, keys: &str, tunnel: &str) -> Pair {
+        Pair::prepare(&network);
+        let far = Pair::run_far(&network, keys, tunnel);
+        let near = Pair::run_near(&network, keys, tunnel);
+        let pair = Pair { network, near, far };
+        pair.expect_up();
+        pair
+    }
+
+    /// Makes the way without the tunnel, and the key.
+    fn prepare(network: &Network) {
         network.server.run(|| {
             ip("address add 10.9.0.1/32 dev lo");
             ip("address add fd09::1/128 dev lo nodad");
@@ -69,8 +89,13 @@ impl Pair {
         ip("-6 route add fd09::/64 via fd02::2");
         let key = network.directory().join("key");
         fs::write(&key, "5a".repeat(32)).expect("a file");
-        let far = Pair::run_far(&network, keys, tunnel);
-        let near = Pair::run_near(&network, keys, tunnel);
+    }
+
+    /// Two gateways without keys of their own, of which the near one has this peer.
+    fn start_towards(network: Network, peer: &str) -> Pair {
+        Pair::prepare(&network);
+        let far = Pair::run_far(&network, "", "");
+        let near = Pair::run_near(&network, "", peer);
         let pair = Pair { network, near, far };
         pair.expect_up();
         pair
@@ -85,8 +110,11 @@ impl Pair {
     }
 
     fn run_near(network: &Network, keys: &str, tunnel: &str) -> Gateway {
-        let own = "routes = [\"10.9.0.0/24\", \"fd09::/64\"]\npeer = \"10.2.0.3:9332\"";
-        Gateway::run(Pair::file(network, "near", keys, &format!("{own}\n{tunnel}")), &[])
+        let mut own = String::from("routes = [\"10.9.0.0/24\", \"fd09::/64\"]\n");
+        if !tunnel.contains("peer") {
+            own += "peer = \"10.2.0.3:9332\"\n";
+        }
+        Gateway::run(Pair::file(network, "near", keys, &(own + tunnel)), &[])
     }
 
     fn run_far(network: &Network, keys: &str, tunnel: &str) -> Gateway {
@@ -195,7 +223,8 @@ fn packets_have_the_help_of_their_class() {
     let near = pair.near.status();
     let loss = near["tunnel"]["loss"].as_f64().expect("measured");
     assert!((0.06..0.13).contains(&loss), "{near:#}");
-    assert_eq!(near["tunnel"]["mtu"], 1306);
+    // 1500 bytes, without headers.
+    assert_eq!(near["tunnel"]["mtu"], 1406);
     assert!(near["tunnel"]["rtt_s"].as_f64().is_some_and(|rtt| rtt < 0.05), "{near:#}");
     for (gateway, counter) in
         [(&pair.far, "recovered"), (&pair.near, "retransmitted"), (&pair.far, "unrecovered")]
@@ -458,4 +487,58 @@ fn outer_headers_are_those_that_packets_need() {
     }
     expect(&pair.far, "two are marked", |tunnel| tunnel["counters"]["marked"] == 2);
     assert_eq!(count(&pair.far, "unmarkable"), 1);
+}
+
+/// Drops what is longer than this on the way between the two gateways, in both directions.
+fn limit(network: &Network, size: u16) -> bool {
+    let rules = move |device: &str| {
+        let chain = format!(
+            "chain in {{\n type filter hook ingress device {device} priority -500; policy accept\n \
+             udp dport 9332 meta length > {size} drop\n }}"
+        );
+        format!("table netdev path\ndelete table netdev path\ntable netdev path {{\n {chain}\n}}\n")
+    };
+    nft(&rules("wired0")) && network.server.run(move || nft(&rules("host2")))
+}
+
+/// What the path carries is found, over IPv6 as well: routers and segments follow it.
+#[test]
+fn the_size_of_the_path_is_found() {
+    let Some(network) = Network::of("tunnel::the_size_of_the_path_is_found") else { return };
+    if !limit(&network, 1420) {
+        return;
+    }
+    let peer = "peer = \"[fd02::2]:9332\"";
+    let Pair { network, mut near, far } = Pair::start_towards(network, peer);
+    let is_about = |most: u64| {
+        move |tunnel: &Value| tunnel["mtu"].as_u64().is_some_and(|mtu| (most - 8..=most).contains(&mtu))
+    };
+    let _peers = network.server.run(|| echo(BEHIND, 7000));
+    // Without the headers of IPv6 and UDP, 48 bytes, and of the tunnel, 46.
+    for (size, most) in [(1420_usize, 1326), (1380, 1286)] {
+        for gateway in [&near, &far] {
+            expect(gateway, "the MTU follows", is_about(most));
+        }
+        network.client.run(|| BEHIND.map(|host| talk(host, 200_000)));
+        // A router says that longer packets do not pass.
+        let refused = network.client.run(move || {
+            let client = UdpSocket::bind(address(CLIENT[0], 0)).expect("a port");
+            setsockopt(&client, options::MtuDiscovery, &nix::libc::IP_PMTUDISC_DO).expect("a socket");
+            client.connect(address(BEHIND[0], 7001)).expect("a route");
+            let send = || {
+                client
+                    .send(&vec![7; size - 80])
+                    .map(|_| thread::sleep(Duration::from_millis(20)))
+            };
+            (0..50).find_map(|_| send().err()).map(|error| error.raw_os_error())
+        });
+        assert_eq!(refused, Some(Some(nix::libc::EMSGSIZE)), "{size}");
+        if size == 1420 {
+            assert!(limit(&network, 1380));
+            kill(Pid::from_raw(near.child.id() as i32), Signal::SIGTERM).expect("it runs");
+            near.wait();
+            near = Pair::run_near(&network, "", peer);
+            expect(&near, "the tunnel is up", |tunnel| tunnel["is_up"] == true);
+        }
+    }
 }

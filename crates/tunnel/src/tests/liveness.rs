@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Streams, Time};
 
 use super::{CLEAN, World, address, key, settings};
-use crate::{Settings, Tunnel};
+use crate::{Settings, Tos, Tunnel};
 
 fn world(number: u64) -> World {
     let mut world = World::new(Streams::new(33, number).stream("world"));
@@ -95,4 +95,18 @@ fn other_forwarding_is_no_loss() {
     }
     wait(&mut world, 1000);
     assert_eq!((world.ends[0].counters().arq.retransmitted, world.left[0].len()), (0, 500));
+}
+
+/// What is lost in an outage is known at once, and retransmitted in turns: other packets need not wait for all of it.
+#[test]
+fn a_turn_has_bounded_work() {
+    let mut world = world(23);
+    world.path.is_cut = true;
+    let mut longest = 0;
+    for id in 0..17_000u32 {
+        let packet = super::packet_of(3, 1_000_000 + id);
+        let sent = world.act(0, |tunnel, now, left| tunnel.send(now, 3, Tos::default(), &packet, left));
+        longest = longest.max(sent);
+    }
+    assert!((50..=200).contains(&longest), "{longest}");
 }
