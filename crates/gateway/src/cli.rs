@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::kernel::tunnel_routes::TunnelRoutes;
 use crate::report::{self, Evidence, Report};
 #[cfg(target_os = "linux")]
-use crate::{agents, control, process, setup, tunnel};
+use crate::{agents, control, process, setup, shaper, tunnel};
 
 const HELP: &str = "\
 Usage: lasthop-gateway COMMAND
@@ -24,7 +24,7 @@ Commands:
   status [FILE] [--json]            Print what the running gateway counts.
   report [FILE] [--json]            Print what help gains, compared with the share of flows that is left alone.
   reload [FILE]                     Let the running gateway read its file again.
-  remove FILE                       Remove the routes and interfaces of a gateway that was killed.
+  remove FILE                       Remove the routes, interfaces and queues of a gateway that was killed.
   key                               Print a new key for a tunnel.
   schema                            Print the JSON Schema of files.
 
@@ -172,6 +172,7 @@ fn on_linux(
             setup::routes_of(&config).remove()?;
             tunnel::remove_rules(&config)?;
             agents::remove_interfaces(&config)?;
+            shaper::remove_queues(&config)?;
             Ok(String::new())
         }
         ("key", ..) => Ok(tunnel::new_key()?.to_hex() + "\n"),
@@ -201,6 +202,9 @@ fn summary(status: &serde_json::Value) -> String {
     }
     let confined = |part: &str| status["sandbox"][part].as_str().unwrap_or_default().to_owned();
     lines.push_str(&format!("system calls {}; files {}\n", confined("system_calls"), confined("files")));
+    for (radio, state) in status["shaper"].as_object().into_iter().flatten() {
+        lines.push_str(&format!("{radio}: {}\n", state.as_str().unwrap_or_default()));
+    }
     let share = status["unhelped_share"].as_f64().unwrap_or_default();
     if let Some(flows) = status["unhelped_flows"].as_u64().filter(|_| share > 0.0) {
         lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));

@@ -32,6 +32,7 @@ use crate::kernel::nftables;
 use crate::log;
 use crate::observe::Shared;
 use crate::sandbox::Sandbox;
+use crate::shaper::Shaped;
 use crate::tunnel::Board;
 
 /// How long whoever asks may take to read or write.
@@ -76,6 +77,7 @@ pub(crate) struct Control {
     pub(crate) counters: Arc<Counters>,
     pub(crate) evidence: Shared,
     pub(crate) board: Board,
+    pub(crate) shaped: Shaped,
     pub(crate) sandbox: Sandbox,
     pub(crate) commands: Commands,
     pub(crate) is_observing: bool,
@@ -203,6 +205,7 @@ impl Control {
             "counters": counters.collect::<Map<_, _>>(),
             "agents": self.counters.schemes(),
             "tunnel": self.board.read(),
+            "shaper": self.shaped.read(),
             "sandbox": self.sandbox,
         })
     }

@@ -31,6 +31,7 @@ use crate::policy::{Help, Policy, Reason};
 use crate::setup::{
     Listener, Side, inherited_listeners, observer_of, open_listeners, random_seed, routes_of, rules_of,
 };
+use crate::shaper::{Shaped, Shaper};
 use crate::split::Split;
 use crate::split::worker::Worker;
 use crate::tunnel::{Board, Tunnel};
@@ -81,6 +82,7 @@ pub(crate) struct Gateway {
     /// `None` if no flow may have agents.
     agents: Option<Agents>,
     tunnel: Option<Tunnel>,
+    shaper: Option<Shaper>,
     /// Who chooses the flows that are left alone, if that is not the kernel.
     arms: Option<Arms>,
     counters: Arc<Counters>,
@@ -91,6 +93,7 @@ pub(crate) struct Gateway {
     /// Whether harm was found is known here alone.
     evidence: Shared,
     board: Board,
+    shaped: Shaped,
     observer: Option<Observer>,
     room: Room,
 }
@@ -123,7 +126,7 @@ impl Gateway {
         inheritance: Option<Inheritance>,
         is_observing: bool,
         room: Room,
-        (counters, evidence, board): (Arc<Counters>, Shared, Board),
+        (counters, evidence, board, shaped): (Arc<Counters>, Shared, Board, Shaped),
         (commands, bell): (Receiver<Command>, OwnedFd),
     ) -> io::Result<Gateway> {
         let marks = Marks::new(config.gateway.mark_bit);
@@ -169,6 +172,7 @@ impl Gateway {
             workers: Vec::new(),
             agents: None,
             tunnel: None,
+            shaper: None,
             arms: Arms::of(&config)?,
             counters,
             epoll,
@@ -177,6 +181,7 @@ impl Gateway {
             is_observing,
             evidence,
             board,
+            shaped,
             observer,
             room,
             config,
@@ -184,6 +189,7 @@ impl Gateway {
         // Without its predecessor, others rely on this one.
         gateway.agents = if has_predecessor { gateway.agents_if_possible() } else { gateway.new_agents()? };
         gateway.tunnel = gateway.new_tunnel()?;
+        gateway.shaper = gateway.new_shaper()?;
         gateway.configure()?;
         Ok(gateway)
     }
@@ -200,6 +206,11 @@ impl Gateway {
             true => Ok(None),
             false => Tunnel::start(&self.config, &self.evidence, &self.board),
         }
+    }
+
+    /// The queues before the radios, if the file has any.
+    fn new_shaper(&self) -> io::Result<Option<Shaper>> {
+        if self.is_observing { Ok(None) } else { Shaper::start(&self.config, &self.shaped) }
     }
 
     /// The agents, unless they cannot start: the gateway then goes on without.
@@ -521,7 +532,7 @@ impl Gateway {
             self.give_up(opening)?;
         }
         // The successor's have the same names. Flows that have agents go on without.
-        (self.agents, self.tunnel) = (None, None);
+        (self.agents, self.tunnel, self.shaper) = (None, None, None);
         if let Some(observer) = self.observer.take() {
             observer.end();
         }
@@ -547,12 +558,15 @@ impl Gateway {
         if self.tunnel.is_none() {
             self.tunnel = self.new_tunnel()?;
         }
+        if self.shaper.is_none() {
+            self.shaper = self.new_shaper()?;
+        }
         Ok(())
     }
 
     /// Removes the rules and the routes. Split connections end with the process.
     pub(crate) fn remove(mut self) -> io::Result<()> {
-        (self.agents, self.tunnel) = (None, None);
+        (self.agents, self.tunnel, self.shaper) = (None, None, None);
         nftables::remove(&mut self.rules)?;
         routes_of(&self.config).remove()
     }

@@ -47,6 +47,8 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod setup;
 #[cfg(target_os = "linux")]
+mod shaper;
+#[cfg(target_os = "linux")]
 mod split;
 #[cfg(target_os = "linux")]
 mod tunnel;

@@ -21,6 +21,7 @@ use crate::gateway::{Command, End, Gateway, Room};
 use crate::log;
 use crate::observe::{self, Shared};
 use crate::sandbox::Sandbox;
+use crate::shaper::Shaped;
 use crate::tunnel::Board;
 
 /// Runs the gateway of `config`, which was read from `file`, until a signal ends it or a successor takes over.
@@ -62,13 +63,13 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     let facts =
         json!({"file": file, "radio": config.radios(), "is_observing": is_observing, "replaces": replaces});
     let sandbox = Sandbox::enter(file, &config)?;
-    let (evidence, board) = (Shared::default(), Board::default());
+    let (evidence, board, shaped) = (Shared::default(), Board::default(), Shaped::default());
     let mut gateway = Gateway::start(
         config.clone(),
         inheritance,
         is_observing,
         room,
-        (Arc::clone(&counters), evidence.clone(), board.clone()),
+        (Arc::clone(&counters), evidence.clone(), board.clone(), shaped.clone()),
         (commands, bell),
     )?;
     let control = Arc::new(Control {
@@ -77,6 +78,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         counters,
         evidence,
         board,
+        shaped,
         sandbox,
         commands: told,
         is_observing,

@@ -5,6 +5,7 @@
 
 mod matching;
 mod schemes;
+mod shaper;
 mod tunnel;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use matching::{Host, Match, Ports, Prefix};
 pub use schemes::{AGENTS, AgentScheme, ITcp, SchemeName, Schemes, TunnelScheme};
+pub use shaper::{QueueDiscipline, Shaper};
 pub use tunnel::{Class, Tunnel};
 
 /// The table that makes a TOML file one of the gateway's.
@@ -44,6 +46,9 @@ pub struct Config {
     /// The tunnel to another gateway, at the other end of the radio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<Tunnel>,
+    /// A queue before the radio, kept short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
     /// Rules for flows, by the host that opens the connection and the host that it opens it to. The first that matches
     /// applies; others get `gateway.scheme`.
     #[serde(default, rename = "match")]
@@ -258,6 +263,7 @@ impl Config {
             faults.push(Fault::new("gateway.radio", problem));
         }
         self.tunnel_faults(&mut faults);
+        self.shaper_faults(&mut faults);
         self.tcp.faults("tcp", &mut faults);
         self.scheme.faults(&mut faults);
         for (index, rule) in self.rules.iter().enumerate() {
@@ -345,7 +351,8 @@ impl Config {
 
     /// The keys on which the gain of helped flows depends, as JSON.
     pub(crate) fn effects(&self) -> String {
-        serde_json::json!([self.gateway.scheme, self.tcp, self.scheme, self.rules, self.tunnel]).to_string()
+        serde_json::json!([self.gateway.scheme, self.tcp, self.scheme, self.rules, self.tunnel, self.shaper])
+            .to_string()
     }
 
     /// The number in [`radios`](Config::radios) of the interface with this number of the kernel.

@@ -23,10 +23,10 @@ impl Gateway {
             self.observer = observer_of(&config, self.is_observing, &self.evidence, &self.counters)?;
         }
         let before = std::mem::replace(&mut self.config, config);
-        let reloaded = self.reload_agents(&before).and_then(|()| self.reload_tunnel(&before));
+        let reloaded = self.reload_parts(&before);
         if let Err(error) = reloaded.and_then(|()| self.configure()) {
             let refused = std::mem::replace(&mut self.config, before);
-            let _ = self.reload_agents(&refused).and_then(|()| self.reload_tunnel(&refused));
+            let _ = self.reload_parts(&refused);
             // What was refused must not be left half done.
             if !was_observed && let Some(observer) = self.observer.take() {
                 observer.end();
@@ -41,6 +41,18 @@ impl Gateway {
         let limits = &self.config.gateway;
         let hold = Duration::from_nanos(limits.hold.as_nanos());
         self.openings.set_limits(limits.opening, limits.opening_per_host, hold);
+        Ok(())
+    }
+
+    /// Takes over the settings of all parts that have threads of their own.
+    fn reload_parts(&mut self, before: &Config) -> io::Result<()> {
+        self.reload_agents(before)?;
+        self.reload_tunnel(before)?;
+        let about = |config: &Config| (config.shaper.clone(), config.gateway.radio.clone());
+        if about(&self.config) != about(before) {
+            self.shaper = None;
+            self.shaper = self.new_shaper()?;
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod netlink;
 pub(crate) mod nftables;
+pub(crate) mod qdisc;
 pub(crate) mod queue;
 pub(crate) mod routes;
 pub(crate) mod socket;

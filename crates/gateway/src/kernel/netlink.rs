@@ -74,7 +74,7 @@ impl Message {
         self.put(kind, &[text.as_bytes(), &[0]].concat())
     }
 
-    fn finished(mut self, sequence: u32) -> Vec<u8> {
+    pub(super) fn finished(mut self, sequence: u32) -> Vec<u8> {
         let len = (self.0.len() as u32).to_ne_bytes();
         self.0[..4].copy_from_slice(&len);
         self.0[8..12].copy_from_slice(&sequence.to_ne_bytes());

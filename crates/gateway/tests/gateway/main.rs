@@ -9,6 +9,8 @@ mod hosts;
 mod observation;
 mod report;
 #[cfg(target_os = "linux")]
+mod shaper;
+#[cfg(target_os = "linux")]
 mod splits;
 #[cfg(target_os = "linux")]
 mod succession;

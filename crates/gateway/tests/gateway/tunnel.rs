@@ -525,11 +525,7 @@ fn the_size_of_the_path_is_found() {
             let client = UdpSocket::bind(address(CLIENT[0], 0)).expect("a port");
             setsockopt(&client, options::MtuDiscovery, &nix::libc::IP_PMTUDISC_DO).expect("a socket");
             client.connect(address(BEHIND[0], 7001)).expect("a route");
-            let send = || {
-                client
-                    .send(&vec![7; size - 80])
-                    .map(|_| thread::sleep(Duration::from_millis(20)))
-            };
+            let send = || client.send(&vec![7; size - 80]).map(|_| thread::sleep(Duration::from_millis(20)));
             (0..50).find_map(|_| send().err()).map(|error| error.raw_os_error())
         });
         assert_eq!(refused, Some(Some(nix::libc::EMSGSIZE)), "{size}");
