@@ -58,6 +58,10 @@ PAIRS = (
     ("linux-bbr", "quinn-cubic"),
     ("linux-bbr", "quinn-bbr"),
 )
+PAGE = {"user": {"kind": "page", "from": "mobile", "to": "fixed", "requests": 1, "think": {"constant": 0}}}
+SHELL = {"user": {"kind": "ssh", "from": "mobile", "to": "fixed"}}
+# Rows of the table of applications: a sender, and the version of HTTP of its pages over TCP.
+EXCHANGES = (("linux", "1.1"), ("linux", "2"), ("quinn-cubic", "3"), ("linux-bbr", "2"), ("quinn-bbr", "3"))
 RUNS = 8
 METRIC = "throughput_bps"
 
@@ -153,12 +157,33 @@ def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
     return rows
 
 
+def applications(losses: Sequence[str] = ("0", "1 %", "3 %"), runs: int = RUNS) -> list[str]:
+    """Return a row for each exchange: the time of a page, and the 95 % quantile of echoes, at each loss."""
+    rows = []
+    for sender, http in EXCHANGES:
+        version = {} if http == "3" else {"page": {"http": http}}
+        page = {"user": {**PAGE["user"], **version}}
+        cells = []
+        for application, metric, of_losses in (
+            (page, "application.user.mean_page_time_s", losses),
+            (SHELL, "application.user.p95_response_time_s", losses[1:]),
+        ):
+            for loss in of_losses:
+                scenario = last_mile(loss).with_({"transfer": None, "application": application})
+                ((time,),) = means(scenario, [Arm(sender, "basic")], [metric], runs)
+                mean, half = (1e9 * value for value in time)
+                cells.append(f"{mean / 1e3:.2f} ± {half / 1e3:.2f}" if application is page else f"{mean:.0f}")
+        rows.append(row([f"`{sender}`, HTTP/{http}", *cells]))
+    return rows
+
+
 TABLES: dict[str, Callable[..., list[str]]] = {
     "goodput": goodput,
     "remedies": remedies,
     "thresholds": thresholds,
     "ways back": ways_back,
     "beside": beside,
+    "applications": applications,
 }
 
 

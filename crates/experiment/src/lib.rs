@@ -12,7 +12,7 @@ pub mod assemble;
 pub mod measure;
 mod run;
 
-pub use lasthop_proto::application::Wait;
+pub use lasthop_proto::Wait;
 pub use lasthop_sim::Ended;
 
 pub use measure::{

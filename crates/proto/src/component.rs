@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Time};
 
 use crate::packet::{DropReason, FlowId, HostId, Packet};
-use crate::report::EndReport;
+use crate::report::{EndReport, Usage};
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,8 +90,14 @@ pub trait Component: Send {
         0
     }
 
-    /// What an end of a connection reports of itself; `None` from any other component.
+    /// What an end of a connection, or of all connections of an application, reports of itself; `None` from any other
+    /// component.
     fn report(&self) -> Option<EndReport> {
+        None
+    }
+
+    /// What the client of an application reports of its user; `None` from any other component.
+    fn usage(&self, _now: Time) -> Option<Usage> {
         None
     }
 

@@ -38,7 +38,7 @@ pub use component::{
 pub use packet::{
     Body, Coded, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet, Symbol,
 };
-pub use report::{EndCounters, EndReport};
+pub use report::{EndCounters, EndReport, Experience, Usage, VideoStats, Wait};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

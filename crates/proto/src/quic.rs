@@ -20,9 +20,13 @@ use serde::{Deserialize, Serialize};
 /// tick = "1 ms"
 /// ```
 ///
-/// The handshake and the packets have the sizes of TLS 1.3, without cryptography. The destination is the client: it connects
-/// at the start of the transfer, and the source, which is the server, sends the data on one stream. Packets are ECN-capable,
-/// as those of the stacks are: a queue may mark them. A connection without packets for 30 s is given up.
+/// The handshake and the packets have the sizes of TLS 1.3, without cryptography. Packets are ECN-capable, as those of the
+/// stacks are: a queue may mark them. A connection without packets for 30 s is given up.
+///
+/// The destination of a transfer is the client: it connects at the start, and the source, which is the server, sends the
+/// data on one stream. An application has one connection with a stream for each request, at most 100 of them at a time. Of the
+/// responses that are ready, the server sends that to the earliest request first (RFC 9218 section 10). What was lost delays
+/// no other stream. While the user thinks, the client sends a packet every 15 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Settings {
@@ -30,7 +34,7 @@ pub struct Settings {
     pub mtu: Bytes,
     /// Whether the ends begin with payloads of 1,200 bytes and discover that `mtu` passes (RFC 8899). Otherwise they know it.
     pub mtu_discovery: bool,
-    /// Flow-control window of the stream. The sender buffers eight times as much. The default is quinn's, for 100 Mb/s and
+    /// Flow-control window of a stream. The sender buffers eight times as much. The default is quinn's, for 100 Mb/s and
     /// 100 ms.
     pub window: Bytes,
     /// The number of later packets whose acknowledgement declares a packet lost (RFC 9002 section 6.1.1), 3 to 1,000. With more,

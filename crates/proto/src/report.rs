@@ -1,4 +1,6 @@
-//! What the ends of a connection report of themselves, whichever stack they belong to.
+//! What the ends of a connection report of themselves, whichever stack they belong to, and what clients report of their users.
+
+use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
 
@@ -62,5 +64,81 @@ counters! {
         pub last_delivery: Time,
         /// Acknowledgements sent: segments of TCP, frames of QUIC.
         pub acks_sent: Option<u64>,
+    }
+}
+
+/// What the client of an application reports of its user.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Requests made. TLS handshakes do not count.
+    pub requests: u64,
+    /// The response times, in order of arrival: from the request until the last byte of the response was delivered.
+    pub waits: Vec<Wait>,
+    /// What the user makes of the responses.
+    pub experience: Experience,
+}
+
+/// A user's wait for a response or a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Time of the request.
+    pub since: Time,
+    /// Time from the request until the last byte was delivered.
+    pub length: Duration,
+}
+
+impl Wait {
+    /// The end of the wait.
+    pub fn until(&self) -> Time {
+        self.since + self.length
+    }
+}
+
+/// The user's experience, beyond the response times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Experience {
+    /// Messages have response times only.
+    #[default]
+    Messages,
+    /// The pages that were loaded, in order.
+    Pages(Vec<Wait>),
+    /// The playback of a video.
+    Video(VideoStats),
+}
+
+/// Counters of a playback.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VideoStats {
+    /// Segments fetched.
+    pub segments: u64,
+    /// Playing time of these segments.
+    pub fetched: Duration,
+    /// Bits of these segments.
+    pub bits: u64,
+    /// Changes of the bitrate from one segment to the next.
+    pub switches: u64,
+    /// From the request for the first segment until playback began; `None` before.
+    pub startup_delay: Option<Duration>,
+    /// Playing time that was shown.
+    pub played: Duration,
+    /// Stalls after playback began, each from when the buffer was empty.
+    pub stalls: u64,
+    /// Total length of the stalls.
+    pub stalled: Duration,
+}
+
+impl VideoStats {
+    /// The difference to `earlier` counters; the startup delay is not a difference.
+    pub fn since(&self, earlier: &VideoStats) -> VideoStats {
+        VideoStats {
+            segments: self.segments - earlier.segments,
+            fetched: self.fetched - earlier.fetched,
+            bits: self.bits - earlier.bits,
+            switches: self.switches - earlier.switches,
+            startup_delay: self.startup_delay,
+            played: self.played - earlier.played,
+            stalls: self.stalls - earlier.stalls,
+            stalled: self.stalled - earlier.stalled,
+        }
     }
 }

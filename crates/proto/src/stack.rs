@@ -7,14 +7,16 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-use lasthop_base::Stream;
+use lasthop_base::{Stream, Streams};
 
+use crate::application;
 use crate::component::Component;
-use crate::packet::Handle;
+use crate::packet::{FlowId, Handle};
 use crate::quic;
 use crate::tcp::{Connection, Transfer};
 
-/// An implementation of a transport protocol.
+/// An implementation of a transport protocol. The ends that it builds are deterministic: packets depend on the flow and on
+/// what arrives when.
 pub trait Stack: fmt::Debug + Send + Sync {
     /// The protocol: `QUIC`.
     fn protocol(&self) -> &'static str;
@@ -25,8 +27,11 @@ pub trait Stack: fmt::Debug + Send + Sync {
     /// Its senders, whose names are those of no TCP sender.
     fn senders(&self) -> &'static [Sender];
 
-    /// The sender and the receiver of a connection. They are deterministic: packets depend on `flow` and on what arrives when.
-    fn ends(&self, flow: &StackFlow<'_>) -> [Box<dyn Component>; 2];
+    /// The sender and the receiver of a transfer.
+    fn transfer(&self, flow: &StackFlow<'_>, transfer: Transfer) -> [Box<dyn Component>; 2];
+
+    /// The client and the server of an application.
+    fn application(&self, flow: &StackFlow<'_>, dialogue: &Dialogue<'_>) -> [Box<dyn Component>; 2];
 }
 
 /// A sender of a [`Stack`].
@@ -43,10 +48,8 @@ pub struct Sender {
 /// A connection for which a [`Stack`] builds the ends.
 #[derive(Debug)]
 pub struct StackFlow<'a> {
-    /// The hosts and the flow.
+    /// The hosts and the flow. An application's source is the client.
     pub connection: Connection,
-    /// Size and start.
-    pub transfer: Transfer,
     /// The name of one of the stack's [senders](Stack::senders).
     pub sender: &'a str,
     /// Settings of QUIC.
@@ -55,6 +58,20 @@ pub struct StackFlow<'a> {
     pub random: Stream,
     /// The bytes of the packets in the network.
     pub contents: Arc<dyn Contents>,
+}
+
+/// An application over a connection, whose requests have a stream each.
+#[derive(Debug)]
+pub struct Dialogue<'a> {
+    /// The flow of what the server sends, at the ports [`responses(0)`](application::responses) of both ends. What the client
+    /// sends is at the ports [`requests(0)`](application::requests).
+    pub responses: FlowId,
+    /// The application.
+    pub config: &'a application::Config,
+    /// Its name, which seeds the random numbers of its activity.
+    pub name: &'a str,
+    /// Random numbers of the run.
+    pub streams: Streams,
 }
 
 /// The bytes of the packets in a network.

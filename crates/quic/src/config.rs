@@ -16,6 +16,9 @@ use crate::sizes;
 /// A connection without packets for this long is given up: quinn's default.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
+/// A client that may have more to ask sends after so long without a packet: half of the above, so that one may be lost.
+const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
+
 /// quinn's default for handshake messages that arrive out of order, and what those may exceed the certificates by.
 const CRYPTO_BUFFER: usize = 16 * 1024;
 const HANDSHAKE_REST: usize = 4 * 1024;
@@ -69,6 +72,15 @@ impl Control {
     }
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// One stream of data.
+    Transfer,
+    /// Requests and responses, between which the user may think for longer than a connection without packets lasts.
+    Exchange,
+}
+
 /// The seed of an endpoint.
 pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
     let mut seed = [0; 32];
@@ -77,7 +89,7 @@ pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
 }
 
 /// Settings as valid by [`Settings::faults`]: all conversions fit.
-fn transport(control: Control, settings: &Settings) -> Arc<TransportConfig> {
+fn transport(control: Control, settings: &Settings) -> TransportConfig {
     let mut config = TransportConfig::default();
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
     config.congestion_controller_factory(control.factory()).packet_threshold(settings.packet_threshold);
@@ -93,7 +105,7 @@ fn transport(control: Control, settings: &Settings) -> Arc<TransportConfig> {
     } else {
         config.initial_mtu(mtu).mtu_discovery_config(None);
     }
-    Arc::new(config)
+    config
 }
 
 fn mtu(settings: &Settings) -> u16 {
@@ -112,14 +124,23 @@ fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<Ser
 pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> Endpoint {
     let handshake = sizes::Handshake { certificates: settings.handshake };
     let mut config = ServerConfig::new(Arc::new(handshake), Arc::new(sizes::Unkeyed));
-    config.transport_config(transport(control, settings));
+    config.transport_config(Arc::new(transport(control, settings)));
     endpoint(settings, 1, seed, Some(Arc::new(config)))
 }
 
 /// The endpoint of a client, and the configuration of its connection.
-pub(crate) fn client(settings: &Settings, control: Control, seed: [u8; 32]) -> (Endpoint, ClientConfig) {
+pub(crate) fn client(
+    settings: &Settings,
+    control: Control,
+    purpose: Use,
+    seed: [u8; 32],
+) -> (Endpoint, ClientConfig) {
     let mut config = ClientConfig::new(Arc::new(sizes::Handshake { certificates: settings.handshake }));
-    config.transport_config(transport(control, settings));
+    let mut transport = transport(control, settings);
+    if purpose == Use::Exchange {
+        transport.keep_alive_interval(Some(KEEP_ALIVE));
+    }
+    config.transport_config(Arc::new(transport));
     config.initial_dst_cid_provider(Arc::new(ids::first_destination));
     (endpoint(settings, 2, seed, None), config)
 }

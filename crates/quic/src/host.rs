@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use bytes::{Bytes as Payload, BytesMut};
+use bytes::BytesMut;
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::quic::Settings;
 use lasthop_proto::stack::{Contents, StackFlow};
@@ -12,40 +12,55 @@ use lasthop_proto::{
     Probe, Signal,
 };
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event,
-    StreamEvent, StreamId, Transmit, VarInt,
+    ClientConfig, Connection, ConnectionHandle, ConnectionStats, DatagramEvent, EcnCodepoint, Endpoint,
+    Event, Transmit,
 };
 
 use crate::clock;
-use crate::config::{self, Control};
 
-/// What the server sends, over and over.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// What an end does with its connection.
+pub(crate) trait Role: Send {
+    /// Handles an event of the connection.
+    fn on_event(&mut self, now: Time, event: &Event, connection: &mut Connection, out: &mut Out);
 
-/// What an end does with the connection.
-enum Role {
-    /// Accepts the connection, and sends so many bytes on one stream; `None` sends without end.
-    Server { left: Option<u64> },
-    /// Connects, with this configuration, and reads.
-    Client { config: Option<ClientConfig>, delivered: Bytes, last_delivery: Time },
+    /// The connection is lost, or was never made. Whether something is left undone.
+    fn on_lost(&mut self, out: &mut Out) -> bool;
+
+    /// Writes what there is room for, and reads what has arrived.
+    fn act(&mut self, now: Time, connection: &mut Connection);
+
+    /// Adds what the role counts, and what of `stats` is meaningful for it.
+    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats);
+
+    /// A watched component emitted a signal.
+    fn on_signal(&mut self, _signal: &Signal) {}
+}
+
+/// Where an end is, and what it sends.
+pub(crate) struct Place {
+    /// Its own host.
+    pub(crate) own: HostId,
+    /// The other end's.
+    pub(crate) peer: HostId,
+    /// The flow of its packets.
+    pub(crate) flow: FlowId,
+    /// Their port.
+    pub(crate) port: Port,
 }
 
 /// An end.
-pub(crate) struct Host {
-    role: Role,
+pub(crate) struct Host<R> {
+    pub(crate) role: R,
     settings: Settings,
     start: Time,
-    own: SocketAddr,
-    peer: SocketAddr,
-    ids: (HostId, HostId, FlowId),
+    place: Place,
     endpoint: Endpoint,
+    /// How a client connects, until it does.
+    client: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
-    stream: Option<StreamId>,
     contents: Arc<dyn Contents>,
     /// Datagrams sent.
     sent: u64,
-    /// Whether all data have arrived, as far as this end knows.
-    is_finished: bool,
     aborted: Option<Time>,
     deadline: Time,
     /// Reused.
@@ -57,60 +72,67 @@ fn address(host: HostId) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, high, low)), 443)
 }
 
-impl Host {
-    /// The source of the data.
-    pub(crate) fn server(flow: &StackFlow<'_>, seed: [u8; 32]) -> Host {
-        let endpoint = config::server(flow.quic, Control::named(flow.sender), seed);
-        let role = Role::Server { left: flow.transfer.bytes };
-        // A destination that has not connected by then has given up, too.
-        let patience = flow.transfer.start + config::IDLE;
-        Host::new(flow, [flow.connection.src, flow.connection.dst], role, endpoint, patience)
-    }
-
-    /// Their destination.
-    pub(crate) fn client(flow: &StackFlow<'_>, seed: [u8; 32]) -> Host {
-        let (endpoint, config) = config::client(flow.quic, Control::named(flow.sender), seed);
-        let role = Role::Client { config: Some(config), delivered: Bytes::ZERO, last_delivery: Time::ZERO };
-        Host::new(flow, [flow.connection.dst, flow.connection.src], role, endpoint, flow.transfer.start)
-    }
-
-    fn new(
+impl<R: Role> Host<R> {
+    /// An end that wakes at `deadline`: a client of whose connection there is a configuration connects, and a server to which
+    /// nobody has connected gives up.
+    pub(crate) fn new(
         flow: &StackFlow<'_>,
-        [own, peer]: [HostId; 2],
-        role: Role,
-        endpoint: Endpoint,
-        deadline: Time,
-    ) -> Host {
+        place: Place,
+        role: R,
+        (endpoint, client): (Endpoint, Option<ClientConfig>),
+        [start, deadline]: [Time; 2],
+    ) -> Host<R> {
         Host {
             role,
             settings: *flow.quic,
-            start: flow.transfer.start,
-            own: address(own),
-            peer: address(peer),
-            ids: (own, peer, flow.connection.flow),
+            start,
+            place,
             endpoint,
+            client,
             connection: None,
-            stream: None,
             contents: Arc::clone(&flow.contents),
             sent: 0,
-            is_finished: false,
             aborted: None,
             deadline,
             buffer: Vec::new(),
         }
     }
 
+    /// The connection, if there is one.
+    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().map(|(_, connection)| connection)
+    }
+
+    /// Whether the connection was lost, or never made.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.is_some()
+    }
+
+    /// Connects, unless it has already. What the handshake sends waits for [`proceed`](Host::proceed).
+    pub(crate) fn connect(&mut self, now: Time) {
+        let Some(config) = self.client.take() else { return };
+        let peer = address(self.place.peer);
+        let connection = self.endpoint.connect(clock::instant(now), config, peer, "server");
+        self.connection = Some(connection.expect("the address and the version are valid"));
+    }
+
+    fn lose(&mut self, now: Time, out: &mut Out) {
+        if self.role.on_lost(out) {
+            self.aborted = self.aborted.or(Some(now));
+        }
+    }
+
     /// Sends the datagrams in the buffer.
     fn send(&mut self, now: Time, transmit: &Transmit, out: &mut Out) {
         let ecn = transmit.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-        let (src, dst, flow) = self.ids;
+        let Place { own: src, peer: dst, flow, port } = self.place;
         let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
         for datagram in self.buffer[..transmit.size].chunks(segment) {
             let handle = self.contents.put(datagram);
             let size = Bytes(datagram.len() as u64) + Settings::HEADERS;
             let body = Body::Datagram(Datagram { seq: self.sent, sent: now });
             self.sent += 1;
-            out.send(Port::ONLY, Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn, handle, body });
+            out.send(port, Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn, handle, body });
         }
         self.buffer.clear();
     }
@@ -118,8 +140,8 @@ impl Host {
     /// Hands a datagram to the endpoint.
     fn on_datagram(&mut self, now: Time, data: BytesMut, ecn: Option<EcnCodepoint>, out: &mut Out) {
         let instant = clock::instant(now);
-        let event =
-            self.endpoint.handle(instant, self.peer, Some(self.own.ip()), ecn, data, &mut self.buffer);
+        let [own, peer] = [self.place.own, self.place.peer].map(address);
+        let event = self.endpoint.handle(instant, peer, Some(own.ip()), ecn, data, &mut self.buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some((_, connection)) = self.connection.as_mut().filter(|(own, _)| *own == handle) {
@@ -145,68 +167,8 @@ impl Host {
         self.buffer.clear();
     }
 
-    fn on_event(&mut self, now: Time, event: &Event, out: &mut Out) {
-        let Some((_, connection)) = &mut self.connection else { return };
-        match (&self.role, event) {
-            (Role::Server { .. }, Event::Connected) => self.stream = connection.streams().open(Dir::Uni),
-            (Role::Client { .. }, Event::Stream(StreamEvent::Opened { dir: Dir::Uni })) => {
-                self.stream = connection.streams().accept(Dir::Uni);
-            }
-            (Role::Server { .. }, Event::Stream(StreamEvent::Finished { .. })) if !self.is_finished => {
-                self.is_finished = true;
-                connection.close(clock::instant(now), VarInt::from_u32(0), Payload::new());
-                out.signal(Signal::Finished);
-            }
-            (_, Event::ConnectionLost { .. }) if !self.is_finished => {
-                self.aborted = self.aborted.or(Some(now));
-                out.signal(Signal::Finished);
-            }
-            _ => {}
-        }
-    }
-
-    /// The application writes what there is room for, or reads what has arrived.
-    fn act(&mut self, now: Time) {
-        let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.stream) else { return };
-        match &mut self.role {
-            Role::Server { left } => {
-                let mut sending = connection.send_stream(stream);
-                while *left != Some(0) {
-                    let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-                    let mut chunks = [Payload::from_static(&ZEROS[..ZEROS.len().min(most)])];
-                    match sending.write_chunks(&mut chunks) {
-                        Ok(written) if written.bytes > 0 => {
-                            *left = left.map(|left| left - written.bytes as u64);
-                        }
-                        // Blocked, or the connection is lost, which an event reports.
-                        _ => return,
-                    }
-                }
-                // Again without effect.
-                let _ = sending.finish();
-            }
-            Role::Client { delivered, last_delivery, .. } => {
-                let mut receiving = connection.recv_stream(stream);
-                let Ok(mut chunks) = receiving.read(true) else { return };
-                loop {
-                    match chunks.next(usize::MAX) {
-                        Ok(Some(chunk)) => {
-                            *delivered += Bytes(chunk.bytes.len() as u64);
-                            *last_delivery = now;
-                        }
-                        Ok(None) => break self.is_finished = true,
-                        // Blocked, or the connection is lost, which an event reports.
-                        Err(_) => break,
-                    }
-                }
-                // What is to be sent is asked for next.
-                let _ = chunks.finalize();
-            }
-        }
-    }
-
     /// Handles events and sends until nothing is left to do, and sets the deadline.
-    fn proceed(&mut self, now: Time, out: &mut Out) {
+    pub(crate) fn proceed(&mut self, now: Time, out: &mut Out) {
         let instant = clock::instant(now);
         loop {
             let mut is_idle = true;
@@ -217,11 +179,18 @@ impl Host {
                     connection.handle_event(answer);
                 }
             }
-            while let Some(event) = self.connection.as_mut().and_then(|(_, connection)| connection.poll()) {
+            while let Some((_, connection)) = &mut self.connection
+                && let Some(event) = connection.poll()
+            {
                 is_idle = false;
-                self.on_event(now, &event, out);
+                match event {
+                    Event::ConnectionLost { .. } => self.lose(now, out),
+                    event => self.role.on_event(now, &event, connection, out),
+                }
             }
-            self.act(now);
+            if let Some((_, connection)) = &mut self.connection {
+                self.role.act(now, connection);
+            }
             let batch = self.settings.batch as usize;
             while let Some(transmit) = self
                 .connection
@@ -247,7 +216,7 @@ impl Host {
     }
 }
 
-impl Component for Host {
+impl<R: Role> Component for Host<R> {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         if packet.handle == Handle::NONE {
             return;
@@ -259,20 +228,22 @@ impl Component for Host {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        let instant = clock::instant(now);
-        match (&mut self.role, &mut self.connection) {
-            (_, Some((_, connection))) => connection.handle_timeout(instant),
-            (Role::Client { config, .. }, None) => {
-                let config = config.take().expect("a client connects once");
-                let connection = self.endpoint.connect(instant, config, self.peer, "server");
-                self.connection = Some(connection.expect("the address and the version are valid"));
-            }
-            (Role::Server { .. }, None) => {
-                (self.aborted, self.deadline) = (Some(now), Time::NEVER);
-                out.signal(Signal::Finished);
-            }
+        if self.deadline > now {
+            return;
+        }
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(clock::instant(now));
+        } else if self.client.is_some() {
+            self.connect(now);
+        } else {
+            self.deadline = Time::NEVER;
+            self.lose(now, out);
         }
         self.proceed(now, out);
+    }
+
+    fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
+        self.role.on_signal(signal);
     }
 
     fn next_wakeup(&self) -> Time {
@@ -281,18 +252,13 @@ impl Component for Host {
 
     fn report(&self) -> Option<EndReport> {
         let stats = self.connection.as_ref().map(|(_, connection)| connection.stats()).unwrap_or_default();
-        let common = EndCounters {
+        let mut counters = EndCounters {
             started: Some(self.start),
             aborted: self.aborted,
             packets_sent: self.sent,
             ..EndCounters::default()
         };
-        let counters = match self.role {
-            Role::Server { .. } => EndCounters { declared_lost: Some(stats.path.lost_packets), ..common },
-            Role::Client { delivered, last_delivery, .. } => {
-                EndCounters { delivered, last_delivery, acks_sent: Some(stats.frame_tx.acks), ..common }
-            }
-        };
+        self.role.count(&mut counters, &stats);
         Some(EndReport { counters, ..EndReport::default() })
     }
 

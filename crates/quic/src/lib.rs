@@ -16,15 +16,18 @@
 
 mod clock;
 mod config;
+mod exchange;
 mod host;
 mod ids;
 mod sizes;
+mod streams;
+mod transfer;
 
-use lasthop_proto::Component;
-use lasthop_proto::stack::{Sender, Stack, StackFlow};
+use lasthop_proto::stack::{Dialogue, Sender, Stack, StackFlow};
+use lasthop_proto::tcp::Transfer;
+use lasthop_proto::{Component, application};
 
 use crate::config::Control;
-use crate::host::Host;
 
 /// The stack.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +47,23 @@ impl Stack for Quinn {
         &Control::SENDERS
     }
 
-    fn ends(&self, flow: &StackFlow<'_>) -> [Box<dyn Component>; 2] {
-        let mut random = flow.random.clone();
-        let [server, client] = [(); 2].map(|()| config::seed(&mut random));
-        [Box::new(Host::server(flow, server)), Box::new(Host::client(flow, client))]
+    fn transfer(&self, flow: &StackFlow<'_>, transfer: Transfer) -> [Box<dyn Component>; 2] {
+        let [server, client] = seeds(flow);
+        let source = transfer::source(flow, transfer, server);
+        [Box::new(source), Box::new(transfer::destination(flow, transfer, client))]
     }
+
+    fn application(&self, flow: &StackFlow<'_>, dialogue: &Dialogue<'_>) -> [Box<dyn Component>; 2] {
+        let [server, client] = seeds(flow);
+        let Dialogue { config, name, streams, .. } = *dialogue;
+        let exchange = exchange::client(flow, dialogue, client);
+        let client = application::Client::new(config, exchange, streams, name);
+        [Box::new(client), Box::new(exchange::server(flow, dialogue, server))]
+    }
+}
+
+/// The seeds of the server and of the client.
+fn seeds(flow: &StackFlow<'_>) -> [[u8; 32]; 2] {
+    let mut random = flow.random.clone();
+    [(); 2].map(|()| config::seed(&mut random))
 }

@@ -5,7 +5,9 @@ use lasthop_proto::application::{Client, Server};
 use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
-use lasthop_proto::{Component, EndReport, FlowId, LinkOutcome, Out, Packet, Port, Probe, Signal, Tally};
+use lasthop_proto::{
+    Component, EndReport, FlowId, LinkOutcome, Out, Packet, Port, Probe, Signal, Tally, Usage,
+};
 
 use crate::link::{Link, SharedRadio};
 use crate::network::Router;
@@ -32,9 +34,9 @@ pub enum Node {
     Source(Box<Source>),
     /// A sink of background traffic.
     Sink(Box<Sink>),
-    /// The client of a request/response application.
+    /// The client of a request/response application over TCP.
     Client(Box<Client>),
-    /// The server of a request/response application.
+    /// The server of a request/response application over TCP.
     Server(Box<Server>),
     /// A base station that splits connections.
     Proxy(Box<Proxy>),
@@ -154,6 +156,11 @@ impl Node {
     /// [`Component::report`].
     pub fn report(&self) -> Option<EndReport> {
         dispatch!(self, component => component.report())
+    }
+
+    /// [`Component::usage`].
+    pub fn usage(&self, now: Time) -> Option<Usage> {
+        dispatch!(self, component => component.usage(now))
     }
 
     /// [`Component::count`].

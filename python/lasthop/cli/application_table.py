@@ -34,7 +34,11 @@ def _print_kind(runs: list[Run], kind: Kind, names: list[str]) -> None:
 
 def _cells(kind: Kind, metrics: dict[str, Any]) -> dict[str, str]:
     """Return the cells of an application by their headers."""
-    losses = {key.replace("_", " "): f"{metrics[key]:,}" for key in ("timeouts", "lost_packets")}
+    timeouts = metrics["timeouts"]
+    losses = {
+        "timeouts": "-" if timeouts is None else f"{timeouts:,}",
+        "lost packets": f"{metrics['lost_packets']:,}",
+    }
     return {**_CELLS[kind](metrics), **losses}
 
 

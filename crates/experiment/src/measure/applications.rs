@@ -1,30 +1,19 @@
 //! Metrics of applications.
 
-use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::application::{Client, Experience, Server, VideoStats, Wait};
-use lasthop_proto::tcp::{ReceiverStats, SenderStats};
+use lasthop_base::{Duration, Time};
+use lasthop_proto::{EndCounters, Experience, Usage, VideoStats, Wait};
+use lasthop_sim::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::metrics::{ActivityMetrics, ApplicationMetrics, PageMetrics, Value, VideoMetrics};
 
-/// Counters of an application's endpoints.
+/// Counters of an application's ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApplicationCounters {
-    requests: u64,
-    /// The response times.
-    waits: Vec<Wait>,
-    experience: Experience,
-    /// Segments retransmitted at both ends.
-    retransmitted_segments: u64,
-    /// Timeouts of both ends.
-    timeouts: u64,
-    /// What the reactions of schemes changed at both ends.
-    pub(super) reactions: u64,
-    /// Payload delivered to the server.
-    asked: Bytes,
-    /// Payload delivered to the client.
-    answered: Bytes,
+    usage: Usage,
+    client: EndCounters,
+    server: EndCounters,
 }
 
 /// The result of one application.
@@ -53,50 +42,46 @@ impl ApplicationRun {
 }
 
 impl ApplicationCounters {
-    /// The counters of an application at `now`.
-    pub(crate) fn of(client: &Client, server: &Server, now: Time) -> ApplicationCounters {
-        let mut counts = ApplicationCounters {
-            requests: client.requests(),
-            waits: client.waits().to_vec(),
-            experience: client.experience(now),
-            ..ApplicationCounters::default()
-        };
-        for end in client.connections() {
-            counts.add(end.sender().stats(), end.receiver().stats());
-            counts.answered += end.receiver().stats().delivered;
+    /// The counters of an application with these ends at `now`.
+    ///
+    /// # Panics
+    /// If they are no client and server.
+    pub(crate) fn of(client: &Node, server: &Node, now: Time) -> ApplicationCounters {
+        let counters = |end: &Node| end.report().expect("an end of an application reports").counters;
+        ApplicationCounters {
+            usage: client.usage(now).expect("a client has a user"),
+            client: counters(client),
+            server: counters(server),
         }
-        for end in server.connections() {
-            counts.add(end.sender().stats(), end.receiver().stats());
-            counts.asked += end.receiver().stats().delivered;
-        }
-        counts
     }
 
-    fn add(&mut self, sender: &SenderStats, receiver: &ReceiverStats) {
-        self.reactions += sender.reactions + receiver.reactions;
-        self.retransmitted_segments += sender.retransmitted_segments;
-        self.timeouts += sender.timeouts;
+    /// What the reactions of schemes changed at both ends.
+    pub(super) fn reactions(&self) -> u64 {
+        self.client.reactions + self.server.reactions
     }
 
     /// What was measured since `before`; `lost_packets` were lost meanwhile.
     pub(super) fn since(&self, before: &ApplicationCounters, lost_packets: u64) -> ApplicationRun {
-        let responses = &self.waits[before.waits.len()..];
+        let [client, server] = [self.client.since(&before.client), self.server.since(&before.server)];
+        let both = client.plus(&server);
+        let responses = &self.usage.waits[before.usage.waits.len()..];
         let times = Times::new(responses);
         let metrics = ApplicationMetrics {
-            requests: self.requests - before.requests,
+            requests: self.usage.requests - before.usage.requests,
             responses: responses.len() as u64,
             mean_response_time_s: times.mean(),
             p50_response_time_s: times.quantile(0.5),
             p95_response_time_s: times.quantile(0.95),
             p99_response_time_s: times.quantile(0.99),
             greatest_response_time_s: times.greatest(),
-            request_bytes: (self.asked - before.asked).0,
-            response_bytes: (self.answered - before.answered).0,
-            retransmitted_segments: self.retransmitted_segments - before.retransmitted_segments,
-            timeouts: self.timeouts - before.timeouts,
+            request_bytes: server.delivered.0,
+            response_bytes: client.delivered.0,
+            retransmitted_segments: both.retransmitted_packets,
+            declared_lost: both.declared_lost,
+            timeouts: both.timeouts,
             lost_packets,
         };
-        let (activity, pages) = match (&self.experience, &before.experience) {
+        let (activity, pages) = match (&self.usage.experience, &before.usage.experience) {
             (Experience::Pages(end), Experience::Pages(before)) => pages(&end[before.len()..]),
             (Experience::Pages(end), _) => pages(end),
             (Experience::Video(end), Experience::Video(before)) => (video(&end.since(before)), &[][..]),

@@ -171,7 +171,8 @@ impl Measured<'_> {
     }
 
     fn reactions_of_applications(&self) -> u64 {
-        let total = |counts: &Counters| counts.applications.iter().map(|each| each.reactions).sum::<u64>();
+        let total =
+            |counts: &Counters| counts.applications.iter().map(ApplicationCounters::reactions).sum::<u64>();
         total(self.end) - total(self.warmup)
     }
 

@@ -414,7 +414,7 @@ metrics! {
         requests: u64, Count => Depends,
         /// Complete responses received by the client.
         responses: u64, Count => Higher,
-        /// Mean time from when the client handed a request to TCP until it had the last byte of the response;
+        /// Mean time from when the client handed a request to its transport until it had the last byte of the response;
         /// the first includes the handshake. Null without responses.
         mean_response_time_s: Option<f64>, Time => Lower,
         /// The median of these times; quantiles are interpolated between the two nearest values, as in NumPy.
@@ -426,14 +426,17 @@ metrics! {
         p99_response_time_s: Option<f64>, Time => Lower,
         /// The longest of these times. Null if there are none.
         greatest_response_time_s: Option<f64>, Time => Lower,
-        /// Payload delivered to the server, in order.
+        /// Payload delivered to the server, in order; over QUIC, in the order of each stream.
         request_bytes: u64, Bytes => Depends,
-        /// Payload delivered to the client, in order.
+        /// Payload delivered to the client, likewise.
         response_bytes: u64, Bytes => Higher,
         /// Segments of client and server with data that had been sent before, in whole or in part.
-        retransmitted_segments: u64, Count => Lower,
+        retransmitted_segments: Option<u64>, Count => Lower,
+        /// Packets that client and server declared lost (RFC 9002 section 6): what QUIC counts in place of retransmissions.
+        /// Null for TCP.
+        declared_lost: Option<u64>, Count => Lower,
         /// Retransmission timeouts of client and server.
-        timeouts: u64, Count => Lower,
+        timeouts: Option<u64>, Count => Lower,
         /// Packets of client and server lost anywhere, including ACKs and control messages.
         lost_packets: u64, Count => Lower,
     }

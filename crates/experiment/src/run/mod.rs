@@ -619,11 +619,7 @@ impl CountedComponents<'_> {
                 _ => unreachable!("traffic has a source and a sink"),
             });
         let applications = self.applications.iter().map(|&(client, server)| {
-            let (Node::Client(client), Node::Server(server)) = (engine.node(client), engine.node(server))
-            else {
-                unreachable!("an application has a client and a server")
-            };
-            ApplicationCounters::of(client, server, engine.now())
+            ApplicationCounters::of(engine.node(client), engine.node(server), engine.now())
         });
         let radios = self.radios.iter().map(|&id| match engine.node(id) {
             Node::Link(link) => link.stats(),

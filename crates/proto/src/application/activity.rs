@@ -4,28 +4,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use lasthop_base::{Duration, Invalid, Streams, Time};
+use lasthop_base::{Invalid, Streams, Time};
 
 use super::messages::{self, Messages};
-use super::page::{self, Pages};
-use super::video::{Player, VideoStats, Viewing};
+use super::page::{self, Http, Pages};
+use super::video::{Player, Viewing};
 use crate::component::Request;
-
-/// A user's wait for a response or a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// Time of the request.
-    pub since: Time,
-    /// Time from the request until the last byte was delivered.
-    pub length: Duration,
-}
-
-impl Wait {
-    /// The end of the wait.
-    pub fn until(&self) -> Time {
-        self.since + self.length
-    }
-}
+use crate::report::Experience;
 
 /// Parameters of an application.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +19,8 @@ pub struct Config {
     pub start: Time,
     /// No request, page or segment begins at or after this time; [`Time::NEVER`] if unlimited.
     pub stop: Time,
-    /// Whether each connection begins with a TLS 1.3 handshake, which takes one round trip before the first request.
+    /// Whether each TCP connection begins with a TLS 1.3 handshake, which takes one round trip before the first request. The
+    /// handshake of QUIC includes it.
     pub tls: bool,
     /// The user's activity.
     pub activity: Activity,
@@ -74,6 +60,14 @@ impl Activity {
         }
     }
 
+    /// The activity over a transport with streams: on one connection, with all requests at once, as by HTTP/3 (RFC 9114).
+    pub fn over_streams(mut self) -> Activity {
+        if let Activity::Pages(pages) = &mut self {
+            pages.page.http = Http::Http2;
+        }
+        self
+    }
+
     /// Whether it is finite. A run waits for finite activities.
     pub fn ends(&self) -> bool {
         match self {
@@ -103,25 +97,13 @@ impl Activity {
     }
 }
 
-/// The user's experience, beyond the response times.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Experience {
-    /// Messages have response times only.
-    #[default]
-    Messages,
-    /// The pages that were loaded, in order.
-    Pages(Vec<Wait>),
-    /// The playback of a video.
-    Video(VideoStats),
-}
-
 /// A running activity. It decides which requests are made; the [`Client`](super::Client) sends them.
 pub(super) trait Behaviour: Debug + Send {
     /// Appends to `asked` the requests due at `now`. Called at the [next wake-up](Behaviour::next_wakeup) or later.
     fn wake(&mut self, now: Time, asked: &mut Vec<Request>);
 
-    /// Processes the complete response to the oldest request of a connection, made at `since`, and appends to `asked` the
-    /// requests that follow. A connection has its responses in the order of its requests.
+    /// Processes the complete response to a request of a connection, made at `since`, and appends to `asked` the
+    /// requests that follow. Requests of a connection that are outstanding together may be answered in any order.
     fn on_response(&mut self, now: Time, connection: u8, since: Time, asked: &mut Vec<Request>);
 
     /// The next deadline; [`Time::NEVER`] while waiting for a response.

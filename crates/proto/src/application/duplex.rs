@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use crate::component::{Component, Effect, Out, Port, Signal};
 use crate::packet::Packet;
+use crate::report::{EndCounters, EndReport};
 use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
 /// The sender of one TCP connection, and the receiver of the one in the opposite direction.
@@ -82,6 +83,14 @@ impl Duplex {
     /// Calls `act` on the sender.
     pub(super) fn drive_sender(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
         through(out, self.sender_port, |out| act(&mut self.sender, out));
+    }
+
+    /// The report on all connections at an end.
+    pub(super) fn report<'a>(all: impl Iterator<Item = &'a Duplex>) -> EndReport {
+        let halves = all.flat_map(|duplex| [duplex.sender.report(), duplex.receiver.report()]);
+        let counters = halves.flatten().map(|report| report.counters);
+        let counters = counters.fold(EndCounters::default(), |sum, each| sum.plus(&each));
+        EndReport { counters, ..EndReport::default() }
     }
 
     /// Dispatches a packet by its port.

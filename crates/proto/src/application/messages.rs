@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
 
 use super::Distribution;
-use super::activity::{Behaviour, Experience};
+use super::activity::Behaviour;
 use crate::component::Request;
+use crate::report::Experience;
 
 /// An exchange of messages over one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]

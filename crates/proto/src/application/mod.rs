@@ -1,7 +1,9 @@
-//! Request/response applications over TCP, and their response times.
+//! Request/response applications, and their response times.
 //!
-//! A [`Client`] sends requests to a [`Server`]. Its [`Activity`] determines the requests, their times and their
-//! connections: single [messages](Messages), [pages](Page) of many objects, or a [video](Video).
+//! A [`Client`] sends requests to a server. Its [`Activity`] determines the requests, their times and their
+//! connections: single [messages](Messages), [pages](Page) of many objects, or a [video](Video). An [`Exchange`] carries
+//! them: [TCP connections](TcpConnections) to a [`Server`], or one connection of another [stack](crate::stack), with a
+//! stream for each request.
 //!
 //! ```text
 //!  Client                                      Server
@@ -31,21 +33,25 @@ mod activity;
 mod client;
 mod distribution;
 mod duplex;
+mod exchange;
 mod kind;
 mod messages;
 mod page;
 mod server;
+mod tcp_connections;
 mod video;
 
-pub use activity::{Activity, Config, Experience, Wait};
-pub use client::{Client, ClientConnection};
+pub use activity::{Activity, Config};
+pub use client::Client;
 pub use distribution::{Amount, Distribution};
 pub use duplex::ConnectionEnd;
+pub use exchange::{Answer, Exchange};
 pub use kind::ApplicationKind;
 pub use messages::Messages;
 pub use page::{Http, Objects, Page, Pages};
 pub use server::{Server, ServerConnection};
-pub use video::{Adaptation, Video, VideoStats, Viewing};
+pub use tcp_connections::{ClientConnection, TcpConnections};
+pub use video::{Adaptation, Video, Viewing};
 
 use crate::component::Port;
 

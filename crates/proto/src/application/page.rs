@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
-use super::activity::{Behaviour, Experience, Wait};
+use super::activity::Behaviour;
 use super::messages::at_least_one;
 use crate::component::Request;
+use crate::report::{Experience, Wait};
 
 /// A user who loads and reads one page at a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +51,9 @@ pub struct Pages {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Page {
-    /// `"1.1"`: several connections, each with one request at a time (RFC 9112). `"2"`: all requests at once
-    /// over one connection; the responses come one after the other, in the order of the requests (RFC 9113).
+    /// Over TCP, `"1.1"`: several connections, each with one request at a time (RFC 9112); or `"2"`: all requests at once
+    /// over one connection, on which the responses come one after the other, in the order of the requests (RFC 9113). Over
+    /// QUIC, HTTP/3 in place of both (RFC 9114): one connection with a stream for each request.
     pub http: Http,
     /// Maximum number of HTTP/1.1 connections, each opened when an object needs it. Six as in Chromium and
     /// Firefox.

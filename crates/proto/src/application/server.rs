@@ -9,9 +9,10 @@ use super::duplex::{ConnectionEnd, Duplex};
 use super::{connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
+use crate::report::EndReport;
 use crate::tcp::{Receiver, Sender};
 
-/// The server: responds to each request as soon as all of it has arrived, in the order of the requests of a connection. Uses
+/// The server over TCP: responds to each request as soon as all of it has arrived, in the order of the requests of a connection. Uses
 /// the ports of the [`Client`](super::Client).
 ///
 /// Opens the response connection when the first packet of the client arrives, so that both directions open together.
@@ -117,5 +118,9 @@ impl Component for Server {
     fn next_wakeup(&self) -> Time {
         let ends = self.connections.iter().map(|connection| connection.duplex.next_wakeup());
         ends.fold(Time::NEVER, Time::min)
+    }
+
+    fn report(&self) -> Option<EndReport> {
+        Some(Duplex::report(self.connections.iter().map(|connection| &connection.duplex)))
     }
 }

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
-use super::activity::{Behaviour, Experience};
+use super::activity::Behaviour;
 use crate::component::Request;
+use crate::report::{Experience, VideoStats};
 
 /// Adaptive video streaming over HTTP (DASH, HLS): the player fetches segments, each at a bitrate that it
 /// chooses, until its buffer is full, and then whenever there is room for one. Playback starts, and resumes
@@ -148,43 +149,6 @@ impl Video {
 
     fn size(&self, bitrate: BitRate, length: Duration) -> Bytes {
         Bytes((u128::from(bitrate.as_bps()) * u128::from(length.as_nanos()) / 8_000_000_000) as u64)
-    }
-}
-
-/// Counters of a playback.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VideoStats {
-    /// Segments fetched.
-    pub segments: u64,
-    /// Playing time of these segments.
-    pub fetched: Duration,
-    /// Bits of these segments.
-    pub bits: u64,
-    /// Changes of the bitrate from one segment to the next.
-    pub switches: u64,
-    /// From the request for the first segment until playback began; `None` before.
-    pub startup_delay: Option<Duration>,
-    /// Playing time that was shown.
-    pub played: Duration,
-    /// Stalls after playback began, each from when the buffer was empty.
-    pub stalls: u64,
-    /// Total length of the stalls.
-    pub stalled: Duration,
-}
-
-impl VideoStats {
-    /// The difference to `earlier` counters; the startup delay is not a difference.
-    pub fn since(&self, earlier: &VideoStats) -> VideoStats {
-        VideoStats {
-            segments: self.segments - earlier.segments,
-            fetched: self.fetched - earlier.fetched,
-            bits: self.bits - earlier.bits,
-            switches: self.switches - earlier.switches,
-            startup_delay: self.startup_delay,
-            played: self.played - earlier.played,
-            stalls: self.stalls - earlier.stalls,
-            stalled: self.stalled - earlier.stalled,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! not.
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::application::VideoStats;
+use lasthop_proto::VideoStats;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::{SinkStats, SourceStats};
 

@@ -212,8 +212,8 @@ pub struct Application {
     /// The video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<application::Video>,
-    /// Whether each connection begins with a TLS 1.3 handshake: an exchange of 517 B and 4 KB (our choice)
-    /// before the first request. The default is `true` for pages and videos.
+    /// Whether each TCP connection begins with a TLS 1.3 handshake: an exchange of 517 B and 4 KB (our choice)
+    /// before the first request. The default is `true` for pages and videos. The handshake of QUIC includes it.
     #[schemars(default)]
     pub tls: bool,
     /// Start of the first think time.

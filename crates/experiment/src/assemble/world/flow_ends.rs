@@ -2,7 +2,7 @@
 //! connections.
 
 use lasthop_base::Streams;
-use lasthop_proto::application::ConnectionEnd;
+use lasthop_proto::application::{ConnectionEnd, TcpConnections};
 use lasthop_proto::scheme::Combination;
 use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Reactions, ReceiverReactions};
@@ -98,7 +98,8 @@ impl Layout {
             Workload::Application(config) => {
                 let numbers = 0..config.activity.connections();
                 let connections = numbers.map(|number| self.connection_end(id, number, true, combination));
-                application::Client::new(config, connections, streams, &flow.name).into()
+                let exchange = TcpConnections::new(connections, config.tls);
+                application::Client::new(config, exchange, streams, &flow.name).into()
             }
             Workload::Joined(_) => unreachable!("its source is that of the application's first flow"),
         }

@@ -1,11 +1,11 @@
-//! The ends of connections that other stacks than TCP build.
+//! The ends of connections and applications that other stacks than TCP build.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lasthop_base::Streams;
 use lasthop_proto::FlowId;
-use lasthop_proto::stack::StackFlow;
+use lasthop_proto::stack::{Dialogue, StackFlow};
 use lasthop_proto::tcp::Transfer;
 use lasthop_scenario::network::{Flow, Workload};
 use lasthop_sim::{Contents, Node};
@@ -40,21 +40,32 @@ impl Layout {
     pub(super) fn stack_ends(&self, streams: Streams, other: impl Fn(FlowId) -> Option<Node>) -> StackEnds {
         let mut all = StackEnds::default();
         for (id, flow) in (0..).map(FlowId).zip(&self.network.flows) {
-            let (Some(sender), Some(transfer)) = (&flow.stack, Layout::transfer(flow, streams)) else {
-                continue;
-            };
+            let Some(sender) = &flow.stack else { continue };
             if other(id).is_some() {
                 continue;
             }
-            let contents = all.contents.get_or_insert_default();
-            let ends = sender.stack.ends(&StackFlow {
+            let stack_flow = |contents: &Contents| StackFlow {
                 connection: self.connection(id),
-                transfer,
                 sender: sender.name,
                 quic: &sender.quic,
                 random: streams.stream(&["stack:", &flow.name].concat()),
                 contents: Arc::new(contents.clone()),
-            });
+            };
+            let contents = all.contents.get_or_insert_default();
+            let ends = match &flow.workload {
+                Workload::Transfer { .. } => {
+                    let transfer = Layout::transfer(flow, streams).expect("the flow is a transfer");
+                    sender.stack.transfer(&stack_flow(contents), transfer)
+                }
+                Workload::Application(config) => {
+                    let responses = FlowId(id.0 + 1);
+                    let dialogue = Dialogue { responses, config, name: &flow.name, streams };
+                    sender.stack.application(&stack_flow(contents), &dialogue)
+                }
+                // Its ends are those of the application's first flow.
+                Workload::Joined(_) => continue,
+                Workload::Traffic { .. } => unreachable!("other traffic has no stack"),
+            };
             all.ends.insert(id, ends.map(|end| Some(end.into())));
         }
         all

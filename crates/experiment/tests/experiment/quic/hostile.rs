@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use lasthop_base::{Stream, Streams, Time};
-use lasthop_proto::stack::{Contents as _, StackFlow};
+use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
+use lasthop_proto::application::{self, Activity, Distribution, Messages};
+use lasthop_proto::stack::{Contents as _, Dialogue, Stack, StackFlow};
 use lasthop_proto::tcp::{Connection, Transfer};
-use lasthop_proto::{Effect, FlowId, Handle, HostId, Out, Packet, Port, quic};
+use lasthop_proto::{Component, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal, quic};
 use lasthop_scenario::stacks::stacks;
 use lasthop_sim::Contents;
 use lasthop_testing::random::coin;
@@ -35,15 +36,32 @@ fn distort(bytes: &mut Vec<u8>, random: &mut Stream) {
     }
 }
 
-/// What an end has sent.
-fn sent(out: &mut Out) -> Vec<Packet> {
-    let mut packets = Vec::new();
+/// What an end has sent, and the requests that it has made.
+fn sent(out: &mut Out) -> (Vec<Packet>, Vec<Signal>) {
+    let (mut packets, mut requests) = (Vec::new(), Vec::new());
     while let Some((_, effect)) = out.take() {
-        if let Effect::Send(_, packet) = effect {
-            packets.push(packet);
+        match effect {
+            Effect::Send(_, packet) => packets.push(packet),
+            Effect::Signal(signal @ Signal::Request(_)) => requests.push(signal),
+            _ => {}
         }
     }
-    packets
+    (packets, requests)
+}
+
+/// The ends of a transfer, or of an application.
+fn ends(stack: &dyn Stack, flow: &StackFlow<'_>, random: &mut Stream) -> [Box<dyn Component>; 2] {
+    if coin(random) {
+        let bytes = coin(random).then_some(50_000);
+        return stack.transfer(flow, Transfer { bytes, start: Time::ZERO });
+    }
+    let of = |bytes| Distribution::Constant(Bytes(bytes));
+    let (think, waits) = (Distribution::Constant(Duration::from_millis(20)), coin(random));
+    let messages = Messages { request: of(2_000), response: of(9_000), think, waits, requests: Some(20) };
+    let activity = Activity::Messages(messages);
+    let config = application::Config { start: Time::ZERO, stop: Time::NEVER, tls: true, activity };
+    let streams = Streams::new(46, 2);
+    stack.application(flow, &Dialogue { responses: FlowId(1), config: &config, name: "user", streams })
 }
 
 /// A dialogue in which datagrams arrive at once, and some of them changed, or changed copies before them.
@@ -52,14 +70,14 @@ fn dialogue(random: &mut Stream) -> u64 {
     let mut distorted = 0;
     for stack in stacks() {
         for sender in stack.senders() {
-            let mut ends = stack.ends(&StackFlow {
+            let flow = StackFlow {
                 connection: Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) },
-                transfer: Transfer { bytes: coin(random).then_some(50_000), start: Time::ZERO },
                 sender: sender.name,
                 quic: &quic::Settings::default(),
                 random: random.clone(),
                 contents: Arc::new(contents.clone()),
-            });
+            };
+            let mut ends = ends(*stack, &flow, random);
             let mut out = Out::default();
             for _ in 0..300 {
                 let (index, now) =
@@ -69,7 +87,8 @@ fn dialogue(random: &mut Stream) -> u64 {
                 }
                 ends[index].wake(now, &mut out);
                 assert!(ends[index].next_wakeup() > now);
-                let mut under_way = sent(&mut out);
+                let (mut under_way, requests) = sent(&mut out);
+                requests.iter().for_each(|request| ends[1].on_signal(now, request, &mut out));
                 let mut handled = 0;
                 while handled < 2_000
                     && let Some(packet) = under_way.pop()
@@ -83,9 +102,12 @@ fn dialogue(random: &mut Stream) -> u64 {
                         distorted += 1;
                     }
                     let handle = contents.put(&bytes);
-                    ends[end].receive(now, &Packet { handle, ..packet }, Port::ONLY, &mut out);
+                    let port = Port(packet.flow.0);
+                    ends[end].receive(now, &Packet { handle, ..packet }, port, &mut out);
                     assert!(ends[end].next_wakeup() > now);
-                    under_way.extend(sent(&mut out));
+                    let (packets, requests) = sent(&mut out);
+                    requests.iter().for_each(|request| ends[1].on_signal(now, request, &mut out));
+                    under_way.extend(packets);
                 }
                 under_way.iter().for_each(|packet| contents.take(packet.handle, &mut |_| ()));
             }

@@ -1,5 +1,6 @@
 //! QUIC connections in whole scenarios, beside TCP and by themselves.
 
+mod applications;
 mod hostile;
 mod remedies;
 mod worlds;
@@ -252,8 +253,6 @@ fn the_hash_depends_on_the_sender_of_quic_and_its_settings() {
 
 #[test]
 fn what_quic_cannot_do_is_refused_with_its_reason() {
-    let application =
-        ["application.web.from=mobile", "application.web.to=fixed", "application.web.kind=http"];
     let cases: &[(&[&str], &str)] = &[
         (&["sender=quinn-vegas"], "found \"quinn-vegas\""),
         (&["connection.a.sender=quinn"], "found \"quinn\", expected"),
@@ -278,6 +277,4 @@ fn what_quic_cannot_do_is_refused_with_its_reason() {
         let message = refused(overrides);
         assert!(message.contains(expected), "{message}");
     }
-    let message = refused(&[&["sender=quinn-cubic"], &application[..]].concat());
-    assert!(message.contains("carries transfers only, beside the application \"web\""), "{message}");
 }

@@ -11,7 +11,8 @@ use lasthop_testing::random::{coin, pick};
 
 const WORLDS: u64 = 24;
 
-/// A hand-off, a cell, a shared radio or a last hop, with a download over each transport, and an upload of QUIC.
+/// A hand-off, a cell, a shared radio or a last hop, with a download over each transport, an upload of QUIC, and an application
+/// over it.
 fn world(random: &mut Stream) -> (String, &'static str) {
     let (shape, from, to) = pick(
         random,
@@ -50,25 +51,42 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         &["\"none\"", "{ stop-and-wait = {} }", "{ selective-repeat = { retransmissions = 3 } }"],
     );
     let [one, other] = [(); 2].map(|()| pick(random, &["quinn-newreno", "quinn-cubic", "quinn-bbr"]));
+    let activity = pick(
+        random,
+        &[
+            "kind = \"http\"",
+            "kind = \"ssh\"",
+            "kind = \"page\"\n[application.user.page]\nhtml.constant = \"9 KB\"\nobjects = [{ count = 30, size.constant = \"4 KB\" }]",
+            "kind = \"video\"\nvideo = { length = \"8 s\", segment = \"2 s\" }",
+            "kind = \"database\"\nrequest.constant = \"60 KB\"",
+        ],
+    );
+    let requests = if activity.contains("video") { "" } else { "requests = 3" };
     let (size, mtu, discovery) =
         (pick(random, &["1 B", "30 KB", "300 KB"]), pick(random, &["1200 B", "1472 B"]), coin(random));
     let text = format!(
         r#"
         limit = "300 s"
+        sender = "{one}"
         {shape}
         [transfer]
         size = "{size}"
         from = "{from}"
         to = "{to}"
         [connection.tcp]
+        sender = "linux"
         size = "100 KB"
         [connection.down]
-        sender = "{one}"
         [connection.up]
         sender = "{other}"
         from = "{to}"
         to = "{from}"
         start = "500 ms"
+        [application.user]
+        from = "{to}"
+        to = "{from}"
+        {requests}
+        {activity}
         [quic]
         mtu = "{mtu}"
         mtu_discovery = {discovery}
@@ -152,7 +170,9 @@ fn every_datagram_is_accounted_for() {
             let contents = world.contents.clone().expect("a flow has contents");
             let custody = Custody::new(contents.clone(), world.builder.len(), layout.keepers());
             let quic = &world.connections[1..];
-            let ends = quic.iter().flat_map(|flow| [flow.sender, flow.receiver]).collect();
+            let transfers = quic.iter().map(|flow| (flow.sender, flow.receiver));
+            let ends = transfers.chain(world.applications.iter().copied());
+            let ends = ends.flat_map(|(one, other)| [one, other]).collect();
             let ledger = Ledger { keepers: layout.keepers().collect(), ends, ..Ledger::default() };
             let mut engine = world.builder.build((custody, ledger));
             engine.run(&[], Time::ZERO + scenario.limit);
@@ -173,8 +193,10 @@ fn every_datagram_is_accounted_for() {
         });
         let run = scenario.run(scheme, 1, number, Default::default()).expect("it runs");
         let finished = run.connections.iter().filter(|each| each.metrics.finished).count();
+        let user = &run.applications[0].1.metrics;
+        let is_served = user.requests > 0 && user.responses == user.requests;
         assert!(
-            finished == 3 || run.connections.iter().any(|each| each.metrics.aborted),
+            (finished == 3 && is_served) || run.connections.iter().any(|each| each.metrics.aborted),
             "{number} {scheme}: {text}"
         );
     }

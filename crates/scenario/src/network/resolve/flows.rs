@@ -128,20 +128,10 @@ impl Resolver<'_> {
         (self.tcp(nodes, &tcp, Some((name, &own.tcp))), None)
     }
 
-    /// Checks the settings of QUIC, and that what cannot use it does not.
+    /// Checks the settings of QUIC.
     pub(super) fn check_stacks(&mut self) {
-        let scenario = self.scenario;
-        for (key, problem) in scenario.quic.iter().flat_map(|quic| quic.faults()) {
+        for (key, problem) in self.scenario.quic.iter().flat_map(|quic| quic.faults()) {
             self.fault(&["quic", key], problem);
-        }
-        let sender = scenario.sender.as_deref().filter(|sender| scenario.stack_of_sender(sender).is_some());
-        if let (Some(sender), Some(application)) = (sender, scenario.application.keys().next()) {
-            let problem = format!(
-                "found \"{sender}\", which carries transfers only, beside the application \"{application}\", expected a \
-                 TCP sender; state it as sender of the connections that use it, such as [connection.{}]",
-                scenario.connection.keys().next().map_or("transfer", String::as_str)
-            );
-            self.fault(&["sender"], problem);
         }
     }
 
@@ -285,7 +275,11 @@ impl Resolver<'_> {
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let Application { from, to, via, .. } = application;
-            let config = self.application_config(name, application);
+            let stack = self.scenario.sender.as_deref().and_then(|name| self.scenario.stack_of_sender(name));
+            let config = self.application_config(name, application).map(|config| match stack {
+                Some(_) => application::Config { activity: config.activity.over_streams(), ..config },
+                None => config,
+            });
             let Some((paths, config)) = self.path(from, to, via.as_deref(), &keys).zip(config) else {
                 continue;
             };
@@ -301,7 +295,7 @@ impl Resolver<'_> {
                 let (nodes, others) = (nodes.clone(), others.clone());
                 let path = FlowPath { nodes, others, one_way: false, joins };
                 let tcp = self.tcp(&path.nodes, &self.scenario.tcp, None);
-                self.add_flow(Flow { name: name.clone(), path, workload, tcp, stack: None });
+                self.add_flow(Flow { name: name.clone(), path, workload, tcp, stack });
             }
         }
     }

@@ -5,11 +5,13 @@ mod video;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::application::{
-    self, Activity, Client, ConnectionEnd, Distribution, Messages, Server, requests, responses,
+    self, Activity, Client, ConnectionEnd, Distribution, Messages, Server, TcpConnections, requests,
+    responses,
 };
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
     Body, Component, ComponentId, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port, Signal,
+    Wait,
 };
 use lasthop_sim::{Builder, Ended, Engine, Link, NoTap, Node, QueueLimit, Tap};
 
@@ -51,11 +53,17 @@ fn connection_end(settings: &Settings, number: u8) -> ConnectionEnd<'_> {
     }
 }
 
+/// One connection.
+fn single(settings: &Settings) -> TcpConnections {
+    TcpConnections::new([connection_end(settings, 0)], false)
+}
+
 /// A client and its server.
 fn ends(net: &mut Builder, settings: &Settings, config: &application::Config, run: u64) -> [ComponentId; 2] {
     let number = config.activity.connections();
     let connections = || (0..number).map(|number| connection_end(settings, number));
-    let client = net.add(Client::new(config, connections(), Streams::new(1, run), "test"));
+    let exchange = TcpConnections::new(connections(), config.tls);
+    let client = net.add(Client::new(config, exchange, Streams::new(1, run), "test"));
     let server = net.add(Server::new(connections()));
     net.watch(client, server);
     [client, server]
@@ -272,7 +280,7 @@ fn constant_messages_give_exact_cycle_times() {
         assert_eq!(engine.now(), Time::ZERO + (took + think) * 200);
         let heard = [
             server(&engine, answers).connections()[0].receiver(),
-            client(&engine, asks).connections()[0].receiver(),
+            client(&engine, asks).exchange().connections()[0].receiver(),
         ];
         let heard = heard.map(|receiver| receiver.stats().delivered);
         assert_eq!(heard, [Bytes(request) * 200, Bytes(response) * 200]);
@@ -323,13 +331,15 @@ fn check_answered(
     assert_eq!((stats.requests, stats.responses), (count, count));
     let heard = [
         server(engine, answers).connections()[0].receiver(),
-        client(engine, asks).connections()[0].receiver(),
+        client(engine, asks).exchange().connections()[0].receiver(),
     ];
     assert_eq!(heard.map(|receiver| receiver.stats().delivered), sizes);
     // The server has no unfinished work either.
     engine.run(&[], Time::NEVER);
-    let sent =
-        [client(engine, asks).connections()[0].sender(), server(engine, answers).connections()[0].sender()];
+    let sent = [
+        client(engine, asks).exchange().connections()[0].sender(),
+        server(engine, answers).connections()[0].sender(),
+    ];
     assert_eq!(sent.map(|sender| Bytes(sender.acknowledged())), sizes);
     assert_eq!(sent.map(|sender| sender.unsent()), [0, 0]);
 }
@@ -403,7 +413,7 @@ impl Tap for Progress {
         }
         if stats.responses > self.seen.responses {
             self.since = now;
-            self.sizes.push(client.connections()[0].receiver().stats().delivered);
+            self.sizes.push(client.exchange().connections()[0].receiver().stats().delivered);
         }
         self.seen = stats;
     }
@@ -458,7 +468,7 @@ fn an_aborted_dialogue_finishes() {
             assert_ne!(engine.run(&[asks], at(3_600_000_000)), Ended::TimeLimit, "{lost:?}");
             assert_eq!(engine.run(&[], at(3_600_000_000)), Ended::Idle, "{lost:?}");
             assert!(counts(client(&engine, asks)).responses < 50);
-            let client = client(&engine, asks).connections()[0].sender().is_aborted();
+            let client = client(&engine, asks).exchange().connections()[0].sender().is_aborted();
             let server = server(&engine, answers).connections()[0].sender().is_aborted();
             assert!(client || server, "{lost:?}");
             assert_eq!(engine.tap().1.len(), usize::from(client), "{lost:?}: it says so once");
@@ -489,8 +499,7 @@ fn zero_delay_requests_advance_time() {
 #[test]
 fn packets_other_than_segments_are_ignored() {
     let settings = bare();
-    let mut client =
-        Client::new(&config().into(), [connection_end(&settings, 0)], Streams::new(1, 0), "test");
+    let mut client = Client::new(&config().into(), single(&settings), Streams::new(1, 0), "test");
     let mut out = Out::default();
     let body = Body::Datagram(lasthop_proto::Datagram { seq: 0, sent: Time::ZERO });
     let packet = Packet {
@@ -515,14 +524,14 @@ fn packets_other_than_segments_are_ignored() {
 fn building_an_invalid_config_panics() {
     let think = Distribution::Exponential(Duration::ZERO);
     let config = Config { think, ..config() };
-    Client::new(&config.into(), [connection_end(&bare(), 0)], Streams::new(1, 0), "test");
+    Client::new(&config.into(), single(&bare()), Streams::new(1, 0), "test");
 }
 
 #[test]
 #[should_panic(expected = "requests")]
 fn zero_requests_panic() {
     let config = Config { requests: Some(0), ..config() };
-    Client::new(&config.into(), [connection_end(&bare(), 0)], Streams::new(1, 0), "test");
+    Client::new(&config.into(), single(&bare()), Streams::new(1, 0), "test");
 }
 
 /// Who does not wait asks at times that do not depend on the network, and each answer is matched to its own request.
@@ -536,7 +545,7 @@ fn requests_do_not_wait_for_responses_of_who_types() {
         client(&engine, asks).waits().to_vec()
     };
     let (fast, slow) = (keys([0, 0]), keys([0b1011, 0b1_0110_1001]));
-    let since = |waits: &[application::Wait]| waits.iter().map(|wait| wait.since).collect::<Vec<_>>();
+    let since = |waits: &[Wait]| waits.iter().map(|wait| wait.since).collect::<Vec<_>>();
     assert_eq!(since(&fast).len(), 20);
     assert_eq!(since(&fast), since(&slow));
     assert!(fast.is_sorted_by_key(|wait| wait.until()));

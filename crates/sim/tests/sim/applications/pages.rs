@@ -1,7 +1,8 @@
 //! Pages, by hand, over two links of 1 Mb/s and 10 ms each way.
 
 use super::*;
-use lasthop_proto::application::{Experience, Http, Objects, Page, Pages};
+use lasthop_proto::application::{Http, Objects, Page, Pages};
+use lasthop_proto::{Experience, Wait};
 
 /// A page with one object in each wave that `objects` names, all as large as the messages of [`config`].
 fn page(http: Http, connections: u8, objects: &[u8], tls: bool) -> application::Config {
@@ -28,7 +29,7 @@ fn loads(config: application::Config, lost: [u32; 2]) -> (Vec<u64>, Vec<u64>) {
     assert_eq!(engine.run(&[asks], at(100_000_000)), Ended::Finished);
     let client = client(&engine, asks);
     let Experience::Pages(pages) = client.experience(engine.now()) else { panic!("it reads pages") };
-    let us = |wait: &application::Wait| wait.length.as_nanos() / 1_000;
+    let us = |wait: &Wait| wait.length.as_nanos() / 1_000;
     assert_eq!(client.waits().len(), 2 * (1 + objects));
     (pages.iter().map(us).collect(), client.waits()[..=objects].iter().map(us).collect())
 }
@@ -94,8 +95,12 @@ fn every_page_is_loaded_whatever_is_lost() {
             let client = client(&engine, asks);
             assert_eq!((client.requests(), client.waits().len()), (10, 10));
             let delivered: Bytes =
-                client.connections().iter().map(|end| end.receiver().stats().delivered).sum();
-            let used = client.connections().iter().filter(|end| end.receiver().stats().delivered > Bytes(0));
+                client.exchange().connections().iter().map(|end| end.receiver().stats().delivered).sum();
+            let used = client
+                .exchange()
+                .connections()
+                .iter()
+                .filter(|end| end.receiver().stats().delivered > Bytes(0));
             let hellos = if pattern % 2 == 0 { used.count() as u64 } else { 0 };
             assert_eq!(delivered, Bytes(10 * 960 + 4_000 * hellos), "{http:?} {pattern:b}");
             let unsent =
@@ -111,7 +116,11 @@ fn connections_are_opened_when_needed() {
     let Net { builder, client: asks, .. } = net(&bare(), page(Http::Http11, 6, &[1, 1, 1], false), 0, [0, 0]);
     let mut engine = builder.build(NoTap);
     engine.run(&[asks], at(100_000_000));
-    let used = client(&engine, asks).connections().iter().map(|end| end.sender().stats().segments_sent > 0);
+    let used = client(&engine, asks)
+        .exchange()
+        .connections()
+        .iter()
+        .map(|end| end.sender().stats().segments_sent > 0);
     assert_eq!(used.collect::<Vec<_>>(), [true, true, true, false, false, false]);
 }
 
@@ -141,7 +150,8 @@ fn one_aborted_connection_ends_the_application() {
         assert_eq!(engine.tap().1.len(), 1, "{cut}");
         let client = client(&engine, asks);
         assert_eq!(client.experience(engine.now()), Experience::Pages(Vec::new()));
-        let unused = client.connections().iter().filter(|end| end.sender().stats().segments_sent == 0);
+        let unused =
+            client.exchange().connections().iter().filter(|end| end.sender().stats().segments_sent == 0);
         assert_eq!(unused.count(), 6 - objects.len().min(6), "{cut}");
         let opened = server(&engine, answers).connections().iter();
         assert!(opened.filter(|end| end.sender().stats().segments_sent > 0).count() <= objects.len().min(6));

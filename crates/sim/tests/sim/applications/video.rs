@@ -1,7 +1,8 @@
 //! Playback of a video, by hand, over two links of 1 Mb/s and 10 ms each way.
 
 use super::*;
-use lasthop_proto::application::{Adaptation, Experience, Video, VideoStats, Viewing};
+use lasthop_proto::application::{Adaptation, Video, Viewing};
+use lasthop_proto::{Experience, VideoStats};
 
 fn video(bps: &[u64], adaptation: Adaptation) -> Video {
     let bitrates = bps.iter().map(|&bps| BitRate::from_bps(bps).unwrap());

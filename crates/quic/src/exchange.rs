@@ -1,0 +1,259 @@
+//! The ends of an application: the client sends each request on a stream of its own, and the server answers there.
+//!
+//! The client opens streams in the order of its requests, so that the server knows each by the number of its stream. What
+//! is sent at either end is sent in that order, too, as HTTP/3 serves requests of one urgency (RFC 9218 section 10):
+//! retransmissions of an earlier response come before the first bytes of a later one. What is received on a stream waits for no
+//! other stream.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes as Payload;
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::application::{Answer, Exchange, requests, responses};
+use lasthop_proto::stack::{Dialogue, StackFlow};
+use lasthop_proto::{Component, EndCounters, EndReport, Out, Packet, Port, Request, Signal};
+use quinn_proto::{Connection, ConnectionStats, Dir, Event, StreamEvent, StreamId, VarInt};
+
+use crate::clock;
+use crate::config::{self, Control, Use};
+use crate::host::{Host, Place, Role};
+use crate::streams::{self, Progress};
+
+/// What an end has read.
+#[derive(Default)]
+struct Delivered {
+    bytes: Bytes,
+    last: Time,
+}
+
+/// The client's role.
+#[derive(Default)]
+pub(crate) struct Requests {
+    /// Requests that have no stream yet, each with its time and its size. There is none before the handshake, nor more than the
+    /// server permits at a time.
+    waiting: VecDeque<(Time, Bytes)>,
+    /// Those that have one.
+    open: BTreeMap<StreamId, Outstanding>,
+    /// Streams on which something has arrived.
+    readable: Vec<StreamId>,
+    /// The times of the requests of complete responses.
+    answered: VecDeque<Time>,
+    delivered: Delivered,
+    /// Whether the client has closed the connection.
+    has_closed: bool,
+    /// Whether the server has given up a response.
+    is_refused: bool,
+}
+
+/// A request without a complete response.
+struct Outstanding {
+    since: Time,
+    /// Bytes of the request to be written; `None` once all are.
+    left: Option<u64>,
+}
+
+/// The server's role.
+#[derive(Default)]
+pub(crate) struct Responses {
+    /// Requests made so far.
+    asked: u64,
+    /// The sizes of the responses to requests that are not complete, by the numbers of their streams.
+    expected: BTreeMap<u64, Bytes>,
+    readable: Vec<StreamId>,
+    /// Responses that are not written, with the bytes left.
+    writing: BTreeMap<StreamId, u64>,
+    delivered: Delivered,
+}
+
+/// The client's end of the exchange.
+pub(crate) struct Client(Host<Requests>);
+
+/// The client's end.
+pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Client {
+    let (endpoint, config) = config::client(flow.quic, Control::named(flow.sender), Use::Exchange, seed);
+    let connection = flow.connection;
+    let place = Place { own: connection.src, peer: connection.dst, flow: connection.flow, port: requests(0) };
+    // The first request connects.
+    let times = [dialogue.config.start, Time::NEVER];
+    Client(Host::new(flow, place, Requests::default(), (endpoint, Some(config)), times))
+}
+
+/// The server's end.
+pub(crate) fn server(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Host<Responses> {
+    let endpoint = config::server(flow.quic, Control::named(flow.sender), seed);
+    let connection = flow.connection;
+    let place =
+        Place { own: connection.dst, peer: connection.src, flow: dialogue.responses, port: responses(0) };
+    let times = [dialogue.config.start, Time::NEVER];
+    Host::new(flow, place, Responses::default(), (endpoint, None), times)
+}
+
+/// Serves earlier streams first.
+fn prioritize(connection: &mut Connection, stream: StreamId) {
+    let number = i32::try_from(stream.index()).unwrap_or(i32::MAX);
+    // Without effect on a stream that is closed.
+    let _ = connection.send_stream(stream).set_priority(-number);
+}
+
+impl Delivered {
+    fn add(&mut self, now: Time, bytes: Bytes) {
+        if bytes > Bytes::ZERO {
+            self.bytes += bytes;
+            self.last = now;
+        }
+    }
+
+    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
+        counters.delivered = self.bytes;
+        counters.last_delivery = self.last;
+        counters.acks_sent = Some(stats.frame_tx.acks);
+        counters.declared_lost = Some(stats.path.lost_packets);
+    }
+}
+
+impl Role for Requests {
+    fn on_event(&mut self, _now: Time, event: &Event, _connection: &mut Connection, _out: &mut Out) {
+        if let Event::Stream(StreamEvent::Readable { id }) = event {
+            self.readable.push(*id);
+        }
+    }
+
+    fn on_lost(&mut self, _out: &mut Out) -> bool {
+        !self.has_closed
+    }
+
+    fn act(&mut self, now: Time, connection: &mut Connection) {
+        while !self.waiting.is_empty()
+            && let Some(stream) = connection.streams().open(Dir::Bi)
+            && let Some((since, size)) = self.waiting.pop_front()
+        {
+            prioritize(connection, stream);
+            self.open.insert(stream, Outstanding { since, left: Some(size.0) });
+        }
+        for (stream, request) in &mut self.open {
+            if request.left.is_some() && streams::write(connection, *stream, &mut request.left) {
+                request.left = None;
+            }
+        }
+        for stream in self.readable.drain(..) {
+            let (read, progress) = streams::read(connection, stream);
+            self.delivered.add(now, read);
+            match progress {
+                Progress::Open => {}
+                Progress::Finished => {
+                    self.answered.extend(self.open.remove(&stream).map(|request| request.since));
+                }
+                Progress::Reset => self.is_refused = true,
+            }
+        }
+    }
+
+    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
+        self.delivered.count(counters, stats);
+    }
+}
+
+impl Role for Responses {
+    fn on_event(&mut self, _now: Time, event: &Event, connection: &mut Connection, _out: &mut Out) {
+        match event {
+            Event::Stream(StreamEvent::Readable { id }) => self.readable.push(*id),
+            Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                while let Some(stream) = connection.streams().accept(Dir::Bi) {
+                    prioritize(connection, stream);
+                    self.readable.push(stream);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The client knows what is left.
+    fn on_lost(&mut self, _out: &mut Out) -> bool {
+        false
+    }
+
+    fn act(&mut self, now: Time, connection: &mut Connection) {
+        for stream in self.readable.drain(..) {
+            let (read, progress) = streams::read(connection, stream);
+            self.delivered.add(now, read);
+            if progress == Progress::Finished
+                && let Some(size) = self.expected.remove(&stream.index())
+            {
+                self.writing.insert(stream, size.0);
+            }
+        }
+        self.writing.retain(|stream, left| {
+            let mut rest = Some(*left);
+            let is_written = streams::write(connection, *stream, &mut rest);
+            *left = rest.unwrap_or_default();
+            !is_written
+        });
+    }
+
+    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
+        self.delivered.count(counters, stats);
+    }
+
+    fn on_signal(&mut self, signal: &Signal) {
+        if let Signal::Request(request) = signal {
+            self.expected.insert(self.asked, request.response);
+            self.asked += 1;
+        }
+    }
+}
+
+impl Exchange for Client {
+    fn ask(&mut self, now: Time, request: Request, out: &mut Out) {
+        out.signal(Signal::Request(request));
+        self.0.role.waiting.push_back((now, request.size));
+        self.0.connect(now);
+        self.0.proceed(now, out);
+    }
+
+    fn answer(&mut self, _now: Time, _out: &mut Out) -> Option<Answer> {
+        self.0.role.answered.pop_front().map(|since| Answer { connection: 0, since })
+    }
+
+    fn is_waiting(&self) -> bool {
+        !(self.0.role.waiting.is_empty() && self.0.role.open.is_empty())
+    }
+
+    fn close(&mut self, now: Time, out: &mut Out) {
+        self.0.role.has_closed = true;
+        if let Some(connection) = self.0.connection() {
+            connection.close(clock::instant(now), VarInt::from_u32(0), Payload::new());
+        }
+        self.0.proceed(now, out);
+    }
+
+    /// The client does not wait for the server to hear of it (RFC 9000 section 10.2).
+    fn has_closed(&self) -> bool {
+        self.0.role.has_closed
+    }
+
+    fn is_lost(&self) -> bool {
+        self.0.is_aborted() || self.0.role.is_refused
+    }
+
+    fn abort(&mut self, now: Time, out: &mut Out) {
+        self.close(now, out);
+    }
+}
+
+impl Component for Client {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        self.0.receive(now, packet, port, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.0.wake(now, out);
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.0.next_wakeup()
+    }
+
+    fn report(&self) -> Option<EndReport> {
+        self.0.report()
+    }
+}

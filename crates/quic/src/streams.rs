@@ -1,0 +1,55 @@
+//! What the ends do with streams: write zeros, and count what they read.
+
+use bytes::Bytes as Payload;
+use lasthop_base::Bytes;
+use quinn_proto::{Connection, ReadError, StreamId};
+
+/// What is written, over and over.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// How a stream stands after it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// More may arrive. If the connection is lost, an event reports that.
+    Open,
+    /// All of it was read.
+    Finished,
+    /// The peer has given it up.
+    Reset,
+}
+
+/// Writes what there is room for of the bytes `left`, without end if `None`, and ends the stream after the last. Whether that is
+/// done.
+pub(crate) fn write(connection: &mut Connection, stream: StreamId, left: &mut Option<u64>) -> bool {
+    let mut sending = connection.send_stream(stream);
+    while *left != Some(0) {
+        let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+        let mut chunks = [Payload::from_static(&ZEROS[..ZEROS.len().min(most)])];
+        match sending.write_chunks(&mut chunks) {
+            Ok(written) if written.bytes > 0 => *left = left.map(|left| left - written.bytes as u64),
+            // Blocked, or the connection is lost, which an event reports.
+            _ => return false,
+        }
+    }
+    // Again without effect.
+    let _ = sending.finish();
+    true
+}
+
+/// Reads what has arrived: how much, and what of the stream is left.
+pub(crate) fn read(connection: &mut Connection, stream: StreamId) -> (Bytes, Progress) {
+    let mut delivered = Bytes::ZERO;
+    let mut receiving = connection.recv_stream(stream);
+    let Ok(mut chunks) = receiving.read(true) else { return (delivered, Progress::Open) };
+    let progress = loop {
+        match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) => delivered += Bytes(chunk.bytes.len() as u64),
+            Ok(None) => break Progress::Finished,
+            Err(ReadError::Blocked) => break Progress::Open,
+            Err(ReadError::Reset(_)) => break Progress::Reset,
+        }
+    };
+    // What is to be sent is asked for next.
+    let _ = chunks.finalize();
+    (delivered, progress)
+}
