@@ -15,6 +15,9 @@ from conftest import ROOT, Command
 
 import lasthop
 from lasthop import plots
+from lasthop.advice import advise
+from lasthop.fitting import scenario_link
+from lasthop.race import Arm
 
 PATH = ROOT / "scripts/quic.py"
 SPEC = importlib.util.spec_from_file_location("quic_tables", PATH)
@@ -36,7 +39,7 @@ def test_the_tables_of_the_page_are_those_of_the_script() -> None:
     for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
         assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
     pages = PAGE + quic.PAGES[1].read_text(encoding="utf-8")
-    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 2, 6, 5]
+    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 2, 6, 5, 5]
 
 
 def test_a_comparison_tells_who_is_helped_by_what(command: Command) -> None:
@@ -110,3 +113,44 @@ def test_emulation_has_tcp(command: Command) -> None:
     done = command("emulate", "last-mile", "--set", "sender=quinn-cubic", "--", "true")
     assert done.returncode != 0
     assert "expected TCP senders" in done.stderr
+
+
+def test_advice_for_pages_is_that_of_http3() -> None:
+    """What it says of each remedy, pages over QUIC show when they are simulated by themselves."""
+    link = scenario_link(lasthop.load("last-mile"))
+    (judgement,) = advise(link, ["web"], sender="quinn-cubic", runs=(4, 4), effects=False).judgements
+    assert "over HTTP/3," in judgement.use.simulated
+    alone = {
+        each.arm.scheme: each
+        for each in judgement.remedies
+        if each.arm == Arm("quinn-cubic", each.arm.scheme)
+    }
+    ignored = [each for each in alone.values() if each.deployment.reads_tcp]
+    assert len(ignored) > 3
+    assert all(each.gain == 1.0 and "no effect on this sender" in each.why for each in ignored)
+    scenario = judgement.use.scenario(link.scenario()).with_(
+        {"limit": judgement.use.limit_s, "sender": "quinn-cubic"}
+    )
+    basic, helped = (
+        [scenario.run(scheme, run=run).applications["user"]["mean_page_time_s"] for run in range(4)]
+        for scheme in ("basic", "arq")
+    )
+    assert np.mean(basic) > 1.2 * np.mean(helped)
+    assert alone["arq"].gain == pytest.approx(np.mean(basic) / np.mean(helped), rel=0.25)
+
+
+def test_applications_over_quic_are_compared_with_those_over_tcp(command: Command) -> None:
+    """One scenario for both transports: what one of them does not count is a dash."""
+    senders = ("--sender", "linux", "--sender", "quinn-cubic")
+    done = command("run", "users", *senders, "--scheme", "basic", "--set", "limit=20 s")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if re.match(r"(linux|quinn-cubic) ", line)]
+    assert len(rows) >= 6
+    timeouts = {row[0]: row[-2] for row in rows if row[2] in ("browsing", "film", "shell")}
+    assert (timeouts["quinn-cubic"], timeouts["linux"].isdigit()) == ("-", True)
+    of = ("--metric", "application.shell.p95_response_time_s")
+    done = command(
+        "compare", "users", *senders, "--scheme", "basic", *of, "--runs", "2:2", "--set", "limit=10 s"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "quinn-cubic" in done.stdout

@@ -171,7 +171,7 @@ def advise(
     uses : str or sequence of str, default "bulk"
         The uses of the link: keys of `USES`.
     sender : str, default "linux"
-        The server's sender now, a key of `SENDERS`, or of `STACK_SENDERS` for uses that are transfers.
+        The server's sender now, a key of `SENDERS` or `STACK_SENDERS`.
     seed : int, default 1
         The seed of all runs.
     runs : (int, int), optional

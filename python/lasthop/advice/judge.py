@@ -78,8 +78,9 @@ class Judge:
         self._rates = remedies.Rates(link.rate_bps, link.up_rate_bps)
 
     def use(self, name: str) -> Use:
-        """Return a use by its name, with runs that are short enough for the rate of the link."""
-        use, link = USES[name], self.link
+        """Return a use by its name, of the sender, with runs that are short enough for the link's rate."""
+        use = replace(USES[name], protocol=remedies.sender_named(self.sender).protocol)
+        link = self.link
         rate_bps = link.up_rate_bps if use.upward else link.rate_bps
         # A link without a rate is refused when it is simulated.
         if rate_bps is None:

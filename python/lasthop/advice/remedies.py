@@ -161,7 +161,9 @@ def arms(sender: str) -> list[Arm]:
     other = usual if sender == other else other
     for each in (sender, other):
         for name, scheme in deployable().items():
-            if each == sender or scheme.products:
+            # Another sender has nothing to gain from a scheme that cannot read it.
+            is_unreadable = scheme.reads_tcp and each in STACK_SENDERS
+            if each == sender or (scheme.products and not is_unreadable):
                 found += [Arm(each, name, settings) for settings in _variants(scheme, each)]
     found += [Arm(sender, PLAIN, ((QUEUE, {name: {}}),)) for name in DISCIPLINES]
     found.append(Arm(other, PLAIN, ((QUEUE, FAIR),)))

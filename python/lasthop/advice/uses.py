@@ -10,6 +10,9 @@ from typing import Any, Literal
 from lasthop._lasthop import Scenario
 from lasthop.core import formats
 
+HTTP = {"TCP": "HTTP/2 and TLS", "QUIC": "HTTP/3"}
+"""How pages come over each protocol."""
+
 DOWNLOAD = {"transfer": {"size": "unlimited", "from": "fixed", "to": "mobile"}}
 """The table of a bulk download, which is a use itself and the cross traffic of others."""
 
@@ -160,7 +163,7 @@ class Use:
     title : str
         Its title in output, in the plural.
     about : str
-        Description of the simulated scenario, with `{limit}`.
+        Description of the simulated scenario, with `{limit}` and `{http}`.
     tables : mapping
         Tables of the scenario.
     limit_s : float
@@ -176,7 +179,9 @@ class Use:
     upward : bool
         Whether the data flow towards the server.
     tcp : bool
-        Whether it uses TCP.
+        Whether it uses the sender, by default TCP.
+    protocol : str
+        The sender's protocol.
     """
 
     name: str
@@ -190,6 +195,7 @@ class Use:
     beside: bool = False
     upward: bool = False
     tcp: bool = True
+    protocol: str = "TCP"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -203,8 +209,14 @@ class Use:
 
     @property
     def simulated(self) -> str:
-        """Description of the simulated scenario."""
-        return self.about.format(limit=self.limit)
+        """Description of the simulated scenario.
+
+        Examples
+        --------
+        >>> replace(USES["web"], protocol="QUIC").simulated
+        'a page of 1.7 MB over HTTP/3, opened once, with nothing else on the link'
+        """
+        return self.about.format(limit=self.limit, http=HTTP[self.protocol])
 
     def scenario(self, link: Scenario) -> Scenario:
         """Return the scenario of a link with its download replaced by this use."""
@@ -323,7 +335,7 @@ USES = {
         Use(
             "web",
             "pages",
-            "a page of 1.7 MB over HTTP/2 and TLS, opened once, with nothing else on the link",
+            "a page of 1.7 MB over {http}, opened once, with nothing else on the link",
             _application("page", requests=1, think={"constant": 0}),
             60.0,
             (

@@ -180,11 +180,6 @@ def check(sender: str, uses: list[str]) -> None:
     for use in uses:
         if use not in USES:
             raise RefusedError(f"--for: {unknown('use', use, list(USES))}")
-        if sender in STACK_SENDERS and "application" in USES[use].tables:
-            raise RefusedError(
-                f"--for {use}: {sender} carries transfers only, and {USES[use].title} have TCP; "
-                "choose a sender of TCP, or --for bulk"
-            )
 
 
 def advised(
