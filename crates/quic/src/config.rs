@@ -11,6 +11,7 @@ use quinn_proto::{
 };
 
 use crate::ids::{self, SequentialIds};
+use crate::meter::{Metering, RoundTrips};
 use crate::sizes;
 
 /// A connection without packets for this long is given up: quinn's default.
@@ -72,6 +73,14 @@ impl Control {
     }
 }
 
+/// quinn at one end.
+pub(crate) struct Local {
+    pub(crate) endpoint: Endpoint,
+    /// How a client connects.
+    pub(crate) client: Option<ClientConfig>,
+    pub(crate) round_trips: Arc<RoundTrips>,
+}
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -89,10 +98,11 @@ pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
 }
 
 /// Settings as valid by [`Settings::faults`]: all conversions fit.
-fn transport(control: Control, settings: &Settings) -> TransportConfig {
+fn transport(control: Control, settings: &Settings, round_trips: &Arc<RoundTrips>) -> TransportConfig {
     let mut config = TransportConfig::default();
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
-    config.congestion_controller_factory(control.factory()).packet_threshold(settings.packet_threshold);
+    let metering = Metering { control: control.factory(), round_trips: Arc::clone(round_trips) };
+    config.congestion_controller_factory(Arc::new(metering)).packet_threshold(settings.packet_threshold);
     config.stream_receive_window(window).send_window(8 * u64::from(window));
     let handshake = usize::try_from(settings.handshake.0).unwrap_or(usize::MAX);
     config.crypto_buffer_size(CRYPTO_BUFFER.max(handshake.saturating_add(HANDSHAKE_REST)));
@@ -120,27 +130,25 @@ fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<Ser
     Endpoint::new(Arc::new(config), server, settings.mtu_discovery, None)
 }
 
-/// The endpoint of a server that sends with `control`.
-pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> Endpoint {
+/// A server that sends with `control`.
+pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> Local {
     let handshake = sizes::Handshake { certificates: settings.handshake };
     let mut config = ServerConfig::new(Arc::new(handshake), Arc::new(sizes::Unkeyed));
-    config.transport_config(Arc::new(transport(control, settings)));
-    endpoint(settings, 1, seed, Some(Arc::new(config)))
+    let round_trips = Arc::default();
+    config.transport_config(Arc::new(transport(control, settings, &round_trips)));
+    let endpoint = endpoint(settings, 1, seed, Some(Arc::new(config)));
+    Local { endpoint, client: None, round_trips }
 }
 
-/// The endpoint of a client, and the configuration of its connection.
-pub(crate) fn client(
-    settings: &Settings,
-    control: Control,
-    purpose: Use,
-    seed: [u8; 32],
-) -> (Endpoint, ClientConfig) {
+/// A client.
+pub(crate) fn client(settings: &Settings, control: Control, purpose: Use, seed: [u8; 32]) -> Local {
     let mut config = ClientConfig::new(Arc::new(sizes::Handshake { certificates: settings.handshake }));
-    let mut transport = transport(control, settings);
+    let round_trips = Arc::default();
+    let mut transport = transport(control, settings, &round_trips);
     if purpose == Use::Exchange {
         transport.keep_alive_interval(Some(KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
     config.initial_dst_cid_provider(Arc::new(ids::first_destination));
-    (endpoint(settings, 2, seed, None), config)
+    Local { endpoint: endpoint(settings, 2, seed, None), client: Some(config), round_trips }
 }

@@ -70,22 +70,22 @@ pub(crate) struct Client(Host<Requests>);
 
 /// The client's end.
 pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Client {
-    let (endpoint, config) = config::client(flow.quic, Control::named(flow.sender), Use::Exchange, seed);
+    let local = config::client(flow.quic, Control::named(flow.sender), Use::Exchange, seed);
     let connection = flow.connection;
     let place = Place { own: connection.src, peer: connection.dst, flow: connection.flow, port: requests(0) };
     // The first request connects.
     let times = [dialogue.config.start, Time::NEVER];
-    Client(Host::new(flow, place, Requests::default(), (endpoint, Some(config)), times))
+    Client(Host::new(flow, place, Requests::default(), local, times))
 }
 
 /// The server's end.
 pub(crate) fn server(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Host<Responses> {
-    let endpoint = config::server(flow.quic, Control::named(flow.sender), seed);
+    let local = config::server(flow.quic, Control::named(flow.sender), seed);
     let connection = flow.connection;
     let place =
         Place { own: connection.dst, peer: connection.src, flow: dialogue.responses, port: responses(0) };
     let times = [dialogue.config.start, Time::NEVER];
-    Host::new(flow, place, Responses::default(), (endpoint, None), times)
+    Host::new(flow, place, Responses::default(), local, times)
 }
 
 /// Serves earlier streams first.

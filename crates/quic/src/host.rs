@@ -17,6 +17,8 @@ use quinn_proto::{
 };
 
 use crate::clock;
+use crate::config::Local;
+use crate::meter::RoundTrips;
 
 /// What an end does with its connection.
 pub(crate) trait Role: Send {
@@ -57,10 +59,13 @@ pub(crate) struct Host<R> {
     endpoint: Endpoint,
     /// How a client connects, until it does.
     client: Option<ClientConfig>,
+    round_trips: Arc<RoundTrips>,
     connection: Option<(ConnectionHandle, Connection)>,
     contents: Arc<dyn Contents>,
     /// Datagrams sent.
     sent: u64,
+    /// Datagrams that arrived with a mark.
+    marks: u64,
     aborted: Option<Time>,
     deadline: Time,
     /// Reused.
@@ -79,9 +84,10 @@ impl<R: Role> Host<R> {
         flow: &StackFlow<'_>,
         place: Place,
         role: R,
-        (endpoint, client): (Endpoint, Option<ClientConfig>),
+        local: Local,
         [start, deadline]: [Time; 2],
     ) -> Host<R> {
+        let Local { endpoint, client, round_trips } = local;
         Host {
             role,
             settings: *flow.quic,
@@ -89,9 +95,11 @@ impl<R: Role> Host<R> {
             place,
             endpoint,
             client,
+            round_trips,
             connection: None,
             contents: Arc::clone(&flow.contents),
             sent: 0,
+            marks: 0,
             aborted: None,
             deadline,
             buffer: Vec::new(),
@@ -221,6 +229,7 @@ impl<R: Role> Component for Host<R> {
         if packet.handle == Handle::NONE {
             return;
         }
+        self.marks += u64::from(packet.ecn == Ecn::Ce);
         let mut data = BytesMut::new();
         self.contents.take(packet.handle, &mut |bytes| data.extend_from_slice(bytes));
         self.on_datagram(now, data, EcnCodepoint::from_bits(packet.ecn.bits()), out);
@@ -256,6 +265,9 @@ impl<R: Role> Component for Host<R> {
             started: Some(self.start),
             aborted: self.aborted,
             packets_sent: self.sent,
+            marks: Some(self.marks),
+            rtt_samples: Some(self.round_trips.samples()),
+            rtt_sum: Some(self.round_trips.sum()),
             ..EndCounters::default()
         };
         self.role.count(&mut counters, &stats);

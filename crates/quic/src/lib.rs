@@ -19,6 +19,7 @@ mod config;
 mod exchange;
 mod host;
 mod ids;
+mod meter;
 mod sizes;
 mod streams;
 mod transfer;

@@ -31,7 +31,7 @@ pub(crate) struct Download {
 
 /// The source.
 pub(crate) fn source(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -> Host<Upload> {
-    let endpoint = config::server(flow.quic, Control::named(flow.sender), seed);
+    let local = config::server(flow.quic, Control::named(flow.sender), seed);
     let role = Upload { left: transfer.bytes, stream: None, is_finished: false };
     let place = Place {
         own: flow.connection.src,
@@ -41,19 +41,19 @@ pub(crate) fn source(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -
     };
     // A destination that has not connected by then has given up, too.
     let patience = transfer.start + config::IDLE;
-    Host::new(flow, place, role, (endpoint, None), [transfer.start, patience])
+    Host::new(flow, place, role, local, [transfer.start, patience])
 }
 
 /// The destination.
 pub(crate) fn destination(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -> Host<Download> {
-    let (endpoint, config) = config::client(flow.quic, Control::named(flow.sender), Use::Transfer, seed);
+    let local = config::client(flow.quic, Control::named(flow.sender), Use::Transfer, seed);
     let place = Place {
         own: flow.connection.dst,
         peer: flow.connection.src,
         flow: flow.connection.flow,
         port: Port::ONLY,
     };
-    Host::new(flow, place, Download::default(), (endpoint, Some(config)), [transfer.start; 2])
+    Host::new(flow, place, Download::default(), local, [transfer.start; 2])
 }
 
 impl Role for Upload {

@@ -144,6 +144,29 @@ fn a_finite_transfer_finishes_and_every_datagram_is_in_the_trace() {
     }
 }
 
+/// A source measures round-trip times as that of TCP does over the same link, and a destination counts marks.
+#[test]
+fn ends_report_round_trips_and_marks() {
+    let of = |sender: &str, queue: &str| {
+        let sender = format!("sender={sender}");
+        let more = ["limit=20 s", "schemes=['basic']", "radio.channel=perfect", queue];
+        run(&read(&[&[&*sender][..], &more].concat()), "basic", 0, Observe::default())
+    };
+    let times = ["quinn-newreno", "linux-reno"].map(|sender| {
+        let times = only(&of(sender, "radio.queue=50 packets")).mean_rtt_s.expect("samples");
+        // A queue of 50 packets takes 60 ms.
+        assert!((0.07..0.125).contains(&times), "{sender}: {times}");
+        times
+    });
+    // TCP takes a sample of each acknowledgement, and QUIC as well; windows differ by headers.
+    assert!((times[0] / times[1] - 1.0).abs() < 0.05, "{times:?}");
+    let marked = of("quinn-newreno", "radio.queue={ dualpi2 = {} }");
+    assert!(marked.metrics.network.ecn_marks > 10, "{:?}", marked.metrics.network);
+    let counted = only(&marked).ecn_marked_packets.expect("marks are counted");
+    // At most one is on the air when the run ends.
+    assert!((0..=1).contains(&(marked.metrics.network.ecn_marks - counted)), "{counted}");
+}
+
 /// After 30 s without a packet, quinn gives up.
 #[test]
 fn a_connection_through_a_long_outage_is_given_up() {
