@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 import pytest
 
 from lasthop.core.statistics import Sample
 from lasthop.papers import paper
 from lasthop.papers.evidence import At, Evidence, Sweep
-from lasthop.papers.paper import Claim, Judgement
+from lasthop.papers.paper import Claim, Judgement, Settings
 from lasthop.papers.runner import Selection, run_paper
 from lasthop.papers.snoop.network import FAST_RETRANSMISSIONS, SYSTEM
 from lasthop.papers.splitting.network import SPLIT
@@ -32,7 +33,7 @@ class Mutation:
     schemes: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     experiments: Mapping[str, str] = field(default_factory=dict)
-    overrides: tuple[str, ...] = ()
+    overrides: Settings = field(default_factory=dict)
     runs: int = 0
 
 
@@ -70,12 +71,12 @@ MUTATIONS = (
             "ebsn",
             f"finer-clock-{area}",
             values=_exchange("10 ms", "500 ms"),
-            overrides=(
-                'sweep.tcp.tick=["10 ms", "100 ms", "500 ms"]',
-                f'sweep.radio.channel.two-state.bad=["{bad}"]',
-            ),
+            overrides={
+                "sweep.tcp.tick": (0.01, 0.1, 0.5),
+                "sweep.radio.channel.two-state.bad": (bad_s,),
+            },
         )
-        for area, bad in (("wide", "4 s"), ("local", "1.6 s"))
+        for area, bad_s in (("wide", 4.0), ("local", 1.6))
     ),
     Mutation("notices, whatever the clock", "ebsn", "ebsn-clock", _exchange("ebsn", "local-recovery")),
     Mutation("notices, with each clock", "ebsn", "ebsn-any-clock", {"ebsn": "local-recovery"}),
@@ -185,21 +186,24 @@ RUNS = {
     "vstcp": 3,
     "wenp": 5,
 }
-SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
+SHORT: dict[str, Settings] = {"vstcp": {"limit": 120.0}, "lhack": {"limit": 200.0}}
 
 
-def evidence_of(mutation: Mutation) -> tuple[str, tuple[str, ...], int]:
+def evidence_of(mutation: Mutation) -> tuple[str, tuple[tuple[str, Any], ...], int]:
     """Return what determines the runs that judge a mutation: paper, overrides, number of runs."""
-    overrides = (*SHORT.get(mutation.paper, ()), *mutation.overrides)
-    return mutation.paper, overrides, mutation.runs or RUNS[mutation.paper]
+    overrides = {**SHORT.get(mutation.paper, {}), **mutation.overrides}
+    return mutation.paper, tuple(overrides.items()), mutation.runs or RUNS[mutation.paper]
 
 
 @cache
-def judgements(name: str, overrides: tuple[str, ...], runs: int) -> dict[str, tuple[Judgement, Judgement]]:
+def judgements(
+    name: str, overrides: tuple[tuple[str, Any], ...], runs: int
+) -> dict[str, tuple[Judgement, Judgement]]:
     """Return the judgements of whole and broken claims, by mechanism, for all mutations of the same runs."""
     found = paper(name)
     experiments = [
-        replace(each, quick=runs, overrides=(*each.overrides, *overrides)) for each in found.experiments
+        replace(each, quick=runs, overrides={**each.overrides, **dict(overrides)})
+        for each in found.experiments
     ]
     small = replace(found, experiments=experiments)
     mutations = [each for each in MUTATIONS if evidence_of(each) == (name, overrides, runs)]

@@ -21,7 +21,7 @@ from lasthop.core.units import metric_kind
 from lasthop.papers import names, paper, papers
 from lasthop.papers.comparison.network import BURSTS, FIGURE_12, PRINTED, PROTOCOLS, TABLE_5
 from lasthop.papers.evidence import Evidence, Sweep, total
-from lasthop.papers.paper import Campaign, Experiment, Judgement, Paper
+from lasthop.papers.paper import Campaign, Experiment, Judgement, Paper, Settings
 from lasthop.papers.runner import Outcome, Selection, run_paper
 from lasthop.papers.snoop.network import INTERVALS, NEVER, RATES, SENDERS, moving
 from lasthop.papers.splitting.network import SIZE
@@ -71,15 +71,15 @@ def documented(name: str) -> dict[str, str]:
     return found
 
 
-def limit(found: Paper, experiment: Experiment) -> list[str]:
-    """Return the override that cuts the runs of an experiment, if they are longer."""
+def limit(found: Paper, experiment: Experiment) -> Settings:
+    """Return the setting that cuts the runs of an experiment, if they are longer."""
     chosen = found.scenario(experiment, found.choose({}))
     if found.name in SMALLER and experiment.name not in MORE and not CAMPAIGNS:
         key, share = SMALLER[found.name]
-        return [f"{key}={share * chosen[key]:.0f} B"]
-    whole_s = float(tomllib.loads(chosen.to_toml())["limit"].removesuffix(" s"))
+        return {key: round(share * chosen[key])}
+    whole_s = chosen["limit"]
     short_s = SHORT_S.get(found.name, math.inf) if not CAMPAIGNS else math.inf
-    return [f"limit={short_s} s"] if short_s < whole_s else []
+    return {"limit": short_s} if short_s < whole_s else {}
 
 
 @pytest.fixture(scope="session", params=names())
@@ -93,7 +93,7 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
             quick=MORE.get(each.name, runs)
             if each.axes
             else min(each.quick, KEPT.get(found.name, each.quick)),
-            overrides=(*each.overrides, *limit(found, each)),
+            overrides={**each.overrides, **limit(found, each)},
         )
         for each in found.experiments
     ]
@@ -240,13 +240,14 @@ def test_snoops_default_readings_say_what_the_notes_of_their_choices_say() -> No
 @pytest.mark.parametrize("errors_per", ["byte", "bit"])
 def test_vstcps_channels_lose_what_they_are_called_after(errors_per: str) -> None:
     for rate in network.RATES:
-        text = network.channel(rate, errors_per)
-        scenario = lasthop.load(ROOT / "python/lasthop/papers/vstcp/wlan.toml", [f"{network.CHANNEL}={text}"])
+        channel = network.channel(rate, errors_per)
+        scenario = lasthop.load(ROOT / "python/lasthop/papers/vstcp/wlan.toml").with_(
+            {network.CHANNEL: channel}
+        )
         lost = scenario.packet_loss(network.SEGMENT + network.HEADER)
         assert lost == pytest.approx(rate / 100, abs=2e-5)
         leave_error, leave_error_free, error_rate = (
-            float(re.findall(rf"{key}=([0-9.]+)", text)[0])
-            for key in ("leave_error", "leave_error_free", "error_rate")
+            channel[key] for key in ("leave_error", "leave_error_free", "error_rate")
         )
         # All three are as far along their printed ranges, but for e at the ends of the axis.
         along = (0.4 - leave_error) / 0.3
@@ -346,9 +347,8 @@ PRECISE = Campaign(
 def _local(full: Campaign | int, quick: int = 10) -> Paper:
     """Return the paper ebsn with its local experiment alone, of three points."""
     found = paper("ebsn")
-    sweep = 'sweep.radio.channel.two-state.bad=["400 ms", "1 s", "1.6 s"]'
     experiment = next(each for each in found.experiments if each.name == "local")
-    overrides = ("transfer.size=500 KB", sweep)
+    overrides = {"transfer.size": 500_000, "sweep.radio.channel.two-state.bad": [0.4, 1.0, 1.6]}
     return replace(found, experiments=[replace(experiment, quick=quick, full=full, overrides=overrides)])
 
 
@@ -442,9 +442,12 @@ def test_sizes_to_compare_are_fixed_before_the_runs_are_seen() -> None:
             self.generator = np.random.default_rng([18, seed])
 
         def values(self, axis: str) -> list[str]:
-            if axis == "size":
-                return [f"{size} B" for size in network.SIZES]
-            return [network.channel(rate).replace("=", " = ") for rate in network.TABLE_4]
+            assert axis == "size"
+            return [f"{size} B" for size in network.SIZES]
+
+        def settings(self, axis: str) -> dict[str, Any]:
+            assert axis == "channel"
+            return {str(rate): network.channel(rate) for rate in network.TABLE_4}
 
         def sample(self, metric: str, scheme: str, at: dict[str, str]) -> np.ndarray:
             return self.generator.normal(10.0, 1.0, 20)
@@ -505,7 +508,7 @@ def _run(
     progress: Callable[[str, Progress | None], None] | None = None,
 ) -> Any:
     """Run one experiment of the paper of WENP, shortened, and return what is taken from its evidence."""
-    short = replace(experiment, overrides=(*experiment.overrides, "limit=30 s", "warmup=5 s"))
+    short = replace(experiment, overrides={**experiment.overrides, "limit": 30.0, "warmup": 5.0})
     found = replace(paper("wenp"), experiments=[short])
     claim: Any = Captured(short.name, take)
     run_paper(Selection(found, found.choose({}), full, (), (claim,), run=run), stores, jobs, progress)
@@ -569,7 +572,7 @@ def test_stored_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: 
     assert make(3, jobs=1) == again == _run(replace(TABLE, quick=3), take)
     # Two runs of two schemes, then one more of each, then none.
     assert made == [4, 2, 0]
-    changed = replace(TABLE, overrides=(*TABLE.overrides, "wired.delay=9 ms"))
+    changed = replace(TABLE, overrides={**TABLE.overrides, "wired.delay": 0.009})
     with pytest.raises(StudyError, match=r"holds another study: .*the scenario .* has changed; store this"):
         _run(changed, take, tmp_path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lasthop import Quantity
 from lasthop.papers import paper
 from lasthop.papers.splitting.digitised import printed
 from lasthop.papers.splitting.heuristic import counted, counts, medians, settings
@@ -69,17 +70,17 @@ def test_printed_cells_and_numbers_are_alike() -> None:
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_queue_has_the_size_that_the_artifact_gives_it(queue: str) -> None:
     # 100 ms at 10 Mb/s: 250 KB both ways.
-    text = links([Segment(100, 0, 10)], queue).partition("queue = ")[2].partition(" }, shaper-server")[0]
+    packets = Quantity(666, "packets")
     assert (
-        text
+        links([Segment(100, 0, 10)], queue)["shaper-client"]["queue"]
         == {
-            "red": '{ adaptive-red = { limit = "1000000 B", burst = 84 } }',
-            "bdp": '"250000 B"',
-            "tenth": '"25000 B"',
-            "pie": '{ pie = { limit = "666 packets" } }',
-            "codel": '{ codel = { limit = "666 packets", interval = "200 ms" } }',
-            "fq-codel": "{ fq-codel = {} }",
-            "policer": '{ policer = { rate = "10 Mbps", burst = "12500 B" } }',
+            "red": {"adaptive-red": {"limit": Quantity(1_000_000, "B"), "burst": 84}},
+            "bdp": Quantity(250_000, "B"),
+            "tenth": Quantity(25_000, "B"),
+            "pie": {"pie": {"limit": packets}},
+            "codel": {"codel": {"limit": packets, "interval": 0.2}},
+            "fq-codel": {"fq-codel": {}},
+            "policer": {"policer": {"rate": 10_000_000, "burst": 12_500}},
         }[queue]
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lasthop._lasthop import Run, Scenario
+from lasthop._lasthop import Point, Run, Scenario
 from lasthop.core.statistics import Estimate, Sample
 from lasthop.core.units import metric_kind
 from lasthop.papers.verdicts import Quantity, ratio, share_of
@@ -50,6 +51,10 @@ class Sweep:
             for place, point in enumerate(self.study.points)
         }
 
+    @cached_property
+    def _scenarios(self) -> list[Point]:
+        return self.study.scenario.points()
+
     @property
     def schemes(self) -> list[str]:
         """The schemes."""
@@ -59,6 +64,11 @@ class Sweep:
         """Return the values of an axis, in order."""
         seen = dict.fromkeys(point.parameters[self.axes[axis]] for point in self.study.points)
         return list(seen)
+
+    def settings(self, axis: str) -> dict[str, Any]:
+        """Return the settings of an axis as the scenarios have them, by the values."""
+        path = self.axes[axis]
+        return {point.parameters[path]: point.scenario[path] for point in self._scenarios}
 
     def points(self) -> list[dict[str, str]]:
         """Return every point, by the short names of the axes."""

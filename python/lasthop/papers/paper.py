@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lasthop._lasthop import Scenario
 from lasthop.engine.stopping import Rule, Target
@@ -13,6 +13,21 @@ from lasthop.engine.stopping import Rule, Target
 if TYPE_CHECKING:
     from lasthop.papers.evidence import Evidence
     from lasthop.plots import DataFigure
+
+
+Settings: TypeAlias = Mapping[str, Any]
+"""Values of settings by their keys, as `Scenario.with_` takes them."""
+
+
+def rounded(value: float, digits: int) -> float:
+    """Return a number with so many significant digits, as a paper's scenario states it.
+
+    Examples
+    --------
+    >>> rounded(1 / 256_000, 8), rounded(1 / 3, 2)
+    (3.90625e-06, 0.33)
+    """
+    return float(f"{value:.{digits}g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +40,15 @@ class Choice:
         The name in `--reading READING=NAME`.
     note : str
         The meaning of the choice, and the evidence for it.
-    overrides : mapping of str to sequence of str
-        Scenario overrides `KEY=VALUE`, by experiment; the key `""` stands for all experiments.
+    overrides : mapping of str to mapping
+        Settings that it changes, by experiment; the key `""` stands for all experiments.
     metrics : mapping of str to str
         Metrics that figures and claims use in place of others.
     """
 
     name: str
     note: str
-    overrides: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    overrides: Mapping[str, Settings] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -97,8 +112,8 @@ class Experiment:
         The stopping rule with `--full`, or a fixed number of runs if a claim needs more than means.
     scenario : str
         The scenario file without suffix, if it differs from the name.
-    overrides : sequence of str
-        Overrides of the scenario, in addition to those of the readings.
+    overrides : mapping of str to Any
+        Settings that differ from those of the scenario file. Readings change them in turn.
     fixed : sequence of str
         Readings that do not apply, since the experiment sets these keys itself.
     traced : bool
@@ -112,7 +127,7 @@ class Experiment:
     quick: int = 0
     full: Campaign | int = 0
     scenario: str = ""
-    overrides: Sequence[str] = ()
+    overrides: Settings = field(default_factory=dict)
     fixed: Sequence[str] = ()
     traced: bool = True
     metrics: Sequence[str] = ()
@@ -281,9 +296,8 @@ class Paper:
         text = (
             resources.files(f"lasthop.papers.{module(self.name)}").joinpath(file).read_text(encoding="utf-8")
         )
-        overrides = list(experiment.overrides)
+        changes = [experiment.overrides]
         for name, choice in chosen.items():
             if name not in experiment.fixed:
-                overrides += choice.overrides.get("", ())
-                overrides += choice.overrides.get(experiment.name, ())
-        return Scenario.parse(text, name=file, overrides=overrides)
+                changes += [choice.overrides.get(each, {}) for each in ("", experiment.name)]
+        return Scenario.parse(text, name=file).with_(*changes)

@@ -16,7 +16,7 @@ from lasthop.papers.comparison.network import (
     experiment,
 )
 from lasthop.papers.comparison.readings import READINGS
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.study import Target
 
 _FILE = "wavelan"
@@ -29,9 +29,9 @@ _CAMPAIGN = Campaign(
 
 
 def _experiment(
-    name: str, protocol: str, setting: str, *overrides: str, fixed: tuple[str, ...] = ()
+    name: str, protocol: str, setting: str, further: Settings | None = None, *, fixed: tuple[str, ...] = ()
 ) -> Experiment:
-    overrides = (*PROTOCOLS[protocol].setting(setting), *overrides)
+    overrides = {**PROTOCOLS[protocol].setting(setting), **(further or {})}
     return Experiment(
         name, quick=80, full=_CAMPAIGN, scenario=_FILE, overrides=overrides, fixed=fixed, traced=False
     )
@@ -61,14 +61,14 @@ PAPER = Paper(
                 f"bursts-{packets}-{PROTOCOLS[name].id}",
                 name,
                 "lan-32",
-                *bursts(packets),
+                bursts(packets),
                 fixed=("medium",),
             )
             for name in TABLE_5
             for packets in BURSTS
         ),
         *(
-            _experiment(f"peak-{setting}", "E2E", setting, "cell.drop={down=0.0, up=0.0}")
+            _experiment(f"peak-{setting}", "E2E", setting, {"cell.drop": {"down": 0.0, "up": 0.0}})
             for setting in ("lan-32", "wan-32")
         ),
         *(

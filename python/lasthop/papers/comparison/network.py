@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from lasthop._lasthop import Quantity
+from lasthop.papers.paper import Settings, rounded
 
 PEAK = {"lan-8": 1.5e6, "lan-32": 1.5e6, "wan-32": 1.35e6}
 """The printed peak throughput of each setting, in bits per second, without errors."""
@@ -20,20 +23,20 @@ DATA = 1400
 
 _HEADERS = 40
 
-DUPLEX = (
-    'topology.graph={wired=["source-base"], radio=["base-receiver"]}',
-    "radio.rate=1.544 Mbps",
-    "radio.queue.priority={}",
-)
+DUPLEX = {
+    "topology.graph": {"wired": ["source-base"], "radio": ["base-receiver"]},
+    "radio.rate": 1.544e6,
+    "radio.queue.priority": {},
+}
 """A duplex link in place of the WaveLAN; its rate gives the peak throughput of 1.5 Mb/s."""
 
 # An Internet path of 16 hops, with a round trip of 135 ms including a data packet on the air.
-_WIDE = ("wired.delay=63 ms",)
+_WIDE = {"wired.delay": 0.063}
 
 # LL-TCP-AWARE is derived from LL (section 3.2), whose minimum timeout is 200 ms.
-_AGENT = ("scheme.snoop.dupacks=2", "scheme.snoop.min_timeout=200 ms")
-_PLAIN = (*_AGENT, "scheme.snoop.suppress=false")
-_SMART = ("scheme.snoop.selective=true",)
+_AGENT = {"scheme.snoop.dupacks": 2, "scheme.snoop.min_timeout": 0.2}
+_PLAIN = {**_AGENT, "scheme.snoop.suppress": False}
+_SMART = {"scheme.snoop.selective": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Protocol:
         Its name in the paper.
     scheme : str
         The combination of schemes.
-    overrides : tuple of str
+    overrides : mapping of str to Any
         Its parameters.
     splits : bool
         Whether it splits the connection.
@@ -54,7 +57,7 @@ class Protocol:
 
     name: str
     scheme: str
-    overrides: tuple[str, ...] = ()
+    overrides: Settings = field(default_factory=dict)
     splits: bool = False
 
     @property
@@ -62,43 +65,41 @@ class Protocol:
         """Its name in experiments and claims."""
         return self.name.lower()
 
-    def setting(self, setting: str) -> tuple[str, ...]:
-        """Return the overrides for a setting.
+    def setting(self, setting: str) -> Settings:
+        """Return the settings of a scenario for one of the paper's.
 
         Examples
         --------
-        >>> PROTOCOLS["SPLIT"].setting("lan-8")[-1]
-        'scheme.i-tcp.wireless.window=8192 B'
+        >>> PROTOCOLS["SPLIT"].setting("lan-8")["scheme.i-tcp.wireless.window"] == Quantity(8192, "B")
+        True
         """
-        window = f"window={BUFFER[setting]} B"
+        window = Quantity(BUFFER[setting], "B")
         # The base station's buffer of 64 KB is the receive window of the wired part (section 4.4).
         windows = (
-            ("tcp.window=65535 B", f"scheme.i-tcp.wireless.{window}") if self.splits else (f"tcp.{window}",)
+            {"tcp.window": Quantity(65_535, "B"), "scheme.i-tcp.wireless.window": window}
+            if self.splits
+            else {"tcp.window": window}
         )
-        return (
-            f"schemes={[self.scheme]}".replace("'", '"'),
-            *(_WIDE if setting.startswith("wan") else ()),
-            *self.overrides,
-            *windows,
-        )
+        path = _WIDE if setting.startswith("wan") else {}
+        return {"schemes": [self.scheme], **path, **self.overrides, **windows}
 
 
 # "The wired sender [...] maintains a 64 KB congestion window" (figure 11), also while it has to wait.
-_SPLIT = ("tcp.idle_restart=never",)
+_SPLIT = {"tcp.idle_restart": "never"}
 
 _ALL = (
     Protocol("E2E", "basic"),
-    Protocol("E2E-NEWRENO", "basic", ("tcp.flavour=newreno", "tcp.careful=true")),
-    Protocol("E2E-SMART", "smart", ("tcp.careful=true",)),
-    Protocol("E2E-IETF-SACK", "basic", ("tcp.flavour=sack", "tcp.careful=true")),
+    Protocol("E2E-NEWRENO", "basic", {"tcp.flavour": "newreno", "tcp.careful": True}),
+    Protocol("E2E-SMART", "smart", {"tcp.careful": True}),
+    Protocol("E2E-IETF-SACK", "basic", {"tcp.flavour": "sack", "tcp.careful": True}),
     Protocol("E2E-ELN", "eln"),
-    Protocol("E2E-ELN-RXMT", "eln", ("scheme.eln.early=true",)),
+    Protocol("E2E-ELN-RXMT", "eln", {"scheme.eln.early": True}),
     Protocol("LL", "snoop", _PLAIN),
     Protocol("LL-TCP-AWARE", "snoop", _AGENT),
-    Protocol("LL-SMART", "snoop", (*_PLAIN, *_SMART)),
-    Protocol("LL-SMART-TCP-AWARE", "snoop", (*_AGENT, *_SMART)),
+    Protocol("LL-SMART", "snoop", {**_PLAIN, **_SMART}),
+    Protocol("LL-SMART-TCP-AWARE", "snoop", {**_AGENT, **_SMART}),
     Protocol("SPLIT", "i-tcp", _SPLIT, splits=True),
-    Protocol("SPLIT-SMART", "i-tcp + smart", (*_SPLIT, "tcp.careful=true"), splits=True),
+    Protocol("SPLIT-SMART", "i-tcp + smart", {**_SPLIT, "tcp.careful": True}, splits=True),
 )
 
 PROTOCOLS = {protocol.name: protocol for protocol in _ALL}
@@ -156,42 +157,41 @@ BURSTS = tuple(TABLE_5["LL-TCP-AWARE"])
 """The numbers of packets in a burst."""
 
 
-def bursts(packets: int) -> tuple[str, ...]:
-    """Return the overrides for bursts of lost data packets, one every 65,536 bytes of data on average.
+def bursts(packets: int) -> Settings:
+    """Return the settings of bursts of lost data packets, one every 65,536 bytes of data on average.
 
     The losses above the MAC of a cell are independent, so bursts are on the duplex link.
 
     Examples
     --------
-    >>> bursts(4)[-2:]
-    ('radio.channel={frame-bursts={begin=0.021362305, frames=4}}', 'radio.uplink.channel=perfect')
+    >>> bursts(4)["radio.channel"]
+    {'frame-bursts': {'begin': 0.021362305, 'frames': 4}}
     """
-    begin = DATA / 65_536
-    channel = f"radio.channel={{frame-bursts={{begin={begin:.8g}, frames={packets}}}}}"
-    return (*DUPLEX, channel, "radio.uplink.channel=perfect")
+    channel = {"frame-bursts": {"begin": rounded(DATA / 65_536, 8), "frames": packets}}
+    return {**DUPLEX, "radio.channel": channel, "radio.uplink.channel": "perfect"}
 
 
-def error_rate(distance: int) -> str:
-    """Return the override for one error every `distance` units of 1024 bytes, on average.
+def error_rate(distance: int) -> Settings:
+    """Return the setting for one error every `distance` units of 1024 bytes, on average.
 
     Examples
     --------
     >>> error_rate(64)
-    'cell.drop={down=0.021733016, up=0.00061016534}'
+    {'cell.drop': {'down': 0.021733016, 'up': 0.00061016534}}
     """
     down, up = (-math.expm1(-size / (1024 * distance)) for size in (DATA + _HEADERS, _HEADERS))
-    return f"cell.drop={{down={down:.8g}, up={up:.8g}}}"
+    return {"cell.drop": {"down": rounded(down, 8), "up": rounded(up, 8)}}
 
 
-def duplex_error_rate(distance: int) -> str:
-    """Return the same override for the duplex link, whose errors also depend on options of acknowledgements.
+def duplex_error_rate(distance: int) -> Settings:
+    """Return the same setting for the duplex link, whose errors also depend on options of acknowledgements.
 
     Examples
     --------
     >>> duplex_error_rate(64)
-    'radio.channel.iid.ber=1.9073486e-06'
+    {'radio.channel.iid.ber': 1.9073486e-06}
     """
-    return f"radio.channel.iid.ber={1 / (8 * 1024 * distance):.8g}"
+    return {"radio.channel.iid.ber": rounded(1 / (8 * 1024 * distance), 8)}
 
 
 def experiment(setting: str, protocol: str) -> str:

@@ -12,10 +12,10 @@ from lasthop.papers.comparison.network import (
     duplex_error_rate,
     experiment,
 )
-from lasthop.papers.paper import Choice, Reading
+from lasthop.papers.paper import Choice, Reading, Settings
 
 # The rate that gives the printed peak throughput.
-_SLOW_WIRE = ("wired.rate=1.42 Mbps",)
+_SLOW_WIRE = {"wired.rate": 1.42e6}
 _WIDE_AREA = (
     *(experiment("wan-32", name) for name in PROTOCOLS if "wan-32" in PRINTED[name]),
     *(name for name in TRACED if not name.endswith("-lan")),
@@ -30,9 +30,9 @@ _EXPERIMENTS = {
 """The protocol of each experiment with the WaveLAN."""
 
 
-def _with(override: str, *protocols: str) -> dict[str, tuple[str, ...]]:
-    """Return an override for all experiments with these protocols, but for the bursts."""
-    return {name: (override,) for name, protocol in _EXPERIMENTS.items() if protocol in protocols}
+def _with(overrides: Settings, *protocols: str) -> dict[str, Settings]:
+    """Return settings for all experiments with these protocols, but for the bursts."""
+    return {name: overrides for name, protocol in _EXPERIMENTS.items() if protocol in protocols}
 
 
 _RENO = tuple(name for name in PROTOCOLS if name not in ("E2E-NEWRENO", "E2E-IETF-SACK"))
@@ -53,12 +53,12 @@ READINGS = (
                 "not at all: each direction has a link of 1.544 Mb/s, which gives the printed peak",
                 {
                     **{
-                        name: (*DUPLEX, duplex_error_rate(64))
+                        name: {**DUPLEX, **duplex_error_rate(64)}
                         for name in _EXPERIMENTS
                         if not name.startswith(("peak-", "every-"))
                     },
                     **{
-                        at_distance(distance, name): (*DUPLEX, duplex_error_rate(distance))
+                        at_distance(distance, name): {**DUPLEX, **duplex_error_rate(distance)}
                         for name in FIGURE_12
                         for distance in DISTANCES
                     },
@@ -80,7 +80,7 @@ READINGS = (
                 "net3",
                 "with an additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
                 "from which BSD/OS is derived (RFC 2525)",
-                {"": ("tcp.congestion=net3",)},
+                {"": {"tcp.congestion": "net3"}},
             ),
         ),
     ),
@@ -92,7 +92,7 @@ READINGS = (
             Choice(
                 "2",
                 "two, or 200 ms on a clock of 200 ms, as in 4.4BSD",
-                {"": ("tcp.ack_every=2", "tcp.ack_delay=200 ms", "tcp.ack_tick=200 ms")},
+                {"": {"tcp.ack_every": 2, "tcp.ack_delay": 0.2, "tcp.ack_tick": 0.2}},
             ),
             Choice("1", "one"),
         ),
@@ -105,13 +105,13 @@ READINGS = (
                 "figure-4",
                 "not with LL, whose window in figure 4 is half the earlier one and three segments after each "
                 "cut; otherwise yes, as in figure 8",
-                _with("tcp.deflation=never", "LL"),
+                _with({"tcp.deflation": "never"}, "LL"),
             ),
             Choice(
                 "net3",
                 "if more than three duplicates arrived, as in 4.4BSD: with three, the window stays as in "
                 "figure 4",
-                _with("tcp.deflation=net3", *_RENO),
+                _with({"tcp.deflation": "net3"}, *_RENO),
             ),
             Choice("always", "always (RFC 5681)"),
         ),
@@ -122,7 +122,7 @@ READINGS = (
         'round-trip time" (section 3.1). On which clock?',
         (
             Choice("500ms", "that of BSD, of 500 ms: a repeated loss then waits for a tick at least"),
-            Choice("exact", "an exact one", _with("scheme.smart.tick=0 s", "E2E-SMART", "SPLIT-SMART")),
+            Choice("exact", "an exact one", _with({"scheme.smart.tick": 0.0}, "E2E-SMART", "SPLIT-SMART")),
         ),
     ),
     Reading(
@@ -134,12 +134,12 @@ READINGS = (
             Choice(
                 "first",
                 "the first one, until it is acknowledged",
-                _with("scheme.eln.memory=first", "E2E-ELN", "E2E-ELN-RXMT"),
+                _with({"scheme.eln.memory": "first"}, "E2E-ELN", "E2E-ELN-RXMT"),
             ),
             Choice(
                 "all",
                 "all of them, contrary to the text",
-                _with("scheme.eln.memory=all", "E2E-ELN", "E2E-ELN-RXMT"),
+                _with({"scheme.eln.memory": "all"}, "E2E-ELN", "E2E-ELN-RXMT"),
             ),
         ),
         fitted=("wan-32-e2e-eln", "wan-32-e2e-eln-rxmt"),
@@ -149,7 +149,7 @@ READINGS = (
         "Do duplicates inflate the window during a recovery that does not reduce it?",
         (
             Choice("no", "no: the window in figure 8 stands still"),
-            Choice("yes", "yes, as in Reno", _with("scheme.eln.inflate=true", "E2E-ELN", "E2E-ELN-RXMT")),
+            Choice("yes", "yes, as in Reno", _with({"scheme.eln.inflate": True}, "E2E-ELN", "E2E-ELN-RXMT")),
         ),
     ),
     Reading(
@@ -157,7 +157,7 @@ READINGS = (
         "Do the base station's retransmissions overtake other packets on their way into the air?",
         (
             Choice("priority", "yes, as in the paper that proposed snoop (MobiCom 1995)"),
-            Choice("fifo", "no: they wait for their turn", {"": ("scheme.snoop.expedite=false",)}),
+            Choice("fifo", "no: they wait for their turn", {"": {"scheme.snoop.expedite": False}}),
         ),
     ),
     Reading(
@@ -182,7 +182,7 @@ READINGS = (
         "What is the initial window in segments?",
         (
             Choice("1", "one, as in Reno"),
-            Choice("2", "two", {"": ("tcp.initial_window=2 segments",)}),
+            Choice("2", "two", {"": {"tcp.initial_window": "2 segments"}}),
         ),
     ),
 )

@@ -1,11 +1,9 @@
 """TR-96-014: packet size, local recovery and explicit feedback over a wireless last hop."""
 
-import json
-
 from lasthop.papers.ebsn.claims import BETWEEN, CLAIMS, KNOWN, RIVALS, TIMEOUTS
 from lasthop.papers.ebsn.figures import BEYOND, CLOCKS, FIGURES, NOISE, THROUGHPUT
 from lasthop.papers.ebsn.readings import READINGS
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.study import Target
 
 _THROUGHPUT = Target(THROUGHPUT, relative=0.02)
@@ -31,9 +29,7 @@ _TRACES = 100
 _BAD = "radio.channel.two-state.bad"
 
 
-def _clock(
-    area: str, overrides: tuple[str, ...], bads: tuple[str, ...], quick: int, least: int
-) -> Experiment:
+def _clock(area: str, overrides: Settings, bads: tuple[str, ...], quick: int, least: int) -> Experiment:
     """Return the experiment with local recovery and EBSN under clocks of several granularities."""
     return Experiment(
         f"clock-{area}",
@@ -49,18 +45,18 @@ def _clock(
             most=4000,
         ),
         scenario=area,
-        overrides=(
-            f"sweep.tcp.tick={json.dumps(CLOCKS)}",
-            f"sweep.{_BAD}={json.dumps(bads)}",
-            'schemes=["local-recovery", "ebsn"]',
+        overrides={
+            "sweep.tcp.tick": CLOCKS,
+            f"sweep.{_BAD}": bads,
+            "schemes": ["local-recovery", "ebsn"],
             # Below two ticks of each clock, which are the minimum.
-            "tcp.rto_min=1 ms",
-            *overrides,
-        ),
+            "tcp.rto_min": 0.001,
+            **overrides,
+        },
     )
 
 
-def _lossier(name: str, axis: str, *sweeps: str) -> Experiment:
+def _lossier(name: str, axis: str, sweeps: Settings) -> Experiment:
     """Return the experiment with a wide area of more losses, for packets of 1536 B."""
     return Experiment(
         name,
@@ -68,7 +64,7 @@ def _lossier(name: str, axis: str, *sweeps: str) -> Experiment:
         quick=100,
         full=_campaign(least=800, transfer=100e3),
         scenario="wide",
-        overrides=('schemes=["basic", "ebsn"]', 'sweep.tcp.packet_size=["1536 B"]', *sweeps),
+        overrides={"schemes": ["basic", "ebsn"], "sweep.tcp.packet_size": [1536], **sweeps},
     )
 
 
@@ -115,17 +111,16 @@ PAPER = Paper(
             quick=20,
             full=_TRACES,
             scenario="trace",
-            overrides=('schemes=["local-recovery"]', "tcp.tick=500 ms", "tcp.rto_min=1 s"),
+            overrides={"schemes": ["local-recovery"], "tcp.tick": 0.5, "tcp.rto_min": 1.0},
             fixed=("retransmissions", "min-rto"),
         ),
-        _clock("wide", ('sweep.tcp.packet_size=["576 B"]',), ("1 s", "4 s"), 100, 300),
-        _clock("local", (), ("400 ms", "1.6 s"), 20, 1500),
-        _lossier("bad", _BAD, f"sweep.{_BAD}={json.dumps(BEYOND)}"),
+        _clock("wide", {"sweep.tcp.packet_size": ["576 B"]}, ("1 s", "4 s"), 100, 300),
+        _clock("local", {}, ("400 ms", "1.6 s"), 20, 1500),
+        _lossier("bad", _BAD, {f"sweep.{_BAD}": BEYOND}),
         _lossier(
             "ber",
             "radio.channel.two-state.good_ber",
-            f"sweep.radio.channel.two-state.good_ber={json.dumps(NOISE)}",
-            f'sweep.{_BAD}=["4 s"]',
+            {"sweep.radio.channel.two-state.good_ber": NOISE, f"sweep.{_BAD}": [4.0]},
         ),
         Experiment(
             "default-size",
@@ -133,7 +128,7 @@ PAPER = Paper(
             quick=100,
             full=_campaign(least=800, transfer=100e3),
             scenario="wide",
-            overrides=('schemes=["basic"]', f"sweep.tcp.packet_size={json.dumps([BETWEEN, *KNOWN])}"),
+            overrides={"schemes": ["basic"], "sweep.tcp.packet_size": [BETWEEN, *KNOWN]},
         ),
         # The rivals of section 2 have no ARQ below them, as basic TCP. A split connection is closed.
         Experiment(
@@ -142,11 +137,11 @@ PAPER = Paper(
             quick=40,
             full=_campaign(least=400, transfer=100e3),
             scenario="wide",
-            overrides=(
-                f"schemes={json.dumps(['basic', *RIVALS, 'ebsn'])}",
-                'sweep.tcp.packet_size=["576 B"]',
-                "tcp.close=true",
-            ),
+            overrides={
+                "schemes": ["basic", *RIVALS, "ebsn"],
+                "sweep.tcp.packet_size": [576],
+                "tcp.close": True,
+            },
         ),
         Experiment(
             "timer",
@@ -154,13 +149,13 @@ PAPER = Paper(
             quick=20,
             full=200,
             scenario="wide",
-            overrides=(
-                'schemes=["ebsn"]',
-                'sweep.tcp.packet_size=["576 B"]',
-                f'sweep.{_BAD}=["4 s"]',
-                'sweep.radio.arq.stop-and-wait.retransmissions=["unlimited", 13]',
-                f"sweep.scheme.ebsn.timeout={json.dumps(TIMEOUTS)}",
-            ),
+            overrides={
+                "schemes": ["ebsn"],
+                "sweep.tcp.packet_size": [576],
+                f"sweep.{_BAD}": [4.0],
+                "sweep.radio.arq.stop-and-wait.retransmissions": ["unlimited", 13],
+                "sweep.scheme.ebsn.timeout": TIMEOUTS,
+            },
             fixed=("retransmissions",),
         ),
     ),

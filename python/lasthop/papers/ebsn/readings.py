@@ -1,18 +1,23 @@
 """Ambiguities of the paper, and the possible readings of each."""
 
 from lasthop.papers.ebsn.figures import THROUGHPUT
-from lasthop.papers.paper import Choice, Reading
+from lasthop.papers.paper import Choice, Reading, Settings
 
 _ARQ = "radio.arq.stop-and-wait"
 
 
-def _congested(packet_size: str, rate: str) -> tuple[str, ...]:
-    """Return the overrides for a wired link with other traffic."""
-    law = f'law={{poisson={{rate="{rate}"}}}}'
-    return (
-        f'traffic.cross={{from="fixed", to="base", packet_size="{packet_size}", {law}}}',
-        "wired.queue=50 packets",
-    )
+def _congested(packet_bytes: int, rate_bps: float) -> Settings:
+    """Return the settings of a wired link with other traffic."""
+    law = {"poisson": {"rate": rate_bps}}
+    return {
+        "traffic.cross": {"from": "fixed", "to": "base", "packet_size": packet_bytes, "law": law},
+        "wired.queue": "50 packets",
+    }
+
+
+def _limited(backoff_s: float) -> Settings:
+    """Return the settings of the printed limit, with a uniform backoff."""
+    return {f"{_ARQ}.retransmissions": 13, f"{_ARQ}.backoff.uniform": backoff_s}
 
 
 _WIDE = ("wide", "clock-wide", "bad", "ber")
@@ -39,8 +44,7 @@ READINGS = (
                     "the printed limit, with a uniform backoff up to 800 ms (160 ms in the local area), so "
                     "that 14 attempts almost always outlast a bad period of 4 s (0.8 s)"
                 ),
-                dict.fromkeys(_WIDE, (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=800 ms"))
-                | dict.fromkeys(_LOCAL, (f"{_ARQ}.retransmissions=13", f"{_ARQ}.backoff.uniform=160 ms")),
+                dict.fromkeys(_WIDE, _limited(0.8)) | dict.fromkeys(_LOCAL, _limited(0.16)),
             ),
         ),
         fitted=("ebsn-timeouts", "ebsn-resent", "local-goodput"),
@@ -56,7 +60,7 @@ READINGS = (
             Choice(
                 "nearest",
                 "to the nearest tick, as section 3.3 words it",
-                {"": ("tcp.rtt_arithmetic=nearest-tick",)},
+                {"": {"tcp.rtt_arithmetic": "nearest-tick"}},
             ),
         ),
         fitted=("trace-27",),
@@ -70,7 +74,7 @@ READINGS = (
                 "every acknowledgement of data sent once: the worked example then times out for packet 27",
             ),
             Choice(
-                "one-at-a-time", "one segment is timed at a time", {"": ("tcp.rtt_samples=one-at-a-time",)}
+                "one-at-a-time", "one segment is timed at a time", {"": {"tcp.rtt_samples": "one-at-a-time"}}
             ),
         ),
         fitted=("trace-27",),
@@ -86,7 +90,7 @@ READINGS = (
                     "packet loss): the timer is set before it is doubled; the throughputs of section 5 are "
                     "then within its scatter, and the worked example is the same as without backoff"
                 ),
-                {"": ("tcp.late_backoff=true",)},
+                {"": {"tcp.late_backoff": True}},
             ),
             Choice(
                 "doubles",
@@ -98,7 +102,7 @@ READINGS = (
                     "no: basic TCP in the worked example then loses packets 44 to 49 between 24 and 28 s, "
                     "nearly the printed 44 to 50; but the gains of section 5 disappear"
                 ),
-                {"": ("tcp.backoff_max=1",)},
+                {"": {"tcp.backoff_max": 1}},
             ),
         ),
         fitted=("trace-44", "best-1s-value", "worst-basic", "worst-gain"),
@@ -108,7 +112,7 @@ READINGS = (
         "Do the bit error rates apply to bits on the air or to those of the packet?",
         (
             Choice("on-air", "to all bits on the air, after the expansion by 1.5"),
-            Choice("payload", "to the packet's own bits", {"": ("radio.errors_on=payload",)}),
+            Choice("payload", "to the packet's own bits", {"": {"radio.errors_on": "payload"}}),
         ),
     ),
     Reading(
@@ -116,7 +120,7 @@ READINGS = (
         "What is the minimum retransmission timeout?",
         (
             Choice("2-ticks", "two ticks: 200 ms"),
-            Choice("1s", "one second, as in later TCPs", {"": ("tcp.rto_min=1 s",)}),
+            Choice("1s", "one second, as in later TCPs", {"": {"tcp.rto_min": 1.0}}),
         ),
     ),
     Reading(
@@ -124,7 +128,7 @@ READINGS = (
         "How long is the wired line of the local area?",
         (
             Choice("0", "negligible"),
-            Choice("10ms", "10 ms one way", dict.fromkeys(_LOCAL, ("wired.delay=10 ms",))),
+            Choice("10ms", "10 ms one way", {key: {"wired.delay": 0.01} for key in _LOCAL}),
         ),
     ),
     Reading(
@@ -141,8 +145,8 @@ READINGS = (
                     "Poisson traffic takes nine tenths of the wired link, which leaves half of what the "
                     "wireless link carries, behind a buffer of 50 packets"
                 ),
-                dict.fromkeys(("trace", "trace-coarse", "limit", *_WIDE), _congested("576 B", "50.4 kbps"))
-                | dict.fromkeys(_LOCAL, _congested("1536 B", "9 Mbps")),
+                dict.fromkeys(("trace", "trace-coarse", "limit", *_WIDE), _congested(576, 50.4e3))
+                | dict.fromkeys(_LOCAL, _congested(1536, 9e6)),
             ),
         ),
     ),
@@ -157,9 +161,9 @@ READINGS = (
                     "the nearest number of whole packets, so three of 1408 or 1536 B: retransmitted data "
                     "then grow with the packet size, as printed"
                 ),
-                {"": ("tcp.window_counts=nearest-packets",)},
+                {"": {"tcp.window_counts": "nearest-packets"}},
             ),
-            Choice("payload", "payload bytes, as in TCP", {"": ("tcp.window_counts=payload",)}),
+            Choice("payload", "payload bytes, as in TCP", {"": {"tcp.window_counts": "payload"}}),
         ),
     ),
     Reading(
@@ -167,7 +171,7 @@ READINGS = (
         "What is the retransmission timeout before the first sample?",
         (
             Choice("6s", "6 s, as in BSD of that time"),
-            Choice("3s", "3 s, as in later releases of the simulator", {"": ("tcp.rto_initial=3 s",)}),
+            Choice("3s", "3 s, as in later releases of the simulator", {"": {"tcp.rto_initial": 3.0}}),
         ),
     ),
     Reading(
@@ -175,7 +179,7 @@ READINGS = (
         "Where does slow start end the first time?",
         (
             Choice("window", "at the window"),
-            Choice("unlimited", "nowhere", {"": ("tcp.initial_ssthresh=unlimited",)}),
+            Choice("unlimited", "nowhere", {"": {"tcp.initial_ssthresh": "unlimited"}}),
         ),
     ),
     Reading(

@@ -1,7 +1,5 @@
 """Cobb and Agrawal: acknowledgements of the last hop distinguish congestion from corruption."""
 
-import json
-
 from lasthop.papers.lhack.claims import CLAIMS, LOST_DACKS
 from lasthop.papers.lhack.figures import FIGURES
 from lasthop.papers.lhack.network import (
@@ -15,22 +13,28 @@ from lasthop.papers.lhack.network import (
     swept,
 )
 from lasthop.papers.lhack.readings import READINGS
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.study import Target
 
 _FILE = "path"
 _RATE = {"ber": BER}
-_SHORT = ("limit=60 s", "warmup=0 s")
-_EXTRA = (
-    'traffic.extra={from="R2", to="R3", packet_size="500 B", start="10 s", stop="25 s", '
-    'law={poisson={rate="160 kbps"}}}'
-)
+_SHORT = {"limit": 60.0, "warmup": 0.0}
+_EXTRA = {
+    "traffic.extra": {
+        "from": "R2",
+        "to": "R3",
+        "packet_size": 500,
+        "start": 10.0,
+        "stop": 25.0,
+        "law": {"poisson": {"rate": 160e3}},
+    }
+}
 # Every 20 s with a swept length; there are no other losses on the air.
-_HANDOFFS = (
-    "radio.channel=perfect",
-    'radio.outage={first="20 s", every="20 s", lasts="100 ms"}',
-    'sweep.radio.outage.lasts=["100 ms", "200 ms", "500 ms", "1 s", "2 s"]',
-)
+_HANDOFFS = {
+    "radio.channel": "perfect",
+    "radio.outage": {"first": 20.0, "every": 20.0, "lasts": 0.1},
+    "sweep.radio.outage.lasts": ["100 ms", "200 ms", "500 ms", "1 s", "2 s"],
+}
 
 
 # Experiments with traces have fixed numbers of runs.
@@ -60,16 +64,17 @@ _PAIRS = 100
 
 
 def _window(name: str, messages: int) -> Experiment:
-    corruption = f"{BER}={bit_error_rate(messages)}"
-    return Experiment(name, quick=_SHOWN, full=_TRACES, scenario=_FILE, overrides=(*_SHORT, corruption))
+    overrides = {**_SHORT, BER: bit_error_rate(messages)}
+    return Experiment(name, quick=_SHOWN, full=_TRACES, scenario=_FILE, overrides=overrides)
 
 
-def _variant(name: str, *overrides: str, full: Campaign = _FURTHER) -> Experiment:
-    return Experiment(name, _RATE, quick=8, full=full, scenario=_FILE, overrides=(swept(RATES), *overrides))
+def _variant(name: str, overrides: Settings | None = None, *, full: Campaign = _FURTHER) -> Experiment:
+    overrides = {**swept(RATES), **(overrides or {})}
+    return Experiment(name, _RATE, quick=8, full=full, scenario=_FILE, overrides=overrides)
 
 
 def _handoff(name: str, wireless: str, full: Campaign | int) -> Experiment:
-    overrides = (f"topology.path.wireless={wireless}", *_HANDOFFS)
+    overrides = {"topology.path.wireless": wireless, **_HANDOFFS}
     return Experiment(
         name, {"lasts": "radio.outage.lasts"}, quick=8, full=full, scenario=_FILE, overrides=overrides
     )
@@ -83,20 +88,20 @@ PAPER = Paper(
     readings=READINGS,
     experiments=(
         _variant("rate", full=_SHARES),
-        _variant("mobile-source", "topology.path.wireless=first", full=_SHARES),
-        _variant("both-mobile", "topology.path.wireless=both"),
-        _variant("every-third", "tcp.ack_every=3"),
+        _variant("mobile-source", {"topology.path.wireless": "first"}, full=_SHARES),
+        _variant("both-mobile", {"topology.path.wireless": "both"}),
+        _variant("every-third", {"tcp.ack_every": 3}),
         Experiment(
             "lost-dacks",
             {"loss": "radio.uplink.channel.frame-loss.loss"},
             quick=8,
             full=_FURTHER,
             scenario=_FILE,
-            overrides=(
-                f"{BER}={bit_error_rate(150)}",
-                "radio.uplink.channel={frame-loss={loss=0}}",
-                f"sweep.radio.uplink.channel.frame-loss.loss={json.dumps(LOST_DACKS)}",
-            ),
+            overrides={
+                BER: bit_error_rate(150),
+                "radio.uplink.channel": {"frame-loss": {"loss": 0.0}},
+                "sweep.radio.uplink.channel.frame-loss.loss": LOST_DACKS,
+            },
         ),
         _window("window-150", 150),
         _window("window-125", 125),
@@ -105,21 +110,21 @@ PAPER = Paper(
             quick=_SHOWN,
             full=_TRACES,
             scenario=_FILE,
-            overrides=(*_SHORT, f"{BER}={bit_error_rate(125)}", _EXTRA, 'schemes=["lhack"]'),
+            overrides={**_SHORT, BER: bit_error_rate(125), **_EXTRA, "schemes": ["lhack"]},
         ),
         Experiment(
             "decrease-wired",
             quick=_SHOWN,
             full=_TRACES,
             scenario=_FILE,
-            overrides=(*_SHORT, "topology.path.wireless=none", _EXTRA, 'schemes=["basic"]'),
+            overrides={**_SHORT, "topology.path.wireless": "none", **_EXTRA, "schemes": ["basic"]},
         ),
         Experiment(
             "both-window",
             quick=2,
             full=20,
             scenario=_FILE,
-            overrides=(f"{BER}={bit_error_rate(75)}", "topology.path.wireless=both", 'schemes=["lhack"]'),
+            overrides={BER: bit_error_rate(75), "topology.path.wireless": "both", "schemes": ["lhack"]},
         ),
         Experiment(
             "recovery",
@@ -127,10 +132,10 @@ PAPER = Paper(
             quick=8,
             full=_FURTHER,
             scenario=_FILE,
-            overrides=(
-                'sweep.tcp.flavour=["tahoe", "reno", "newreno", "sack", "go-back-n"]',
-                swept((75, 150, 250)),
-            ),
+            overrides={
+                "sweep.tcp.flavour": ["tahoe", "reno", "newreno", "sack", "go-back-n"],
+                **swept((75, 150, 250)),
+            },
             fixed=("recovery",),
         ),
         Experiment(
@@ -139,7 +144,7 @@ PAPER = Paper(
             quick=8,
             full=_FURTHER,
             scenario=_FILE,
-            overrides=(f"sweep.{BER}=[3e-7, 1e-6, 3e-6, 1e-5, 3e-5]",),
+            overrides={f"sweep.{BER}": [3e-7, 1e-6, 3e-6, 1e-5, 3e-5]},
         ),
         *(
             Experiment(
@@ -147,7 +152,7 @@ PAPER = Paper(
                 quick=8,
                 full=_SEVERAL,
                 scenario=_FILE,
-                overrides=(f"{BER}={bit_error_rate(150)}", *several(mobiles)),
+                overrides={BER: bit_error_rate(150), **several(mobiles)},
                 traced=False,
             )
             for mobiles in MOBILES

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from math import expm1, log1p
+
+from lasthop.papers.paper import Settings, rounded
 
 PAYLOAD_BITS = 460 * 8
 """The payload of a message of 500 B, in bits."""
@@ -28,15 +29,15 @@ MOBILES = (1, 2, 4, 8)
 """The numbers of mobile hosts that share the last hop."""
 
 
-def bit_error_rate(messages: int) -> str:
+def bit_error_rate(messages: int) -> float:
     """Return the bit error rate that corrupts one data message in `messages`.
 
     Examples
     --------
     >>> bit_error_rate(75)
-    '3.355749e-06'
+    3.355749e-06
     """
-    return f"{-expm1(log1p(-1 / messages) / MESSAGE_BITS):.7g}"
+    return rounded(-expm1(log1p(-1 / messages) / MESSAGE_BITS), 7)
 
 
 def messages_per_corruption(ber: float) -> float:
@@ -50,13 +51,13 @@ def messages_per_corruption(ber: float) -> float:
     return 1 / -expm1(MESSAGE_BITS * log1p(-ber))
 
 
-def swept(rates: Sequence[int]) -> str:
-    """Return the override that sweeps the bit error rate over these corruption rates."""
-    return f"sweep.{BER}=[{', '.join(map(bit_error_rate, rates))}]"
+def swept(rates: Sequence[int]) -> Settings:
+    """Return the sweep of the bit error rate over these corruption rates."""
+    return {f"sweep.{BER}": [bit_error_rate(rate) for rate in rates]}
 
 
-def several(mobiles: int) -> tuple[str, ...]:
-    """Return the overrides for several mobile hosts, which have equal shares of the last hop.
+def several(mobiles: int) -> Settings:
+    """Return the settings of several mobile hosts, which have equal shares of the last hop.
 
     Each has a source and a connection of its own over the four routers; the names of the first are those of
     a single one.
@@ -64,12 +65,12 @@ def several(mobiles: int) -> tuple[str, ...]:
     ends = ["", *map(str, range(2, mobiles + 1))]
     wired = [*(f"source{end}-R1" for end in ends), "R1-R2", "R2-R3", "R3-R4"]
     radio = [f"R4-destination{end}" for end in ends]
-    return (
-        f"topology={{graph={{wired={json.dumps(wired)}, radio={json.dumps(radio)}}}}}",
-        f"radio.rate={100 / mobiles:g} kB/s",
-        *(f"link.source{end}-R1.delay=5 ms" for end in ends),
-        *(
-            f'connection.{number}={{from="source{end}", to="destination{end}"}}'
+    return {
+        "topology": {"graph": {"wired": wired, "radio": radio}},
+        "radio.rate": 800e3 / mobiles,
+        **{f"link.source{end}-R1.delay": 0.005 for end in ends},
+        **{
+            f"connection.{number}": {"from": f"source{end}", "to": f"destination{end}"}
             for number, end in enumerate(ends, 1)
-        ),
-    )
+        },
+    }

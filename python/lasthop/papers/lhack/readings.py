@@ -21,7 +21,7 @@ READINGS = (
                 "reno",
                 "recovery ends with the first new acknowledgement (RFC 2581); what else is missing waits for "
                 "the timer",
-                {"": ("tcp.flavour=reno",)},
+                {"": {"tcp.flavour": "reno"}},
             ),
             Choice(
                 "window",
@@ -31,10 +31,10 @@ READINGS = (
                     "reveal none"
                 ),
                 # A loss is answered once by this recovery, whatever `careful` is.
-                {"": ("tcp.flavour=go-back-n", "tcp.careful=true")},
+                {"": {"tcp.flavour": "go-back-n", "tcp.careful": True}},
             ),
             Choice(
-                "sack", "selective acknowledgements, as later TCPs have them", {"": ("tcp.flavour=sack",)}
+                "sack", "selective acknowledgements, as later TCPs have them", {"": {"tcp.flavour": "sack"}}
             ),
         ),
         fitted=("reaches",),
@@ -50,7 +50,7 @@ READINGS = (
                     "ticks of 10 ms, at least 200 ms: the timer also expires without losses, as the queue "
                     "grows faster than the estimate"
                 ),
-                {"": ("tcp.tick=10 ms", "tcp.rto_min=200 ms")},
+                {"": {"tcp.tick": 0.01, "tcp.rto_min": 0.2}},
             ),
         ),
     ),
@@ -59,7 +59,7 @@ READINGS = (
         "What is halved on congestion?",
         (
             Choice("window", "the window in use, as worded in section 3"),
-            Choice("flight", "the data in flight, as in RFC 5681", {"": ("tcp.rules=rfc",)}),
+            Choice("flight", "the data in flight, as in RFC 5681", {"": {"tcp.rules": "rfc"}}),
         ),
     ),
     Reading(
@@ -73,17 +73,21 @@ READINGS = (
                     "smaller: five times as many at the same rate, so the buffer of 30 messages holds less "
                     "data and overflows sooner"
                 ),
-                {"": ("traffic.cross.packet_size=100 B",)},
+                {"": {"traffic.cross.packet_size": 100}},
             ),
             Choice(
                 "everywhere",
                 "additional sources at every router, each with a tenth of a link: no change",
                 {
-                    "": tuple(
-                        f'traffic.{name}={{from="{at}", to="{to}", packet_size="500 B", '
-                        'law={poisson={rate="80 kbps"}}}'
+                    "": {
+                        f"traffic.{name}": {
+                            "from": at,
+                            "to": to,
+                            "packet_size": 500,
+                            "law": {"poisson": {"rate": 80e3}},
+                        }
                         for name, at, to in (("C1", "R1", "R2"), ("C3", "R3", "R4"), ("C5", "R4", "R3"))
-                    )
+                    }
                 },
             ),
         ),
@@ -94,7 +98,7 @@ READINGS = (
         (
             Choice("false", "yes, as worded in section 3: the next loss halves the window again"),
             Choice(
-                "true", "one per window of data, as in later TCPs (RFC 6582)", {"": ("tcp.careful=true",)}
+                "true", "one per window of data, as in later TCPs (RFC 6582)", {"": {"tcp.careful": True}}
             ),
         ),
     ),
@@ -106,7 +110,7 @@ READINGS = (
             Choice(
                 "32",
                 "32 messages: fewer buffer overflows, but at most 32 messages can follow a hole",
-                {"": ("tcp.window=16000 B",)},
+                {"": {"tcp.window": "16000 B"}},
             ),
         ),
     ),
@@ -121,7 +125,7 @@ READINGS = (
             Choice(
                 "duplicates",
                 "when duplicate dacks or the timer reveal the loss, which a missing fhack then classifies",
-                {"": ("scheme.lhack.detection=duplicates",)},
+                {"": {"scheme.lhack.detection": "duplicates"}},
             ),
         ),
     ),

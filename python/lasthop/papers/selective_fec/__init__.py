@@ -1,8 +1,6 @@
 """Chiasserini, Garetto and Meo: forward error correction on the segments that matter."""
 
-import json
-
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.papers.selective_fec.claims import CLAIMS, RETRANSMISSIONS
 from lasthop.papers.selective_fec.figures import FIGURES
 from lasthop.papers.selective_fec.readings import READINGS
@@ -15,10 +13,11 @@ _FEEDBACK = "radio.arq.selective-repeat.feedback_delay"
 
 _RETRANSMISSIONS = "radio.arq.selective-repeat.retransmissions"
 
-_MARGINS = f'sweep.{_CHANNEL}.fading_margin={{from="1 dB", to="15 dB", step="1 dB"}}'
-_DOPPLERS = f"sweep.{_CHANNEL}.doppler=[0.1, 0.2]"
-_POLICIES = f'sweep.{_PROTECT}=["none", "selective", "all"]'
-_FURTHER = f'sweep.{_PROTECT}=["selective", "retransmitted", "repeated-units"]'
+_FIFTY = {"transfer.size": 70_000}
+_MARGINS = {f"sweep.{_CHANNEL}.fading_margin": {"from": "1 dB", "to": "15 dB", "step": "1 dB"}}
+_DOPPLERS = {f"sweep.{_CHANNEL}.doppler": [0.1, 0.2]}
+_POLICIES = {f"sweep.{_PROTECT}": ["none", "selective", "all"]}
+_FURTHER = {f"sweep.{_PROTECT}": ["selective", "retransmitted", "repeated-units"]}
 
 
 _CAMPAIGN = Campaign(
@@ -39,7 +38,7 @@ _BESIDES = Campaign(
 
 
 def _experiment(
-    name: str, axes: dict[str, str], full: Campaign, *overrides: str, fixed: str = ""
+    name: str, axes: dict[str, str], full: Campaign, overrides: Settings, *, fixed: str = ""
 ) -> Experiment:
     about = (fixed,) if fixed else ()
     return Experiment(name, axes, quick=500, full=full, scenario=_FILE, overrides=overrides, fixed=about)
@@ -56,35 +55,38 @@ PAPER = Paper(
     readings=READINGS,
     experiments=(
         # The paper's campaign, of 20,000 runs at each of 180 points.
-        _experiment("ten", _BY_ALL, _CAMPAIGN, _MARGINS, _DOPPLERS, _POLICIES),
-        _experiment("fifty", _BY_ALL, _CAMPAIGN, "transfer.size=70000 B", _MARGINS, _DOPPLERS, _POLICIES),
+        _experiment("ten", _BY_ALL, _CAMPAIGN, {**_MARGINS, **_DOPPLERS, **_POLICIES}),
+        _experiment("fifty", _BY_ALL, _CAMPAIGN, {**_FIFTY, **_MARGINS, **_DOPPLERS, **_POLICIES}),
         # Experiments beyond the paper.
-        _experiment("further", _BY_MARGIN, _BESIDES, _MARGINS, _FURTHER),
-        _experiment("further-fifty", _BY_MARGIN, _BESIDES, "transfer.size=70000 B", _MARGINS, _FURTHER),
+        _experiment("further", _BY_MARGIN, _BESIDES, {**_MARGINS, **_FURTHER}),
+        _experiment("further-fifty", _BY_MARGIN, _BESIDES, {**_FIFTY, **_MARGINS, **_FURTHER}),
         _experiment(
             "error-rate",
             {"ber": f"{_CHANNEL}.bad_ber", "protect": _PROTECT},
             _BESIDES,
-            f"sweep.{_CHANNEL}.bad_ber=[1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 5e-2, 0.1]",
-            _POLICIES,
+            {f"sweep.{_CHANNEL}.bad_ber": [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 5e-2, 0.1], **_POLICIES},
             fixed="bad-ber",
         ),
         _experiment(
             "feedback",
             {"delay": _FEEDBACK, "doppler": f"{_CHANNEL}.doppler"},
             _BESIDES,
-            f"{_PROTECT}=none",
-            f'sweep.{_FEEDBACK}=["0 s", "20 ms", "40 ms", "60 ms", "100 ms", "150 ms", "200 ms"]',
-            _DOPPLERS,
+            {
+                _PROTECT: "none",
+                f"sweep.{_FEEDBACK}": [0.0, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2],
+                **_DOPPLERS,
+            },
             fixed="feedback",
         ),
         _experiment(
             "attempts",
             {**_BY_MARGIN, "retransmissions": _RETRANSMISSIONS},
             _BESIDES,
-            f'sweep.{_CHANNEL}.fading_margin=["1 dB", "3 dB", "6 dB"]',
-            f'sweep.{_PROTECT}=["none", "selective"]',
-            f"sweep.{_RETRANSMISSIONS}={json.dumps(RETRANSMISSIONS)}",
+            {
+                f"sweep.{_CHANNEL}.fading_margin": ["1 dB", "3 dB", "6 dB"],
+                f"sweep.{_PROTECT}": ["none", "selective"],
+                f"sweep.{_RETRANSMISSIONS}": RETRANSMISSIONS,
+            },
         ),
     ),
     figures=FIGURES,

@@ -21,11 +21,11 @@ READINGS = (
                     "text; any value from 1e-3 to 3e-2 gives the same (figure printed)"
                 ),
             ),
-            Choice("0.00001", "1e-5, as printed", {"": (f"{_CHANNEL}.bad_ber=1e-5",)}),
+            Choice("0.00001", "1e-5, as printed", {"": {f"{_CHANNEL}.bad_ber": 1e-5}}),
             Choice(
                 "0.001",
                 "1e-3: the lower end of what reproduces the text",
-                {"": (f"{_CHANNEL}.bad_ber=1e-3",)},
+                {"": {f"{_CHANNEL}.bad_ber": 1e-3}},
             ),
         ),
         fitted=("great-improvement", "total-constant", "cheaper"),
@@ -35,10 +35,8 @@ READINGS = (
         "What is the delay of a negative acknowledgement?",
         (
             Choice("60ms", "six data units: longer bursts are then better, as in section IV"),
-            Choice(
-                "0", "no delay: longer bursts are then worse (figure feedback)", {"": (f"{_FEEDBACK}=0 s",)}
-            ),
-            Choice("200ms", "twenty data units", {"": (f"{_FEEDBACK}=200 ms",)}),
+            Choice("0", "no delay: longer bursts are then worse (figure feedback)", {"": {_FEEDBACK: 0.0}}),
+            Choice("200ms", "twenty data units", {"": {_FEEDBACK: 0.2}}),
         ),
         fitted=("longer-bursts", "fewer-losses"),
     ),
@@ -54,8 +52,8 @@ READINGS = (
                 "4",
                 "four, and six with the code: packets of 1460 B",
                 {
-                    "": ("tcp.packet_size=1460 B", "tcp.window=29200 B", "transfer.size=14200 B"),
-                    **dict.fromkeys(_FIFTY, ("transfer.size=71000 B",)),
+                    "": {"tcp.packet_size": 1460, "tcp.window": "29200 B", "transfer.size": 14_200},
+                    **{key: {"transfer.size": 71_000} for key in _FIFTY},
                 },
             ),
         ),
@@ -68,7 +66,7 @@ READINGS = (
             Choice(
                 "2",
                 "two: all transfers are shorter by a part of a round trip",
-                {"": ("tcp.initial_window=2 segments",)},
+                {"": {"tcp.initial_window": "2 segments"}},
             ),
         ),
     ),
@@ -80,7 +78,7 @@ READINGS = (
             Choice(
                 "8",
                 "8 segments: losses at the end of a long transfer then cause more duplicate ACKs",
-                {"": ("tcp.window=12000 B",)},
+                {"": {"tcp.window": "12000 B"}},
             ),
         ),
     ),

@@ -1,6 +1,6 @@
 """Balakrishnan, Seshan, Amir and Katz: retransmission at the base station, hand-offs by multicast."""
 
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.papers.snoop.claims import CLAIMS
 from lasthop.papers.snoop.figures import FIGURES
 from lasthop.papers.snoop.network import (
@@ -17,7 +17,6 @@ from lasthop.papers.snoop.network import (
     moving,
     others,
     periods,
-    schemes,
     tahoe,
     two_state,
 )
@@ -33,8 +32,19 @@ _CAMPAIGN = Campaign(
 )
 
 
-def _experiment(name: str, *overrides: str, quick: int = 80, full: Campaign | int = _CAMPAIGN) -> Experiment:
+def _experiment(
+    name: str, overrides: Settings | None = None, *, quick: int = 80, full: Campaign | int = _CAMPAIGN
+) -> Experiment:
+    overrides = overrides or {}
     return Experiment(name, quick=quick, full=full, scenario=_FILE, overrides=overrides, traced=False)
+
+
+_COMPARED = ("basic", FAST_RETRANSMISSIONS, SYSTEM)
+
+
+def _moving(interval: str, *schemes: str) -> Settings:
+    """Return the settings of a host that moves, and of the schemes."""
+    return {**hand_offs(interval), "schemes": schemes}
 
 
 PAPER = Paper(
@@ -48,24 +58,22 @@ PAPER = Paper(
         _experiment("no-errors", quick=1, full=1),
         *(_experiment(at_rate(rate), errors(rate)) for rate in RATES),
         # A claim about at most 1 % of the runs needs 368 runs.
-        _experiment("every-other", "radio.channel.frame-loss.loss=0.5", "limit=1000000 s", full=1000),
+        _experiment("every-other", {"radio.channel.frame-loss.loss": 0.5, "limit": 1e6}, full=1000),
         *(_experiment(periods(period), two_state(period), quick=40, full=400) for period in PERIODS),
-        _experiment(moving(NEVER), *hand_offs(NEVER), schemes((SYSTEM,)), quick=1, full=1),
-        _experiment(others(NEVER), *hand_offs(NEVER), schemes(OTHERS), quick=1, full=1),
+        _experiment(moving(NEVER), _moving(NEVER, SYSTEM), quick=1, full=1),
+        _experiment(others(NEVER), _moving(NEVER, *OTHERS), quick=1, full=1),
         *(
-            _experiment(moving(interval), *hand_offs(interval), schemes((SYSTEM,)), quick=40, full=400)
+            _experiment(moving(interval), _moving(interval, SYSTEM), quick=40, full=400)
             for interval in INTERVALS
         ),
         *(
-            _experiment(others(interval), *hand_offs(interval), schemes(OTHERS), quick=10, full=40)
+            _experiment(others(interval), _moving(interval, *OTHERS), quick=10, full=40)
             for interval in INTERVALS
         ),
         *(
             _experiment(
                 tahoe(interval),
-                *hand_offs(interval),
-                "tcp.flavour=tahoe",
-                schemes((FAST_RETRANSMISSIONS,)),
+                {**_moving(interval, FAST_RETRANSMISSIONS), "tcp.flavour": "tahoe"},
                 quick=10,
                 full=40,
             )
@@ -74,9 +82,7 @@ PAPER = Paper(
         *(
             _experiment(
                 moving("5 s", rate),
-                *hand_offs("5 s"),
-                errors(rate),
-                schemes(("basic", FAST_RETRANSMISSIONS, SYSTEM)),
+                {**_moving("5 s", *_COMPARED), **errors(rate)},
                 quick=40,
                 full=200,
             )
@@ -85,25 +91,20 @@ PAPER = Paper(
         *(
             _experiment(
                 moving(NEVER, rate),
-                *hand_offs(NEVER),
-                errors(rate),
-                schemes(("snoop",)),
+                {**_moving(NEVER, "snoop"), **errors(rate)},
                 quick=40,
                 full=200,
             )
             for rate in RATES
         ),
-        Experiment("trace-256K", quick=1, full=1, scenario=_FILE, overrides=(errors("256K"),)),
+        Experiment("trace-256K", quick=1, full=1, scenario=_FILE, overrides=errors("256K")),
         *(
             Experiment(
                 f"trace-{moving(interval)}",
                 quick=5,
                 full=20,
                 scenario=_FILE,
-                overrides=(
-                    *hand_offs(interval),
-                    schemes(("basic", FAST_RETRANSMISSIONS, SYSTEM)),
-                ),
+                overrides=_moving(interval, *_COMPARED),
             )
             for interval in ("5 s", "10 s")
         ),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lasthop._lasthop import Quantity
+from lasthop.papers.paper import Settings, rounded
+
 PEAK = 1.6e6
 """The printed peak throughput, in bits per second, without errors and hand-offs."""
 
@@ -88,76 +91,66 @@ PERIODS = ("100 ms", "300 ms", "1 s", "3 s", "10 s", "30 s")
 """The mean period lengths of the two-state channel, which WINET 1995 does not state."""
 
 
-def errors(rate: str, kilobit: int = 1000) -> str:
-    """Return the override for an error rate, by its label.
+def errors(rate: str, kilobit: int = 1000) -> Settings:
+    """Return the setting for an error rate, by its label.
 
     Examples
     --------
     >>> errors("256K")
-    'radio.channel.iid.ber=3.90625e-06'
+    {'radio.channel.iid.ber': 3.90625e-06}
     >>> errors("256K", 1024)
-    'radio.channel.iid.ber=3.8146973e-06'
+    {'radio.channel.iid.ber': 3.8146973e-06}
     """
     thousands = 1 if rate.endswith("K") else 2
     bits = RATES[rate] * (kilobit / 1000) ** thousands
-    return f"radio.channel.iid.ber={1 / bits:.8g}"
+    return {"radio.channel.iid.ber": rounded(1 / bits, 8)}
 
 
-def two_state(period: str) -> str:
-    """Return the override for good and bad periods with the lowest and highest error rates of figure 4.
+def two_state(period: str) -> Settings:
+    """Return the channel with good and bad periods with the lowest and highest error rates of figure 4.
 
     Examples
     --------
-    >>> two_state("1 s").startswith("radio.channel={two-state={good='1 s', bad='1 s', ")
-    True
+    >>> two_state("1 s")["radio.channel"]["two-state"]["bad_ber"]
+    1.5625e-05
     """
-    good, bad = (1 / RATES[rate] for rate in ("8M", "64K"))
-    return (
-        f"radio.channel={{two-state={{good='{period}', bad='{period}', good_ber={good:.8g}, "
-        f"bad_ber={bad:.8g}, start='stationary'}}}}"
-    )
+    good, bad = (rounded(1 / RATES[rate], 8) for rate in ("8M", "64K"))
+    periods = {"good": period, "bad": period, "good_ber": good, "bad_ber": bad, "start": "stationary"}
+    return {"radio.channel": {"two-state": periods}}
 
 
-def schemes(names: tuple[str, ...]) -> str:
-    """Return the override that selects schemes.
+def itinerary(interval: str, gap: int) -> Settings:
+    """Return the settings of a host that moves between two base stations, with a gap in milliseconds.
 
     Examples
     --------
-    >>> schemes(("basic", "snoop"))
-    'schemes=["basic", "snoop"]'
-    """
-    return f"schemes={list(names)}".replace("'", '"')
-
-
-def itinerary(interval: str, gap: int) -> tuple[str, ...]:
-    """Return the overrides for a host that moves between two base stations, with a gap in milliseconds.
-
-    Examples
-    --------
-    >>> itinerary("5 s", 25)
-    ('mobility.mobile.gap=25 ms', 'mobility.mobile.moves.periodic.stay=4975 ms')
+    >>> [str(value) for value in itinerary("5 s", 25).values()]
+    ['25 ms', '4975 ms']
     """
     milliseconds = 1000 * int(interval.removesuffix(" s"))
-    return (f"mobility.mobile.gap={gap} ms", f"mobility.mobile.moves.periodic.stay={milliseconds - gap} ms")
+    return {
+        "mobility.mobile.gap": Quantity(gap, "ms"),
+        "mobility.mobile.moves.periodic.stay": Quantity(milliseconds - gap, "ms"),
+    }
 
 
-def hand_offs(interval: str) -> tuple[str, ...]:
-    """Return the overrides for a host that moves between two base stations, or never moves.
+def hand_offs(interval: str) -> Settings:
+    """Return the settings of a host that moves between two base stations, or never moves.
 
     The transfer starts at a random time between two hand-offs. Beacons are modelled by a slower link, with
     the printed peak throughput (the definition `peak-beacons`).
 
     Examples
     --------
-    >>> hand_offs("5 s")[-1]
-    'transfer.spread=5 s'
+    >>> hand_offs("5 s")["transfer.spread"]
+    '5 s'
     """
     moves = (
-        ("mobility.mobile.moves.timetable=[]",)
+        {"mobility.mobile.moves.timetable": []}
         if interval == NEVER
-        else (*itinerary(interval, 25), f"transfer.spread={interval}")
+        else {**itinerary(interval, 25), "transfer.spread": interval}
     )
-    return ("topology={hand-off={stations=2}}", "radio.rate=1.502 Mbps", *moves)
+    return {"topology": {"hand-off": {"stations": 2}}, "radio.rate": 1.502e6, **moves}
 
 
 def at_rate(rate: str) -> str:

@@ -23,9 +23,9 @@ _MOVING = {
 }
 
 _BINARY = {
-    **{at_rate(rate): (errors(rate, 1024),) for rate in RATES},
-    **{moving(interval, rate): (errors(rate, 1024),) for interval in ("5 s", NEVER) for rate in RATES},
-    "trace-256K": (errors("256K", 1024),),
+    **{at_rate(rate): errors(rate, 1024) for rate in RATES},
+    **{moving(interval, rate): errors(rate, 1024) for interval in ("5 s", NEVER) for rate in RATES},
+    "trace-256K": errors("256K", 1024),
 }
 
 READINGS = (
@@ -40,7 +40,7 @@ READINGS = (
                     "from which BSD/OS is derived (RFC 2525)"
                 ),
             ),
-            Choice("standard", "by at most a segment per round trip", {"": ("tcp.congestion=aimd",)}),
+            Choice("standard", "by at most a segment per round trip", {"": {"tcp.congestion": "aimd"}}),
         ),
     ),
     Reading(
@@ -50,7 +50,7 @@ READINGS = (
             Choice(
                 "2",
                 "two, or 200 ms on a clock of 200 ms, as in 4.4BSD",
-                {"": ("tcp.ack_every=2", "tcp.ack_delay=200 ms", "tcp.ack_tick=200 ms")},
+                {"": {"tcp.ack_every": 2, "tcp.ack_delay": 0.2, "tcp.ack_tick": 0.2}},
             ),
             Choice("1", "one"),
         ),
@@ -78,7 +78,7 @@ READINGS = (
                     "a second, as in TCP (RFC 6298); the first sample then includes the delay of an "
                     "acknowledgement"
                 ),
-                {"": ("scheme.snoop.initial=1 s",)},
+                {"": {"scheme.snoop.initial": 1.0}},
             ),
         ),
     ),
@@ -97,7 +97,7 @@ READINGS = (
             Choice(
                 "nothing",
                 "copies are sent for duplicates and timeouts only, as in figure 2",
-                {"": ("scheme.snoop.bursts=false",)},
+                {"": {"scheme.snoop.bursts": False}},
             ),
         ),
     ),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from lasthop.papers.paper import Experiment
+from lasthop.papers.paper import Experiment, Settings
 from lasthop.papers.splitting.digitised import printed
 from lasthop.papers.splitting.network import (
     RATES,
@@ -46,9 +45,9 @@ QUEUED = {f"queues-{number}": path for number, path in enumerate(_paths("queues"
 LONG = 2 * 10
 """Figure 1 downloads twice as much as the others: what the bottleneck carries in so many seconds."""
 
-REMEDIES = {
-    "losses": ("radio.channel.frame-loss.loss=0.04",),
-    "fades": ('radio.channel.two-state={ good = "2 s", bad = "200 ms", good_ber = 0.0 }',),
+REMEDIES: dict[str, Settings] = {
+    "losses": {"radio.channel.frame-loss.loss": 0.04},
+    "fades": {"radio.channel.two-state": {"good": 2.0, "bad": 0.2, "good_ber": 0.0}},
 }
 """The channels of the last hop beyond the paper, by the end of the experiment's name."""
 
@@ -61,30 +60,29 @@ PATHS: dict[str, list[Path]] = {
 
 
 def _downloads(
-    name: str, axes: Mapping[str, str], quick: int, full: int, *overrides: str, file: str
+    name: str, axes: Mapping[str, str], quick: int, full: int, *changes: Settings, file: str
 ) -> Experiment:
+    overrides = {key: value for each in changes for key, value in each.items()}
     return Experiment(
         name, axes, quick, full, scenario=file, overrides=overrides, traced=False, metrics=(TIME,)
     )
 
 
-def _sweep(name: str, queue: str = "red", *, offload: bool = True) -> tuple[str, ...]:
-    """Return the override of an experiment that depends on readings."""
+def _sweep(name: str, queue: str = "red", *, offload: bool = True) -> Settings:
+    """Return the sweep of an experiment that depends on readings."""
     for rate, grid in GRIDS.items():
         if name == grid:
-            return (swept(segments(rate), queue, offload=offload),)
+            return swept(segments(rate), queue, offload=offload)
     if name in MARQUEE:
-        return (swept([MARQUEE[name]], queue, offload=offload),)
-    return (swept(RUNNING[name], queue, offload=offload),)
+        return swept([MARQUEE[name]], queue, offload=offload)
+    return swept(RUNNING[name], queue, offload=offload)
 
 
-def sweeps(queue: str = "red", *, offload: bool = True) -> dict[str, Sequence[str]]:
-    """Return the overrides of a reading, by experiment."""
-    found: dict[str, Sequence[str]] = {
-        name: _sweep(name, queue, offload=offload) for name in (*GRIDS.values(), *MARQUEE, *RUNNING)
-    }
+def sweeps(queue: str = "red", *, offload: bool = True) -> dict[str, Settings]:
+    """Return the settings of a reading, by experiment."""
+    found = {name: _sweep(name, queue, offload=offload) for name in (*GRIDS.values(), *MARQUEE, *RUNNING)}
     if queue == "red":
-        found |= {name: (swept_queues(path, offload=offload),) for name, path in QUEUED.items()}
+        found |= {name: swept_queues(path, offload=offload) for name, path in QUEUED.items()}
     return found
 
 
@@ -99,7 +97,7 @@ EXPERIMENTS = (
             name,
             {PATH: _LINK, SENDER: _SENDER},
             *_RUNS[rate],
-            *_sweep(name),
+            _sweep(name),
             senders(*OURS),
             response((Segment(1, 0, rate),)),
             file="one",
@@ -112,7 +110,7 @@ EXPERIMENTS = (
             {PATH: _LINK, SENDER: _SENDER},
             7,
             60,
-            *_sweep(name),
+            _sweep(name),
             senders(*OURS),
             response(path, LONG),
             file="two",
@@ -125,10 +123,10 @@ EXPERIMENTS = (
             {PATH: _LINK, SENDER: _SENDER},
             7,
             30,
-            *_sweep(name),
+            _sweep(name),
             senders("bbr3"),
             response(paths[0]),
-            f"schemes={json.dumps([SPLIT])}",
+            {"schemes": [SPLIT]},
             file="two",
         )
         for name, paths in RUNNING.items()
@@ -147,7 +145,7 @@ EXPERIMENTS = (
         for name, path in QUEUED.items()
     ),
     *(
-        _downloads(f"beyond-{name}", {SENDER: _SENDER}, 6, 20, senders(*OURS), *overrides, file="beyond")
-        for name, overrides in REMEDIES.items()
+        _downloads(f"beyond-{name}", {SENDER: _SENDER}, 6, 20, senders(*OURS), channel, file="beyond")
+        for name, channel in REMEDIES.items()
     ),
 )

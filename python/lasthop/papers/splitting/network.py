@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from lasthop._lasthop import Quantity
+from lasthop.papers.paper import Settings
 
 DELAYS = (1, 20, 40, 60, 80, 100)
 """The delays of a segment, one way, in ms."""
@@ -84,32 +87,32 @@ def size(path: Path, seconds: int = SECONDS) -> int:
     return seconds * bottleneck(path) * 125_000
 
 
-def _queue(kind: str, path: Path, segment: Segment) -> tuple[str, float]:
+def _queue(kind: str, path: Path, segment: Segment) -> tuple[Any, float]:
     """Return the queue before the link of a segment, and the rate of the link in Mb/s."""
     rtt = 2 * sum(each.delay for each in path)
     bdp = rtt * bottleneck(path) * 125.0
     limit = max(int(4 * bdp), 12 * _PACKET * 4)
-    packets = int(4 * bdp / _MTU)
+    packets = Quantity(int(4 * bdp / _MTU), "packets")
     queues = {
-        "red": f'{{ adaptive-red = {{ limit = "{limit} B", burst = {1 + limit // 12 // _PACKET} }} }}',
-        "bdp": f'"{max(int(bdp), _MTU)} B"',
-        "tenth": f'"{max(int(bdp / 10), _MTU)} B"',
-        "pie": f'{{ pie = {{ limit = "{packets} packets" }} }}',
-        "codel": f'{{ codel = {{ limit = "{packets} packets", interval = "{rtt} ms" }} }}',
-        "fq-codel": "{ fq-codel = {} }",
-        "policer": f'{{ policer = {{ rate = "{segment.rate} Mbps", burst = "{segment.rate * 1250} B" }} }}',
+        "red": {"adaptive-red": {"limit": Quantity(limit, "B"), "burst": 1 + limit // 12 // _PACKET}},
+        "bdp": Quantity(max(int(bdp), _MTU), "B"),
+        "tenth": Quantity(max(int(bdp / 10), _MTU), "B"),
+        "pie": {"pie": {"limit": packets}},
+        "codel": {"codel": {"limit": packets, "interval": rtt / 1000}},
+        "fq-codel": {"fq-codel": {}},
+        "policer": {"policer": {"rate": segment.rate * 1_000_000, "burst": segment.rate * 1250}},
     }
     return queues[kind], 2.0 * segment.rate if kind == "policer" else float(segment.rate)
 
 
-def _channel(loss: int, offload: bool) -> str:
+def _channel(loss: int, offload: bool) -> Any:
     if loss == 0:
-        return '"perfect"'
+        return "perfect"
     if not offload:
-        return f"{{ frame-loss = {{ loss = {loss / 100} }} }}"
+        return {"frame-loss": {"loss": loss / 100}}
     # As many packets are lost, in bursts of the segments of a super-packet.
     begin = loss / 100 / (OFFLOADED - (OFFLOADED - 1) * loss / 100)
-    return f"{{ frame-bursts = {{ begin = {begin:.6f}, frames = {OFFLOADED} }} }}"
+    return {"frame-bursts": {"begin": round(begin, 6), "frames": OFFLOADED}}
 
 
 QUEUES = {
@@ -130,42 +133,40 @@ _NAMES = {
 """The shaped and the lossy link of each segment, by the number of segments."""
 
 
-def links(path: Path, queue: str = "red", *, offload: bool = True) -> str:
+def links(path: Path, queue: str = "red", *, offload: bool = True) -> Settings:
     """Return the links of a path, as the value of `link` in a scenario.
 
     Examples
     --------
-    >>> links([Segment(1, 0, 10)], "bdp").split(", shaper-server")[0]
-    '{ shaper-client = { rate = "9907530 bps", queue = "2500 B" }'
+    >>> links([Segment(1, 0, 10)], "bdp")["shaper-server"]
+    {'delay': 0.001, 'channel': 'perfect'}
     """
-    tables = []
+    tables: dict[str, Settings] = {}
     for (shaped, lossy), segment in zip(_NAMES[len(path)], path, strict=True):
-        text, rate = _queue(queue, path, segment)
-        bps = round(rate * 1e6 / _ETHERNET)
-        tables.append(f'{shaped} = {{ rate = "{bps} bps", queue = {text} }}')
-        channel = _channel(segment.loss, offload)
-        tables.append(f'{lossy} = {{ delay = "{segment.delay} ms", channel = {channel} }}')
-    return f"{{ {', '.join(tables)} }}"
+        discipline, rate = _queue(queue, path, segment)
+        tables[shaped] = {"rate": round(rate * 1e6 / _ETHERNET), "queue": discipline}
+        tables[lossy] = {"delay": segment.delay / 1000, "channel": _channel(segment.loss, offload)}
+    return tables
 
 
-def swept(paths: Sequence[Path], queue: str = "red", *, offload: bool = True) -> str:
-    """Return the override that sweeps the links over paths."""
-    return f"sweep.link=[{', '.join(links(path, queue, offload=offload) for path in paths)}]"
+def swept(paths: Sequence[Path], queue: str = "red", *, offload: bool = True) -> Settings:
+    """Return the sweep of the links over paths."""
+    return {"sweep.link": [links(path, queue, offload=offload) for path in paths]}
 
 
-def swept_queues(path: Path, *, offload: bool = True) -> str:
-    """Return the override that sweeps the links of a path over the queues."""
-    return f"sweep.link=[{', '.join(links(path, queue, offload=offload) for queue in QUEUES)}]"
+def swept_queues(path: Path, *, offload: bool = True) -> Settings:
+    """Return the sweep of the links of a path over the queues."""
+    return {"sweep.link": [links(path, queue, offload=offload) for queue in QUEUES]}
 
 
-def senders(*controls: str) -> str:
-    """Return the override that sweeps the senders."""
-    return f"sweep.sender={json.dumps([SENDERS[control] for control in controls])}"
+def senders(*controls: str) -> Settings:
+    """Return the sweep of the senders."""
+    return {"sweep.sender": [SENDERS[control] for control in controls]}
 
 
-def response(path: Path, seconds: int = SECONDS) -> str:
-    """Return the override for the size of a download."""
-    return f"{SIZE}={size(path, seconds)} B"
+def response(path: Path, seconds: int = SECONDS) -> Settings:
+    """Return the setting of the size of a download."""
+    return {SIZE: size(path, seconds)}
 
 
 def segments(rate: int) -> list[Path]:

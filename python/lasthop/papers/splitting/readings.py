@@ -43,7 +43,7 @@ READINGS = (
                     "7,365; the artifact counts 7,455"
                 ),
             ),
-            Choice("180s", "180 s", dict.fromkeys(GRIDS.values(), ("limit=180 s",))),
+            Choice("180s", "180 s", {key: {"limit": 180.0} for key in GRIDS.values()}),
         ),
         fitted=("cubic-gains",),
     ),
@@ -55,7 +55,7 @@ READINGS = (
             Choice(
                 "5.16",
                 "no round before the window has 16 segments, as in Linux 5.16 to 6.13",
-                {"": ("senders.linux.slow_start_exit=hystart-16",)},
+                {"": {"senders.linux.slow_start_exit": "hystart-16"}},
             ),
         ),
     ),

@@ -1,8 +1,6 @@
 """Park, Park and Park: split connections with a segment size that follows the loss rate."""
 
-import json
-
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.papers.vstcp.claims import CLAIMS
 from lasthop.papers.vstcp.figures import FIGURES
 from lasthop.papers.vstcp.network import (
@@ -24,15 +22,15 @@ from lasthop.study import Target
 _FILE = "wlan"
 _RATE = {"channel": CHANNEL}
 # Six of these runs have the length of one run in the paper.
-_SHORT = "limit=300 s"
-_SHORTER = "limit=100 s"
-_METHOD_2 = "scheme.vs-tcp.method=2"
-_METHODS = "sweep.scheme.vs-tcp.method=[1, 2]"
+_SHORT = {"limit": 300.0}
+_SHORTER = {"limit": 100.0}
+_METHOD_2 = {"scheme.vs-tcp.method": 2}
+_METHODS = {"sweep.scheme.vs-tcp.method": [1, 2]}
 _EXTREMES = swept((3.0, 11.0))
 
 
-def _schemes(*names: str) -> str:
-    return f"schemes={json.dumps(names)}"
+def _schemes(*names: str) -> Settings:
+    return {"schemes": names}
 
 
 def _campaign(needs: str, precision: float) -> Campaign:
@@ -56,41 +54,41 @@ def _experiment(
     axes: dict[str, str],
     quick: int,
     full: Campaign | int,
-    *overrides: str,
+    *changes: Settings,
     fixed: tuple[str, ...] = (),
 ) -> Experiment:
+    overrides = {key: value for each in changes for key, value in each.items()}
     return Experiment(name, axes, quick, full, scenario=_FILE, overrides=overrides, fixed=fixed)
 
 
-def _sizes() -> str:
-    return f"sweep.{SIZE}={json.dumps([f'{size + HEADER} B' for size in SIZES])}"
+_SIZES = {f"sweep.{SIZE}": [size + HEADER for size in SIZES]}
 
 
-def _variant(name: str, reading: str, *overrides: str) -> Experiment:
+def _variant(name: str, reading: str, changes: Settings) -> Experiment:
     schemes = _schemes("metp", "vs-tcp")
-    return _experiment(name, _RATE, 4, _GAINS, _SHORT, schemes, swept(SOME), *overrides, fixed=(reading,))
+    return _experiment(name, _RATE, 4, _GAINS, _SHORT, schemes, swept(SOME), changes, fixed=(reading,))
 
 
-def _trace(rate: float, name: str = "trace", *overrides: str) -> Experiment:
-    overrides = ("limit=120 s", _schemes("vs-tcp"), f"{CHANNEL}={channel(rate)}", *overrides)
-    return _experiment(f"{name}-{rate:.0f}", {}, 4, _TRACES, *overrides)
+def _trace(rate: float, name: str = "trace", *changes: Settings) -> Experiment:
+    changes = ({"limit": 120.0, CHANNEL: channel(rate)}, _schemes("vs-tcp"), *changes)
+    return _experiment(f"{name}-{rate:.0f}", {}, 4, _TRACES, *changes)
 
 
 def _parameter(key: str) -> Experiment:
     """Return the experiment with both methods and several values of a parameter in bytes."""
     axes = {key: f"scheme.vs-tcp.{key}", "method": "scheme.vs-tcp.method", "channel": CHANNEL}
-    values = json.dumps([f"{size} B" for size in PARAMETERS[key]])
-    overrides = (_SHORTER, _schemes("vs-tcp"), f"sweep.scheme.vs-tcp.{key}={values}", _METHODS, _EXTREMES)
-    return _experiment(sweep_of(key), axes, 4, _BEST, *overrides)
+    swept_sizes = {f"sweep.scheme.vs-tcp.{key}": PARAMETERS[key]}
+    changes = (_SHORTER, _schemes("vs-tcp"), swept_sizes, _METHODS, _EXTREMES)
+    return _experiment(sweep_of(key), axes, 4, _BEST, *changes)
 
 
 # A window equal to the capacity of the path, with one lost packet.
-_BURST = (
-    "limit=20 s",
-    _schemes("basic"),
-    'tcp.window="46 packets"',
-    'radio.channel={fixed-periods={good="9.999 s", bad="0.5 ms"}}',
-)
+_BURST = {
+    "limit": 20.0,
+    **_schemes("basic"),
+    "tcp.window": "46 packets",
+    "radio.channel": {"fixed-periods": {"good": 9.999, "bad": 0.0005}},
+}
 _READINGS = {
     "growth": "scheme.vs-tcp.growth",
     "losses": "scheme.vs-tcp.losses",
@@ -117,14 +115,14 @@ PAPER = Paper(
             _SHORT,
             _schemes("metp"),
             swept(tuple(TABLE_4)),
-            _sizes(),
+            _SIZES,
         ),
         _trace(3.0),
         _trace(11.0),
         _trace(3.0, "trace-2", _METHOD_2),
         _trace(11.0, "trace-2", _METHOD_2),
-        _experiment("normal", {}, 1, 1, *_BURST),
-        _experiment("uncontrolled", {}, 1, 1, *_BURST, "tcp.congestion=none"),
+        _experiment("normal", {}, 1, 1, _BURST),
+        _experiment("uncontrolled", {}, 1, 1, _BURST, {"tcp.congestion": "none"}),
         # Experiments for statements without a figure, and for readings.
         _experiment(
             "loss-window",
@@ -134,7 +132,7 @@ PAPER = Paper(
             _SHORT,
             _schemes("vs-tcp"),
             _METHOD_2,
-            "sweep.scheme.vs-tcp.loss_window=[1, 2, 3, 5, 10, 20, 50, 100]",
+            {"sweep.scheme.vs-tcp.loss_window": [1, 2, 3, 5, 10, 20, 50, 100]},
             _EXTREMES,
         ),
         _experiment(
@@ -145,7 +143,7 @@ PAPER = Paper(
             _SHORT,
             _schemes("vs-tcp"),
             _METHOD_2,
-            "sweep.scheme.vs-tcp.wanted_loss=[0.0, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0]",
+            {"sweep.scheme.vs-tcp.wanted_loss": [0.0, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0]},
             _EXTREMES,
         ),
         *map(_parameter, PARAMETERS),
@@ -157,11 +155,11 @@ PAPER = Paper(
             _SHORTER,
             _schemes("metp", "vs-tcp"),
             _METHOD_2,
-            'sweep.scheme.vs-tcp.loss_rate=["average", "low-pass"]',
+            {"sweep.scheme.vs-tcp.loss_rate": ["average", "low-pass"]},
             swept(RATES),
         ),
-        *(_variant(f"window-{packets}", "window", *windows(packets)) for packets in (8, 10, 12)),
-        _variant("selective", "recovery", *SELECTIVE),
+        *(_variant(f"window-{packets}", "window", windows(packets)) for packets in (8, 10, 12)),
+        _variant("selective", "recovery", SELECTIVE),
         _experiment(
             "sizes-selective",
             {"size": SIZE, "channel": CHANNEL},
@@ -170,8 +168,8 @@ PAPER = Paper(
             _SHORT,
             _schemes("metp"),
             _EXTREMES,
-            _sizes(),
-            *SELECTIVE,
+            _SIZES,
+            SELECTIVE,
             fixed=("recovery",),
         ),
         _experiment(
@@ -181,8 +179,10 @@ PAPER = Paper(
             _GAINS,
             _SHORT,
             _schemes("metp", "vs-tcp"),
-            'sweep.scheme.vs-tcp.growth=["per-ack", "per-window"]',
-            'sweep.scheme.vs-tcp.losses=["duplicates", "segments"]',
+            {
+                "sweep.scheme.vs-tcp.growth": ["per-ack", "per-window"],
+                "sweep.scheme.vs-tcp.losses": ["duplicates", "segments"],
+            },
             counted(10),
             _METHODS,
             swept(SOME),

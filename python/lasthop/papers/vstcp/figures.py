@@ -39,13 +39,13 @@ Where = tuple[str, str, At]
 
 def at_rate(evidence: Evidence, experiment: str, rate: float, **rest: str) -> dict[str, str]:
     """Return the grid point with a packet loss rate of `rate` percent."""
-    values = evidence.sweep(experiment).values("channel")
-    return {"channel": next(value for value in values if rate_of(value) == rate), **rest}
+    channels = evidence.sweep(experiment).settings("channel")
+    return {"channel": next(value for value, each in channels.items() if rate_of(each) == rate), **rest}
 
 
 def rates(evidence: Evidence, experiment: str) -> list[float]:
     """Return the loss rates of a sweep, in percent."""
-    return [rate_of(value) for value in evidence.sweep(experiment).values("channel")]
+    return [rate_of(each) for each in evidence.sweep(experiment).settings("channel").values()]
 
 
 def throughput(evidence: Evidence, experiment: str, scheme: str, at: At) -> Estimate:

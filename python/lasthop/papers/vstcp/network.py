@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lasthop.papers.paper import Settings
 
 CHANNEL = "radio.channel.nguyen-noble"
 
@@ -68,39 +71,40 @@ _PER_BIT = {
 _PARAMETERS = {"byte": _PER_BYTE, "bit": _PER_BIT}
 
 
-def channel(rate: float, errors_per: str = "byte") -> str:
-    """Return the channel with a packet loss rate in percent, as a value of a scenario.
+def channel(rate: float, errors_per: str = "byte") -> dict[str, Any]:
+    """Return the channel with a packet loss rate in percent.
 
     Examples
     --------
     >>> channel(3.0)
-    '{leave_error=0.319, leave_error_free=0.608, error_rate=0.00489, errors_per="byte"}'
+    {'leave_error': 0.319, 'leave_error_free': 0.608, 'error_rate': 0.00489, 'errors_per': 'byte'}
     """
     leave_error, leave_error_free, error_rate = _PARAMETERS[errors_per][rate]
-    return (
-        f"{{leave_error={leave_error}, leave_error_free={leave_error_free}, error_rate={error_rate}, "
-        f'errors_per="{errors_per}"}}'
-    )
+    return {
+        "leave_error": leave_error,
+        "leave_error_free": leave_error_free,
+        "error_rate": error_rate,
+        "errors_per": errors_per,
+    }
 
 
-def swept(rates: Sequence[float], errors_per: str = "byte") -> str:
-    """Return the override that sweeps the channel over packet loss rates."""
-    return f"sweep.{CHANNEL}=[{', '.join(channel(rate, errors_per) for rate in rates)}]"
+def swept(rates: Sequence[float], errors_per: str = "byte") -> Settings:
+    """Return the sweep of the channel over packet loss rates."""
+    return {f"sweep.{CHANNEL}": [channel(rate, errors_per) for rate in rates]}
 
 
-def rate_of(value: str) -> float:
-    """Return the packet loss rate in percent of a swept channel.
+def rate_of(setting: Mapping[str, Any]) -> float:
+    """Return the packet loss rate in percent of a channel, whose other parameters do not matter.
 
     Examples
     --------
-    >>> rate_of("{ leave_error = 0.319, leave_error_free = 0.608, error_rate = 0.00489 }")
+    >>> rate_of(channel(3.0))
     3.0
     """
-    for parameters in _PARAMETERS.values():
-        for rate, (p_eg, p_ge, e) in parameters.items():
-            if f"leave_error = {p_eg}, leave_error_free = {p_ge}, error_rate = {e}" in value:
-                return rate
-    raise ValueError(f"{value} is none of the paper's channels")
+    for rate in _PARAMETERS[setting["errors_per"]]:
+        if channel(rate, setting["errors_per"]).items() <= setting.items():
+            return rate
+    raise ValueError(f"{setting} is none of the paper's channels")
 
 
 def sweep_of(key: str) -> str:

@@ -1,28 +1,31 @@
 """Ambiguities of the paper, and the possible readings of each."""
 
-from lasthop.papers.paper import Choice, Reading
+from lasthop._lasthop import Quantity
+from lasthop.papers.paper import Choice, Reading, Settings
 from lasthop.papers.vstcp.network import CHANNEL, RATES, TABLE_4, channel, swept
 
 _WINDOWED = ("i-tcp", "metp", "vs-tcp")
 _ALONE = ("metp", "vs-tcp")
 
 
-def windows(packets: int) -> tuple[str, ...]:
-    """Return the overrides for a window of the wireless part in packets."""
-    return tuple(f'scheme.{scheme}.wireless.window="{packets} packets"' for scheme in _WINDOWED)
+def windows(packets: int) -> Settings:
+    """Return the settings of a window of the wireless part in packets."""
+    return {f"scheme.{scheme}.wireless.window": Quantity(packets, "packets") for scheme in _WINDOWED}
 
 
-def counted(packets: int) -> str:
-    """Return the override that sweeps the unit of the window: packets, or the bytes of packets of 512 B."""
-    return f'sweep.scheme.vs-tcp.wireless.window=["{packets} packets", "{512 * packets} B"]'
+def counted(packets: int) -> Settings:
+    """Return the sweep of the unit of the window: packets, or the bytes of packets of 512 B."""
+    return {
+        "sweep.scheme.vs-tcp.wireless.window": [Quantity(packets, "packets"), Quantity(512 * packets, "B")]
+    }
 
 
-def _window(packets: int) -> dict[str, tuple[str, ...]]:
-    return {"": windows(packets), "readings": (counted(packets),)}
+def _window(packets: int) -> dict[str, Settings]:
+    return {"": windows(packets), "readings": counted(packets)}
 
 
-SELECTIVE = tuple(f"scheme.{scheme}.recovery=selective-repeat" for scheme in _ALONE)
-"""The overrides for selective repeat."""
+SELECTIVE = {f"scheme.{scheme}.recovery": "selective-repeat" for scheme in _ALONE}
+"""The settings of selective repeat."""
 
 _SIZES = tuple(f"table-4-{rate:g}".replace(".", "-") for rate in TABLE_4)
 
@@ -39,10 +42,10 @@ READINGS = (
                 "bit",
                 "bits: they lose 4.7 % to 15.3 %, and up to 3 % e must be lower than printed",
                 {
-                    **dict.fromkeys(("rate", "method-2"), (swept(RATES, "bit"),)),
-                    "sizes": (swept(tuple(TABLE_4), "bit"),),
+                    **dict.fromkeys(("rate", "method-2"), swept(RATES, "bit")),
+                    "sizes": swept(tuple(TABLE_4), "bit"),
                     **{
-                        f"{name}-{rate:.0f}": (f"{CHANNEL}={channel(rate, 'bit')}",)
+                        f"{name}-{rate:.0f}": {CHANNEL: channel(rate, "bit")}
                         for name in ("trace", "trace-2")
                         for rate in (3.0, 11.0)
                     },
@@ -62,7 +65,7 @@ READINGS = (
             Choice(
                 "per-window",
                 "a step per window of acknowledgements, like congestion avoidance",
-                {"": ("scheme.vs-tcp.growth=per-window",)},
+                {"": {"scheme.vs-tcp.growth": "per-window"}},
             ),
         ),
     ),
@@ -77,7 +80,7 @@ READINGS = (
             Choice(
                 "segments",
                 "each lost segment, once: a duplicate ACK that an earlier one has reported counts no more",
-                {"": ("scheme.vs-tcp.losses=segments",)},
+                {"": {"scheme.vs-tcp.losses": "segments"}},
             ),
         ),
     ),
@@ -129,7 +132,7 @@ READINGS = (
                     "bytes, as in TCP: a window then holds many small segments, and each loss costs as much "
                     "as ever"
                 ),
-                {"": ("scheme.vs-tcp.wireless.window=5120 B",)},
+                {"": {"scheme.vs-tcp.wireless.window": "5120 B"}},
             ),
         ),
     ),
@@ -141,7 +144,7 @@ READINGS = (
             Choice(
                 "200ms",
                 "200 ms, as in ns-2: a split TCP is then close to METP",
-                {"": ("tcp.rto_min=200 ms",)},
+                {"": {"tcp.rto_min": 0.2}},
             ),
         ),
     ),
@@ -153,7 +156,7 @@ READINGS = (
             Choice(
                 "1s",
                 "one second, as for the schemes with congestion control",
-                {"": tuple(f"scheme.{scheme}.wireless.rto_min=1 s" for scheme in _ALONE)},
+                {"": {f"scheme.{scheme}.wireless.rto_min": 1.0 for scheme in _ALONE}},
             ),
         ),
         fitted=_SIZES,
@@ -164,7 +167,9 @@ READINGS = (
         (
             Choice("reno", "Reno, the usual choice in the simulator at that time"),
             Choice(
-                "newreno", "NewReno, which repairs several losses of a window", {"": ("tcp.flavour=newreno",)}
+                "newreno",
+                "NewReno, which repairs several losses of a window",
+                {"": {"tcp.flavour": "newreno"}},
             ),
         ),
     ),

@@ -1,8 +1,6 @@
 """Jayanathan and Sirisena: radio network feedback in a WLAN."""
 
-import json
-
-from lasthop.papers.paper import Campaign, Experiment, Paper
+from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.papers.wenp.claims import CLAIMS
 from lasthop.papers.wenp.figures import ALPHAS, DIVISORS, FIGURES, FLAVOURS, THRESHOLDS, throughput
 from lasthop.papers.wenp.network import DIVISOR, STATIONS, drops, uploads
@@ -16,7 +14,7 @@ _FILE = "wlan"
 _TRACES = 4
 # A run has about 200 recoveries, of which 30 are from several losses.
 _RECOVERIES = 10
-_TRACED = ("limit=120 s", "warmup=0 s")
+_TRACED = {"limit": 120.0, "warmup": 0.0}
 # Readings of the cell and its stations, which this network does not have.
 _CELL = ("divisor", "careful", "direction", "queue", "control-rate")
 
@@ -42,12 +40,13 @@ _VARIANTS = Campaign(
 
 def _experiment(
     name: str,
-    *overrides: str,
+    further: Settings | None = None,
+    *,
     full: Campaign = _VARIANTS,
     fixed: tuple[str, ...] = (),
     quick: int = 4,
 ) -> Experiment:
-    overrides = (*drops(DIVISOR), *overrides)
+    overrides = {**drops(DIVISOR), **(further or {})}
     return Experiment(
         name,
         quick=quick,
@@ -61,16 +60,15 @@ def _experiment(
 
 
 # The network of figure 3: servers and fixed hosts behind switches, 10 Mb/s each, with their own traffic.
-_OFFICE = (
-    "topology={graph={"
-    'wired=["server-switch1", "server2-switch1", "switch1-ap", "FH1-switch2", "FH2-switch2", "switch2-ap"], '
-    f"cell={json.dumps([f'ap-MH{station}' for station in STATIONS])}}}}}",
-    "wired={rate='10 Mbps', delay='1.5 ms'}",
-    *(f"connection.{station}={{from='server', to='MH{station}'}}" for station in STATIONS),
-    "application.pages={kind='http', from='FH1', to='server2'}",
-    "application.mail={kind='email', from='FH2', to='server2'}",
-    "application.records={kind='database', from='FH1', to='server'}",
-)
+_WIRED = ["server-switch1", "server2-switch1", "switch1-ap", "FH1-switch2", "FH2-switch2", "switch2-ap"]
+_OFFICE = {
+    "topology": {"graph": {"wired": _WIRED, "cell": [f"ap-MH{station}" for station in STATIONS]}},
+    "wired": {"rate": 10e6, "delay": 0.0015},
+    **{f"connection.{station}": {"from": "server", "to": f"MH{station}"} for station in STATIONS},
+    "application.pages": {"kind": "http", "from": "FH1", "to": "server2"},
+    "application.mail": {"kind": "email", "from": "FH2", "to": "server2"},
+    "application.records": {"kind": "database", "from": "FH1", "to": "server"},
+}
 
 PAPER = Paper(
     name="wenp",
@@ -85,14 +83,14 @@ PAPER = Paper(
             quick=_TRACES,
             full=_TRACES,
             scenario=_FILE,
-            overrides=(*drops(DIVISOR), *_TRACED),
+            overrides={**drops(DIVISOR), **_TRACED},
         ),
         Experiment(
             "recoveries",
             quick=_TRACES,
             full=_RECOVERIES,
             scenario=_FILE,
-            overrides=(*drops(DIVISOR), *_TRACED),
+            overrides={**drops(DIVISOR), **_TRACED},
             fixed=("careful",),
         ),
         *(
@@ -102,23 +100,23 @@ PAPER = Paper(
                 quick=1,
                 full=1,
                 scenario="flight",
-                overrides=(f"scheme.wenp.threshold={threshold}",),
+                overrides={"scheme.wenp.threshold": threshold},
                 fixed=_CELL,
             )
             for threshold in (2, 3)
         ),
-        _experiment("upload", *uploads(DIVISOR), fixed=("divisor", "direction")),
-        *(_experiment(f"alpha-{alpha}", f"scheme.wenp.alpha={alpha}") for alpha in ALPHAS),
+        _experiment("upload", uploads(DIVISOR), fixed=("divisor", "direction")),
+        *(_experiment(f"alpha-{alpha}", {"scheme.wenp.alpha": alpha}) for alpha in ALPHAS),
         *(
-            _experiment(f"threshold-{threshold}", f"scheme.wenp.threshold={threshold}")
+            _experiment(f"threshold-{threshold}", {"scheme.wenp.threshold": threshold})
             for threshold in THRESHOLDS
         ),
-        *(_experiment(f"divisor-{divisor}", *drops(divisor), fixed=("divisor",)) for divisor in DIVISORS),
+        *(_experiment(f"divisor-{divisor}", drops(divisor), fixed=("divisor",)) for divisor in DIVISORS),
         *(
-            _experiment(f"flavour-{flavour}", f"tcp.flavour={flavour}", fixed=("recovery",))
+            _experiment(f"flavour-{flavour}", {"tcp.flavour": flavour}, fixed=("recovery",))
             for flavour in FLAVOURS
         ),
-        _experiment("office", *_OFFICE),
+        _experiment("office", _OFFICE),
     ),
     figures=FIGURES,
     claims=CLAIMS,

@@ -16,8 +16,8 @@ from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
 from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
 
-ALPHAS = ("0.5", "0.6", "0.75", "0.9", "1.0")
-THRESHOLDS = ("1", "2", "3")
+ALPHAS = (0.5, 0.6, 0.75, 0.9, 1.0)
+THRESHOLDS = (1, 2, 3)
 DIVISORS = (1, 4, 7, 8, 10)
 FLAVOURS = ("tahoe", "reno", "newreno", "sack")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lasthop.papers.paper import Settings, rounded
+
 DROPS = (0, 2, 4, 6, 8, 10, 15, 20)
 """Packets dropped at each station's MAC, in percent (table I)."""
 
@@ -21,26 +23,26 @@ DIVISOR = 8
 """The number of packets dropped by a MAC per segment lost by TCP."""
 
 
-def drops(divisor: float) -> tuple[str, ...]:
-    """Return the overrides for the losses of each station.
+def drops(divisor: float) -> Settings:
+    """Return the settings of the losses of each station.
 
     Examples
     --------
-    >>> drops(8)[1]
-    'link.ap-MH2.drop.down=0.0025'
+    >>> drops(8)["link.ap-MH2.drop.down"]
+    0.0025
     """
-    return tuple(
-        f"link.ap-MH{station}.drop.down={drop / 100 / divisor:.7g}"
+    return {
+        f"link.ap-MH{station}.drop.down": rounded(drop / 100 / divisor, 7)
         for station, drop in zip(STATIONS, DROPS, strict=True)
-    )
+    }
 
 
-def uploads(divisor: float) -> tuple[str, ...]:
-    """Return the overrides for stations that upload and lose as much as in downloads."""
-    return (
-        *(
-            f"link.ap-MH{station}.drop={{down=0.0, up={drop / 100 / divisor:.7g}}}"
+def uploads(divisor: float) -> Settings:
+    """Return the settings of stations that upload and lose as much as in downloads."""
+    return {
+        **{
+            f"link.ap-MH{station}.drop": {"down": 0.0, "up": rounded(drop / 100 / divisor, 7)}
             for station, drop in zip(STATIONS, DROPS, strict=True)
-        ),
-        *(f"connection.{station}={{from='MH{station}', to='server'}}" for station in STATIONS),
-    )
+        },
+        **{f"connection.{station}": {"from": f"MH{station}", "to": "server"} for station in STATIONS},
+    }

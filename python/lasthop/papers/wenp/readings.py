@@ -27,7 +27,7 @@ READINGS = (
         (
             Choice("1", "one: then the cell carries the 4.3 Mb/s of table IV's rows"),
             Choice(
-                "2", "two: it carries 4.9 Mb/s, which the first station takes", {"": ("tcp.ack_every=2",)}
+                "2", "two: it carries 4.9 Mb/s, which the first station takes", {"": {"tcp.ack_every": 2}}
             ),
         ),
         fitted=("sum-standard", "sum-wenp"),
@@ -46,9 +46,9 @@ READINGS = (
                     "IV are then closer to the printed ones than with newreno"
                 ),
             ),
-            Choice("newreno", "one recovery repairs all holes", {"": ("tcp.flavour=newreno",)}),
+            Choice("newreno", "one recovery repairs all holes", {"": {"tcp.flavour": "newreno"}}),
             Choice(
-                "sack", "selective acknowledgements, which table II disables", {"": ("tcp.flavour=sack",)}
+                "sack", "selective acknowledgements, which table II disables", {"": {"tcp.flavour": "sack"}}
             ),
         ),
     ),
@@ -67,7 +67,7 @@ READINGS = (
                     "one per window of data, as in later TCPs (RFC 6582): a second loss waits for the timer, "
                     "and WENP, whose windows stay larger, has more timeouts than standard TCP"
                 ),
-                {"": ("tcp.careful=true",)},
+                {"": {"tcp.careful": True}},
             ),
         ),
     ),
@@ -91,7 +91,7 @@ READINGS = (
             Choice(
                 "own",
                 ("in a queue per station, served in turn: the station without losses then has its own queue"),
-                {"": ("cell.shared_queue=false",)},
+                {"": {"cell.shared_queue": False}},
             ),
         ),
         fitted=("standard-1", "first-loses"),
@@ -101,7 +101,7 @@ READINGS = (
         "At which rate are control frames sent?",
         (
             Choice("1Mbps", "1 Mb/s, which every station understands"),
-            Choice("2Mbps", "2 Mb/s", {"": ("cell.phy.dsss.control_rate=2 Mbps",)}),
+            Choice("2Mbps", "2 Mb/s", {"": {"cell.phy.dsss.control_rate": 2e6}}),
         ),
     ),
 )
