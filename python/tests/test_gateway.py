@@ -165,7 +165,13 @@ def test_what_takes_longer_than_minutes_is_predicted(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(prediction, "RUNS", 8)
     flow = gateway_flows()[1]
     slow = {**flow, "bytes_to_client": 1_500_000, "bytes_to_server": 0}
-    group = {"class": None, "size": "above 1 MB", "gain": None}
+    group = {
+        "class": None,
+        "size": "above 1 MB",
+        "least_bytes": 1_000_000,
+        "below_bytes": None,
+        "gain": None,
+    }
     settings = {"gateway": {"scheme": "i-tcp"}, "scheme": {"i-tcp": {"buffer": "262144 B"}}}
     link = stated_link(20e3, 0.1, loss=0.0)
     (found,) = prediction.predict(link, {"groups": [group]}, [slow], settings)

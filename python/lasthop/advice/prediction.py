@@ -115,30 +115,23 @@ def predict(
     return [
         _predicted(link, each, size, _scheme(settings), sender, seed, jobs)
         for each in groups or report["groups"][:1]
-        if (size := _typical(lines, each["size"])) is not None
+        if (size := _typical(lines, each)) is not None
     ]
 
 
-def _typical(lines: Sequence[Any], size: str | None) -> int | None:
-    """Return the geometric mean of the data of flows that have a size; None without flows."""
-    least, most = _BOUNDS[size]
+def _typical(lines: Sequence[Any], group: Mapping[str, Any]) -> int | None:
+    """Return the geometric mean of the data of flows that have the size of a group; None without flows."""
+    least, below = group["least_bytes"], group["below_bytes"]
+    below = math.inf if below is None else below
     data = [(line["bytes_to_client"] + line["bytes_to_server"], line["outcome"]) for line in flows(lines)]
     # As in the report, a flow that was cut off counts as long, whatever it has carried.
     found = [
         carried
         for carried, outcome in data
-        if carried and least <= (math.inf if outcome in _CUT_OFF else carried) <= most
+        if carried and (below == math.inf if outcome in _CUT_OFF else least <= carried < below)
     ]
     return round(math.exp(np.mean(np.log(found)))) if found else None
 
-
-_BOUNDS: Mapping[str | None, tuple[float, float]] = {
-    None: (1, math.inf),
-    "below 100 KB": (1, 1e5 - 1),
-    "100 KB to 1 MB": (1e5, 1e6 - 1),
-    "above 1 MB": (1e6, math.inf),
-}
-"""The fewest and most bytes of the sizes of the report."""
 
 _CUT_OFF = ("active", "stalled")
 """Outcomes of flows that may have had more to carry when their observation ended."""

@@ -66,10 +66,24 @@ const LATEST: usize = 30;
 /// Points of the gain over time that are kept; when there are more, every other one is dropped.
 const POINTS: usize = 400;
 
-/// Sizes of flows: names, and the bytes below which a flow has it. The last one is also that of flows whose data were under
-/// way at the end of their observation.
-const SIZES: [(&str, u64); 3] =
-    [("below 100 KB", 100_000), ("100 KB to 1 MB", LONG), ("above 1 MB", u64::MAX)];
+/// A range of sizes.
+#[derive(Debug)]
+struct Range {
+    name: &'static str,
+    /// The fewest bytes, and those that are too many.
+    least: u64,
+    below: Option<u64>,
+}
+
+/// Sizes of flows in order. The last one is also that of flows whose data were under way at the end of their observation.
+const SIZES: [Range; 3] = [
+    Range { name: "below 100 KB", least: 0, below: Some(SHORT) },
+    Range { name: "100 KB to 1 MB", least: SHORT, below: Some(LONG) },
+    Range { name: "above 1 MB", least: LONG, below: None },
+];
+
+/// The bytes below which a flow is a short one.
+const SHORT: u64 = 100_000;
 
 /// The bytes from which on sizes are not told apart.
 const LONG: u64 = 1_000_000;
@@ -92,6 +106,10 @@ pub struct Group {
     pub class: Option<String>,
     /// Their size; none for all.
     pub size: Option<String>,
+    /// The fewest bytes of flows of this size.
+    pub least_bytes: u64,
+    /// The bytes that are too many for it; none without a limit.
+    pub below_bytes: Option<u64>,
     /// Flows with a speed, of both arms.
     pub flows: u64,
     /// Those that the kernel left alone.
@@ -168,8 +186,10 @@ impl Size {
 
     /// Its index in [`SIZES`].
     fn group(self) -> usize {
-        let is_below = |bytes| SIZES.iter().position(|(_, below)| bytes < *below);
-        if let Size::Short(bytes) = self { is_below(bytes) } else { None }.unwrap_or(SIZES.len() - 1)
+        match self {
+            Size::Short(bytes) => SIZES.iter().rposition(|size| bytes >= size.least).unwrap_or(0),
+            Size::Long => SIZES.len() - 1,
+        }
     }
 
     /// The binary logarithm of a short one.
@@ -186,7 +206,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(&self, class: Option<String>, size: Option<String>) -> Group {
+    fn of(&self, class: Option<String>, size: Option<&Range>) -> Group {
         let [helped, unhelped] = self.speeds;
         let mean = |speeds: Sequence| (speeds.count > 0.0).then(|| speeds.mean.exp());
         let fewest = helped.count.min(unhelped.count).min(self.gain.count);
@@ -197,7 +217,9 @@ impl Sums {
         });
         Group {
             class,
-            size,
+            size: size.map(|size| size.name.to_owned()),
+            least_bytes: size.map_or(0, |size| size.least),
+            below_bytes: size.and_then(|size| size.below),
             flows: (helped.count + unhelped.count) as u64,
             unhelped: unhelped.count as u64,
             observations: self.gain.count as u64,
@@ -310,10 +332,7 @@ impl Comparison {
 
     fn group(&self, key: Key, classes: &[String]) -> Group {
         let sums = self.groups.get(&key).cloned().unwrap_or_default();
-        sums.of(
-            key.0.and_then(|class| classes.get(class).cloned()),
-            key.1.map(|size| SIZES[size].0.to_owned()),
-        )
+        sums.of(key.0.and_then(|class| classes.get(class).cloned()), key.1.map(|size| &SIZES[size]))
     }
 }
 
