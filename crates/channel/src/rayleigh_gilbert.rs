@@ -53,13 +53,6 @@ pub struct Chain {
     pub bad_to_good: Probability,
 }
 
-impl Chain {
-    /// Mean number of consecutive bad steps, at least 1.
-    pub fn mean_burst(&self) -> f64 {
-        1.0 / self.bad_to_good.get()
-    }
-}
-
 fn paper_good_ber() -> Probability {
     Probability::new(1e-10).expect("a probability")
 }

@@ -105,7 +105,6 @@ fn transitions_match_marcums_function() {
         let what = format!("{margin_db} dB, {doppler}");
         assert_close(&what, chain.good_to_bad.get(), good_to_bad, 1e-13);
         assert_close(&what, chain.bad_to_good.get(), bad_to_good, 1e-13);
-        assert_close(&what, chain.mean_burst(), 1.0 / bad_to_good, 1e-13);
         assert_close(&what, chain.bad.get(), -(-threshold(margin_db)).exp_m1(), 1e-13);
     }
 }
@@ -158,7 +157,7 @@ fn bad_steps_are_isolated_at_large_margins() {
         let chain = model(150.0, doppler).chain();
         assert_close("bad", chain.bad.get(), 1e-15, 1e-12);
         assert_close("good to bad", chain.good_to_bad.get(), 1e-15, 1e-12);
-        assert_close("burst", chain.mean_burst(), 1.0, 1e-12);
+        assert_close("burst", 1.0 / chain.bad_to_good.get(), 1.0, 1e-12);
     }
 }
 
@@ -248,7 +247,7 @@ fn the_simulated_channel_matches_its_chain() {
 
         let n = bursts.len() as f64;
         let spread = (1.0 - bad_to_good).sqrt() / bad_to_good;
-        assert_within_five(&(what.clone() + "burst"), bad_steps / n, chain.mean_burst(), spread / n.sqrt());
+        assert_within_five(&(what.clone() + "burst"), bad_steps / n, 1.0 / bad_to_good, spread / n.sqrt());
         let alone = bursts.iter().filter(|&&length| length == 1).count() as f64;
         let error = (bad_to_good * (1.0 - bad_to_good) / n).sqrt();
         assert_within_five(&(what + "alone"), alone / n, bad_to_good, error);

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::gateways::gateways_at_both_ends;
 use super::{ArqUse, Deployment, Installer, Products, Scheme};
 use crate::arq::{Config, selective_repeat};
 use crate::tcp::Settings;
@@ -60,25 +61,11 @@ impl Scheme for Arq {
                 owner: "a Linux box at each end of the wireless link: yours, with a server beyond it that you run. Retries of the \
                         link itself are those of the access point and the adapter, yours at home; of LTE, 5G and satellites \
                         they are the operator's, not yours to change",
-                commands: &[
-                    "cat > gateway.toml <<'END'",
-                    "[gateway]",
-                    "scheme = \"arq\"",
-                    "unhelped = \"10%\"",
-                    "",
-                    "[tunnel]",
-                    "key = \"/etc/lasthop/tunnel.key\"",
-                    "peer = \"PEER:9332\"",
-                    "routes = [\"NETWORK\"]",
-                    "END",
-                    "# at one end, and then copied to the other one",
-                    "lasthop gateway key > /etc/lasthop/tunnel.key",
-                    "# at both ends",
-                    "lasthop gateway check gateway.toml",
-                    "lasthop gateway run gateway.toml",
-                    "# or, where the link is Wi-Fi, at both ends",
-                    "iw phy PHY set retry short 15 long 15",
-                ],
+                commands: gateways_at_both_ends!(
+                    "arq",
+                    [],
+                    ["# or, where the link is Wi-Fi, at both ends", "iw phy PHY set retry short 15 long 15"]
+                ),
                 note: "PEER is the address of the other end, which one of the two must state; NETWORK what lies behind it, or \
                        0.0.0.0/0. Losses that a measurement of packets sees lie above the retries that the link has already: \
                        they are the frames that those gave up. Some drivers ignore the limit of iw",

@@ -20,6 +20,7 @@ mod connections;
 mod directions;
 mod external;
 mod forwarder;
+mod gateways;
 mod holes;
 mod installer;
 mod need;

@@ -1,9 +1,9 @@
 //! The links, wired and wireless: each direction with its queue, channel, ARQ and random streams.
 
-use lasthop_base::{Bytes, Streams};
+use lasthop_base::{Bytes, Stream, Streams};
+use lasthop_channel::Channel;
 use lasthop_link::graph::{LinkId, SharedId};
 use lasthop_link::queue::LinkQueue;
-use lasthop_proto::HostId;
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkUse};
 use lasthop_scenario::network::{LastHop, Network, NetworkLink};
@@ -42,9 +42,37 @@ impl Layout {
                 unreachable!("a wireless link shares a radio")
             };
             let hosts = self.wiring.reached_over(*link, 0).iter().copied().collect();
-            sharing(hop, hosts, combination.link(), &self.network, streams)
+            let direction = Direction::of(hop, 1 - hop.mobile, combination.link(), &self.network, streams);
+            let Direction { config, queue, channel, bits, backoff } = direction;
+            SharedLink { hosts, config, queue, channel, bits, backoff }
         });
         SharedRadio::new(*dispatch, links.collect())
+    }
+}
+
+/// What makes up a direction of a wireless link.
+struct Direction {
+    config: RadioConfig,
+    queue: LinkQueue,
+    channel: Box<dyn Channel>,
+    bits: Stream,
+    backoff: Stream,
+}
+
+impl Direction {
+    /// The direction that leads away from the end `from`.
+    fn of(hop: &LastHop, from: usize, link: LinkUse, network: &Network, streams: Streams) -> Direction {
+        let (radio, direction) = if from == hop.mobile { (&hop.up, "up") } else { (&hop.down, "down") };
+        let stream = |name: &str| streams.stream(&[name, &hop.suffix, ":", direction].concat());
+        let config = RadioConfig { arq: hop.arq(from, link), ..config(radio, link) };
+        let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
+        Direction {
+            queue: LinkQueue::new(&radio.queue, air_time, || stream("queue")).in_black_hole(radio.black_hole),
+            config,
+            channel: hop.channel(from, network, streams),
+            bits: stream("bits"),
+            backoff: stream("backoff"),
+        }
     }
 }
 
@@ -56,14 +84,10 @@ pub(super) fn direction(
     network: &Network,
     streams: Streams,
 ) -> Link {
+    let Direction { config, queue, channel, bits, backoff } =
+        Direction::of(hop, from, link, network, streams);
     let up = from == hop.mobile;
-    let (radio, direction) = if up { (&hop.up, "up") } else { (&hop.down, "down") };
-    let channel = hop.channel(from, network, streams);
-    let stream = |name: &str| streams.stream(&[name, &hop.suffix, ":", direction].concat());
-    let config = RadioConfig { arq: hop.arq(from, link), ..config(radio, link) };
-    let (bits, backoff) = (stream("bits"), stream("backoff"));
-    let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
-    let queue = LinkQueue::new(&radio.queue, air_time, || stream("queue")).in_black_hole(radio.black_hole);
+    let radio = if up { &hop.up } else { &hop.down };
     let link = if radio.rate.varies() || radio.delay.varies() {
         let timing = hop.timing(up, streams, network.limit);
         Link::radio_varying(config, timing, queue, channel, bits, backoff)
@@ -71,28 +95,6 @@ pub(super) fn direction(
         Link::radio(config, queue, channel, bits, backoff)
     };
     link.until(network.limit).of_station(hop.place.map_or(0, |(_, station)| station))
-}
-
-/// The direction of a wireless link to the mobile host, on a shared radio.
-fn sharing(
-    hop: &LastHop,
-    hosts: Vec<HostId>,
-    link: LinkUse,
-    network: &Network,
-    streams: Streams,
-) -> SharedLink {
-    let base = 1 - hop.mobile;
-    let stream = |name: &str| streams.stream(&[name, &hop.suffix, ":down"].concat());
-    let config = RadioConfig { arq: hop.arq(base, link), ..config(&hop.down, link) };
-    let air_time = |size: Bytes| config.rate.time_for_bits(hop.down.expansion.on_air(size.bits()));
-    SharedLink {
-        hosts,
-        config,
-        queue: LinkQueue::new(&hop.down.queue, air_time, || stream("queue")),
-        channel: hop.channel(base, network, streams),
-        bits: stream("bits"),
-        backoff: stream("backoff"),
-    }
 }
 
 /// Parameters of one direction of a last hop under a combination of schemes.
@@ -103,7 +105,7 @@ fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
         LinkProtection::All => Some(Covers::All),
     };
     RadioConfig {
-        // Rates and delays that vary, and the queue, are built by `direction`.
+        // Rates and delays that vary are built by `direction`.
         rate: radio.rate.nominal(),
         delay: radio.delay.nominal(),
         expansion: radio.expansion,

@@ -45,6 +45,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use self::decoder::Decoder;
 use self::encoder::Encoder;
 use super::directions::Directions;
+use super::gateways::gateways_at_both_ends;
 use super::{Deployment, Installer, LinkEnd, Products, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{HostId, Packet};
@@ -165,32 +166,21 @@ impl Scheme for PacketFec {
             products: Some(Products {
                 names: "lasthop gateway at both ends; tinyfecVPN, UDPspeeder, WFB-ng",
                 owner: "a Linux box at each end of the wireless link: yours, with a server beyond it that you run",
-                commands: &[
-                    "cat > gateway.toml <<'END'",
-                    "[gateway]",
-                    "scheme = \"packet-fec\"",
-                    "unhelped = \"10%\"",
-                    "",
-                    "[tunnel]",
-                    "key = \"/etc/lasthop/tunnel.key\"",
-                    "peer = \"PEER:9332\"",
-                    "routes = [\"NETWORK\"]",
-                    "rate = \"RATE\"",
-                    "",
-                    "[scheme.packet-fec]",
-                    "k = {k}",
-                    "n = {n}",
-                    "interleave = {interleave}",
-                    "END",
-                    "# at one end, and then copied to the other one",
-                    "lasthop gateway key > /etc/lasthop/tunnel.key",
-                    "# at both ends",
-                    "lasthop gateway check gateway.toml",
-                    "lasthop gateway run gateway.toml",
-                ],
+                commands: gateways_at_both_ends!(
+                    "packet-fec",
+                    [
+                        "rate = \"RATE\"",
+                        "",
+                        "[scheme.packet-fec]",
+                        "k = {k}",
+                        "n = {n}",
+                        "interleave = {interleave}",
+                    ],
+                    []
+                ),
                 note: "PEER is the address of the other end, which one of the two must state; NETWORK what lies behind it, or \
-                       0.0.0.0/0; RATE the link's towards the other end, such as 20 Mbps; `lasthop gateway report` then shows what it gains over the tenth of the flows that it leaves \
-                       alone",
+                       0.0.0.0/0; RATE the link's towards the other end, such as 20 Mbps; `lasthop gateway report` then \
+                       shows what it gains over the tenth of the flows that it leaves alone",
             }),
             cost: "repair packets take bandwidth whether anything is lost or not; packets wait behind a loss",
             variants: &[
